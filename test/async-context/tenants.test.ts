@@ -1,4 +1,7 @@
-/** Code of a run sees no AsyncLocalStorage of the program that started it, or of another run; its own goes with it. */
+/**
+ * The code of a run never sees the AsyncLocalStorage of the program that started it, or of another run; it keeps its
+ * own.
+ */
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
   type AnyWorkflow,
@@ -20,7 +23,7 @@ const tenants = new AsyncLocalStorage<string>();
 const names = ["A", "B", "C"];
 const retry = { attempts: 2, initial: 1, jitter: false } as const;
 
-/** Which tenant was seen, by place. */
+/** The tenants that were seen, by place in the code. */
 let seen = new Map<string, Set<string | undefined>>();
 beforeEach(() => {
   seen = new Map();
@@ -53,12 +56,14 @@ async function working(kind: StoreKind, workflows: readonly AnyWorkflow[], logge
   onTestFinished(drop);
   const pawl = await connect(url, { logger });
   onTestFinished(() => pawl.close());
-  // A worker that is started for one tenant works for all of them.
+  // A worker that is started in the context of one tenant works for all of them.
   await tenants.run("the one who started the worker", () => pawl.worker({ workflows }).start());
   return pawl;
 }
 
-/** Three tenants at once, in contexts of their own; each must find itself there again. */
+/**
+ * Runs the work for three tenants at once, each in its own context, and checks that the context is intact afterwards.
+ */
 async function eachTenant(work: (tenant: string) => Promise<unknown>): Promise<void> {
   await Promise.all(
     names.map((tenant) =>
@@ -135,7 +140,7 @@ const three = step("three", () => {
 const plan = graph("plan", [one, two.after(one), three.after(two)]);
 
 forEachStore((kind) => {
-  test("runs that tenants start at the same time run as none of them, in every piece of code", async () => {
+  test("runs that tenants start at the same time run without a tenant, in every piece of code", async () => {
     const pawl = await working(kind, [everything, leaf]);
     await eachTenant(async (tenant) => {
       const run = await pawl.start(everything, tenant);
@@ -167,7 +172,7 @@ forEachStore((kind) => {
     );
   });
 
-  test("the same for classes and graphs: steps, hooks, conditions, items, nodes, compensations", async () => {
+  test("classes and graphs run without a tenant, too: steps, hooks, conditions, items, nodes, compensations", async () => {
     const pawl = await working(kind, [Chain, plan]);
     await eachTenant(async () => {
       const [chain, graphRun] = await Promise.all([pawl.start(Chain), pawl.start(plan, null)]);
@@ -193,7 +198,7 @@ forEachStore((kind) => {
     );
   });
 
-  test("a tenant that the code itself sets is there in its steps, their further attempts and compensations", async () => {
+  test("a tenant that the code itself sets is visible in its steps, their further attempts and compensations", async () => {
     const own = workflow("own", { retry }, (ctx, tenant: string) =>
       tenants.run(tenant, async () => {
         const see = (place: string) => seen.set(`${tenant} ${place}`, new Set([tenants.getStore()]));
@@ -215,7 +220,7 @@ forEachStore((kind) => {
     );
   });
 
-  test("a tenant that code enters for good does not reach another run", async () => {
+  test("a tenant that code sets with enterWith() does not reach another run", async () => {
     const enters = workflow("enters", async (ctx, tenant: string) => {
       look("a run begins");
       tenants.enterWith(tenant);
@@ -229,7 +234,7 @@ forEachStore((kind) => {
   });
 });
 
-test("what is logged of a run is logged as no tenant's", async () => {
+test("log lines of a run are written without a tenant", async () => {
   const debug = () => look("the logger");
   const pawl = await working("memory", [leaf], { ...silent, debug });
   await eachTenant(async (tenant) => (await pawl.start(leaf, tenant.length)).result());

@@ -114,7 +114,7 @@ forEachStore((kind) => {
     await expectSound(w);
   });
 
-  test("finish() beside a step that is executing cancels that step, and the SQL view agrees", async () => {
+  test("finish() beside a step that is executing cancels that step, in executions() and in nodes()", async () => {
     const w = await database.world();
     const begun = gate();
     const aborted = gate();

@@ -542,7 +542,7 @@ describe("checkpoints", () => {
   });
 });
 
-describe("a test", () => {
+describe("speedrunCurrentStep", () => {
   test("runs one step at a time, without interruptions", async () => {
     class Steps extends Workflow {
       static {

@@ -1,4 +1,7 @@
-/** The proof of what was built upon what: anybody can compute it again, and finds what was changed. */
+/**
+ * The ancestry hashes prove which outputs an output was computed from: an auditor can recompute them, and finds what
+ * was changed.
+ */
 import { job, Pawl, PermanentError } from "pawl";
 import { expect, test } from "vitest";
 import type { StoredEvent } from "../../src/store/contract/store.js";
@@ -9,7 +12,7 @@ import { wrongHashes } from "./recompute-hashes.js";
 
 const values = [1, "zwei", null, undefined, new Date(3), 4n, { list: [5, { "6": 6, a: '\u2028 "output":7' }] }];
 
-/** A diamond of seven outputs; B fails at first and is tried again. */
+/** Completes a diamond of seven outputs; B fails at first and is retried. */
 async function finished(kind: StoreKind) {
   const told = { fails: true };
   const value = job("Value", (args: { n: number }) => values[args.n]);
@@ -33,7 +36,7 @@ async function finished(kind: StoreKind) {
 }
 
 forEachStore((kind) => {
-  test("every hash can be computed again from the log alone, also after reattempts", async () => {
+  test("every hash can be recomputed from the log alone, even after reattempts", async () => {
     const { w, run, rows, dag } = await finished(kind);
     expect(await run.status()).toBe("completed");
     expect(wrongHashes(rows, dag)).toEqual({ wrong: [], checked: 7 });
@@ -44,7 +47,7 @@ forEachStore((kind) => {
   });
 });
 
-test("an attempt that failed has none", async () => {
+test("an attempt that failed has no hash", async () => {
   const { run } = await finished("memory");
   const b = await idOf(run, "B");
   const ofB = (await run.executions()).filter(({ node }) => node === b);
@@ -54,7 +57,7 @@ test("an attempt that failed has none", async () => {
   ]);
 });
 
-test("a changed output is found at its node and at all that come after it", async () => {
+test("a changed output is detected at its node and at all nodes after it", async () => {
   const { run, rows, dag } = await finished("memory");
   for (const [name, from, to, found] of [
     ["A", '"output":1', '"output":2', ["A", "B", "C2", "C3", "C4", "C5", "D"]],
@@ -71,7 +74,7 @@ test("a changed output is found at its node and at all that come after it", asyn
   }
 });
 
-test("a changed attempt, a changed hash and a changed dependency are found", async () => {
+test("a changed attempt, a changed hash and a changed dependency are detected", async () => {
   const { run, rows, dag } = await finished("memory");
   const [b, d] = [await idOf(run, "B"), await idOf(run, "D")];
   const attempt = rows.map((row) => (row.node === b && row.type === "step.completed" ? { ...row, attempt: 1 } : row));
@@ -85,7 +88,7 @@ test("a changed attempt, a changed hash and a changed dependency are found", asy
   expect(wrongHashes(rows, rewired).wrong).toEqual([d]);
 });
 
-test("verify() finds it, too", async () => {
+test("verify() detects a changed output, too", async () => {
   const { w, run } = await finished("memory");
   const c2 = await idOf(run, "C2");
   const changed = (row: StoredEvent) =>
@@ -102,7 +105,7 @@ test("verify() finds it, too", async () => {
   expect(differences).toMatchObject([{ kind: "log.ancestry", text: expect.stringContaining(`"${c2}"`) }]);
 });
 
-test("what was passed over has no hash, and what comes after it is built upon the rest", async () => {
+test("a skipped node has no hash, and the hashes after it use the remaining predecessors", async () => {
   const fine = job("Fine", () => "fine");
   const broken = job("Broken", () => Promise.reject(new PermanentError("no")));
   const w = await jobWorld("memory", fine, broken);

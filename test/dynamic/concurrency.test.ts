@@ -1,10 +1,10 @@
-/** How many nodes of a graph are executed at a time: never more than it says, and no place is ever lost. */
+/** The number of nodes of a graph that are executed at a time: never more than the limit, and no slot is ever lost. */
 import { job, PermanentError } from "pawl";
 import { expect, test } from "vitest";
 import { gate, until } from "../support/waiting.js";
 import { type AnyRun, jobWorld, nodesOf } from "./job-world.js";
 
-/** A job whose executions end one by one, when the test says so; it knows how many there were at a time. */
+/** A job whose executions end one by one when the test says so; it records how many ran at a time. */
 function heldJob(name: string) {
   const open = new Map<string, ReturnType<typeof gate<boolean>>>();
   const begun: string[] = [];
@@ -35,7 +35,7 @@ const completedIn = async (run: AnyRun) => (await run.nodes()).filter(({ state }
 const inFlightIn = async (run: AnyRun) =>
   (await run.nodes()).filter(({ state }) => state === "executing").map(({ name }) => name);
 
-test("a limit holds whatever ends first, also across the turns of whoever coordinates", async () => {
+test("a limit holds whichever node ends first, and across the turns of the coordinating worker", async () => {
   const j = heldJob("Held");
   const w = await jobWorld("memory", j.held);
   const run = await w.pawl.build(
@@ -50,7 +50,7 @@ test("a limit holds whatever ends first, also across the turns of whoever coordi
   );
   const settled = w.worker1.settle();
   await until(() => j.inFlight().length === 2);
-  // What follows the second is under way when what follows the first could begin.
+  // The successors of the second node are running when those of the first could start.
   for (let ended = 0; ended < 8; ended += 1) {
     await until(() => j.inFlight().length >= Math.min(2, 8 - ended));
     j.end(["b", "a"][ended] ?? (j.inFlight().at(-1) as string));
@@ -63,7 +63,7 @@ test("a limit holds whatever ends first, also across the turns of whoever coordi
   expect(j.begun).toHaveLength(8);
 });
 
-test("a limit of one makes a line", async () => {
+test("a limit of one runs the nodes one after the other", async () => {
   let [now, most] = [0, 0];
   const line = job("Line", async () => {
     most = Math.max(most, ++now);
@@ -80,7 +80,7 @@ test("a limit of one makes a line", async () => {
   expect(most).toBe(1);
 });
 
-test("failures and retries give their places back", async () => {
+test("failures and retries release their slots", async () => {
   let [now, most] = [0, 0];
   const flaky = job(
     "Flaky",
@@ -109,7 +109,7 @@ test("failures and retries give their places back", async () => {
   expect((await w.pawl.verify()).differences).toEqual([]);
 });
 
-test("a pause gives them back when what was in flight has ended, and deaths do not take them", async () => {
+test("a pause releases the slots once the nodes in flight have ended, and deaths of workers lose no slot", async () => {
   const j = heldJob("Held");
   const w = await jobWorld("memory", j.held);
   const names = ["a", "b", "c", "d", "e"];
@@ -140,7 +140,7 @@ test("a pause gives them back when what was in flight has ended, and deaths do n
   expect(second.most()).toBe(2);
 });
 
-test("once a node has failed nothing new begins, also when what was beside it ends later", async () => {
+test("once a node has failed nothing new starts, even when a parallel node ends later", async () => {
   const j = heldJob("Held");
   const w = await jobWorld("memory", j.held);
   const run = await w.pawl.build("stop", (g) => g.fanOut(["a", "b", "c", "d"], { name: (name) => name, job: j.held }), {
@@ -157,7 +157,7 @@ test("once a node has failed nothing new begins, also when what was beside it en
   expect(await nodesOf(run)).toEqual(["a completed 1", "b failed 1", "c pending 0", "d pending 0"]);
 });
 
-test("nor when whoever coordinates has died and another one takes over", async () => {
+test("once a node has failed nothing new starts, even when another worker takes over the coordination", async () => {
   const [goOn, failed] = [gate(), gate()];
   const begun: string[] = [];
   const mixed = job("Mixed", async (_args: void, { node }) => {

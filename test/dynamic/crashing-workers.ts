@@ -1,6 +1,7 @@
 /**
  * Workers that die at commits chosen by a seed, before or after the commit is made, and are replaced by others: for
- * graphs whose work is spread over several of them. Faults end at some time; then everything must finish.
+ * graphs whose work is spread over several workers. The number of deaths is limited, so that everything must finish in
+ * the end.
  */
 import { type JobDefinition, Pawl, type Worker } from "pawl";
 import type { Batch, Fence, Store } from "../../src/store/contract/store.js";
@@ -14,7 +15,7 @@ interface Doomed {
 }
 
 export class CrashingWorkers {
-  /** How many have died. */
+  /** The number of workers that have died. */
   deaths = 0;
   readonly #store: Store;
   readonly #jobs: readonly JobDefinition[];
@@ -33,7 +34,7 @@ export class CrashingWorkers {
     for (let index = 0; index < count; index += 1) this.#alive.add(await this.#newWorker());
   }
 
-  /** Runs what is due, through all deaths; when more becomes due, if it does by itself. */
+  /** Runs everything that is due, through all deaths, and returns when more becomes due, or null. */
   async settle(): Promise<number | null> {
     for (;;) {
       const alive = [...this.#alive];
@@ -49,7 +50,7 @@ export class CrashingWorkers {
       this.deaths += 1;
       await came.bury();
       this.#alive.add(await this.#newWorker());
-      // Others may have gone to rest before its work was free again.
+      // Other workers may have become idle before the work of the dead one was free again.
       for (const one of this.#alive)
         if (one.idle.promise !== null) one.idle.promise = one.idle.promise.then(() => one.worker.runUntilIdle());
     }
@@ -81,7 +82,7 @@ export class CrashingWorkers {
   }
 }
 
-/** From the chosen commit on nothing it says is heard, and it hears nothing. */
+/** From the chosen commit on, nothing that the worker writes arrives, and it gets no answers. */
 class MortalStore {
   readonly store: Store;
   readonly death: Promise<void>;
@@ -129,7 +130,7 @@ class MortalStore {
     return new Promise(() => {});
   }
 
-  /** What the reaper does once the lease has run out. */
+  /** Does what the reaper does once the lease has expired. */
   async bury(): Promise<void> {
     if (this.#fence !== null) await this.#inner.deregisterWorker(this.#fence);
   }

@@ -1,4 +1,6 @@
-/** Workers die: those that execute nodes, and those that coordinate. Nothing is lost, nothing is recorded twice. */
+/**
+ * Workers die, both those that execute nodes and those that coordinate. Nothing is lost, and nothing is recorded twice.
+ */
 import { job } from "pawl";
 import { expect, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
@@ -36,7 +38,7 @@ forEachStore((kind) => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("whoever coordinates may die with nodes in flight elsewhere: they go on, and their results count", async () => {
+  test("the coordinating worker may die with nodes in flight on other workers: they proceed, and their results count", async () => {
     const goOn = gate();
     const begun: string[] = [];
     const slow = job("Slow", async (_args: void, { node }) => {
@@ -66,7 +68,7 @@ forEachStore((kind) => {
   });
 });
 
-test("a job that takes its worker down again and again is held, visibly, and its graph waits", async () => {
+test("the run of a job that repeatedly crashes its worker is paused visibly, and its graph waits", async () => {
   const w = await jobWorld("memory");
   let begun = gate();
   const poison = job("Poison", () => {

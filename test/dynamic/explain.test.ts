@@ -1,11 +1,11 @@
-/** Where a graph is, for people: its nodes along the way, what it waits for, why it does not move. */
+/** The state of a graph for humans: its nodes in order, what it waits for, and why it does not advance. */
 import { job, PermanentError } from "pawl";
 import { expect, test } from "vitest";
 import { world } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
 import { idOf, jobWorld, nodesOf } from "./job-world.js";
 
-test("a graph is pending, waits for its jobs, for a retry, for a person, and ends", async () => {
+test("a graph is pending, waits for its jobs, for a retry and for a person, and ends", async () => {
   const [begun, goOn] = [gate(), gate()];
   const slow = job("Slow", async () => {
     begun.open();
@@ -67,7 +67,7 @@ test("a graph is pending, waits for its jobs, for a retry, for a person, and end
   expect((await w.pawl.metrics("seen")).workers.map(({ graphs }) => graphs)).toEqual([true, true]);
 });
 
-test("a graph that nobody can execute says that it needs a worker with jobs", async () => {
+test("a graph without a worker for its jobs says that it needs one", async () => {
   const { pawl } = await world();
   const run = await pawl.build("alone", (g) => g.node("a", { job: "Any" }));
   expect(await run.explain()).toMatchObject({
@@ -77,7 +77,7 @@ test("a graph that nobody can execute says that it needs a worker with jobs", as
   expect((await run.get()).explanation).toContain("no live worker");
 });
 
-test("a node whose worker has gone is explained by the run of its attempt", async () => {
+test("a node whose worker has died is explained by the run of its attempt", async () => {
   const w = await jobWorld("memory");
   const gone = await w.jobWorker(job("Gone", () => new Promise(() => {})));
   const run = await w.pawl.build("gone", (g) => g.node("a", { job: "Gone" }));
@@ -88,7 +88,7 @@ test("a node whose worker has gone is explained by the run of its attempt", asyn
   await until(async () => (await w.pawl.run(runs[0]?.id as string).explain()).because === "no_worker");
 });
 
-test("timeline, executions and progress are those of any run, by the names of the nodes", async () => {
+test("timeline, executions and progress work as for any run, with the names of the nodes", async () => {
   const steps = job("Steps", (_args: void, { progress }) => progress(3, 10, "on the way"));
   const w = await jobWorld("memory", steps);
   const run = await w.pawl.build("seen", (g) => g.node("a", { job: steps }));
@@ -100,7 +100,7 @@ test("timeline, executions and progress are those of any run, by the names of th
   expect(execution).toMatchObject({ step: "a", node: id, id: `${run.id}:${id}:1` });
 });
 
-test("a node that an imported graph has renamed is shown by the name that it has now", async () => {
+test("a node that an imported graph has renamed is shown under its new name", async () => {
   const failing = job("Failing", () => Promise.reject(new PermanentError("never")));
   const w = await jobWorld("memory", failing);
   const run = await w.pawl.build("renamed", (g) => g.node("before", { job: failing }));

@@ -1,4 +1,4 @@
-/** What becomes of a graph when its jobs fail, and what an operator can do about it. */
+/** What happens to a graph when its jobs fail, and what an operator can do. */
 import { InvalidStateError, job, PermanentError, TransientError } from "pawl";
 import { expect, test } from "vitest";
 import { errorOf, gate, until } from "../support/waiting.js";
@@ -6,7 +6,7 @@ import { eventsOf, jobWorld, nodeRunsOf, nodesOf } from "./job-world.js";
 
 const fine = job("Fine", (_args: void, { node }) => node.name);
 
-/** Two branches: one fails, the other one has a second node. */
+/** Two branches: one fails, the other has a second node. */
 async function twoBranches(onNodeFailure: "stop" | "continue") {
   const told = { fails: true };
   const broken = job("Broken", () => {
@@ -28,7 +28,7 @@ async function twoBranches(onNodeFailure: "stop" | "continue") {
   return { w, run, told };
 }
 
-test("stop: nothing new begins, and the run is paused with the reason", async () => {
+test("stop: nothing new starts, and the run is paused with the reason", async () => {
   const { w, run } = await twoBranches("stop");
   const info = await run.get();
   expect(info.status).toBe("paused");
@@ -38,7 +38,7 @@ test("stop: nothing new begins, and the run is paused with the reason", async ()
   expect((await w.pawl.verify()).differences).toEqual([]);
 });
 
-test("continue: all that does not come after it is done first", async () => {
+test("continue: all nodes that do not depend on the failed one run first", async () => {
   const { w, run, told } = await twoBranches("continue");
   expect(await run.status()).toBe("paused");
   const half = ["bad failed 1", "after_bad pending 0", "good completed 1", "after_good completed 1", "end pending 0"];
@@ -51,7 +51,7 @@ test("continue: all that does not come after it is done first", async () => {
   expect((await w.pawl.verify()).differences).toEqual([]);
 });
 
-test("resume tries all that has failed again, reattempt one of them", async () => {
+test("resume retries all failed nodes, reattempt retries one of them", async () => {
   const fails = new Set(["a", "b", "c"]);
   const broken = job("Broken", (_args: void, { node }) => {
     if (fails.has(node.name)) throw new PermanentError("broken");
@@ -72,7 +72,7 @@ test("resume tries all that has failed again, reattempt one of them", async () =
   expect(await run.status()).toBe("completed");
 });
 
-test("skip passes over the node that failed, resume({ output }) gives it an output; both are on record", async () => {
+test("skip skips the failed node, resume({ output }) sets its output; both are recorded", async () => {
   for (const way of ["skip", "output"] as const) {
     const { w, run } = await twoBranches("continue");
     if (way === "skip") await run.skip();
@@ -86,7 +86,7 @@ test("skip passes over the node that failed, resume({ output }) gives it an outp
   }
 });
 
-test("a job is retried by its own policy, with the failure and the time of each attempt on record", async () => {
+test("a job is retried by its own policy, and the failure and the time of each attempt are recorded", async () => {
   const at: number[] = [];
   const flaky = job(
     "Flaky",
@@ -113,7 +113,7 @@ test("a job is retried by its own policy, with the failure and the time of each 
   expect((await w.pawl.verify()).differences).toEqual([]);
 });
 
-test("retries that are used up are the end of it, and `retryIf` is asked with the error", async () => {
+test("a job whose retries are used up fails, and `retryIf` is called with the error", async () => {
   const asked: string[] = [];
   const broken = job("Broken", () => Promise.reject(new RangeError("no")), {
     retry: {
@@ -134,7 +134,7 @@ test("retries that are used up are the end of it, and `retryIf` is asked with th
   expect(asked).toEqual(["RangeError", "RangeError"]);
 });
 
-test("`retryIf` is asked with the very error that was thrown", async () => {
+test("`retryIf` is called with the very error that was thrown", async () => {
   class RateLimit extends Error {}
   const limited = job(
     "Limited",
@@ -149,7 +149,7 @@ test("`retryIf` is asked with the very error that was thrown", async () => {
   expect(await nodesOf(run)).toEqual(["only completed 2"]);
 });
 
-test("a PermanentError is not retried; a TransientError comes back later and uses up no attempt", async () => {
+test("a PermanentError is not retried; a TransientError is retried later and uses up no attempt", async () => {
   let calls = 0;
   const permanent = job("Permanent", () => Promise.reject(new PermanentError("never")));
   const transient = job(
@@ -177,7 +177,7 @@ test("a PermanentError is not retried; a TransientError comes back later and use
   expect(w.clock.read() - before).toBeGreaterThanOrEqual(5 * 3_600_000);
 });
 
-test("an attempt that takes too long has failed and is retried", async () => {
+test("an attempt that exceeds its time limit has failed and is retried", async () => {
   const slow = job(
     "Slow",
     async (_args: void, { attempt, ctx }) => {
@@ -196,7 +196,7 @@ test("an attempt that takes too long has failed and is retried", async () => {
   expect(second).toMatchObject({ attempt: 2, state: "completed" });
 });
 
-test("an output that cannot be stored is a failure like any other, and not retried", async () => {
+test("an output that cannot be stored is a failure like any other, and is not retried", async () => {
   const unfit = job("Unfit", () => ({ f: () => {} }));
   const huge = job("Huge", () => "x".repeat(1_100_000));
   const w = await jobWorld("memory", unfit, huge);
@@ -215,7 +215,7 @@ test("an output that cannot be stored is a failure like any other, and not retri
   ]);
 });
 
-test("whatever a job throws is a failure with a message", async () => {
+test("whatever value a job throws, the failure has a message", async () => {
   const odd = job("Odd", (args: { n: number }) => Promise.reject([undefined, null, "text", 5, { a: 1 }][args.n]), {
     retry: { attempts: 1 },
   });
@@ -229,7 +229,7 @@ test("whatever a job throws is a failure with a message", async () => {
   expect((await run.nodes()).every(({ state, error }) => state === "failed" && error instanceof Error)).toBe(true);
 });
 
-test("the run of one attempt that somebody cancels is a failure of its node, for a person to see to", async () => {
+test("canceling the run of one attempt fails its node and pauses the graph", async () => {
   const begun = gate();
   const waits = job("Waits", async (_args: void, { attempt, ctx }) => {
     begun.open();
@@ -249,7 +249,7 @@ test("the run of one attempt that somebody cancels is a failure of its node, for
   expect((await w.pawl.verify()).differences).toEqual([]);
 });
 
-test("while nodes are in flight there is nothing to skip and nothing to give an output for", async () => {
+test("while nodes are in flight, skip and resume({ output }) are refused", async () => {
   const [begun, goOn] = [gate(), gate()];
   const slow = job("Slow", async () => {
     begun.open();
@@ -278,7 +278,7 @@ test("while nodes are in flight there is nothing to skip and nothing to give an 
   });
 });
 
-test("what was passed over is not tried again once something that comes after it has begun", async () => {
+test("a skipped node is not retried once a node after it has started", async () => {
   const [begun, goOn] = [gate(), gate()];
   const broken = job("Broken", () => Promise.reject(new PermanentError("no")));
   const slow = job("Slow", async () => {

@@ -1,4 +1,6 @@
-/** Surgical repair: which edited graphs a run takes, which it refuses, and that a refusal changes nothing. */
+/**
+ * Repair of a paused graph: which edited graphs a run accepts, which it refuses, and that a refusal changes nothing.
+ */
 import { GraphError, InvalidInputError, InvalidStateError, job, PermanentError } from "pawl";
 import { describe, expect, test } from "vitest";
 import { errorOf, gate } from "../support/waiting.js";
@@ -11,7 +13,7 @@ const fine = job("Fine", (args: unknown) => {
 });
 const broken = job("Broken", () => Promise.reject(new PermanentError("broken")));
 
-/** done → broken → last, held at the one that is broken. */
+/** The graph done → broken → last, paused at the broken node. */
 async function held() {
   given.length = 0;
   const w = await jobWorld("memory", fine, broken);
@@ -33,8 +35,8 @@ const goOn = async ({ w, run }: Awaited<ReturnType<typeof held>>) => {
   return nodesOf(run);
 };
 
-describe("taken:", () => {
-  test("another job for what has failed; what was done stays done", async () => {
+describe("accepted:", () => {
+  test("another job for the failed node; completed nodes stay completed", async () => {
     const h = await held();
     h.dag.nodes[h.bad].job = "Fine";
     await h.run.importDag(h.dag);
@@ -42,7 +44,7 @@ describe("taken:", () => {
     expect(await h.run.status()).toBe("completed");
   });
 
-  test("the same graph again, and again: each is on record, the last one counts", async () => {
+  test("the same graph several times: each import is recorded, and the last one applies", async () => {
     const h = await held();
     await h.run.importDag(await h.run.exportDag());
     h.dag.nodes[h.bad].job = "Fine";
@@ -53,7 +55,7 @@ describe("taken:", () => {
     expect(await h.run.status()).toBe("completed");
   });
 
-  test("added nodes run, removed ones that had not completed do not", async () => {
+  test("added nodes run, and removed nodes that had not completed do not", async () => {
     const h = await held();
     delete h.dag.nodes[h.bad];
     h.dag.nodes[h.last].depends_on = [h.done, "n_new"];
@@ -71,7 +73,7 @@ describe("taken:", () => {
     expect(wrongHashes(rows, JSON.parse(await h.run.exportDag())).wrong).toEqual([]);
   });
 
-  test("other names: ids are what counts", async () => {
+  test("other names, because nodes are identified by their ids", async () => {
     const h = await held();
     h.dag.nodes[h.done].name = "finished";
     h.dag.nodes[h.bad].name = "repaired";
@@ -84,7 +86,7 @@ describe("taken:", () => {
     expect(await nodesOf(h.run)).toEqual(["finished completed 1", "repaired completed 2", "last completed 1"]);
   });
 
-  test("other arguments and options, for what is still to come", async () => {
+  test("other arguments and options, for nodes that have not run", async () => {
     const h = await held();
     h.dag.nodes[h.bad].job = "Fine";
     h.dag.nodes[h.last].args = { edited: true };
@@ -95,7 +97,7 @@ describe("taken:", () => {
     expect(JSON.parse(await h.run.exportDag()).options).toEqual({ concurrency: 1 });
   });
 
-  test("by a graph that has not begun", async () => {
+  test("an edited graph of a run that has not started", async () => {
     const w = await jobWorld("memory", fine);
     const run = await w.pawl.build("later", (g) => g.node("a", { job: "Gone" }), { start: false });
     await run.importDag((await run.exportDag()).replace("Gone", "Fine"));
@@ -105,7 +107,7 @@ describe("taken:", () => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("the arguments as they were, also those that JSON has no words for", async () => {
+  test("the arguments unchanged, including values that JSON cannot express", async () => {
     given.length = 0;
     const w = await jobWorld("memory", fine);
     const args = { at: new Date(5), big: 6n, set: new Set([7]), none: undefined };
@@ -199,7 +201,7 @@ describe("refused, with nothing changed:", () => {
     expect(await errorOf(h.run.importDag(h.dag))).toMatchObject({ code: "PAYLOAD_TOO_LARGE" });
   });
 
-  test("by a run that is under way, and by one that is over", async () => {
+  test("an import into a run that is running, and into one that has ended", async () => {
     const [begun, end] = [gate(), gate()];
     const slow = job("Slow", async () => {
       begun.open();
@@ -242,7 +244,7 @@ describe("refused, with nothing changed:", () => {
   });
 });
 
-test("a node that waited for its next attempt and was taken out is not waited for", async () => {
+test("a removed node that had a retry scheduled is not waited for", async () => {
   const flaky = job("Flaky", () => Promise.reject(new Error("again")), { retry: { attempts: 9, initial: "1h" } });
   const [begun, end] = [gate(), gate()];
   const slow = job("Slow", async () => {

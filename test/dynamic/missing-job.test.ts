@@ -1,4 +1,4 @@
-/** A node whose job nobody has: the run is held and says what is missing, and there are two ways on. */
+/** A node whose job no worker has: the run is paused and says what is missing, and there are two remedies. */
 import { GraphError, job } from "pawl";
 import { expect, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
@@ -12,7 +12,7 @@ const jobCalled = (name: string) =>
   });
 
 forEachStore((kind) => {
-  test("a graph whose job has vanished is exported, edited, imported, resumed, and finishes", async () => {
+  test("a graph whose job is missing is exported, edited, imported, resumed, and completes", async () => {
     did.length = 0;
     const w = await jobWorld(kind, jobCalled("Here"), jobCalled("New"));
     const run = await w.pawl.build("repair", (g) => {
@@ -38,7 +38,7 @@ forEachStore((kind) => {
   });
 });
 
-test("restored by a deploy, the job is executed as soon as somebody resumes", async () => {
+test("a job that is restored by a deploy is executed as soon as the run is resumed", async () => {
   did.length = 0;
   const t = await startJobs(jobCalled("Here"));
   const run = await t.pawl.build("restore", (g) => {
@@ -81,12 +81,12 @@ test("a job of a worker that has died is missing", async () => {
 });
 
 test.each([
+  ["skip() skips the node whose job is missing, and no other", (run: AnyRun) => run.skip(), "missing skipped 1"],
   [
-    "skip() passes over the node whose job is missing, and over no other",
-    (run: AnyRun) => run.skip(),
-    "missing skipped 1",
+    "resume({ output }) sets the output of the node whose job is missing",
+    (run: AnyRun) => run.resume({ output: 5 }),
+    "missing completed 1",
   ],
-  ["resume({ output }) gives it one", (run: AnyRun) => run.resume({ output: 5 }), "missing completed 1"],
 ])("%s", async (_name, repair, missing) => {
   const flaky = job("Flaky", (_args: void, { attempt }) => {
     if (attempt === 1) throw new Error("once more");
@@ -107,7 +107,7 @@ test.each([
   expect((await w.pawl.verify()).differences).toEqual([]);
 });
 
-test("a job that nobody ever had cannot be imported", async () => {
+test("a graph that names a job which was never registered cannot be imported", async () => {
   const w = await jobWorld("memory", jobCalled("Here"));
   const run = await w.pawl.build("typo", (g) => g.node("a", { job: "Gone" }));
   await w.toTheEnd();

@@ -1,4 +1,4 @@
-/** What jobs are given and what they return: it comes through as it was, and is told about in full. */
+/** Arguments and outputs of jobs are passed unchanged, and a job gets complete information about its node. */
 import { job } from "pawl";
 import { expect, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
@@ -7,7 +7,7 @@ import { idOf, jobWorld, nodesOf } from "./job-world.js";
 const values = [undefined, null, new Date(5), 6n, new Map([["a", new Set([1])]]), "\u0000 ' \" 🚀", -0, { $pawl: "x" }];
 
 forEachStore((kind) => {
-  test("arguments and outputs may be whatever a payload may be", async () => {
+  test("arguments and outputs may be any value that a payload may be", async () => {
     const got: unknown[] = [];
     const echo = job("Echo", (args: { value: unknown }, { node }) => {
       got[Number(node.name.slice(1))] = args.value;
@@ -27,7 +27,7 @@ forEachStore((kind) => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("many large outputs at once are too much for one message, and come through", async () => {
+  test("many large outputs at once are split over several messages, and arrive", async () => {
     const large = job("Large", (_args: void, { node }) => `${node.name} ${"x".repeat(900_000)}`);
     const w = await jobWorld(kind, large);
     const names = Array.from({ length: 24 }, (_, n) => `n${n}`);
@@ -38,7 +38,7 @@ forEachStore((kind) => {
   });
 });
 
-test("a job knows its run, its node and its attempt, and has one key for all attempts", async () => {
+test("a job gets its run, its node and its attempt, and has one idempotency key for all attempts", async () => {
   const seen: unknown[] = [];
   const told = job(
     "Told",
@@ -59,7 +59,7 @@ test("a job knows its run, its node and its attempt, and has one key for all att
   ]);
 });
 
-test("a job may be a workflow: its steps, sleeps and signals are those of its own run", async () => {
+test("a job may be a workflow: its steps, sleeps and signals belong to its own run", async () => {
   const did: string[] = [];
   const story = job("Story", async (_args: void, { ctx }) => {
     await ctx.step("one", () => void did.push("one"));

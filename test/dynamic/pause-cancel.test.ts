@@ -5,14 +5,14 @@ import { forEachStore, type StoreKind } from "../support/databases.js";
 import { errorOf, gate, until } from "../support/waiting.js";
 import { jobWorld, nodeRunsOf, nodesOf } from "./job-world.js";
 
-/** Two nodes in flight at a worker that does not coordinate, two more behind them. */
+/** Starts a graph with two nodes in flight on a worker that does not coordinate, and two more nodes after them. */
 async function inFlight(kind: StoreKind) {
   const goOn = gate();
   const begun: string[] = [];
   const aborted: string[] = [];
   const slow = job("Slow", async (_args: void, { node, abortSignal }) => {
     begun.push(node.name);
-    // Each by itself: one that is told to stop must not let the other one go.
+    // Each node waits separately, so that aborting one does not release the other.
     const told = new Promise<void>((resolve) => abortSignal.addEventListener("abort", () => resolve()));
     await Promise.race([goOn.opened, told.then(() => aborted.push(node.name))]);
   });
@@ -36,7 +36,7 @@ async function inFlight(kind: StoreKind) {
 }
 
 forEachStore((kind) => {
-  test("a pause lets what is in flight finish and begins nothing; resumed, the rest is done", async () => {
+  test("a pause lets nodes in flight finish and starts nothing; when the graph is resumed, the rest runs", async () => {
     const { w, run, goOn, begun, toTheEnd } = await inFlight(kind);
     await run.pause("lunch");
     goOn.open();
@@ -52,7 +52,7 @@ forEachStore((kind) => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("cancel cancels what is in flight, tells it, and nothing begins any more", async () => {
+  test("cancel cancels the nodes in flight, aborts them, and nothing starts any more", async () => {
     const { w, run, begun, aborted, toTheEnd } = await inFlight(kind);
     await run.cancel("changed our mind");
     await toTheEnd();
@@ -67,7 +67,7 @@ forEachStore((kind) => {
   });
 });
 
-test("pause and resume at once change nothing", async () => {
+test("a pause followed at once by a resume changes nothing", async () => {
   const { run, goOn, begun, toTheEnd } = await inFlight("memory");
   for (let times = 0; times < 3; times += 1) {
     await run.pause();
@@ -88,7 +88,7 @@ test("a graph that is paused with nodes in flight can be canceled", async () => 
   expect((await nodeRunsOf(w, "Slow")).map(({ status }) => status)).toEqual(["canceled", "canceled"]);
 });
 
-test("one that waits for its next attempt only is canceled at once", async () => {
+test("a graph that only waits for a retry is canceled at once", async () => {
   const flaky = job("Flaky", () => Promise.reject(new Error("again")), { retry: { attempts: 9, initial: "1 day" } });
   const w = await jobWorld("memory", flaky);
   const run = await w.pawl.build("flaky", (g) => g.node("a", { job: flaky }));
@@ -103,7 +103,7 @@ test("one that waits for its next attempt only is canceled at once", async () =>
   expect(await nodeRunsOf(w, "Flaky")).toHaveLength(1);
 });
 
-test("a graph of many nodes that is canceled before any has begun leaves nothing behind", async () => {
+test("a graph of many nodes that is canceled before any has started leaves nothing behind", async () => {
   let begun = 0;
   const count = job("Count", () => {
     begun += 1;

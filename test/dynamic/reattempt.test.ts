@@ -1,11 +1,11 @@
-/** Trying a node again: when it is allowed, when it is refused, and that a refusal changes nothing. */
+/** Retrying a node: when it is allowed, when it is refused, and that a refusal changes nothing. */
 import { InvalidInputError, InvalidStateError, job, PermanentError } from "pawl";
 import { expect, test } from "vitest";
 import { forEachStore, type StoreKind } from "../support/databases.js";
 import { errorOf, gate, until } from "../support/waiting.js";
 import { type AnyRun, eventsOf, idOf, jobWorld, nodesOf } from "./job-world.js";
 
-/** A → B and A → C, where C fails as long as it is told to. */
+/** The graph A → B and A → C, where C fails for as long as the test says so. */
 async function halfDone(kind: StoreKind) {
   const told = { fails: true };
   const fine = job("Fine", (_args: void, { node }) => node.name);
@@ -23,7 +23,7 @@ async function halfDone(kind: StoreKind) {
   return { w, run, told };
 }
 
-/** The refusal; and that neither the log nor the tables know of it. */
+/** Returns the error of a refused command, and checks that neither the log nor the tables have changed. */
 async function refusalOf(run: AnyRun, command: () => Promise<void>): Promise<Error> {
   const before = [await run.history(), await run.get()];
   const error = await errorOf(command());
@@ -32,7 +32,7 @@ async function refusalOf(run: AnyRun, command: () => Promise<void>): Promise<Err
 }
 
 forEachStore((kind) => {
-  test("what others were built upon stands: a node is not tried again once one after it has completed", async () => {
+  test("a node is not retried once a node after it has completed", async () => {
     const { w, run } = await halfDone(kind);
     const error = await refusalOf(run, () => run.reattempt("A"));
     expect(error).toBeInstanceOf(InvalidStateError);
@@ -43,7 +43,7 @@ forEachStore((kind) => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("by its name or by its id, as often as it fails, and each attempt stays on record", async () => {
+  test("a failed node is retried by its name or its id, as often as it fails, and each attempt stays recorded", async () => {
     const { w, run, told } = await halfDone(kind);
     await run.reattempt(await idOf(run, "C"));
     await w.toTheEnd();
@@ -64,7 +64,7 @@ forEachStore((kind) => {
   });
 });
 
-test("a node that nobody has tried, or that does not exist, cannot be tried again", async () => {
+test("a node that was never tried, or that does not exist, cannot be retried", async () => {
   const { run } = await halfDone("memory");
   expect(await refusalOf(run, () => run.reattempt("D"))).toBeInstanceOf(InvalidStateError);
   expect(await refusalOf(run, () => run.reattempt("E"))).toBeInstanceOf(InvalidInputError);
@@ -74,7 +74,7 @@ test("a node that nobody has tried, or that does not exist, cannot be tried agai
   expect(await refusalOf(run, () => run.reattempt(5 as never))).toBeInstanceOf(InvalidInputError);
 });
 
-test("one that is being executed is left alone", async () => {
+test("reattempt of a node that is being executed is refused", async () => {
   const [begun, goOn] = [gate(), gate()];
   const slow = job("Slow", async () => {
     begun.open();
@@ -93,7 +93,7 @@ test("one that is being executed is left alone", async () => {
   expect(await eventsOf(run)).not.toContain("node.reopened only 1");
 });
 
-test("one that waits for its next attempt is tried at once, and the retries of its job begin anew", async () => {
+test("a node that waits for its next attempt is retried at once, and the retries of its job start again", async () => {
   let attempts = 0;
   const patient = job(
     "Patient",
@@ -120,9 +120,11 @@ test("one that waits for its next attempt is tried at once, and the retries of i
   expect((await w.pawl.verify()).differences).toEqual([]);
 });
 
-/** Whether the run is owned at the moment when the command comes is a matter of chance: often enough, it is both. */
+/**
+ * Whether the run is owned when the command arrives depends on timing; with this many repetitions, both cases occur.
+ */
 test.each([...Array<number>(20).fill(5), 600])(
-  "in a graph of %i nodes that goes on beside it, it is tried at once, and the run is not held for it",
+  "in a graph of %i nodes that are still running, the node is retried at once, and the run is not paused for it",
   async (count) => {
     const [begun, goOn] = [gate(), gate()];
     const told = { fails: true };
@@ -162,7 +164,7 @@ test.each([...Array<number>(20).fill(5), 600])(
   },
 );
 
-test("a completed run takes no reattempt", async () => {
+test("reattempt of a completed run is refused", async () => {
   const { w, run, told } = await halfDone("memory");
   told.fails = false;
   await run.resume();
@@ -170,7 +172,7 @@ test("a completed run takes no reattempt", async () => {
   expect(await refusalOf(run, () => run.reattempt("C"))).toBeInstanceOf(InvalidStateError);
 });
 
-test("two reattempts at the same moment make one", async () => {
+test("two simultaneous reattempts result in one attempt", async () => {
   const { w, run, told } = await halfDone("memory");
   told.fails = false;
   const both = await Promise.allSettled([run.reattempt("C"), run.reattempt("C")]);

@@ -1,4 +1,4 @@
-/** The examples that the design began with, on every store: an order, 200 mutations, a diamond with a reattempt. */
+/** The examples from the original design, on every store: an order, 200 mutations, a diamond with a reattempt. */
 import { job, PermanentError } from "pawl";
 import { expect, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
@@ -7,14 +7,14 @@ import { eventsOf, jobWorld, nodesOf } from "./job-world.js";
 import { wrongHashes } from "./recompute-hashes.js";
 
 forEachStore((kind) => {
-  test("an order: inventory and fraud side by side, the charge after both, then the rest", async () => {
+  test("an order: inventory and fraud in parallel, the charge after both, then the rest", async () => {
     const did: string[] = [];
     const both = [gate(), gate()] as const;
     const note = job("Note", (args: { order: number }, { node }) => {
       did.push(`${node.name} ${args.order}`);
       return node.name;
     });
-    // Each of the two ends only when the other one has begun.
+    // Each of the two jobs ends only when the other one has started.
     const check = job("Check", async (args: { order: number; own: 0 | 1 }, { node }) => {
       both[args.own].open();
       await both[args.own === 0 ? 1 : 0].opened;
@@ -71,7 +71,7 @@ forEachStore((kind) => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("a diamond whose one side fails: it is tried again, and the end is built upon its second attempt", async () => {
+  test("a diamond with a failed side: the node is retried, and the last node uses the output of the second attempt", async () => {
     let works = false;
     const fine = job("Fine", (_args: void, { node }) => node.name);
     const fraud = job("Fraud", (_args: void, { attempt }) => {
@@ -99,7 +99,7 @@ forEachStore((kind) => {
     const rows = await w.store.log(run.id, { after: 0, limit: 1_000 });
     const dag = JSON.parse(await run.exportDag());
     expect(wrongHashes(rows, dag)).toEqual({ wrong: [], checked: 4 });
-    // Had it been C's first attempt, D would have another hash.
+    // With the hash of C's first attempt, D would have another hash.
     const asFirst = rows.map((row) => (row.node === C?.id && row.attempt === 2 ? { ...row, attempt: 1 } : row));
     expect(wrongHashes(asFirst, dag).wrong).toEqual([C?.id, D?.id]);
     expect(new Set([A, B, C, D].map((node) => node?.ancestryHash)).size).toBe(4);

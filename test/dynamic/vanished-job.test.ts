@@ -1,4 +1,4 @@
-/** A job that vanishes after its nodes were handed out: the run is paused and says so, and every way out works. */
+/** A job disappears after its nodes were dispatched: the run is paused with the reason, and every remedy works. */
 import { job, Workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
@@ -32,14 +32,14 @@ const isPausedFor = async (run: AnyRun, node: string) => {
 };
 
 forEachStore((kind) => {
-  test("nobody has the job any more: graphs and classes that wait for it are paused, others are not", async () => {
+  test("when no worker has the job any more, graphs and classes that wait for it are paused, and others are not", async () => {
     const w = await jobWorld(kind, Here);
     const coordinator = await w.worker([Classy], { jobs: [Here] });
     const settle = async (...others: MortalWorker[]) => {
       for (let round = 0; round < 6; round += 1)
         for (const one of [coordinator, w.worker1, ...others]) await one.settle();
     };
-    // While the job is there the nodes are handed out, and its last worker takes none of them before it goes.
+    // The nodes are dispatched while the job has a worker, and that last worker takes none of them before it stops.
     await (await w.jobWorker(Gone)).kill();
     await w.pawl.pauseQueue("job:Gone");
     const last = await w.jobWorker(Gone);
@@ -64,7 +64,7 @@ forEachStore((kind) => {
     await settle();
     expect((await graph.history()).length).toBe(before);
 
-    // The job comes back: what was handed out is executed, once, and the runs go on when they are resumed.
+    // The job comes back: the dispatched nodes are executed once, and the runs continue when they are resumed.
     const back = await w.jobWorker(Gone);
     await settle(back);
     expect(did.filter((line) => line === "first by Gone")).toHaveLength(2);
@@ -78,10 +78,10 @@ forEachStore((kind) => {
 });
 
 const ways: readonly [string, (run: AnyRun) => Promise<unknown>, string][] = [
-  ["skip() passes over the node", (run) => run.skip(), "first skipped 1"],
-  ["resume({ output }) gives it an output", (run) => run.resume({ output: 5 }), "first completed 1"],
+  ["skip() skips the node", (run) => run.skip(), "first skipped 1"],
+  ["resume({ output }) sets the output of the node", (run) => run.resume({ output: 5 }), "first completed 1"],
   [
-    "importDag() with another job hands it to that one",
+    "importDag() with another job runs that job",
     async (run) => {
       await run.importDag((await run.exportDag()).replace("Gone", "Here"));
       await run.resume();
@@ -122,7 +122,7 @@ test.each(
   expect((await t.pawl.verify()).differences).toEqual([]);
 });
 
-test("a job that is gone for less than a minute is waited for", async () => {
+test("a run waits for a job that is missing for less than a minute", async () => {
   const t = await testPawl({ workflows: [Classy], jobs: [Here, Gone], logger: silent });
   onTestFinished(() => t.close());
   await t.pawl.pauseQueue("job:Gone");

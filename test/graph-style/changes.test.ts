@@ -1,4 +1,7 @@
-/** The code of a graph changes while runs are under way: what heals, what is told in the log, and what is refused. */
+/**
+ * The code of a graph changes while runs are open: which changes are applied, which are recorded in the log, and which
+ * pause the run.
+ */
 import { branch, type GraphDefinition, graph, type Logger, step, Workflow } from "pawl";
 import { beforeEach, expect, test } from "vitest";
 import { silent, world } from "../support/virtual-worlds.js";
@@ -15,7 +18,7 @@ const note = <const Name extends string>(name: Name) =>
 const nap = step("nap", (ctx) => ctx.sleep("rest", "1 day"));
 const [a, b, c] = [note("a"), note("b"), note("c")];
 
-/** Begins with the old code, sleeps a day, and goes on with the new. */
+/** Starts a run with the old code, sleeps for a day, and continues with the new code. */
 async function deploy(before: GraphDefinition, after: GraphDefinition) {
   const warnings: string[] = [];
   const logger: Logger = { ...silent, warn: (message) => void warnings.push(String(message)) };
@@ -31,14 +34,14 @@ async function deploy(before: GraphDefinition, after: GraphDefinition) {
   return { w, run, settle, worker, warnings, changes };
 }
 
-test("code of the same shape is not worth a word", async () => {
+test("new code of the same shape records no change and logs no warning", async () => {
   const { run, changes, warnings } = await deploy(graph("g", [a, nap.after(a)]), graph("g", [a, nap.after(a)]));
   expect(await run.status()).toBe("completed");
   expect(changes).toEqual([]);
   expect(warnings).toEqual([]);
 });
 
-test("a completed step that was removed on purpose is reported, and the run goes on", async () => {
+test("a completed step that was removed on purpose is reported, and the run continues", async () => {
   const before = graph("g", [a, b, nap.after(a, b)]);
   const after = graph("g", [b, nap.after(b), c.after(nap)], { removedSteps: ["a"] });
   const { w, run, changes, warnings } = await deploy(before, after);
@@ -50,14 +53,14 @@ test("a completed step that was removed on purpose is reported, and the run goes
   expect(await w.pawl.verify()).toMatchObject({ differences: [] });
 });
 
-test("a new step at the end is simply run", async () => {
+test("a new step at the end runs without a report", async () => {
   const after = graph("g", [a, nap.after(a), c.after(nap)]);
   const { run, changes } = await deploy(graph("g", [a, nap.after(a)]), after);
   expect(await run.result()).toBe("c");
   expect(changes).toEqual([{ shape: after.signature }]);
 });
 
-test("new steps before something that is done are run late, and that is told", async () => {
+test("new steps before a completed step run late, and that is recorded", async () => {
   const after = graph("g", [a, b.after(a), c.after(b), nap.after(c)]);
   const { run, changes } = await deploy(graph("g", [a, nap.after(a)]), after);
   expect(await run.status()).toBe("completed");
@@ -65,7 +68,7 @@ test("new steps before something that is done are run late, and that is told", a
   expect(changes).toEqual([{ shape: after.signature, passedSteps: ["b", "c"] }]);
 });
 
-test("changed dependencies count from now on", async () => {
+test("changed dependencies apply from now on", async () => {
   const after = graph("g", [a, nap.after(a), b.after(nap), c.after(b)]);
   const { run, changes } = await deploy(graph("g", [a, nap.after(a), b.after(nap), c.after(nap)]), after);
   await run.result();
@@ -73,7 +76,7 @@ test("changed dependencies count from now on", async () => {
   expect(changes).toEqual([{ shape: after.signature }]);
 });
 
-test("a change is told once, and again when the code changes back", async () => {
+test("a change is recorded once, and again when the code changes back", async () => {
   const listen = step("listen", async (ctx) => {
     for (let n = 0; n < 4; n += 1) await ctx.waitForSignal("go");
   });
@@ -91,7 +94,7 @@ test("a change is told once, and again when the code changes back", async () => 
   expect(told).toEqual([{ shape: two.signature }, { shape: one.signature, removedSteps: ["b"] }]);
 });
 
-test("a step that had begun and vanished holds the run; it can be brought back", async () => {
+test("a step that had started and is missing from the new code pauses the run, and can be restored", async () => {
   const before = graph("g", [a, nap.after(a), b.after(nap)]);
   const { w, run, worker, changes } = await deploy(before, graph("g", [a, b.after(a)]));
   expect(await run.get()).toMatchObject({
@@ -109,7 +112,7 @@ test("a step that had begun and vanished holds the run; it can be brought back",
   expect(did).toEqual(["a", "b"]);
 });
 
-test("a step that had begun and vanished can be passed over", async () => {
+test("a step that had started and is missing from the new code can be skipped", async () => {
   const { run, settle } = await deploy(graph("g", [a, nap.after(a), b.after(nap)]), graph("g", [a, b.after(a)]));
   await run.skip();
   await settle();
@@ -117,7 +120,7 @@ test("a step that had begun and vanished can be passed over", async () => {
   expect(did).toEqual(["a", "b"]);
 });
 
-test("a branch whose chosen case vanished holds the run", async () => {
+test("a branch whose chosen case is missing from the new code pauses the run", async () => {
   const way = (label: string) => branch("way", () => label as never, { [label]: [b] });
   const left = way("left");
   const right = way("right");
@@ -125,7 +128,7 @@ test("a branch whose chosen case vanished holds the run", async () => {
   expect((await run.get()).pauseReason).toContain('Branch "way" of graph "g" has chosen "left"');
 });
 
-test("a step that must be undone and vanished holds the run when it fails", async () => {
+test("a step that must be compensated and is missing from the new code pauses the run when it fails", async () => {
   const undone = step("book", () => "b", { compensate: () => void did.push("unbook") });
   const fails = step(
     "pay",
@@ -140,7 +143,7 @@ test("a step that must be undone and vanished holds the run when it fails", asyn
   expect((await run.get()).pauseReason).toContain('Step "book" must be compensated');
 });
 
-test("what has changed can be read in the history of a class, too", async () => {
+test("the changes of a class are in the history of its runs, too", async () => {
   const define = (steps: readonly string[]) => {
     class Chain extends Workflow {
       static {
@@ -157,7 +160,7 @@ test("what has changed can be read in the history of a class, too", async () => 
   await old.worker.stop();
   await (await w.worker([Two])).settle();
   expect(await run.status()).toBe("completed");
-  // A chain is walked forwards: what was put in behind the run is left out, and that is told.
+  // A chain only moves forward: a step that was inserted before the run's position does not run, and that is recorded.
   expect(did).toEqual(["one", "rest", "three"]);
   const changes = (await run.history()).filter(({ type }) => type === "shape.changed");
   expect(changes).toMatchObject([{ data: { passedSteps: ["two"] } }]);

@@ -1,4 +1,4 @@
-/** What a step does to its input is seen by no other step, whether the run goes on or is replayed. */
+/** When a step mutates its input, no other step sees the change, whether the run continues or is replayed. */
 import { graph, type StepContext, step, Workflow, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
@@ -34,7 +34,7 @@ test.each([
   ["a graph", shipping],
   ["a graph whose schema completes its input", checked],
   ["a class", Shipping],
-] as const)("in %s", async (_, definition) => {
+] as const)("a mutation of the input by one step is not seen by another, in %s", async (_, definition) => {
   const t = await testPawl({ workflows: [definition] });
   onTestFinished(() => t.close());
   const run = await t.pawl.start(definition as typeof shipping, order());
@@ -44,7 +44,7 @@ test.each([
   await t.crashTest(definition as typeof shipping, order());
 });
 
-test("within one execution it is the same object", async () => {
+test("the input is the same object within one execution", async () => {
   const both = step("both", (ctx: StepContext<Order>) => {
     const { input } = ctx;
     return input === ctx.input;
@@ -56,7 +56,7 @@ test("within one execution it is the same object", async () => {
   expect(await run.result()).toBe(true);
 });
 
-test("a child gets what its parent passes, whatever the parent does to it later", async () => {
+test("a child gets its input as it was when the parent passed it, even if the parent mutates it later", async () => {
   const child = workflow("child", (ctx, input: Order) => ctx.step("see", () => seen(input)));
   const parent = workflow("parent", async (ctx, input: Order) => {
     const handle = await ctx.start(child, input);

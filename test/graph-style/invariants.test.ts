@@ -1,4 +1,4 @@
-/** What always holds of a run, each by its name. */
+/** The invariants of a run, each under its name. */
 import { branch, graph, type StepContext, step } from "pawl";
 import { beforeEach, describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
 import { dataOf, newEvent } from "../../src/core/run/event.js";
@@ -85,7 +85,7 @@ forEachStore((kind) => {
   });
 
   describe("transactional consistency", () => {
-    test("events and tasks are committed together: none is lost, none is orphaned, wherever a worker dies", async () => {
+    test("events and tasks are committed together: none is lost and none is orphaned, wherever a worker dies", async () => {
       const w = await newWorld();
       const first = await w.worker([parity]);
       const run = await w.pawl.start(parity, { n: 3 });
@@ -103,7 +103,7 @@ forEachStore((kind) => {
 });
 
 describe("replay determinism", () => {
-  test("the same events give the same outputs; branch decisions are recorded, not evaluated again; completed steps are skipped", async () => {
+  test("the same events produce the same outputs; branch decisions are recorded, not evaluated again; completed steps are skipped", async () => {
     const t = await start(parity);
     const run = await t.pawl.start(parity, { n: 3 });
     await t.advance("1 day");
@@ -115,7 +115,7 @@ describe("replay determinism", () => {
 });
 
 describe("type safety", () => {
-  test("step outputs are typed at compile time, and dependencies cannot name what does not exist", () => {
+  test("step outputs are typed at compile time, and dependencies cannot name a step that does not exist", () => {
     const typed = step("typed", (ctx) => ctx.output(count).n);
     expectTypeOf(typed.fn).returns.toEqualTypeOf<number | Promise<number>>();
     // @ts-expect-error: a step comes after steps, not after names
@@ -137,7 +137,7 @@ describe("DAG integrity", () => {
 });
 
 describe("idempotency", () => {
-  test("a signal is delivered once, a retry skips what is done, and canceling what is canceled changes nothing", async () => {
+  test("a signal is delivered once, a retry skips completed steps, and canceling a canceled run changes nothing", async () => {
     const t = await start(parity);
     const run = await t.pawl.start(parity, { n: 2 });
     await t.advance("1 day");
@@ -155,7 +155,7 @@ describe("idempotency", () => {
 });
 
 describe("output immutability", () => {
-  test("a recorded output never changes: the first stands, also against an operator", async () => {
+  test("a recorded output never changes: the first one stands, even against an operator's", async () => {
     const t = await start(parity);
     const run = await t.pawl.start(parity, { n: 2 });
     await t.settle();
@@ -164,7 +164,7 @@ describe("output immutability", () => {
     await t.settle();
     const first = (await run.history()).find(({ type, node }) => type === "step.completed" && node === "count");
     expect(first?.data.output).toEqual({ n: 2, drawn: 1 });
-    // What was open got the operator's; and of two results for one step, the first stands.
+    // The open step got the operator's output, and of two results for one step the first one stands.
     const outputOf = (name: string, events: readonly ReturnType<typeof newEvent>[]) => {
       const state = fold(events.map((one, index) => ({ ...one, seq: index + 1, at: 0 })));
       return dataOf(state.ops.get(name) as StepOp, "step.completed").output;

@@ -1,11 +1,11 @@
-/** A step of which only so many are executed at a time: the others stand in line, whatever happens to those before them. */
+/** A step with a concurrency limit: the other runs wait in a queue, whatever happens to the runs before them. */
 import { graph, type RunHandle, step } from "pawl";
 import { expect, test } from "vitest";
 import { Semaphore } from "../../src/concurrency/semaphore.js";
 import { world } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
 
-test("places are given in order, passed on when somebody leaves, and not lost when somebody leaves the line", async () => {
+test("slots are granted in order, passed on when a holder releases its slot, and not lost when a waiter leaves the queue", async () => {
   const places = new Semaphore(1);
   const entered: string[] = [];
   const [first, second, third, fourth] = ["first", "second", "third", "fourth"].map((name) =>
@@ -15,7 +15,7 @@ test("places are given in order, passed on when somebody leaves, and not lost wh
   second();
   first();
   first();
-  // Called already, but gone before it came.
+  // The third waiter was granted the slot, and released it before its callback ran.
   third();
   await Promise.resolve();
   await Promise.resolve();
@@ -25,7 +25,7 @@ test("places are given in order, passed on when somebody leaves, and not lost wh
   expect(entered).toEqual(["first", "fourth", "fifth"]);
 });
 
-test("no more than so many runs execute the step at a time, and all get their turn", async () => {
+test("no more runs than the concurrency of the step execute it at a time, and all of them get their turn", async () => {
   let [running, most] = [0, 0];
   const score = step(
     "score",
@@ -49,7 +49,7 @@ test("no more than so many runs execute the step at a time, and all get their tu
   expect(most).toBe(3);
 });
 
-test("a step that rests gives its place back, and its run is parked", async () => {
+test("a step that sleeps releases its slot, and its run is parked", async () => {
   const rests = step("rests", (ctx) => ctx.sleep("nap", "1 day"), { concurrency: 1 });
   const resting = graph("resting", [rests]);
   const w = await world();
@@ -62,7 +62,7 @@ test("a step that rests gives its place back, and its run is parked", async () =
   await Promise.all(runs.map((run) => run.result()));
 });
 
-test("whoever stands in line can be canceled and paused, and the place goes to the next", async () => {
+test("a run that waits for a slot can be canceled and paused, and the slot goes to the next run", async () => {
   const open = gate();
   const began: unknown[] = [];
   const slow = step(
@@ -97,7 +97,7 @@ test("whoever stands in line can be canceled and paused, and the place goes to t
   ]);
 });
 
-test("a concurrency that is no number above 0 is refused", () => {
+test("a concurrency that is not a number above 0 is refused", () => {
   expect(() => step("a", () => {}, { concurrency: 0 })).toThrow(
     'concurrency of step "a" is a whole number above 0, not 0.',
   );

@@ -13,7 +13,10 @@ const work = <const Name extends string>(name: Name, options = {}) =>
   step(name, ({ idempotencyKey }) => void effects.push(`${name} ${idempotencyKey.split(":")[1]}`), options);
 const nap = step("nap", (ctx) => ctx.sleep("rest", "1 day"));
 
-/** Begins with the old code, and goes on with each of the others; `between` is done while no worker is there. */
+/**
+ * Starts a run with the old code, and continues with each further definition; functions in the list run between the
+ * deploys.
+ */
 async function deploys(
   before: AnyWorkflow,
   ...steps: (AnyWorkflow | ((run: RunHandle<any, any>) => Promise<unknown>))[]
@@ -48,7 +51,7 @@ describe("a completed node of a graph that was renamed", () => {
   const old = graph("g", [bill, nap.after(bill), ship.after(nap)]);
   const nodes = [charge, nap.after(charge), ship.after(nap)] as const;
 
-  test("does not run again: the run is paused, and goes on with an alias", async () => {
+  test("does not run again: the run is paused, and continues with an alias", async () => {
     const run = await deploys(
       old,
       graph("g", nodes),
@@ -61,7 +64,7 @@ describe("a completed node of a graph that was renamed", () => {
     expect(effects).toEqual(["bill bill", "ship ship"]);
   });
 
-  test("goes on when an operator says how it was renamed, or that it was removed", async () => {
+  test("continues when an operator says how it was renamed, or that it was removed", async () => {
     for (const options of [{ renamed: { bill: "charge" } }, { accept: ["bill", "charge"] }]) {
       effects = [];
       const run = await deploys(old, graph("g", nodes), (one) => one.resume(options), graph("g", nodes));
@@ -71,13 +74,13 @@ describe("a completed node of a graph that was renamed", () => {
     }
   });
 
-  test("goes on when the graph says that it was removed", async () => {
+  test("continues when the graph says that it was removed", async () => {
     const run = await deploys(old, graph("g", [nap, ship.after(nap)], { removedSteps: ["bill"] }));
     expect(await run.status()).toBe("completed");
     expect(effects).toEqual(["bill bill", "ship ship"]);
   });
 
-  test("keeps its way to be undone", async () => {
+  test("keeps its compensation", async () => {
     const undone: string[] = [];
     const booking = (name: string) =>
       step(name, () => name, { compensate: (_ctx, output) => void undone.push(`${name} ${output}`) });
@@ -98,7 +101,7 @@ describe("a completed node of a graph that was renamed", () => {
   });
 });
 
-describe("the body of a step that goes on after a rest", () => {
+describe("the body of a step that continues after it was parked", () => {
   const body = (calls: (ctx: WorkflowContext<any>) => Promise<unknown>) => {
     const only = step("only", (ctx) => calls(ctx));
     return graph("g", [only]);
@@ -111,7 +114,7 @@ describe("the body of a step that goes on after a rest", () => {
     await did(ctx, "ship");
   });
 
-  test("does not do again what it has done under another name", async () => {
+  test("does not repeat a recorded call under another name", async () => {
     const changed = body(async (ctx) => {
       await did(ctx, "charge");
       await ctx.sleep("rest", "1h");
@@ -122,7 +125,7 @@ describe("the body of a step that goes on after a rest", () => {
     expect(effects).toEqual(["bill", "ship"]);
   });
 
-  test("that ends without what it has done does not end the step", async () => {
+  test("that ends without replaying its recorded calls does not end the step", async () => {
     const run = await deploys(
       original,
       body(async () => "early"),
@@ -134,7 +137,7 @@ describe("the body of a step that goes on after a rest", () => {
     expect(effects).toEqual(["bill"]);
   });
 
-  test("may have a call put in that says so", async () => {
+  test("may contain an inserted call that is marked as added", async () => {
     const run = await deploys(
       original,
       body(async (ctx) => {
@@ -148,7 +151,7 @@ describe("the body of a step that goes on after a rest", () => {
     expect(effects).toEqual(["bill", "check", "ship"]);
   });
 
-  test("has nothing left over when it is another attempt", async () => {
+  test("does not have to replay the calls of an earlier attempt", async () => {
     let tries = 0;
     const only = step(
       "only",
@@ -186,7 +189,7 @@ describe("a step of a class that was renamed", () => {
       }
     };
 
-  test("holds the run that stands right behind it, and does not run again with an alias", async () => {
+  test("does not run again when an alias names it", async () => {
     const run = await deploys(
       letter(["write", "wait", "send"]),
       letter(["compose", "wait", "send"], { compose: ["write"] }),
@@ -195,7 +198,7 @@ describe("a step of a class that was renamed", () => {
     expect(effects).toEqual(["write write", "wait wait", "send send"]);
   });
 
-  test("is where the run stands when an alias says so", async () => {
+  test("is the position of the run when an alias names it", async () => {
     const run = await deploys(
       letter(["write", "wait", "send"]),
       letter(["write", "pause", "send"]),
@@ -208,7 +211,7 @@ describe("a step of a class that was renamed", () => {
     expect(await logOf(run)).not.toContain("step.completed pause");
   });
 
-  test("is passed over when an operator accepts that it is gone", async () => {
+  test("is skipped when an operator accepts that it was removed", async () => {
     const run = await deploys(
       letter(["write", "wait", "send"]),
       letter(["write", "send"]),

@@ -1,4 +1,4 @@
-/** Steps run when what they depend on is done, side by side, once each. */
+/** Steps run when their dependencies have completed, in parallel, once each. */
 import { branch, graph, PermanentError, type StepContext, step } from "pawl";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { everyStore, forEachStore, testDatabase } from "../support/databases.js";
@@ -45,7 +45,7 @@ const order = graph("order-processing", [
 ]);
 
 forEachStore((kind) => {
-  test("an order goes through its graph, its branch is recorded, and the tables are as the log says", async () => {
+  test("an order runs through its graph, its branch is recorded, and the tables agree with the log", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -73,7 +73,7 @@ forEachStore((kind) => {
   });
 }, everyStore);
 
-test("crashes at every commit change nothing", async () => {
+test("crashes at every commit do not change the result", async () => {
   const t = await start(order);
   const report = await t.crashTest(
     order,
@@ -84,7 +84,7 @@ test("crashes at every commit change nothing", async () => {
 });
 
 describe("steps", () => {
-  test("that depend on nothing of each other are in flight together; others wait", async () => {
+  test("that do not depend on each other are in flight together; others wait", async () => {
     const [first, second] = [gate(), gate()];
     const [a, b] = [step("a", () => first.opened), step("b", () => second.opened)];
     const both = graph("both", [a, b, note("c").after(a, b), note("d").after(a)]);
@@ -122,7 +122,7 @@ describe("steps", () => {
     }
   });
 
-  test("that are done keep what they did when another fails; those in flight finish; nothing new begins", async () => {
+  test("that have completed keep their results when another step fails; those in flight finish; nothing new starts", async () => {
     const slow = gate();
     const bad = step("bad", () => {
       throw new PermanentError("no good");
@@ -150,7 +150,7 @@ describe("steps", () => {
     expect(await t.pawl.verify()).toMatchObject({ differences: [] });
   });
 
-  test("are retried as the step says, else as the graph says", async () => {
+  test("are retried as the step declares, or else as the graph declares", async () => {
     const attempts = (name: string, options = {}) =>
       step(
         name,
@@ -169,7 +169,7 @@ describe("steps", () => {
 });
 
 describe("the output", () => {
-  test("of a run is that of its last step; of several, an object by name", async () => {
+  test("of a run is that of its last step; of several last steps, an object by name", async () => {
     const [a, b, c] = [note("a"), note("b"), note("c")];
     const one = graph("one", [a, b.after(a)]);
     const several = graph("several", [a, b.after(a), c.after(a)]);
@@ -180,7 +180,7 @@ describe("the output", () => {
     expect(await runs[1].result()).toEqual({ b: "b", c: "c" });
   });
 
-  test("of a step that does not come before is not to be had, and the error says what to do", async () => {
+  test("of a step that does not come before is not available, and the error says what to do", async () => {
     const a = note("a");
     const b = step("b", (ctx) => ctx.output(a));
     const wrong = graph("wrong", [a, b], { retry: { initial: 0 } });
@@ -193,7 +193,7 @@ describe("the output", () => {
     ]);
   });
 
-  test("of a step that was skipped is an error, or undefined if one asks for that", async () => {
+  test("of a skipped step is an error, or undefined if the step allows it", async () => {
     const [left, right] = [note("left"), note("right")];
     const join = step("join", (ctx) => [ctx.maybeOutput(left), ctx.maybeOutput(right), ctx.output(left)]);
     const skipping = graph(
@@ -221,7 +221,7 @@ describe("a branch", () => {
     expect([choices, ...did]).toEqual([1, "left"]);
   });
 
-  test("skips all that depends on nothing but what it skipped, and a join goes on", async () => {
+  test("skips all steps that depend only on skipped steps, and a join still runs", async () => {
     const [a, b, other, join] = [note("a"), note("b"), note("other"), note("join")];
     const deep = graph("deep", [
       branch("way", () => "right" as const, { left: [a, b.after(a)], right: [other] }),
@@ -237,7 +237,7 @@ describe("a branch", () => {
     expect(skipped.map(({ step: name }) => name).sort()).toEqual(["a", "b", "behind"]);
   });
 
-  test("that chooses what it does not have fails the run", async () => {
+  test("that chooses an unknown case fails the run", async () => {
     const wrong = graph("wrong", [branch("way", () => "up" as never, { left: [note("left")] })]);
     const t = await start(wrong);
     const run = await t.pawl.start(wrong);
@@ -246,7 +246,7 @@ describe("a branch", () => {
   });
 });
 
-test("a chain of 2,000 steps that are recorded is gone through without a stack of 2,000", async () => {
+test("a chain of 2,000 recorded steps is replayed without a stack 2,000 calls deep", async () => {
   const steps: ReturnType<typeof note>[] = [];
   for (let n = 0; n < 2_000; n += 1) {
     const next = step(`s${n}`, () => `s${n}`);

@@ -1,4 +1,4 @@
-/** Sagas: what was done is undone, in reverse order, when a run fails or is canceled. */
+/** Sagas: completed steps are compensated in reverse order when a run fails or is canceled. */
 import { graph, PermanentError, step, type WorkflowDefinition, workflow } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
 import { logOf } from "../support/run-checks.js";
@@ -10,7 +10,7 @@ beforeEach(() => {
   did = [];
 });
 
-/** Whether undoing this one fails now. */
+/** The name of the step whose compensation fails at the moment. */
 let broken: string | null = null;
 function undo(name: string, output: unknown): void {
   if (broken === name) throw new Error(`${name} is down.`);
@@ -65,13 +65,13 @@ describe.each([
   ["a graph", tripGraph],
   ["a function", tripFunction],
 ])("%s", (_style, trip) => {
-  test("that completes undoes nothing", async () => {
+  test("that completes compensates nothing", async () => {
     const t = await start(trip);
     await t.speedrun(await t.pawl.start(trip, "completes"));
     expect(did).toEqual(done);
   });
 
-  test("that fails undoes what it did, in reverse order, each recorded as a step", async () => {
+  test("that fails compensates its steps in reverse order, each compensation recorded as a step", async () => {
     const t = await start(trip);
     const run = await t.pawl.start(trip, "fails");
     await t.speedrun(run);
@@ -87,7 +87,7 @@ describe.each([
     expect(await t.pawl.verify()).toMatchObject({ differences: [] });
   });
 
-  test("that cancels itself undoes what it did", async () => {
+  test("that cancels itself compensates its steps", async () => {
     const t = await start(trip);
     const run = await t.pawl.start(trip, "cancels");
     await t.settle();
@@ -95,7 +95,7 @@ describe.each([
     expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "changed my mind" } });
   });
 
-  test("that is canceled while it waits undoes what it did, as soon as a worker is there", async () => {
+  test("that is canceled while it waits compensates its steps as soon as a worker is running", async () => {
     const w = await world();
     const first = await w.worker([trip]);
     const run = await w.pawl.start(trip, "waits");
@@ -111,26 +111,29 @@ describe.each([
     expect(await w.pawl.verify()).toMatchObject({ differences: [] });
   });
 
-  test.each(["fails", "cancels"] as const)("that %s undoes everything once, wherever its worker dies", async (end) => {
-    const t = await start(trip);
-    let runs = 0;
-    const check = () => {
-      if (runs++ === 0) return;
-      // The effect of a step in flight may be there twice; nothing is left out and nothing is out of order.
+  test.each(["fails", "cancels"] as const)(
+    "that %s compensates everything once, wherever its worker dies",
+    async (end) => {
+      const t = await start(trip);
+      let runs = 0;
+      const check = () => {
+        if (runs++ === 0) return;
+        // The effect of a step in flight may exist twice; no compensation is missing or out of order.
+        expect([...new Set(did)]).toEqual([...done, ...undone]);
+      };
+      const report = await t.crashTest(trip, end, {
+        setup: () => {
+          check();
+          did = [];
+        },
+      });
+      expect(report.status).toBe(end === "fails" ? "failed" : "canceled");
+      expect(report.points).toBeGreaterThan(12);
       expect([...new Set(did)]).toEqual([...done, ...undone]);
-    };
-    const report = await t.crashTest(trip, end, {
-      setup: () => {
-        check();
-        did = [];
-      },
-    });
-    expect(report.status).toBe(end === "fails" ? "failed" : "canceled");
-    expect(report.points).toBeGreaterThan(12);
-    expect([...new Set(did)]).toEqual([...done, ...undone]);
-  });
+    },
+  );
 
-  test("whose undoing fails is paused, with both errors to be seen, and goes on undoing when it is resumed", async () => {
+  test("whose compensation fails is paused, shows both errors, and continues to compensate when it is resumed", async () => {
     const t = await start(trip);
     broken = "hotel";
     const run = await t.pawl.start(trip, "fails");
@@ -147,7 +150,7 @@ describe.each([
     expect(await run.status()).toBe("failed");
   });
 
-  test("whose undoing fails while it is canceled is paused, and canceled when that is mended", async () => {
+  test("whose compensation fails while it is canceled is paused, and is canceled once the compensation works again", async () => {
     const t = await start(trip);
     broken = "car";
     const run = await t.pawl.start(trip, "waits");
@@ -166,7 +169,7 @@ describe.each([
   });
 });
 
-test("a run that takes too long undoes what it did, and fails", async () => {
+test("a run that exceeds its time limit compensates its steps, and fails", async () => {
   const slow = workflow("slow", { timeout: "1 hour" }, async (ctx) => {
     await ctx.step("book", () => "b", { compensate: (_step, output) => undo("book", output) });
     await ctx.waitForSignal("never");
@@ -179,7 +182,7 @@ test("a run that takes too long undoes what it did, and fails", async () => {
   expect(await t.pawl.verify()).toMatchObject({ differences: [] });
 });
 
-test("a run that is being undone waits for that alone, and not for what its handler had waited for", async () => {
+test("a run that is being compensated waits only for the compensation, and no longer for the waits of its handler", async () => {
   let isDown = true;
   const booking = workflow("booking", async (ctx) => {
     await ctx.step("book", () => 1, {
@@ -202,7 +205,7 @@ test("a run that is being undone waits for that alone, and not for what its hand
   expect(await run.status()).toBe("canceled");
 });
 
-test("onFailure is the last word, after everything is undone", async () => {
+test("onFailure is called last, after all compensations", async () => {
   const told = workflow("told", { onFailure: () => void did.push("told") }, async (ctx) => {
     await ctx.step("book", () => "b", { compensate: (_step, output) => undo("book", output) });
     throw new PermanentError("no");
@@ -212,7 +215,7 @@ test("onFailure is the last word, after everything is undone", async () => {
   expect(did).toEqual(["undo book b", "told"]);
 });
 
-test("a step that ends after the run was canceled is undone as well", async () => {
+test("a step that ends after the run was canceled is compensated as well", async () => {
   const [begun, finish] = [gate(), gate()];
   const late = workflow("late", async (ctx) => {
     await ctx.step(

@@ -1,9 +1,9 @@
 /**
- * Golden logs: histories that were written once, and that must fold to the same state in every later version. A run that
- * was started last year is read by the code of today.
+ * Golden logs: histories that were written once, and that must fold to the same state in every later version, because a
+ * run that was started last year is read by today's code.
  *
- * To add one: tell its story below, run with PAWL_RECORD_HISTORIES=1, and look at what was written. Those that are there
- * are never written again.
+ * To add one, add a story below, run with PAWL_RECORD_HISTORIES=1, and check the file that was written. Existing files
+ * are never overwritten.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ const folder = import.meta.dirname;
 interface History {
   readonly runId: string;
   readonly log: readonly StoredEvent[];
-  /** What the log said when it was written: the run after each event, and its executions. */
+  /** The state that the log folded to when it was written: the run after each event, and its executions. */
   readonly states: readonly unknown[];
   readonly executions: readonly unknown[];
 }
@@ -34,7 +34,7 @@ function read(runId: string, log: readonly StoredEvent[]): History {
 const files = readdirSync(folder).filter((name) => name.endsWith(".json"));
 
 describe.each(files)("%s", (file) => {
-  test("is read as it was when it was written", () => {
+  test("folds to the same state as when it was written", () => {
     const { runId, log, states, executions } = JSON.parse(readFileSync(join(folder, file), "utf8")) as History;
     expect(read(runId, log)).toMatchObject({ states, executions });
   });
@@ -132,7 +132,7 @@ if (process.env.PAWL_RECORD_HISTORIES === "1") {
     const w = await world();
     const runId = await story(w, () => w.worker([everything, child, Onboarding, saga]));
     const log = (await w.store.logs([runId])).get(runId) ?? [];
-    // Where it was recorded is nobody's business.
+    // The directory in which the history was recorded does not belong in the file.
     const text = JSON.stringify(read(runId, log), null, 1).replaceAll(process.cwd(), "/app");
     writeFileSync(path, `${text}\n`);
   });

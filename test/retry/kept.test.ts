@@ -1,4 +1,4 @@
-/** What a retry takes over from the run that failed, what it does again, and what it leaves behind. */
+/** What a retry takes over from the failed run, what it runs again, and what it leaves behind. */
 import { job, PermanentError, Workflow, workflow } from "pawl";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { batch, finish, transition } from "../../src/testing/store-suite/builders.js";
@@ -19,7 +19,7 @@ const did = <T>(name: string, value: T): T => {
   ran.push(name);
   return value;
 };
-/** Fails for good while things are broken. */
+/** Fails for good while `broken` is set. */
 const flaky = () => {
   if (broken) throw new PermanentError("no");
   return did("flaky", "well");
@@ -43,7 +43,7 @@ forEachStore((kind) => {
     return { ...w, settle, url: database.url };
   }
 
-  test("two retries at the same time are one run, also of a run with a hero", async () => {
+  test("two simultaneous retries create one run, even of a run with a hero", async () => {
     const once = workflow("once", (ctx) => ctx.step("flaky", flaky));
     const w = await prepared(once);
     for (const options of [{}, { hero: { type: "User", id: "1" } }]) {
@@ -59,7 +59,7 @@ forEachStore((kind) => {
     expect(ran).toEqual(["flaky", "flaky"]);
   });
 
-  test("a retry is refused while its hero has another open run, and names that one", async () => {
+  test("a retry is refused while its hero has another open run, and the error names that run", async () => {
     const once = workflow("once", async (ctx) => {
       await ctx.step("flaky", flaky);
       await ctx.waitForSignal("go");
@@ -77,12 +77,12 @@ forEachStore((kind) => {
     const again = await run.retry();
     await w.settle();
     expect(await again.status()).toBe("waiting");
-    // The key of the start stays with the first run.
+    // The idempotency key of the start stays with the first run.
     expect((await w.pawl.start(once, undefined, { idempotencyKey: "cart-1" })).id).toBe(run.id);
     expect((await again.get()).idempotencyKey).toBeNull();
   });
 
-  test("signals that nobody had consumed are taken over in their order, those that were consumed are not there twice", async () => {
+  test("signals that were not consumed are taken over in their order, and consumed signals are not delivered twice", async () => {
     const listens = workflow("listens", async (ctx) => {
       const first = await ctx.waitForSignal("a");
       const lost = await ctx.race({ never: ctx.waitForSignal("b"), soon: ctx.sleep("soon", 0) });
@@ -114,7 +114,7 @@ forEachStore((kind) => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("a child that failed goes on where it failed, and so do its own children", async () => {
+  test("a failed child continues where it failed, and so do its own children", async () => {
     const bank = new Provider();
     const leaf = workflow("leaf", { retry: { attempts: 1 } }, async (ctx, n: number) => {
       await ctx.step("before", () => did(`before ${n}`, n));
@@ -144,7 +144,7 @@ forEachStore((kind) => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("a child that was canceled with its parent is waited for, and what it undid is done anew", async () => {
+  test("a child that was canceled with its parent is awaited until it has ended, and its compensated steps run again", async () => {
     const bank = new Provider();
     const slow = workflow("slow", async (ctx) => {
       const payment = await ctx.step("charge", ({ idempotencyKey }) => bank.charge(idempotencyKey), {
@@ -168,7 +168,7 @@ forEachStore((kind) => {
     w.clock.moveTo((await w.settle()) as number);
     await w.settle();
     expect(await run.status()).toBe("failed");
-    // The child cannot give the money back for now.
+    // The compensation of the child fails for now.
     const again = await run.retry();
     await w.settle();
     expect([bank.charges.size, bank.standing.length]).toEqual([1, 1]);
@@ -184,7 +184,7 @@ forEachStore((kind) => {
 
 forEachStore(
   (kind) => {
-    test("a transactional step is not done again, and one that failed has the key that it had", async () => {
+    test("a completed transactional step does not run again, and a failed one keeps its idempotency key", async () => {
       const database = await testDatabase(kind);
       onTestFinished(() => database.drop());
       const table = { sqlite: sqliteTable, postgres: postgresTable, mysql: mysqlTable }[kind](() => database.url);
@@ -212,7 +212,7 @@ forEachStore(
 );
 
 describe("a retry", () => {
-  test("draws the same random numbers, passes the pauses that were passed, and keeps patches and branches", async () => {
+  test("draws the same random numbers, does not repeat pauses that were resumed, and keeps patches and branches", async () => {
     const wf = workflow("wf", async (ctx) => {
       const id = ctx.uuid();
       await ctx.step("note", () => did(`note ${id}`, id));
@@ -235,7 +235,7 @@ describe("a retry", () => {
     expect(ran).toEqual([`note ${noted}`, "choose", "flaky"]);
   });
 
-  test("tells of its own failure: onFailure is not something that was done already", async () => {
+  test("calls onFailure for its own failure", async () => {
     const told: string[] = [];
     const wf = workflow("wf", { onFailure: ({ runId }) => void told.push(runId) }, (ctx) => ctx.step("flaky", flaky));
     const w = await small(wf);
@@ -246,7 +246,7 @@ describe("a retry", () => {
     expect(told).toEqual([run.id, again.id]);
   });
 
-  test("takes over what a handler that started over did last, not what it had forgotten", async () => {
+  test("takes over the last pass of a handler that was rewound, not the discarded steps", async () => {
     let round = 0;
     const wf = workflow("wf", async (ctx) => {
       const number = await ctx.step("count", () => did("count", (round += 1)));
@@ -269,7 +269,7 @@ describe("a retry", () => {
     expect(ran).toEqual(["count", "count", "flaky"]);
   });
 
-  test("begins open sleeps anew, and does not repeat those that are over", async () => {
+  test("restarts open sleeps, and does not repeat those that have ended", async () => {
     const wf = workflow("wf", async (ctx) => {
       await ctx.sleep("first", "2 hours");
       const second = ctx.sleep("second", "1 hour");
@@ -290,7 +290,7 @@ describe("a retry", () => {
     expect(await again.status()).toBe("completed");
   });
 
-  test("of a class that was sent to a later step does not begin with those before it", async () => {
+  test("of a class that was moved to a later step does not run the steps before it", async () => {
     class Sent extends Workflow {
       static {
         this.step("a", () => did("a", 0));
@@ -313,7 +313,7 @@ describe("a retry", () => {
     expect(ran).toEqual(["a", "c", "flaky"]);
   });
 
-  test("of a resumable step goes on at its cursor, and keeps what the item in flight has recorded", async () => {
+  test("of a resumable step continues at its cursor, and keeps the recorded calls of the item in flight", async () => {
     class Bill extends Workflow {
       static {
         this.resumableStep("bill", { onException: "fail" }, (w, iter) =>
@@ -336,7 +336,7 @@ describe("a retry", () => {
   });
 
   test.each(["aliases", "resume({ renamed })"])(
-    "of a resumable step that was renamed goes on at its cursor, with the idempotency keys that it had: by %s",
+    "of a resumable step that was renamed continues at its cursor, with its original idempotency keys: by %s",
     async (how) => {
       const keys: string[] = [];
       const bill = (name: string, aliases?: Record<string, string[]>) =>
@@ -372,7 +372,7 @@ describe("a retry", () => {
     },
   );
 
-  test("goes on with the step in which the retry before it was canceled, at its cursor", async () => {
+  test("continues with the step in which the previous retry was canceled, at its cursor", async () => {
     let cancels = true;
     class Bill extends Workflow {
       static {
@@ -401,7 +401,7 @@ describe("a retry", () => {
     expect(ran).toEqual(["ada", "flaky", "grace", "joan", "mary", "after"]);
   });
 
-  test("of a function's step that was renamed has the idempotency key that it had", async () => {
+  test("of a function's step that was renamed keeps its original idempotency key", async () => {
     const keys: string[] = [];
     const pay = (name: string, aliases?: Record<string, string[]>) =>
       workflow("pay", aliases === undefined ? {} : { aliases }, (ctx) =>
@@ -422,7 +422,7 @@ describe("a retry", () => {
     expect(keys).toEqual([`${run.id}:bill`, `${run.id}:bill`]);
   });
 
-  test("undoes what it has taken over, and only what the first had not undone itself", async () => {
+  test("compensates the steps it has taken over, except those that the first run compensated itself", async () => {
     const undone: string[] = [];
     const wf = workflow("wf", async (ctx) => {
       await ctx.step("one", () => did("one", 1), {
@@ -441,7 +441,7 @@ describe("a retry", () => {
     expect((await again.history())[1]?.data).toMatchObject({ redo: ["one", "flaky"], keyRunIds: { one: again.id } });
   });
 
-  test("hands the key of the first run to jobs, also of graphs that were built at run time", async () => {
+  test("passes the idempotency key of the first run to jobs, including those of graphs that were built at run time", async () => {
     const keys: string[] = [];
     const pay = job("Pay", (_args: { cents: number }, { idempotencyKey }) => {
       keys.push(idempotencyKey);
@@ -459,7 +459,7 @@ describe("a retry", () => {
     expect(await run.status()).toBe("failed");
     const built = await w.pawl.build("built", (g) => void g.node("pay", { job: pay, args: { cents: 1 } }));
     await settle();
-    // Such a run is paused when a node fails; that it has failed is said by hand here.
+    // Such a run is paused when a node fails, so the test marks it as failed itself.
     const { id: node } = (await built.nodes())[0] as { id: string };
     const afterSeq = (await w.store.log(built.id, { after: 0, limit: 100 })).length;
     const failed = finish("failed", { error: '{"name":"Error","message":"by hand"}', startedAt: "now" });
@@ -476,7 +476,7 @@ describe("a retry", () => {
     ["children of a map", "before"],
     ["a child", "after"],
     ["children of a map", "after"],
-  ])("takes over %s that completed %s the retry, unseen by the parent", async (what, when) => {
+  ])("takes over %s that completed %s the retry, without the parent having seen the result", async (what, when) => {
     const child = workflow("child", async (ctx, n: number) => {
       const word = await ctx.waitForSignal<string>("go");
       return ctx.step("say", () => did(`say ${word} ${n}`, `${word} ${n}`));
@@ -491,7 +491,7 @@ describe("a retry", () => {
     };
     await w.settle();
     if (what !== "a child") await go();
-    // That it has failed is said by hand, so that its children do not hear of it.
+    // The test marks the parent as failed itself, so that its children are not canceled.
     const afterSeq = (await w.store.log(run.id, { after: 0, limit: 100 })).length;
     const failed = finish("failed", { error: '{"name":"Error","message":"by hand"}', startedAt: "now" });
     await w.store.commit(batch(null, [transition(run.id, { afterSeq, next: failed })]));
@@ -505,7 +505,7 @@ describe("a retry", () => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("that its worker dies with before it has begun is begun by the next", async () => {
+  test("whose worker dies before it has started is started by the next worker", async () => {
     const wf = workflow("wf", async (ctx) => {
       await ctx.step("one", () => did("one", 1));
       return ctx.step("flaky", flaky);
@@ -517,7 +517,7 @@ describe("a retry", () => {
     broken = false;
     const read = w.store.cursors.bind(w.store);
     const died = new Promise<void>((resolve) => {
-      // What it reads last before it writes what it takes over.
+      // This is the last read before the worker writes what the retry takes over.
       w.store.cursors = async (id) => {
         w.store.cursors = read;
         await first.kill();
@@ -534,7 +534,7 @@ describe("a retry", () => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("may be sent signals, paused and canceled before a worker has begun it", async () => {
+  test("can receive signals, be paused and be canceled before a worker has started it", async () => {
     const wf = workflow("wf", async (ctx) => {
       await ctx.step("one", () => did("one", 1));
       await ctx.step("flaky", flaky);

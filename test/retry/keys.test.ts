@@ -1,4 +1,4 @@
-/** A retry must be recognised by those who were asked before: what was unfinished keeps its idempotency key. */
+/** External services must recognize a retry: an unfinished call keeps its idempotency key. */
 import { graph, PermanentError, step, Workflow, workflow } from "pawl";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../support/databases.js";
@@ -33,7 +33,7 @@ class Order extends Workflow {
   static {
     this.step("reserve", () => "reserved");
     this.step("charge", { onException: "fail" }, async (w) => {
-      // A step within the step has a key of its own.
+      // A step within the step has its own key.
       await w.step("fee", ({ idempotencyKey }) => bank.charge(idempotencyKey), once);
       return bank.charge(w.idempotencyKey);
     });
@@ -54,7 +54,7 @@ forEachStore((kind) => {
   }
 
   for (const definition of [order, Order, drawn, parent, many]) {
-    test(`${definition.name}: a charge whose answer was lost is charged once, however often the run is retried`, async () => {
+    test(`${definition.name}: a charge whose response was lost is charged once, however often the run is retried`, async () => {
       const w = await prepared();
       bank.lostAnswers = 3;
       let run = await w.pawl.start(definition as typeof order);
@@ -71,7 +71,7 @@ forEachStore((kind) => {
     });
   }
 
-  test("a retry that was canceled is retried in the place of the first run, with the same keys", async () => {
+  test("a canceled retry is itself retried in place of the first run, with the same keys", async () => {
     const w = await prepared();
     bank.lostAnswers = 1;
     const first = await w.pawl.start(order);
@@ -90,7 +90,7 @@ forEachStore((kind) => {
     expect(await w.pawl.prune({ olderThan: "1 hour" })).toEqual({ runs: 3, trees: 1 });
   });
 
-  test("what was undone is done again under a new key: the provider must not answer with the payment it gave back", async () => {
+  test("a compensated step runs again under a new key, so that the provider does not answer with the refunded payment", async () => {
     const w = await prepared();
     shop = "closed";
     const first = await w.pawl.start(saga);
@@ -101,7 +101,7 @@ forEachStore((kind) => {
     await w.settle();
     expect(await second.status()).toBe("failed");
     expect([bank.charges.size, bank.refunds.size, bank.standing.length]).toEqual([2, 2, 0]);
-    // The third charge loses its answer; the fourth run asks for it again, and gets it.
+    // The response of the third charge is lost; the fourth run repeats the request and gets it.
     bank.lostAnswers = 1;
     const third = await second.retry();
     await w.settle();

@@ -1,4 +1,4 @@
-/** Children of a map that completed are taken over by a retry; only those that did not run again, each once. */
+/** A retry takes over the completed children of a map; only the others run again, each once. */
 import { PermanentError, workflow } from "pawl";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import type { Store } from "../../src/store/contract/store.js";
@@ -38,9 +38,9 @@ forEachStore((kind) => {
     return { ...w, settle };
   }
 
-  test("1,200 items, of which some fail: the retry runs those once each, and the results are in their places", async () => {
+  test("a map of 1,200 items, some of which fail: the retry runs those once each, and the results are in order", async () => {
     const w = await prepared();
-    // The last ones, and some here and there: the map fails at the 31st of them.
+    // The last items fail, and some others: the map fails at the 31st failure.
     refused = (n) => n >= 1_160 || n % 400 === 7;
     const run = await w.pawl.start(all);
     await w.settle();
@@ -55,13 +55,13 @@ forEachStore((kind) => {
     expect(await again.result()).toEqual(items.map((n) => n * n));
     expect(ran.toSorted((a, b) => a - b)).toEqual(items.filter((n) => !before.has(n)));
     expect(most).toBeLessThanOrEqual(50);
-    // Each page of children is read once to see which are there, and once for its results.
+    // Each page of children is read once to find the existing ones, and once for the results.
     expect(calls.pages).toBeLessThanOrEqual(2 * Math.ceil(count / 500));
     expect((await w.pawl.runs({ workflow: square, limit: 1_000, parentId: again.id })).runs).toHaveLength(ran.length);
     expect((await w.pawl.verify()).differences).toEqual([]);
   }, 120_000);
 
-  /** By their numbers, those that have completed. */
+  /** Returns the indices of the children that have completed. */
   async function doneIn(store: Store): Promise<Set<number>> {
     const done = new Set<number>();
     for (let after: { createdAt: number; id: string } | undefined; ; ) {
@@ -72,7 +72,7 @@ forEachStore((kind) => {
     }
   }
 
-  test("results from three runs come together in the last, and a later failure keeps the whole map", async () => {
+  test("results from three runs are combined in the last one, and a later failure keeps the whole map", async () => {
     const w = await prepared();
     let broken = true;
     const few = workflow("few", async (ctx) => {
@@ -110,7 +110,7 @@ forEachStore((kind) => {
     expect((await w.pawl.runs({ parentId: fourth.id })).runs).toEqual([]);
   });
 
-  test("a map that is made with other items has other children, and the ones that are the same are kept", async () => {
+  test("a map over other items has other children, and the unchanged ones are kept", async () => {
     const w = await prepared();
     let list = [1, 2, 3];
     const listed = workflow("listed", async (ctx) => {
@@ -139,7 +139,7 @@ forEachStore((kind) => {
   });
 });
 
-/** Counts how often many rows of runs are read by their ids; claims and those who wait for results read a few. */
+/** Counts the reads of many runs by id; claims and callers that wait for results read only a few. */
 function counted(store: Store): { pages: number } {
   const calls = { pages: 0 };
   const read = store.runsById.bind(store);

@@ -1,8 +1,8 @@
-/** A payment provider as there are many: it recognises a charge by its idempotency key, and answers with the first one. */
+/** A typical payment provider: it recognizes a charge by its idempotency key, and answers with the first one. */
 export class Provider {
   readonly charges = new Map<string, { readonly id: string; refunded: boolean }>();
   readonly refunds = new Set<string>();
-  /** How many more charges have their effect and lose their answer. */
+  /** How many further charges take effect but lose their response. */
   lostAnswers = 0;
 
   charge(key: string): string {
@@ -22,7 +22,7 @@ export class Provider {
     for (const payment of this.charges.values()) if (payment.id === id) payment.refunded = true;
   }
 
-  /** What the customer has paid for in the end. */
+  /** The charges that were not refunded. */
   get standing(): string[] {
     return [...this.charges.values()].filter(({ refunded }) => !refunded).map(({ id }) => id);
   }

@@ -1,4 +1,4 @@
-/** A run and its retry are pruned together: the retry may have its results from children of the first. */
+/** A run and its retry are pruned together, because the retry may use results of the first run's children. */
 import { PermanentError, workflow } from "pawl";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../support/databases.js";
@@ -28,7 +28,7 @@ forEachStore((kind) => {
     const w = await world(kind, database.url);
     let working = await w.worker([leaf, tree, above]);
     const settle = () => working.settle();
-    /** Without a worker that might be faster than the test. */
+    /** Does the work while no worker is running that might act before the test. */
     const unattended = async <T>(work: () => Promise<T>): Promise<T> => {
       await working.worker.stop();
       const result = await work();
@@ -40,7 +40,7 @@ forEachStore((kind) => {
     return { ...w, settle, unattended, later, count };
   }
 
-  test("the first run and its children stay for as long as its retry does, and then all of them go", async () => {
+  test("the first run and its children are kept for as long as its retry, and then all of them are pruned", async () => {
     const w = await prepared();
     const run = await w.pawl.start(tree);
     await w.settle();
@@ -57,14 +57,14 @@ forEachStore((kind) => {
     expect(await third.result()).toEqual([2, 4, 6]);
     w.later(20);
     expect(await w.pawl.prune({ olderThan: "30 days" })).toEqual({ runs: 0, trees: 0 });
-    // No more than the children of the first run: they were not run again.
+    // There are only the children of the first run: they were not run again.
     expect(await w.count()).toBe(1 + 3 + 1 + 1);
     w.later(20);
     expect(await w.pawl.prune({ olderThan: "30 days", limit: 1 })).toEqual({ runs: 6, trees: 1 });
     expect(await w.count()).toBe(0);
   });
 
-  test("the retry of a run that had a parent stays with the parent's tree, and goes with it", async () => {
+  test("the retry of a run that had a parent is kept with the parent's tree, and pruned with it", async () => {
     const w = await prepared();
     const mother = await w.pawl.start(above);
     await w.settle();
@@ -79,13 +79,13 @@ forEachStore((kind) => {
     await w.settle();
     expect(await again.result()).toEqual([2, 4, 6]);
     w.later(2);
-    // By itself it stays: without it, the first could be retried once more.
+    // The retry is not pruned alone: without it, the first run could be retried once more.
     expect(await w.pawl.prune({ olderThan: "1 day", workflow: tree })).toEqual({ runs: 0, trees: 0 });
     expect(await w.pawl.prune({ olderThan: "1 day" })).toEqual({ runs: 6, trees: 1 });
     expect(await w.count()).toBe(0);
   });
 
-  test("a retry whose first run was removed by hand is paused, and pruned like any other run", async () => {
+  test("a retry whose first run was deleted is paused, and pruned like any other run", async () => {
     const w = await prepared();
     const run = await w.pawl.start(tree);
     await w.settle();
@@ -107,7 +107,7 @@ forEachStore((kind) => {
     expect(await errorOf(again.get())).toMatchObject({ code: "RUN_NOT_FOUND" });
   });
 
-  test("results that are not there any more pause the run instead of being empty", async () => {
+  test("a retry whose children's results were deleted is paused instead of returning empty results", async () => {
     const w = await prepared();
     const run = await w.pawl.start(tree);
     await w.settle();

@@ -1,13 +1,13 @@
-/** What crashTest makes of the callbacks that it is given. */
+/** How crashTest calls its callbacks. */
 import { signal, workflow } from "pawl";
 import { crashTest, testPawl } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
 
 const one = workflow("one", (ctx) => ctx.step("only", () => "done"));
-/** As what asks a database does. */
+/** Resolves later, like a query to a database. */
 const later = <T>(value: T) => new Promise<T>((resolve) => setImmediate(resolve, value));
 
-test("a comparison that takes time is waited for, and its no is a no", async () => {
+test("an asynchronous comparison is awaited, and its false fails the crash test", async () => {
   await expect(crashTest(one, undefined, { compare: () => later(false) })).rejects.toThrow(
     'A crash before commit 1 of "one" made compare() say no (it was ',
   );
@@ -15,14 +15,14 @@ test("a comparison that takes time is waited for, and its no is a no", async () 
   expect(report).toMatchObject({ output: "done", points: 2 * report.commits });
 });
 
-test("a comparison that fails fails the test", async () => {
+test("a comparison that throws fails the crash test", async () => {
   const compare = async () => {
     throw new Error("the books cannot be read");
   };
   await expect(crashTest(one, undefined, { compare })).rejects.toThrow("the books cannot be read");
 });
 
-test("the setup and the driving are waited for, too", async () => {
+test("asynchronous setup and drive callbacks are awaited, too", async () => {
   const approved = signal<string>("approved");
   const waits = workflow("waits", (ctx) => ctx.waitForSignal(approved));
   let ready = false;

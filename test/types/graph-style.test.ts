@@ -7,7 +7,7 @@ interface Order {
 }
 declare const pawl: Pawl;
 
-/** For what only the compiler looks at. */
+/** The code is type-checked and never called. */
 function onlyChecked(_code: () => unknown): void {}
 
 const validate = step("validate", (ctx: StepContext<Order>) => ({ total: ctx.input.total }));
@@ -15,7 +15,7 @@ const fraud = step("fraud", async (ctx) => ({ score: ctx.output(validate).total 
 const label = step("label", () => "label");
 
 describe("a graph", () => {
-  test("takes the input that its steps want", () => {
+  test("takes the input type of its steps", () => {
     const one = graph("one", [validate, fraud.after(validate)]);
     onlyChecked(async () => {
       await pawl.start(one, { total: 1 });
@@ -27,7 +27,7 @@ describe("a graph", () => {
     });
   });
 
-  test("gives the output of its last step, or an object by name", () => {
+  test("has the output of its last step, or an object by name", () => {
     onlyChecked(async () => {
       const one = await pawl.start(graph("one", [validate, fraud.after(validate)]), { total: 1 });
       expectTypeOf(await one.result()).toEqualTypeOf<{ score: number }>();
@@ -65,14 +65,14 @@ describe("a step", () => {
     });
   });
 
-  test("undoes what it returned", () => {
+  test("passes its output type to compensate", () => {
     step("book", () => ({ id: 1 }), {
       compensate: (_ctx, booking) => expectTypeOf(booking).toEqualTypeOf<{ id: number }>(),
     });
   });
 
-  test("comes after steps", () => {
-    // @ts-expect-error: not after names
+  test("comes after steps, not after names", () => {
+    // @ts-expect-error: a name is not a step
     onlyChecked(() => label.after("validate"));
     // @ts-expect-error: a branch chooses among its cases
     onlyChecked(() => branch("way", () => "c", { a: [label] }));

@@ -1,4 +1,6 @@
-/** What the compiler says to those who forgot something: it names that, and nothing that they have not heard of. */
+/**
+ * The compiler's error for a missing or wrong argument names that argument, and no type that the user does not know.
+ */
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -39,7 +41,7 @@ class Wrong extends Workflow<{ id: string }> {
 `.trim();
 
 let complaints: string[];
-// Within the repository, so that the types of Node are found from there; where no other tool looks.
+// The directory is inside the repository, so that the types of Node are found, and in a place that no other tool reads.
 const cache = join(root, "node_modules/.cache");
 mkdirSync(cache, { recursive: true });
 const folder = mkdtempSync(join(cache, "pawl-types-"));
@@ -55,7 +57,7 @@ beforeAll(async () => {
   const args = [join(root, "node_modules/.bin/tsc"), "-p", config, "--pretty", "true"];
   const said = await promisify(execFile)(process.execPath, args, { cwd: folder }).catch(({ stdout }) => ({ stdout }));
   const plain = String(said.stdout).replace(/\p{Cc}\[[\d;]*m/gu, "");
-  // Where node_modules is a link, the path is that of what it links to.
+  // If node_modules is a symbolic link, tsc prints the path of its target.
   complaints = plain.split(/^(?:\S*\/)?mistakes\.mts:/m).slice(1);
 });
 
