@@ -88,9 +88,9 @@ describe("every way to declare an exception policy", () => {
     ["a rule for a parent of the error's class", { on: PaymentError, action: "skip" }],
     ["a rule for several error classes", { on: [RangeError, CardError], action: "skip" }],
     ["a rule with a predicate", { on: (error) => error.message === "boom", action: "skip" }],
-    ["a function that names an action", (error) => (error instanceof CardError ? "skip" : "fail")],
-    ["a function that gives a rule", () => ({ action: "skip" })],
-    ["a list of them", [{ on: RangeError, action: "fail" }, () => undefined, "skip"]],
+    ["a function that returns an action", (error) => (error instanceof CardError ? "skip" : "fail")],
+    ["a function that returns a rule", () => ({ action: "skip" })],
+    ["a list of policies", [{ on: RangeError, action: "fail" }, () => undefined, "skip"]],
   ];
   test.each(ways)("%s", async (_name, onException) => {
     expect(await reactionTo(new CardError("boom"), { step: { onException } })).toBe("skip");
@@ -141,37 +141,37 @@ describe("every way to declare an exception policy", () => {
 describe("the most specific policy takes precedence", () => {
   const cases: readonly [string, unknown, Said, ExceptionAction | "work 1 canceled workflow_paused"][] = [
     [
-      "the step's blanket over the class's",
+      "the step's general policy over the class's",
       new Error("boom"),
       { step: { onException: "skip" }, classOptions: { onException: "fail" } },
       "skip",
     ],
     [
-      "the class's blanket over its parent's",
+      "the class's general policy over its parent's",
       new Error("boom"),
       { classOptions: { onException: "skip" }, parentOptions: { onException: "fail" } },
       "skip",
     ],
     [
-      "a parent's blanket over the default",
+      "a parent's general policy over the default",
       new Error("boom"),
       { classOptions: { queue: "mail" }, parentOptions: { onException: "skip" } },
       "skip",
     ],
     [
-      "the class's rule for this error over the step's blanket",
+      "the class's rule for this error over the step's general policy",
       new CardError("boom"),
       { step: { onException: "fail" }, classOptions: { onException: { on: CardError, action: "skip" } } },
       "skip",
     ],
     [
-      "a parent's rule for this error over the step's blanket",
+      "a parent's rule for this error over the step's general policy",
       new CardError("boom"),
       { step: { onException: "fail" }, parentOptions: { onException: { on: CardError, action: "skip" } } },
       "skip",
     ],
     [
-      "a rule of the step over a closer one of the class",
+      "a rule of the step over a more specific one of the class",
       new CardError("boom"),
       {
         step: { onException: { on: PaymentError, action: "skip" } },
@@ -180,7 +180,7 @@ describe("the most specific policy takes precedence", () => {
       "skip",
     ],
     [
-      "a rule of the class over a closer one of its parent",
+      "a rule of the class over a more specific one of its parent",
       new CardError("boom"),
       {
         classOptions: { onException: { on: PaymentError, action: "skip" } },
@@ -189,7 +189,7 @@ describe("the most specific policy takes precedence", () => {
       "skip",
     ],
     [
-      "the closest error class, whatever the order",
+      "the most specific error class, whatever the order",
       new ExpiredCardError("boom"),
       {
         step: {
@@ -217,7 +217,7 @@ describe("the most specific policy takes precedence", () => {
       "skip",
     ],
     [
-      "of two that fit equally, the first",
+      "the first of two equally specific rules",
       new CardError("boom"),
       {
         step: {
@@ -236,49 +236,49 @@ describe("the most specific policy takes precedence", () => {
       "skip",
     ],
     [
-      "the step's function over the class's blanket",
+      "the step's function over the class's general policy",
       new Error("boom"),
       { step: { onException: () => "skip" }, classOptions: { onException: "fail" } },
       "skip",
     ],
     [
-      "the class's blanket when the step's function has no opinion",
+      "the class's general policy when the step's function returns undefined",
       new Error("boom"),
       { step: { onException: () => undefined }, classOptions: { onException: "skip" } },
       "skip",
     ],
     [
-      "a PauseError's own meaning over a blanket",
+      "a PauseError's default over a general policy",
       new PauseError("ask"),
       { step: { onException: "skip" } },
       "work 1 canceled workflow_paused",
     ],
     [
-      "a PermanentError's own meaning over a blanket",
+      "a PermanentError's default over a general policy",
       new PermanentError("no"),
       { step: { onException: "skip" } },
       "fail",
     ],
     [
-      "a TransientError's own meaning over a blanket",
+      "a TransientError's default over a general policy",
       new TransientError("later"),
       { step: { onException: "skip" } },
       "reattempt",
     ],
     [
-      "a rule made for it over a PauseError's own meaning",
+      "a rule for PauseError over its default",
       new PauseError("ask"),
       { step: { onException: { on: PauseError, action: "skip" } } },
       "skip",
     ],
     [
-      "a rule made for it over a PermanentError's own meaning",
+      "a rule for PermanentError over its default",
       new PermanentError("no"),
       { classOptions: { onException: { on: PermanentError, action: "skip" } } },
       "skip",
     ],
     [
-      "a rule made for it over a TransientError's own meaning",
+      "a rule for TransientError over its default",
       new TransientError("later"),
       { parentOptions: { onException: { on: (error) => error instanceof TransientError, action: "skip" } } },
       "skip",
@@ -345,16 +345,16 @@ describe("maxReattempts", () => {
   });
 
   test.each([
-    ["of the class counts for its steps", {}, { onException: "reattempt", maxReattempts: 2 }, 3],
-    ["of the step beats the class's", { maxReattempts: 1 }, { onException: "reattempt", maxReattempts: 4 }, 2],
+    ["of the class applies to its steps", {}, { onException: "reattempt", maxReattempts: 2 }, 3],
+    ["of the step overrides the class's", { maxReattempts: 1 }, { onException: "reattempt", maxReattempts: 4 }, 2],
     [
-      "of the rule beats the step's",
+      "of the rule overrides the step's",
       { onException: { on: Error, action: "reattempt", maxReattempts: 3 }, maxReattempts: 1 },
       {},
       4,
     ],
     [
-      "of the class counts for a reattempt that the step asks for",
+      "of the class applies to a reattempt that the step requests",
       { onException: "reattempt" },
       { maxReattempts: 2 },
       3,
@@ -374,10 +374,10 @@ describe("maxReattempts", () => {
   });
 
   test.each([
-    ["of the class counts for its steps", {}, { terminalAction: "skip" }],
-    ["of the step beats the class's", { terminalAction: "skip" }, { terminalAction: "fail" }],
+    ["of the class applies to its steps", {}, { terminalAction: "skip" }],
+    ["of the step overrides the class's", { terminalAction: "skip" }, { terminalAction: "fail" }],
     [
-      "of the rule beats the step's",
+      "of the rule overrides the step's",
       { onException: { action: "reattempt", terminalAction: "skip" }, terminalAction: "fail" },
       {},
     ],

@@ -266,7 +266,7 @@ test.each([
 test.each([
   ["that waited for another attempt", "reattempt"],
   ["that was to be continued", "suspend"],
-])("every execution has an id of its own, also after resumeAt to a step %s", async (_what, leave) => {
+])("every execution has its own id, even after resumeAt to a step %s", async (_what, leave) => {
   class A extends Workflow {
     static {
       this.step("a", (w) => {

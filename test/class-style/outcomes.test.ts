@@ -44,12 +44,12 @@ interface Row {
   readonly what: string;
   readonly workflow: WorkflowClass;
   readonly execution: `${ExecutionInfo["state"]} ${string}`;
-  readonly runThen: "waiting" | "goes on" | "paused" | "canceled" | "failed" | "completed";
+  readonly runThen: "waiting" | "continues" | "paused" | "canceled" | "failed" | "completed";
 }
 
 /** The ways in which an execution ends itself. Each needs only a start. */
 const rows: readonly Row[] = [
-  { what: "returned", workflow: working(() => "done"), execution: "completed success", runThen: "goes on" },
+  { what: "returned", workflow: working(() => "done"), execution: "completed success", runThen: "continues" },
   {
     what: "finish()",
     workflow: working((w) => w.finish()),
@@ -87,25 +87,25 @@ const rows: readonly Row[] = [
     what: "skipIf",
     workflow: working(boom, { skipIf: true }),
     execution: "skipped skipped_by_condition",
-    runThen: "goes on",
+    runThen: "continues",
   },
   {
     what: "if that is false",
     workflow: working(boom, { if: () => false }),
     execution: "skipped skipped_by_condition",
-    runThen: "goes on",
+    runThen: "continues",
   },
   {
     what: "skip()",
     workflow: working((w) => w.skip()),
     execution: "skipped skipped_by_flow_control",
-    runThen: "goes on",
+    runThen: "continues",
   },
   {
     what: "policy skip",
     workflow: working(boom, { onException: "skip" }),
     execution: "failed skipped_by_exception",
-    runThen: "goes on",
+    runThen: "continues",
   },
   {
     what: "pause() inside",
@@ -130,7 +130,7 @@ const rows: readonly Row[] = [
   },
   { what: "cancelIf", workflow: Conditioned, execution: "canceled canceled_by_condition", runThen: "canceled" },
   {
-    what: "the hero is gone",
+    what: "the hero does not exist",
     workflow: HeroOfNobody,
     execution: "canceled canceled_by_condition",
     runThen: "canceled",
@@ -171,7 +171,7 @@ const rows: readonly Row[] = [
     what: "over its time limit, policy skip",
     workflow: working(() => new Promise(() => {}), { timeout: 5, onException: "skip" }),
     execution: "failed timed_out",
-    runThen: "goes on",
+    runThen: "continues",
   },
   {
     what: "over its time limit, policy cancel",
@@ -193,7 +193,7 @@ async function expectRow(run: AnyRun, { execution, runThen }: Row): Promise<void
   const status = await run.status();
   expect(first).toBe(`work 1 ${execution}`);
   expect(more).toEqual([]);
-  if (runThen === "goes on") expect([second, status]).toEqual(["after 1 completed success", "completed"]);
+  if (runThen === "continues") expect([second, status]).toEqual(["after 1 completed success", "completed"]);
   else expect([second, status]).toEqual([runThen === "waiting" ? "work 2 scheduled –" : undefined, runThen]);
 }
 

@@ -172,7 +172,7 @@ describe("refused:", () => {
     ["a number as the job", (g) => g.node("a", { job: 5 as never })],
     ["an empty name of a job", (g) => g.node("a", { job: "" })],
     ["a function as the job", (g) => g.node("a", { job: (() => {}) as never })],
-    ["a name that is none", (g) => g.node(7 as never, { job: noop })],
+    ["a name that is not a string", (g) => g.node(7 as never, { job: noop })],
     ["an empty name", (g) => g.node("", { job: noop })],
     ["a name that is too long", (g) => g.node("x".repeat(500), { job: noop })],
     ["a name with a slash", (g) => g.node("a/b", { job: noop })],
@@ -180,9 +180,12 @@ describe("refused:", () => {
     ["a hole in dependsOn", (g) => g.node("a", { job: noop, dependsOn: [undefined] as never })],
     ["fanOut without options", (g) => g.fanOut([1], undefined as never)],
     ["fanOut without names", (g) => g.fanOut([1], { job: noop } as never)],
-    ["fanOut over nothing", (g) => g.fanOut(null as never, { name: () => "a", job: noop })],
+    ["fanOut over null", (g) => g.fanOut(null as never, { name: () => "a", job: noop })],
     ["fanOut over a number", (g) => g.fanOut(5 as never, { name: () => "a", job: noop })],
-    ["fanOut with args that are no function", (g) => g.fanOut([1], { name: () => "a", job: noop, args: {} as never })],
+    [
+      "fanOut with args that are not a function",
+      (g) => g.fanOut([1], { name: () => "a", job: noop, args: {} as never }),
+    ],
     ["no builder", undefined as never],
   ])("%s", async (_what, build) => {
     expect(await refusalOf(build)).toBeInstanceOf(InvalidInputError);
@@ -192,10 +195,10 @@ describe("refused:", () => {
     ["an empty name", "", {}],
     ["a number for a name", 5, {}],
     ["a concurrency of 0", "built", { concurrency: 0 }],
-    ["half a concurrency", "built", { concurrency: 1.5 }],
-    ["a concurrency in words", "built", { concurrency: "2" }],
-    ["an unknown way to fail", "built", { onNodeFailure: "explode" }],
-    ["a bad priority", "built", { priority: Number.NaN }],
+    ["a fractional concurrency", "built", { concurrency: 1.5 }],
+    ["a concurrency that is a string", "built", { concurrency: "2" }],
+    ["an unknown onNodeFailure", "built", { onNodeFailure: "explode" }],
+    ["an invalid priority", "built", { priority: Number.NaN }],
     ["both a delay and an instant", "built", { delay: "1h", startAt: new Date() }],
     ["null for options", "built", null],
   ])("a graph with %s", async (_what, name, options) => {

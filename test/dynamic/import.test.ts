@@ -126,25 +126,25 @@ describe("refused, with nothing changed:", () => {
   type Held = Awaited<ReturnType<typeof held>>;
 
   test.each<[string, (h: Held) => unknown]>([
-    ["a circle", ({ dag, bad, last }) => void (dag.nodes[bad].depends_on = [last])],
-    ["a dependency on nobody", ({ dag, last }) => void (dag.nodes[last].depends_on = ["n_nobody"])],
-    ["two nodes of one name", ({ dag, last }) => void (dag.nodes[last].name = "done")],
+    ["a cycle", ({ dag, bad, last }) => void (dag.nodes[bad].depends_on = [last])],
+    ["a dependency on an unknown node", ({ dag, last }) => void (dag.nodes[last].depends_on = ["n_nobody"])],
+    ["two nodes of the same name", ({ dag, last }) => void (dag.nodes[last].name = "done")],
     [
-      "a completed node that is gone",
+      "a removed completed node",
       ({ dag, done, bad }) => {
         delete dag.nodes[done];
         dag.nodes[bad].depends_on = [];
       },
     ],
     [
-      "other dependencies of a completed node",
+      "changed dependencies of a completed node",
       ({ dag, done }) => {
         dag.nodes.n_new = { name: "new", job: "Fine", depends_on: [] };
         dag.nodes[done].depends_on = ["n_new"];
       },
     ],
     ["a node without a job", ({ dag, last }) => void delete dag.nodes[last].job],
-    ["a job that nobody ever had", ({ dag, last }) => void (dag.nodes[last].job = "Nobody")],
+    ["a job that was never registered", ({ dag, last }) => void (dag.nodes[last].job = "Nobody")],
   ])("%s", async (_what, edit) => {
     const h = await held();
     const before = [await h.run.history(), await h.run.exportDag(), await h.run.get()];
@@ -154,8 +154,8 @@ describe("refused, with nothing changed:", () => {
   });
 
   test.each<[string, (h: Held) => unknown]>([
-    ["no JSON", () => "{"],
-    ["JSON that is no object", () => "5"],
+    ["invalid JSON", () => "{"],
+    ["JSON that is not an object", () => "5"],
     ["JSON null", () => "null"],
     ["nothing", () => undefined],
     ["null", () => null],
@@ -171,11 +171,11 @@ describe("refused, with nothing changed:", () => {
       ({ dag, last }) => ({ ...dag, nodes: { ...dag.nodes, [last]: { job: "Fine", depends_on: [] } } }),
     ],
     [
-      "dependencies that are no list",
+      "dependencies that are not a list",
       ({ dag, last }) => ({ ...dag, nodes: { ...dag.nodes, [last]: { name: "x", job: "Fine", depends_on: "done" } } }),
     ],
     [
-      "a job that is no name",
+      "a job that is not a string",
       ({ dag, last }) => ({ ...dag, nodes: { ...dag.nodes, [last]: { name: "x", job: 5, depends_on: [] } } }),
     ],
     [
@@ -185,8 +185,8 @@ describe("refused, with nothing changed:", () => {
         nodes: { ...dag.nodes, [`${done}/part`]: { name: "x", job: "Fine", depends_on: [] } },
       }),
     ],
-    ["no time of freezing", ({ dag }) => ({ ...dag, frozen_at: "yesterday" })],
-    ["options that are none", ({ dag }) => ({ ...dag, options: null })],
+    ["an invalid frozen_at", ({ dag }) => ({ ...dag, frozen_at: "yesterday" })],
+    ["options that are not an object", ({ dag }) => ({ ...dag, options: null })],
     ["a concurrency of 0", ({ dag }) => ({ ...dag, options: { concurrency: 0 } })],
   ])("%s", async (_what, edited) => {
     const h = await held();

@@ -226,7 +226,7 @@ describe("ctx.map", () => {
   });
 
   test.each([
-    ["items that are no array", (ctx: any) => ctx.map(square, new Set([1]))],
+    ["items that are not an array", (ctx: any) => ctx.map(square, new Set([1]))],
     ["a concurrency of 0", (ctx: any) => ctx.map(square, [1], { concurrency: 0 })],
     ["a concurrency of NaN", (ctx: any) => ctx.map(square, [1], { concurrency: Number.NaN })],
     ["a negative tolerance", (ctx: any) => ctx.map(square, [1], { tolerate: -1 })],

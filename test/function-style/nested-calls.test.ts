@@ -23,11 +23,11 @@ const tick = () => new Promise((resolve) => setImmediate(resolve));
 
 const places: Record<string, (ctx: WorkflowContext<any>, call: () => unknown) => () => unknown> = {
   "at once": (_, call) => () => call(),
-  "behind an await": (_, call) => async () => {
+  "after an await": (_, call) => async () => {
     await tick();
     await call();
   },
-  "in a helper behind an await": (_, call) => () => helper(call),
+  "in a helper after an await": (_, call) => () => helper(call),
   "in a callback": (_, call) => () =>
     new Promise((resolve, reject) => {
       setTimeout(() => Promise.resolve().then(call).then(resolve, reject), 1);

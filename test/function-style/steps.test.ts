@@ -521,10 +521,10 @@ describe("invalid arguments of a step", () => {
     ["an empty name", (ctx: any) => ctx.step("", () => 1)],
     ["a name with #", (ctx: any) => ctx.step("a#2", () => 1)],
     ["no function", (ctx: any) => ctx.step("a")],
-    ["a time limit that is none", (ctx: any) => ctx.step("a", () => 1, { timeout: "soon" })],
+    ["an invalid time limit", (ctx: any) => ctx.step("a", () => 1, { timeout: "soon" })],
     ["a time limit that is NaN", (ctx: any) => ctx.step("a", () => 1, { timeout: Number.NaN })],
     ["an unknown retry option", (ctx: any) => ctx.step("a", () => 1, { retry: { times: 3 } })],
-    ["no attempts at all", (ctx: any) => ctx.step("a", () => 1, { retry: { attempts: 0 } })],
+    ["zero attempts", (ctx: any) => ctx.step("a", () => 1, { retry: { attempts: 0 } })],
     ["an unknown onCrash", (ctx: any) => ctx.step("a", () => 1, { onCrash: "explode" })],
   ])("%s fails the run with an InvalidInputError", async (_what, body) => {
     const wf = workflow("bad-step", async (ctx) => body(ctx));

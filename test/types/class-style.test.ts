@@ -804,7 +804,7 @@ describe("when a class is first used", () => {
 
   const refused: readonly [string, WorkflowClass, object][] = [
     [
-      "a step after one that is not there",
+      "an afterStep that does not exist",
       MisplacedAfter,
       notDefined(
         "MisplacedAfter",
@@ -813,7 +813,7 @@ describe("when a class is first used", () => {
       ),
     ],
     [
-      "a step before one that is not there",
+      "a beforeStep that does not exist",
       MisplacedBefore,
       notDefined(
         "MisplacedBefore",
@@ -822,7 +822,7 @@ describe("when a class is first used", () => {
       ),
     ],
     [
-      "a method that is not there",
+      "a method that does not exist",
       WithoutMethod,
       notDefined(
         "WithoutMethod",
@@ -840,7 +840,7 @@ describe("when a class is first used", () => {
       ),
     ],
     [
-      "a step or task to depend on that is not there",
+      "a dependency that does not exist",
       Independent,
       expect.objectContaining({
         code: "GRAPH_ERROR",
