@@ -12,17 +12,17 @@ const boom = () => {
 };
 
 test("a step that failed for good while the run was being paused: when it is resumed, the run fails instead of continuing after the step", async () => {
-  const begun = gate();
+  const started = gate();
   const finish = gate();
   const X = working(async () => {
-    begun.open();
+    started.open();
     await finish.opened;
     throw new PermanentError("no");
   });
   const t = await start(X);
   const run = await t.pawl.start(X);
   void t.settle();
-  await begun.opened;
+  await started.opened;
   await run.pause();
   await recorded(run, "run.paused");
   finish.open();
@@ -34,17 +34,17 @@ test("a step that failed for good while the run was being paused: when it is res
 });
 
 test("a step that failed for good while its worker was stopping: the next worker fails the run", async () => {
-  const begun = gate();
+  const started = gate();
   const finish = gate();
   const X = working(async () => {
-    begun.open();
+    started.open();
     await finish.opened;
     throw new PermanentError("no");
   });
   const w = await world();
   const first = await w.worker([X], { grace: "10s" });
   const run = await w.pawl.start(X);
-  await begun.opened;
+  await started.opened;
   const stopped = first.worker.stop();
   finish.open();
   await stopped;
@@ -165,14 +165,14 @@ test("finish() in the turn that starts a child is not lost in a crash", async ()
 });
 
 test("resumeAt is refused while the step of a run that is being paused still runs; once the step has ended, it moves the run", async () => {
-  const begun = gate();
+  const started = gate();
   const finish = gate();
   const executed: string[] = [];
   class X extends Workflow {
     static {
       this.step("a", async () => {
         executed.push("a");
-        begun.open();
+        started.open();
         await finish.opened;
       });
       this.step("b", () => void executed.push("b"));
@@ -182,7 +182,7 @@ test("resumeAt is refused while the step of a run that is being paused still run
   const t = await start(X);
   const run = await t.pawl.start(X);
   void t.settle();
-  await begun.opened;
+  await started.opened;
   await run.pause();
   await recorded(run, "run.paused");
   expect(await errorOf(run.resumeAt("c"))).toMatchObject({ code: "INVALID_STATE" });
@@ -238,17 +238,17 @@ test("a scheduled execution does not vanish from executions() when its run is ca
 });
 
 test("executions() shows an attempt as skipped when skip() arrives while the attempt runs", async () => {
-  const begun = gate();
+  const started = gate();
   const finish = gate();
   const X = working(async (w) => {
     if (w.attempt === 1) w.reattempt();
-    begun.open();
+    started.open();
     await finish.opened;
   });
   const t = await start(X);
   const run = await t.pawl.start(X);
   void t.settle();
-  await begun.opened;
+  await started.opened;
   await run.skip();
   await recorded(run, "step.skipped work");
   finish.open();
@@ -257,16 +257,16 @@ test("executions() shows an attempt as skipped when skip() arrives while the att
 });
 
 test("a second pause of a run that is executing is refused, like that of a parked run", async () => {
-  const begun = gate();
+  const started = gate();
   const finish = gate();
   const X = working(async () => {
-    begun.open();
+    started.open();
     await finish.opened;
   });
   const t = await start(X);
   const run = await t.pawl.start(X);
   void t.settle();
-  await begun.opened;
+  await started.opened;
   await run.pause("one");
   await recorded(run, "run.paused");
   const error = await errorOf(run.pause("two")).catch(() => null);

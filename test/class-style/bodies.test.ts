@@ -5,13 +5,13 @@ import { logOf } from "../support/run-checks.js";
 import { start, world } from "../support/virtual-worlds.js";
 import { gate } from "../support/waiting.js";
 
-let did: string[] = [];
+let executed: string[] = [];
 beforeEach(() => {
-  did = [];
+  executed = [];
 });
-const note = (what: string) => () => {
-  did.push(what);
-  return what;
+const record = (action: string) => () => {
+  executed.push(action);
+  return action;
 };
 
 const shown = (executions: readonly { step: string; attempt: number; state: string; outcome: string | null }[]) =>
@@ -21,11 +21,11 @@ describe("a body", () => {
   class Quote extends Workflow<unknown, void, string> {
     static {
       this.step("ask", async (w) => {
-        did.push("ask");
-        const asked = await w.step("send", note("send"));
+        executed.push("ask");
+        const sent = await w.step("send", record("send"));
         await w.sleep("cool_down", "1 hour");
         const answer = await w.waitForSignal<string>("answer", { timeout: "2 days" });
-        await w.step("file", note(`file ${asked} ${answer}`));
+        await w.step("file", record(`file ${sent} ${answer}`));
       });
       this.step("close", (w) => w.finish("closed"));
     }
@@ -45,7 +45,7 @@ describe("a body", () => {
     await run.signal("answer", "yes");
     await t.settle();
     expect(await run.result()).toBe("closed");
-    expect(did).toEqual(["ask", "send", "ask", "ask", "file send yes"]);
+    expect(executed).toEqual(["ask", "send", "ask", "ask", "file send yes"]);
     expect(shown(await run.executions())).toEqual([
       "ask 1 completed success",
       "ask/send 1 completed success",
@@ -65,14 +65,14 @@ describe("a body", () => {
   });
 
   test("that is parked continues as the same attempt; one whose worker died continues as another attempt", async () => {
-    const begun = gate();
+    const started = gate();
     const hang = gate();
     class Slow extends Workflow {
       static {
         this.step("slow", { onCrash: "pause" }, async (w) => {
           await w.sleep("nap", "1 hour");
-          did.push(`attempt ${w.attempt}`);
-          begun.open();
+          executed.push(`attempt ${w.attempt}`);
+          started.open();
           if (w.attempt === 1) await hang.opened;
         });
       }
@@ -82,14 +82,14 @@ describe("a body", () => {
     const run = await w.pawl.start(Slow);
     w.clock.moveTo((await first.settle()) as number);
     void first.settle();
-    await begun.opened;
+    await started.opened;
     await first.kill();
     const second = await w.worker([Slow]);
     await second.settle();
     expect(await run.get()).toMatchObject({ status: "paused", currentStep: "slow" });
     await run.resume();
     await second.settle();
-    expect(did).toEqual(["attempt 1", "attempt 2"]);
+    expect(executed).toEqual(["attempt 1", "attempt 2"]);
     expect(shown(await run.executions())).toEqual(["slow 1 failed abandoned", "slow 2 completed success"]);
     hang.open();
   });
@@ -105,7 +105,7 @@ describe("a body", () => {
     await run.resume();
     await t.settle();
     expect(await run.result()).toBe("closed");
-    expect(did.at(-1)).toBe("file send later");
+    expect(executed.at(-1)).toBe("file send later");
   });
 
   test("that was skipped takes no signal from later steps", async () => {
@@ -137,14 +137,14 @@ describe("a body", () => {
           void w.sleep("never", "9 days");
           void w.waitForSignal("nothing");
         });
-        this.step("next", { wait: "1 hour" }, note("next"));
+        this.step("next", { wait: "1 hour" }, record("next"));
       }
     }
     const t = await start(Careless);
     const run = await t.pawl.start(Careless);
     await t.advance("1 hour");
     expect(await run.status()).toBe("completed");
-    expect(did).toEqual(["next"]);
+    expect(executed).toEqual(["next"]);
   });
 
   test("numbers its own calls: another step may use the same names", async () => {
@@ -152,14 +152,14 @@ describe("a body", () => {
       static {
         for (const name of ["a", "b"])
           this.step(name, async (w) => {
-            for (let n = 1; n <= 2; n += 1) await w.step("part", note(`${name}${n}`));
+            for (let n = 1; n <= 2; n += 1) await w.step("part", record(`${name}${n}`));
           });
       }
     }
     const t = await start(Names);
     const run = await t.pawl.start(Names);
     await t.speedrun(run);
-    expect(did).toEqual(["a1", "a2", "b1", "b2"]);
+    expect(executed).toEqual(["a1", "a2", "b1", "b2"]);
     const nodes = (await run.history()).filter(({ type }) => type === "step.completed").map(({ node }) => node);
     expect(nodes).toEqual(["a/part", "a/part#2", "a", "b/part", "b/part#2", "b"]);
   });
@@ -170,16 +170,16 @@ describe("a body", () => {
       static {
         this.options({ onException: "reattempt" });
         this.step("work", async (w) => {
-          await w.step("charge", note("charge"));
+          await w.step("charge", record("charge"));
           if (failures-- > 0) throw new Error("once");
-          await w.step("ship", note("ship"));
+          await w.step("ship", record("ship"));
         });
       }
     }
     const t = await start(Fails);
     const run = await t.pawl.start(Fails);
     await t.speedrun(run);
-    expect(did).toEqual(["charge", "ship"]);
+    expect(executed).toEqual(["charge", "ship"]);
     expect(shown(await run.executions())).toEqual([
       "work 1 failed reattempted_by_exception",
       "work/charge 1 completed success",
@@ -197,9 +197,9 @@ describe("a body", () => {
     class Over extends Workflow<unknown, void, number> {
       static {
         this.step("work", async (w) => {
-          await w.step("part", note("part"));
+          await w.step("part", record("part"));
           const started = await w.start(child, 1, { name: "kid" });
-          did.push(started.runId);
+          executed.push(started.runId);
           if (rewinds-- > 0) w.reattempt({ rewind: true });
           w.finish(await started.result());
         });
@@ -208,8 +208,8 @@ describe("a body", () => {
     const t = await start(Over, child);
     const run = await t.pawl.start(Over);
     await t.settle();
-    expect(did.filter((what) => what === "part")).toHaveLength(2);
-    const [first, second] = did.filter((what) => what !== "part") as [string, string];
+    expect(executed.filter((action) => action === "part")).toHaveLength(2);
+    const [first, second] = executed.filter((action) => action !== "part") as [string, string];
     expect(first).not.toBe(second);
     expect(await t.pawl.run(first).status()).toBe("canceled");
     await t.speedrun(run);

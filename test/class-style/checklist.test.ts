@@ -54,10 +54,10 @@ describe("Core Features", () => {
   });
 
   test("Polymorphic hero association", async () => {
-    const met: unknown[] = [];
+    const seenHeroes: unknown[] = [];
     class Auditing extends Workflow {
       static {
-        this.step("meet", (w) => void met.push(w.hero));
+        this.step("meet", (w) => void seenHeroes.push(w.hero));
       }
     }
     const t = await start(Auditing);
@@ -71,7 +71,7 @@ describe("Core Features", () => {
       await t.speedrun(run);
       expect((await run.get()).hero).toEqual(hero);
     }
-    expect(met).toEqual(heroes);
+    expect(seenHeroes).toEqual(heroes);
   });
 
   test("Step DSL (named and anonymous)", async () => {
@@ -109,12 +109,12 @@ describe("Core Features", () => {
   });
 
   test("State machine (ready/performing/finished/canceled/paused)", async () => {
-    const begun = gate();
+    const started = gate();
     const finish = gate();
     class Story extends Workflow {
       static {
         this.step("perform", async () => {
-          begun.open();
+          started.open();
           await finish.opened;
         });
         this.step("ask", (w) => (w.attempt === 1 ? w.pause() : undefined));
@@ -125,7 +125,7 @@ describe("Core Features", () => {
     const run = await w.pawl.start(Story);
     expect(await run.status()).toBe("pending");
     const worker = await w.worker([Story]);
-    await begun.opened;
+    await started.opened;
     expect(await run.status()).toBe("running");
     finish.open();
     await worker.settle();
@@ -168,14 +168,14 @@ describe("Core Features", () => {
       });
 
       test("a worker that was declared dead cannot record the end of its step", async () => {
-        const begun = gate();
+        const started = gate();
         const finish = gate();
         let bodies = 0;
         const Frozen = working(
           async () => {
             bodies += 1;
             if (bodies > 1) return "the successor's";
-            begun.open();
+            started.open();
             await finish.opened;
             return "the dead one's";
           },
@@ -185,7 +185,7 @@ describe("Core Features", () => {
         const w = await database.world();
         const frozen = await w.worker([Frozen]);
         const run = await w.pawl.start(Frozen);
-        await begun.opened;
+        await started.opened;
         for (const { id, epoch } of await w.store.workers()) await w.store.deregisterWorker({ workerId: id, epoch });
         await w.worker([Frozen]);
         await run.result({ timeout: "100s" });
@@ -446,7 +446,7 @@ describe("Conditional Logic", () => {
   });
 
   test("skip_if evaluated at execution time (not scheduling), and again at every attempt", async () => {
-    const asked: number[] = [];
+    const evaluatedAt: number[] = [];
     const facts = { skip: true };
     const Later = working(
       (w) => {
@@ -456,7 +456,7 @@ describe("Conditional Logic", () => {
       {
         wait: "1 day",
         skipIf: () => {
-          asked.push(t.clock.read());
+          evaluatedAt.push(t.clock.read());
           return facts.skip;
         },
       },
@@ -465,10 +465,10 @@ describe("Conditional Logic", () => {
     const begin = t.clock.read();
     const run = await t.pawl.start(Later);
     await t.settle();
-    expect(asked).toEqual([]);
+    expect(evaluatedAt).toEqual([]);
     facts.skip = false;
     await t.speedrun(run);
-    expect(asked).toEqual([begin + dayMs, begin + 2 * dayMs]);
+    expect(evaluatedAt).toEqual([begin + dayMs, begin + 2 * dayMs]);
     expect(await attemptsOf(run)).toEqual([
       "work 1 completed reattempted",
       "work 2 skipped skipped_by_condition",
@@ -511,34 +511,34 @@ describe("Conditional Logic", () => {
       ["parent", false],
       ["child", false],
     ]);
-    const holds = (name: string) => () => facts.get(name) as boolean;
+    const isTrue = (name: string) => () => facts.get(name) as boolean;
     class Grandparent extends Workflow {
       static {
-        this.cancelIf(holds("grandparent"));
+        this.cancelIf(isTrue("grandparent"));
         this.step("work", () => {});
       }
     }
     class Parent extends Grandparent {
       static {
-        this.cancelIf(holds("parent"));
+        this.cancelIf(isTrue("parent"));
       }
     }
     class Child extends Parent {
       static {
-        this.cancelIf(holds("child"));
+        this.cancelIf(isTrue("child"));
       }
     }
     const t = await start(Grandparent, Parent, Child);
     const canceled = async (name: string) => {
       facts.set(name, true);
-      const found: string[] = [];
+      const executedSteps: string[] = [];
       for (const workflow of [Grandparent, Parent, Child]) {
         const run = await t.pawl.start(workflow);
         await t.settle();
-        if ((await run.status()) === "canceled") found.push(workflow.name);
+        if ((await run.status()) === "canceled") executedSteps.push(workflow.name);
       }
       facts.set(name, false);
-      return found;
+      return executedSteps;
     };
     expect(await canceled("nobody")).toEqual([]);
     expect(await canceled("grandparent")).toEqual(["Grandparent", "Parent", "Child"]);
@@ -826,7 +826,7 @@ describe("Uniqueness", () => {
 
 describe("Querying", () => {
   /** Starts five runs of different heroes in different states, and one that has not started. */
-  async function six() {
+  async function startSixRuns() {
     const Story = working(
       (w) => {
         const { id } = w.hero as { id: string };
@@ -845,27 +845,27 @@ describe("Querying", () => {
     await worker.settle();
     await worker.worker.stop();
     await w.pawl.start(Story, undefined, { hero: { type: "User", id: "pending" } });
-    const found = async (filter: Parameters<typeof w.pawl.runs>[0]) =>
+    const findHeroes = async (filter: Parameters<typeof w.pawl.runs>[0]) =>
       (await w.pawl.runs({ workflow: Story, ...filter })).runs.map((run) => run.hero?.id).sort();
-    return { found, states: [...heroes, "pending"] as const };
+    return { findHeroes, states: [...heroes, "pending"] as const };
   }
 
   test("State scopes (ready, paused, finished, etc.)", async () => {
-    const { found, states } = await six();
-    for (const status of states) expect(await found({ status: status as never })).toEqual([status]);
-    expect(await found({ status: "running" })).toEqual([]);
+    const { findHeroes, states } = await startSixRuns();
+    for (const status of states) expect(await findHeroes({ status: status as never })).toEqual([status]);
+    expect(await findHeroes({ status: "running" })).toEqual([]);
   });
 
   test("for_hero scope", async () => {
-    const { found } = await six();
-    expect(await found({ hero: { type: "User", id: "paused" } })).toEqual(["paused"]);
-    expect(await found({ hero: { type: "Order", id: "paused" } })).toEqual([]);
+    const { findHeroes } = await startSixRuns();
+    expect(await findHeroes({ hero: { type: "User", id: "paused" } })).toEqual(["paused"]);
+    expect(await findHeroes({ hero: { type: "Order", id: "paused" } })).toEqual([]);
   });
 
   test("active scope", async () => {
-    const { found } = await six();
-    expect(await found({ active: true })).toEqual(["paused", "pending", "waiting"]);
-    expect(await found({ active: false })).toEqual(["canceled", "completed", "failed"]);
+    const { findHeroes } = await startSixRuns();
+    expect(await findHeroes({ active: true })).toEqual(["paused", "pending", "waiting"]);
+    expect(await findHeroes({ active: false })).toEqual(["canceled", "completed", "failed"]);
   });
 });
 

@@ -37,14 +37,14 @@ const outcomes: Record<ExceptionAction, string> = {
 const actionOf = (line: string | undefined) =>
   actions.find((action) => line === `work 1 failed ${outcomes[action]}`) ?? line;
 
-interface Said {
+interface Policies {
   readonly step?: StepDeclarationOptions<Workflow>;
   readonly classOptions?: ClassOptions<Workflow>;
   readonly parentOptions?: ClassOptions<Workflow>;
 }
 
 /** Returns what happens to a step that throws this error, given the options of step, class and parent. */
-async function reactionTo(error: unknown, { step = {}, classOptions = {}, parentOptions = {} }: Said) {
+async function reactionTo(error: unknown, { step = {}, classOptions = {}, parentOptions = {} }: Policies) {
   class Parent extends Workflow {
     static {
       this.options(parentOptions);
@@ -118,14 +118,14 @@ describe("every way to declare an exception policy", () => {
   });
 
   test("a function receives the number of consecutive reattempts", async () => {
-    const told: number[] = [];
+    const received: number[] = [];
     const Counting = working(
       () => {
         throw new Error("boom");
       },
       {
         onException: (_error, { reattempts }) => {
-          told.push(reattempts);
+          received.push(reattempts);
           return reattempts < 3 ? "reattempt" : "skip";
         },
       },
@@ -133,13 +133,13 @@ describe("every way to declare an exception policy", () => {
     const t = await start(Counting);
     const run = await t.pawl.start(Counting);
     await t.speedrun(run);
-    expect(told).toEqual([0, 1, 2, 3]);
+    expect(received).toEqual([0, 1, 2, 3]);
     expect((await attemptsOf(run)).at(-2)).toBe("work 4 failed skipped_by_exception");
   });
 });
 
 describe("the most specific policy takes precedence", () => {
-  const cases: readonly [string, unknown, Said, ExceptionAction | "work 1 canceled workflow_paused"][] = [
+  const cases: readonly [string, unknown, Policies, ExceptionAction | "work 1 canceled workflow_paused"][] = [
     [
       "the step's general policy over the class's",
       new Error("boom"),
@@ -284,8 +284,8 @@ describe("the most specific policy takes precedence", () => {
       "skip",
     ],
   ];
-  test.each(cases)("%s", async (_name, error, said, expected) => {
-    expect(await reactionTo(error, said)).toBe(expected);
+  test.each(cases)("%s", async (_name, error, policies, expected) => {
+    expect(await reactionTo(error, policies)).toBe(expected);
   });
 
   test.each([
@@ -498,9 +498,9 @@ type Place = (typeof places)[number];
 
 /** A class that throws in one place for as long as it is broken. */
 function brokenIn(place: Place, onException?: ExceptionAction) {
-  const world = { broken: true, bodies: 0, after: 0 };
-  const at = (here: Place, step?: string) => {
-    if (world.broken && here === place && step !== "after") throw new CardError(`broken in ${here}`);
+  const state = { broken: true, bodies: 0, after: 0 };
+  const at = (current: Place, step?: string) => {
+    if (state.broken && current === place && step !== "after") throw new CardError(`broken in ${current}`);
   };
   class Broken extends Workflow<object> {
     static loadHero = () => {
@@ -511,10 +511,10 @@ function brokenIn(place: Place, onException?: ExceptionAction) {
       this.cancelIf(() => Boolean(at("cancelIf")));
       const options = onException === undefined ? {} : { onException };
       this.step("work", { skipIf: () => Boolean(at("skipIf")), if: () => at("if") ?? true, ...options }, () => {
-        world.bodies += 1;
+        state.bodies += 1;
       });
       this.step("after", () => {
-        world.after += 1;
+        state.after += 1;
       });
     }
     override beforeStepExecution({ step }: { step: string }) {
@@ -528,37 +528,37 @@ function brokenIn(place: Place, onException?: ExceptionAction) {
       at("afterStepExecution", step);
     }
   }
-  return { Broken, world };
+  return { Broken, state };
 }
 
 const hero = { type: "User", id: "1" };
 
 describe("an exception outside the body", () => {
   test.each(places)("in %s pauses the run by default; once fixed and resumed, the step runs", async (place) => {
-    const { Broken, world } = brokenIn(place);
+    const { Broken, state } = brokenIn(place);
     const t = await start(Broken);
     const run = await t.pawl.start(Broken, undefined, { hero });
     await t.settle();
     const before = place === "afterStepExecution" ? 1 : 0;
-    expect(world).toMatchObject({ bodies: before, after: 0 });
+    expect(state).toMatchObject({ bodies: before, after: 0 });
     expect(await attemptsOf(run)).toEqual(["work 1 failed paused_by_exception"]);
     expect((await run.executions())[0]?.error?.message).toBe(`broken in ${place}`);
-    world.broken = false;
+    state.broken = false;
     await run.resume();
     await t.settle();
-    expect(world).toMatchObject({ bodies: before + 1, after: 1 });
+    expect(state).toMatchObject({ bodies: before + 1, after: 1 });
     expect(await run.status()).toBe("completed");
     await expectSound(t);
   });
 
   describe.each(places)("in %s is handled by the step's own policy", (place) => {
     test.each(["cancel", "skip", "fail", "reattempt"] as const)("%s", async (action) => {
-      const { Broken, world } = brokenIn(place, action);
+      const { Broken, state } = brokenIn(place, action);
       const t = await start(Broken);
       const run = await t.pawl.start(Broken, undefined, { hero });
       await t.settle();
       expect(actionOf((await attemptsOf(run))[0])).toBe(action);
-      expect(world.bodies).toBe(place === "afterStepExecution" ? 1 : 0);
+      expect(state.bodies).toBe(place === "afterStepExecution" ? 1 : 0);
     });
   });
 
@@ -598,7 +598,7 @@ describe("an exception outside the body", () => {
   });
 
   test("afterStepExecution receives the error or the flow control that ended the body", async () => {
-    const told: unknown[] = [];
+    const received: unknown[] = [];
     class Told extends Workflow {
       static {
         this.step("throws", { onException: "skip" }, () => {
@@ -608,14 +608,14 @@ describe("an exception outside the body", () => {
         this.step("returns", () => "done");
       }
       override afterStepExecution({ step, error, flow }: { step: string; error?: unknown; flow?: string }) {
-        told.push([step, error instanceof CardError, flow]);
+        received.push([step, error instanceof CardError, flow]);
       }
     }
     const t = await start(Told);
     const run = await t.pawl.start(Told);
     await t.settle();
     expect(await run.status()).toBe("completed");
-    expect(told).toEqual([
+    expect(received).toEqual([
       ["throws", true, undefined],
       ["skips", false, "skip"],
       ["returns", false, undefined],
@@ -690,9 +690,9 @@ describe("the stored error", () => {
 
 describe("onError", () => {
   test("of the connection and of the class receive every exception, with run, workflow, step and attempt", async () => {
-    const told: [string, string, ErrorContext][] = [];
+    const received: [string, string, ErrorContext][] = [];
     const reporter = (who: string) => (error: unknown, about: ErrorContext) =>
-      void told.push([who, (error as Error).message, about]);
+      void received.push([who, (error as Error).message, about]);
     const Flaky = failing(
       { onException: "reattempt", maxReattempts: 1, terminalAction: "skip", retry: { initial: 0 } },
       { onError: reporter("class") },
@@ -703,7 +703,7 @@ describe("onError", () => {
     const run = await pawl.start(Flaky);
     await run.result({ timeout: "100s" });
     const about = (attempt: number) => ({ runId: run.id, workflowName: "Working", step: "work", attempt });
-    expect(told).toEqual([
+    expect(received).toEqual([
       ["connection", "boom", about(1)],
       ["class", "boom", about(1)],
       ["connection", "boom", about(2)],
@@ -712,11 +712,11 @@ describe("onError", () => {
   });
 
   test("does not receive flow control", async () => {
-    const told: unknown[] = [];
-    const Skipping = failing({}, { onError: (error) => void told.push(error) }, (w) => w.skip());
+    const received: unknown[] = [];
+    const Skipping = failing({}, { onError: (error) => void received.push(error) }, (w) => w.skip());
     const t = await start(Skipping);
     await t.speedrun(await t.pawl.start(Skipping));
-    expect(told).toEqual([]);
+    expect(received).toEqual([]);
   });
 
   test("that throws changes nothing", async () => {
@@ -735,10 +735,10 @@ describe("onError", () => {
   });
 
   test("of a parent receives the errors of a subclass that declares none", async () => {
-    const told: string[] = [];
+    const received: string[] = [];
     class Base extends Workflow {
       static {
-        this.options({ onError: (error) => void told.push((error as Error).message) });
+        this.options({ onError: (error) => void received.push((error as Error).message) });
       }
     }
     class Sub extends Base {
@@ -750,7 +750,7 @@ describe("onError", () => {
     }
     const t = await start(Sub);
     await t.speedrun(await t.pawl.start(Sub));
-    await until(() => told.length > 0);
-    expect(told).toEqual(["boom"]);
+    await until(() => received.length > 0);
+    expect(received).toEqual(["boom"]);
   });
 });

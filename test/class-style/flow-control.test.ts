@@ -8,7 +8,7 @@ import { type AnyRun, attemptsOf, expectSound, logOf, passedOver, recorded, refu
 import { databaseFor, start, startInMemory } from "../support/virtual-worlds.js";
 import { errorOf, gate } from "../support/waiting.js";
 
-const leaving = {
+const leaveBy = {
   cancel: (w: Workflow) => w.cancel("enough"),
   pause: (w: Workflow) => w.pause("look"),
   skip: (w: Workflow) => w.skip(),
@@ -17,7 +17,7 @@ const leaving = {
   suspend: (w: Workflow) => w.suspend({ wait: "1h" }),
 } as const;
 
-type Action = keyof typeof leaving;
+type Action = keyof typeof leaveBy;
 
 /** The result of each action, whatever the code around it does. */
 const consequences: Record<Action, { readonly status: string; readonly attempts: readonly string[] }> = {
@@ -29,10 +29,10 @@ const consequences: Record<Action, { readonly status: string; readonly attempts:
   suspend: { status: "waiting", attempts: ["work 1 completed continued", "work 2 scheduled –"] },
 };
 
-const actions = Object.keys(leaving) as Action[];
+const actions = Object.keys(leaveBy) as Action[];
 
 async function expectConsequence(action: Action, body: (w: Workflow, leave: () => never) => unknown): Promise<void> {
-  const Leaving = working((w) => body(w, () => leaving[action](w)));
+  const Leaving = working((w) => body(w, () => leaveBy[action](w)));
   const t = await start(Leaving);
   const run = await t.pawl.start(Leaving);
   await t.settle();
@@ -97,7 +97,7 @@ describe("from inside", () => {
     test("takes effect although aroundStepExecution swallows it", async () => {
       class Guarded extends Workflow {
         static {
-          this.step("work", (w) => leaving[action](w));
+          this.step("work", (w) => leaveBy[action](w));
           this.step("after", () => {});
         }
         override async aroundStepExecution(_execution: unknown, next: () => Promise<void>) {
@@ -116,19 +116,19 @@ describe("from inside", () => {
         let bodies = 0;
         class Hooked extends Workflow {
           static {
-            this.cancelIf((w) => place === "cancelIf" && leaving[action](w));
-            this.step("work", { skipIf: (w) => place === "skipIf" && leaving[action](w) }, () => void (bodies += 1));
+            this.cancelIf((w) => place === "cancelIf" && leaveBy[action](w));
+            this.step("work", { skipIf: (w) => place === "skipIf" && leaveBy[action](w) }, () => void (bodies += 1));
             this.step("after", () => {});
           }
           override beforeStepExecution({ step }: { step: string }) {
-            if (place === "beforeStepExecution" && step === "work") leaving[action](this);
+            if (place === "beforeStepExecution" && step === "work") leaveBy[action](this);
           }
           override aroundStepExecution({ step }: { step: string }, next: () => Promise<void>) {
-            if (place === "aroundStepExecution" && step === "work") leaving[action](this);
+            if (place === "aroundStepExecution" && step === "work") leaveBy[action](this);
             return next();
           }
           override afterStepExecution({ step }: { step: string }) {
-            if (place === "afterStepExecution" && step === "work") leaving[action](this);
+            if (place === "afterStepExecution" && step === "work") leaveBy[action](this);
           }
         }
         const t = await start(Hooked);
@@ -330,16 +330,16 @@ const situations: Record<SituationName, () => Promise<Situation>> = {
   "waiting for its next attempt": () =>
     begin(working((w) => (w.attempt === 1 ? w.reattempt({ wait: "1 day" }) : null))),
   executing: async () => {
-    const begun = gate();
+    const started = gate();
     const finish = gate();
     const Busy = working(async () => {
-      begun.open();
+      started.open();
       await finish.opened;
     });
     const t = await start(Busy);
     const run = await t.pawl.start(Busy);
     void t.settle();
-    await begun.opened;
+    await started.opened;
     // The start of a long step is recorded with a delay. Without this wait the log might change while the test compares
     // it.
     await recorded(run, "step.started work");
@@ -407,7 +407,7 @@ const commands = {
 type CommandName = keyof typeof commands;
 
 /** The states in which each command is invalid. */
-const nonsense: Record<CommandName, readonly SituationName[]> = {
+const invalidStates: Record<CommandName, readonly SituationName[]> = {
   pause: [...paused, ...terminal],
   resume: [...running, ...terminal],
   "resume with an output": [...running, "paused while pending", ...terminal],
@@ -418,8 +418,8 @@ const nonsense: Record<CommandName, readonly SituationName[]> = {
 };
 
 describe("a command from outside that is invalid in the run's state is refused and changes nothing", () => {
-  describe.each(Object.keys(nonsense) as CommandName[])("%s", (command) => {
-    test.each(nonsense[command])("of a run that is %s", async (name) => {
+  describe.each(Object.keys(invalidStates) as CommandName[])("%s", (command) => {
+    test.each(invalidStates[command])("of a run that is %s", async (name) => {
       const { t, run, release } = await situations[name]();
       await refused(run, () => commands[command](run));
       release();
@@ -448,10 +448,10 @@ describe("pause from outside", () => {
       const before = await attemptsOf(run);
       await run.pause("a moment");
       expect(await run.get()).toMatchObject({ status: "paused", pauseReason: "a moment", pausedAt: t.clock.now });
-      const held = await logOf(run);
+      const logBefore = await logOf(run);
       await t.advance("10 days");
       // The log of a run that had not started says that it became due meanwhile.
-      expect((await logOf(run)).filter((line) => line !== "run.became_due")).toEqual(held);
+      expect((await logOf(run)).filter((line) => line !== "run.became_due")).toEqual(logBefore);
       expect(await attemptsOf(run)).toEqual(before);
       await run.resume();
       expect(await run.get()).toMatchObject({ pausedAt: null, pauseReason: null });
@@ -588,15 +588,15 @@ describe("cancel from outside", () => {
   });
 
   test("of a run that is executing aborts the step's signal, records the end of the step, and cancels the run", async () => {
-    const begun = gate();
+    const started = gate();
     const Busy = working(async (w) => {
-      begun.open();
+      started.open();
       await new Promise((resolve) => w.abortSignal.addEventListener("abort", resolve));
     });
     const t = await start(Busy);
     const run = await t.pawl.start(Busy);
     void t.settle();
-    await begun.opened;
+    await started.opened;
     await run.cancel("not needed");
     await t.settle();
     expect(await run.status()).toBe("canceled");
@@ -607,12 +607,12 @@ describe("cancel from outside", () => {
 
 describe("signal from outside", () => {
   /** The second step waits for the signal that the test sends while the first step is in a given state. */
-  const listening = (work: (w: Workflow) => unknown, wait = 0, heard: unknown[] = []) =>
+  const listening = (work: (w: Workflow) => unknown, wait = 0, received: unknown[] = []) =>
     class Listening extends Workflow {
-      static heard = heard;
+      static received = received;
       static {
         this.step("work", { wait }, work);
-        this.step("after", async (w) => void heard.push(await w.waitForSignal("go", { timeout: "365 days" })));
+        this.step("after", async (w) => void received.push(await w.waitForSignal("go", { timeout: "365 days" })));
       }
     };
 
@@ -631,25 +631,25 @@ describe("signal from outside", () => {
     expect(await run.status()).toBe(status);
     if (status === "paused") await run.resume();
     await t.speedrun(run);
-    expect(workflow.heard).toEqual([name]);
+    expect(workflow.received).toEqual([name]);
     await expectSound(t);
   });
 
   test("to a run that is executing is kept until a step waits for it", async () => {
-    const begun = gate();
+    const started = gate();
     const finish = gate();
     const Busy = listening(async () => {
-      begun.open();
+      started.open();
       await finish.opened;
     });
     const t = await start(Busy);
     const run = await t.pawl.start(Busy);
     void t.settle();
-    await begun.opened;
+    await started.opened;
     await run.signal("go", "while it ran");
     finish.open();
     await t.settle();
-    expect(Busy.heard).toEqual(["while it ran"]);
+    expect(Busy.received).toEqual(["while it ran"]);
     expect(await run.status()).toBe("completed");
   });
 
@@ -673,12 +673,12 @@ describe("commands to a parked run without any worker", () => {
       const worker = await w.worker([Parked]);
       await worker.settle();
       await worker.worker.stop();
-      const goOn = async () => (await w.worker([Parked])).settle();
-      return { w, run, goOn };
+      const runToEnd = async () => (await w.worker([Parked])).settle();
+      return { w, run, runToEnd };
     }
 
     test("pause, resume and skip of a scheduled step take effect at once", async () => {
-      const { w, run, goOn } = await parked("scheduled", () => {}, 86_400_000);
+      const { w, run, runToEnd } = await parked("scheduled", () => {}, 86_400_000);
       const [scheduled] = await run.executions();
       await run.pause("a moment");
       expect(await run.get()).toMatchObject({ status: "paused", pauseReason: "a moment", pausedAt: w.clock.now });
@@ -690,19 +690,19 @@ describe("commands to a parked run without any worker", () => {
       await refused(run, () => run.resumeAt("after"));
       await run.skip();
       expect(await attemptsOf(run)).toEqual(["work 1 skipped skipped_by_flow_control", "after 1 scheduled –"]);
-      await goOn();
+      await runToEnd();
       expect(await run.status()).toBe("completed");
       await expectSound(w);
     });
 
     test("resumeAt of a run that an exception paused takes effect at once", async () => {
-      const { w, run, goOn } = await parked("failed", () => {
+      const { w, run, runToEnd } = await parked("failed", () => {
         throw new Error("boom");
       });
       expect(await run.get()).toMatchObject({ status: "paused", currentStep: "work" });
       await run.resumeAt("after");
       expect(await run.status()).toBe("waiting");
-      await goOn();
+      await runToEnd();
       expect(await attemptsOf(run)).toEqual(["work 1 failed paused_by_exception", "after 1 completed success"]);
       await expectSound(w);
     });

@@ -25,9 +25,9 @@ async function connectAll(kind: StoreKind, url: string, count: number): Promise<
 }
 
 /** A hero that no other test uses. */
-const someone = () => ({ type: "User", id: randomUUID() }) as const;
+const newHero = () => ({ type: "User", id: randomUUID() }) as const;
 
-const hero = someone();
+const hero = newHero();
 
 class Onboarding extends Workflow<{ id: string }> {
   static readonly heroType = "User";
@@ -44,7 +44,7 @@ forEachStore((kind) => {
     "50 simultaneous starts for one hero create one run, and 49 errors that name it: %s",
     async (where) => {
       const clients = await connectAll(kind, database.url(), 5);
-      const hero = someone();
+      const hero = newHero();
       if (where !== "in processes without workers")
         await Promise.all(clients.map((client) => client.worker({ workflows: [Onboarding] }).start()));
       const starts = await Promise.allSettled(
@@ -65,37 +65,37 @@ forEachStore((kind) => {
 
   test("clients that wait for the active run and start again each get their turn, and two runs are never active together", async () => {
     const clients = await connectAll(kind, database.url(), 4);
-    const hero = someone();
+    const hero = newHero();
     let active = 0;
-    let most = 0;
+    let maxActive = 0;
     class Exclusive extends Workflow {
       static {
         this.step("work", async () => {
           active += 1;
-          most = Math.max(most, active);
+          maxActive = Math.max(maxActive, active);
           await new Promise((resolve) => setImmediate(resolve));
           active -= 1;
         });
       }
     }
     await Promise.all(clients.map((client) => client.worker({ workflows: [Exclusive] }).start()));
-    const insist = async (client: Pawl): Promise<void> => {
+    const startWhenFree = async (client: Pawl): Promise<void> => {
       try {
         await (await client.start(Exclusive, undefined, { hero })).result({ timeout: "100s" });
       } catch (error) {
         if (!(error instanceof AlreadyActiveError)) throw error;
         await client.run(error.runId).result({ timeout: "100s" });
-        await insist(client);
+        await startWhenFree(client);
       }
     };
-    await Promise.all(Array.from({ length: 12 }, (_, n) => insist(clients[n % 4] as Pawl)));
-    expect(most).toBe(1);
+    await Promise.all(Array.from({ length: 12 }, (_, n) => startWhenFree(clients[n % 4] as Pawl)));
+    expect(maxActive).toBe(1);
     expect((await (clients[0] as Pawl).runs({ hero, status: "completed" })).runs).toHaveLength(12);
   });
 
   test("a run that is pending, waiting or paused is active; one that has completed, failed or been canceled is not", async () => {
     const w = await database.world();
-    const hero = someone();
+    const hero = newHero();
     const Ending = working(
       async (run) => {
         if ((await run.waitForSignal("go")) === "wrong") throw new Error("boom");
@@ -135,7 +135,7 @@ forEachStore((kind) => {
 
   test("allowMultiple, of the class or of the start, lets a hero have many active runs", async () => {
     const w = await database.world();
-    const hero = someone();
+    const hero = newHero();
     const Many = working((run) => run.waitForSignal("go"), {}, { name: "Many", allowMultiple: true });
     const One = working((run) => run.waitForSignal("go"), {}, { name: "One" });
     const ofTheClass = await Promise.all(Array.from({ length: 10 }, () => w.pawl.start(Many, undefined, { hero })));
@@ -189,34 +189,36 @@ forEachStore((kind) => {
     await worker.settle();
     await worker.worker.stop();
     ids.set("pending", (await w.pawl.start(Story, undefined, { hero: { type: "User", id: "pending" } })).id);
-    const found = async (filter: Parameters<typeof w.pawl.runs>[0]) =>
+    const findIds = async (filter: Parameters<typeof w.pawl.runs>[0]) =>
       (await w.pawl.runs(filter)).runs.map(({ id }) => id).sort();
     const of = (...states: string[]) => states.map((state) => ids.get(state)).sort();
     for (const [state, id] of ids) {
-      expect(await found({ workflow: Story, status: state as RunStatus })).toEqual([id]);
-      expect(await found({ workflow: Story, hero: { type: "User", id: state } })).toEqual([id]);
-      expect(await found({ hero: { type: "Order", id: state } })).toEqual([]);
+      expect(await findIds({ workflow: Story, status: state as RunStatus })).toEqual([id]);
+      expect(await findIds({ workflow: Story, hero: { type: "User", id: state } })).toEqual([id]);
+      expect(await findIds({ hero: { type: "Order", id: state } })).toEqual([]);
     }
-    expect(await found({ workflow: Story, active: true })).toEqual(of("pending", "waiting", "paused"));
-    expect(await found({ workflow: Story, active: false })).toEqual(of("canceled", "failed", "completed"));
-    expect(await found({ hero: { type: "User", id: "waiting" } })).toEqual([...of("waiting"), other.id].sort());
-    expect(await found({ hero: { type: "User", id: "paused" }, status: "paused", active: true })).toEqual(of("paused"));
-    expect(await found({ hero: { type: "User", id: "paused" }, status: "waiting" })).toEqual([]);
-    expect(await found({ hero: { type: "User", id: "canceled" }, active: true })).toEqual([]);
+    expect(await findIds({ workflow: Story, active: true })).toEqual(of("pending", "waiting", "paused"));
+    expect(await findIds({ workflow: Story, active: false })).toEqual(of("canceled", "failed", "completed"));
+    expect(await findIds({ hero: { type: "User", id: "waiting" } })).toEqual([...of("waiting"), other.id].sort());
+    expect(await findIds({ hero: { type: "User", id: "paused" }, status: "paused", active: true })).toEqual(
+      of("paused"),
+    );
+    expect(await findIds({ hero: { type: "User", id: "paused" }, status: "waiting" })).toEqual([]);
+    expect(await findIds({ hero: { type: "User", id: "canceled" }, active: true })).toEqual([]);
   });
 });
 
 test("runs that are being executed are found by their state", async () => {
-  const begun = gate();
+  const started = gate();
   const finish = gate();
   const Busy = working(async () => {
-    begun.open();
+    started.open();
     await finish.opened;
   });
   const t = await start(Busy);
   const run = await t.pawl.start(Busy, undefined, { hero });
   void t.settle();
-  await begun.opened;
+  await started.opened;
   expect((await t.pawl.runs({ hero, status: "running", active: true })).runs).toMatchObject([{ id: run.id, hero }]);
   finish.open();
   await t.settle();
@@ -387,9 +389,9 @@ describe("the hero of an execution", () => {
     [{ id: "42", name: "Ada" }, "an object with id, name"],
     [{ type: "User" }, "an object with type"],
     ["42", "a string"],
-  ])("is a reference, and for %o the error says how to write one", async (given, shown) => {
+  ])("is a reference, and for %o the error says how to write one", async (invalidHero, shown) => {
     const t = await start(Onboarding);
-    expect(await errorOf(t.pawl.start(Onboarding, { hero: given as any }))).toMatchObject({
+    expect(await errorOf(t.pawl.start(Onboarding, { hero: invalidHero as any }))).toMatchObject({
       message: `The hero of a run of workflow "Onboarding" is given by type and id, { type: "User", id: "…" }, not as ${shown}.`,
     });
   });

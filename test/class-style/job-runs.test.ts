@@ -31,9 +31,9 @@ forEachStore((kind) => {
       }
     }
     const first = await w.worker([Pays]);
-    const laborer = await w.worker([], { jobs: [charge] });
+    const jobWorker = await w.worker([], { jobs: [charge] });
     const run = await w.pawl.start(Pays);
-    keepWorking(first, laborer);
+    keepWorking(first, jobWorker);
     await until(() => ends.length === 1);
     expect(await logOf(run)).toContain("child.completed pay/job_1");
     await first.kill();
@@ -42,7 +42,7 @@ forEachStore((kind) => {
     await until(() => ends.length === 2);
     ends[1]?.();
     await settled;
-    await laborer.settle();
+    await jobWorker.settle();
     expect(await run.status()).toBe("completed");
     expect(charges).toEqual([`${run.id}:pay`]);
     expect(await attemptsOf(run)).toEqual(["pay 1 failed abandoned", "pay 2 completed success"]);
@@ -51,11 +51,11 @@ forEachStore((kind) => {
 
   test("a job in flight on another worker is awaited, not started again, when the worker of its class dies", async () => {
     const w = await database.world();
-    const begun = gate();
+    const started = gate();
     const paid = gate();
     const charge = job("Charge", async (_args: void, { idempotencyKey }) => {
       charges.push(idempotencyKey);
-      begun.open();
+      started.open();
       await paid.opened;
       return "paid";
     });
@@ -67,13 +67,13 @@ forEachStore((kind) => {
       }
     }
     const first = await w.worker([PaysLong]);
-    const laborer = await w.worker([], { jobs: [charge] });
+    const jobWorker = await w.worker([], { jobs: [charge] });
     const run = await w.pawl.start(PaysLong);
     void first.settle();
     await until(() => sides.length === 1);
     await until(async () => (await logOf(run)).some((line) => line.startsWith("child.started")));
-    const labor = laborer.settle();
-    await begun.opened;
+    const jobWork = jobWorker.settle();
+    await started.opened;
     await first.kill();
     const second = await w.worker([PaysLong]);
     const settled = second.settle();
@@ -81,9 +81,9 @@ forEachStore((kind) => {
     sides[1]?.();
     await settled;
     paid.open();
-    await labor;
+    await jobWork;
     await until(async () => {
-      await laborer.settle();
+      await jobWorker.settle();
       await second.settle();
       return (await run.status()) === "completed";
     });
@@ -94,11 +94,11 @@ forEachStore((kind) => {
 
   test("the job of a step is run once wherever the worker of the class dies", async () => {
     const done: Record<string, number> = {};
-    const did = (what: string) => {
-      done[what] = (done[what] ?? 0) + 1;
+    const record = (action: string) => {
+      done[action] = (done[action] ?? 0) + 1;
     };
     const charge = job("Charge", (_args: void, { run }) => {
-      did(run.id);
+      record(run.id);
       return "paid";
     });
     class Chained extends Workflow {

@@ -5,7 +5,7 @@ import { attemptsOf, recorded } from "../support/run-checks.js";
 import { start, world } from "../support/virtual-worlds.js";
 import { gate } from "../support/waiting.js";
 
-const settled = async (type: any, input?: any, options?: any, others: any[] = []) => {
+const startAndSettle = async (type: any, input?: any, options?: any, others: any[] = []) => {
   const t = await start(type, ...others);
   const run = await t.pawl.start(type, input, options);
   await t.settle();
@@ -26,17 +26,17 @@ test("patched() is true for a run that reaches it with the new code, even in a l
 });
 
 test("the first item of a loop does not share step names with the code before the loop", async () => {
-  const did: unknown[] = [];
+  const executed: unknown[] = [];
   class A extends Workflow {
     static {
       this.resumableStep("s", async (w, iter) => {
-        await w.step("send", () => void did.push("intro"));
-        await iter.over([1, 2, 3], (n) => w.step("send", () => void did.push(n)));
+        await w.step("send", () => void executed.push("intro"));
+        await iter.over([1, 2, 3], (n) => w.step("send", () => void executed.push(n)));
       });
     }
   }
-  await settled(A);
-  expect(did).toEqual(["intro", 1, 2, 3]);
+  await startAndSettle(A);
+  expect(executed).toEqual(["intro", 1, 2, 3]);
 });
 
 test("items do not share random numbers with those of the previous execution", async () => {
@@ -48,7 +48,7 @@ test("items do not share random numbers with those of the previous execution", a
       );
     }
   }
-  await settled(A);
+  await startAndSettle(A);
   expect(new Set(ids).size).toBe(4);
 });
 
@@ -71,7 +71,7 @@ test("a step called on_failure is refused in a function with onFailure", async (
     await ctx.step("on_failure", () => 1);
     throw new PermanentError("x");
   });
-  const { run } = await settled(f);
+  const { run } = await startAndSettle(f);
   expect(await run.status()).toBe("failed");
 });
 
@@ -115,17 +115,17 @@ test.each([
       );
     }
   }
-  const { run } = await settled(Parent, undefined, undefined, [AboutUser]);
+  const { run } = await startAndSettle(Parent, undefined, undefined, [AboutUser]);
   expect((await run.get()).output).toBe("INVALID_INPUT");
 });
 
 test("an iterator that is used after its step has ended does not move the cursor", async () => {
   let kept: any;
-  const began: unknown[] = [];
+  const cursorsAtStart: unknown[] = [];
   class A extends Workflow {
     static {
       this.resumableStep("s", async (_w, iter) => {
-        began.push(iter.cursor);
+        cursorsAtStart.push(iter.cursor);
         kept = iter;
         await iter.set(1);
       });
@@ -135,10 +135,10 @@ test("an iterator that is used after its step has ended does not move the cursor
       });
     }
   }
-  const { t, run } = await settled(A);
+  const { t, run } = await startAndSettle(A);
   await run.resumeAt("s");
   await t.settle();
-  expect(began).toEqual([null, null]);
+  expect(cursorsAtStart).toEqual([null, null]);
 });
 
 test("a key function that returns undefined is an error, not an endless loop", async () => {
@@ -153,7 +153,7 @@ test("a key function that returns undefined is an error, not an endless loop", a
       );
     }
   }
-  const { run } = await settled(A);
+  const { run } = await startAndSettle(A);
   expect(await run.status()).toBe("paused");
 });
 
@@ -169,11 +169,11 @@ test.each([null, [() => true]])("`on` %o of a rule is refused", (on) => {
 });
 
 test("next() called twice runs the step once", async () => {
-  let ran = 0;
+  let bodyRuns = 0;
   class A extends Workflow {
     static {
       this.step("s", () => {
-        ran += 1;
+        bodyRuns += 1;
       });
     }
     override async aroundStepExecution(_e: unknown, next: () => Promise<void>) {
@@ -181,20 +181,20 @@ test("next() called twice runs the step once", async () => {
       await next();
     }
   }
-  await settled(A);
-  expect(ran).toBe(1);
+  await startAndSettle(A);
+  expect(bodyRuns).toBe(1);
 });
 test("aroundStepExecution waits for a next() that it does not await", async () => {
   const go = gate();
-  const did: string[] = [];
+  const executed: string[] = [];
   class A extends Workflow {
     static {
       this.step("s", async () => {
         await go.opened;
-        did.push("s");
+        executed.push("s");
       });
       this.step("z", () => {
-        did.push("z");
+        executed.push("z");
         go.open();
       });
     }
@@ -206,7 +206,7 @@ test("aroundStepExecution waits for a next() that it does not await", async () =
   const run = await t.pawl.start(A);
   setTimeout(() => go.open(), 200);
   await t.settle();
-  expect(did).toEqual(["s", "z"]);
+  expect(executed).toEqual(["s", "z"]);
   expect(await run.status()).toBe("completed");
 });
 
@@ -220,7 +220,7 @@ test("a step may name a field that holds a function", async () => {
       this.step("send");
     }
   }
-  await settled(A);
+  await startAndSettle(A);
   expect(sent).toBe(1);
 });
 
@@ -274,7 +274,7 @@ test.each([
       });
     }
   }
-  const { t, run } = await settled(A);
+  const { t, run } = await startAndSettle(A);
   await run.pause();
   await run.resumeAt("a");
   await t.speedrun(run);
@@ -293,7 +293,7 @@ test("two concurrent loops over one iterator are refused, or end", async () => {
       );
     }
   }
-  const { run } = await settled(A);
+  const { run } = await startAndSettle(A);
   expect(await run.status()).not.toBe("waiting");
 });
 
@@ -307,12 +307,12 @@ test("a plain step that suspends itself forever is paused too", async () => {
       });
     }
   }
-  const { run } = await settled(A);
+  const { run } = await startAndSettle(A);
   expect(await run.status()).toBe("paused");
 });
 
 test("afterStepExecution receives every thrown value", async () => {
-  const told: unknown[] = [];
+  const received: unknown[] = [];
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
   class A extends Workflow {
@@ -322,31 +322,31 @@ test("afterStepExecution receives every thrown value", async () => {
       });
     }
     override afterStepExecution(e: { error?: unknown }) {
-      told.push("error" in e);
+      received.push("error" in e);
     }
   }
-  await settled(A);
-  expect(told).toEqual([true]);
+  await startAndSettle(A);
+  expect(received).toEqual([true]);
 });
 
 test("the cursor of a step that an operator skipped is cleared", async () => {
-  const began: unknown[] = [];
+  const cursorsAtStart: unknown[] = [];
   class A extends Workflow {
     static {
       this.resumableStep("s", async (_w, iter) => {
-        began.push(iter.cursor);
+        cursorsAtStart.push(iter.cursor);
         await iter.set(5);
         throw new Error("x");
       });
       this.step("z", (w) => w.pause());
     }
   }
-  const { t, run } = await settled(A);
+  const { t, run } = await startAndSettle(A);
   await run.skip();
   await t.settle();
   await run.resumeAt("s");
   await t.settle();
-  expect(began).toEqual([null, null]);
+  expect(cursorsAtStart).toEqual([null, null]);
 });
 
 test("an abstract class whose methods are implemented by subclasses does not break discoverWorkflows", () => {
@@ -372,12 +372,12 @@ test("options are copied when they are passed", async () => {
       }
     }
   }
-  const { run } = await settled(A);
+  const { run } = await startAndSettle(A);
   expect(await attemptsOf(run)).toEqual(["a 1 completed success", "b 1 scheduled –"]);
 });
 
 test("a page is a list, and all of its items are processed, even undefined ones", async () => {
-  const did: unknown[] = [];
+  const executed: unknown[] = [];
   class A extends Workflow {
     static {
       this.resumableStep("s", (_w, iter) =>
@@ -386,46 +386,46 @@ test("a page is a list, and all of its items are processed, even undefined ones"
             fetch: (after: number | null) => (after === null ? [1, undefined] : []) as (number | undefined)[],
             key: ((n: number | undefined) => n ?? 9) as never,
           },
-          (n) => void did.push(n),
+          (n) => void executed.push(n),
         ),
       );
     }
   }
-  await settled(A);
-  expect(did).toEqual([1, undefined]);
+  await startAndSettle(A);
+  expect(executed).toEqual([1, undefined]);
 });
 
 test("a step that was renamed after it completed does not run again: the run is paused", async () => {
-  const did: string[] = [];
-  const began = gate();
+  const executed: string[] = [];
+  const cursorsAtStart = gate();
   const go = gate();
   const make = (name: string) =>
     class extends Workflow {
       static {
         this.options({ name: "W" });
         this.step(name, async () => {
-          did.push("charge");
-          began.open();
+          executed.push("charge");
+          cursorsAtStart.open();
           await go.opened;
         });
-        this.step("ship", () => void did.push("ship"));
+        this.step("ship", () => void executed.push("ship"));
       }
     };
   const w = await world();
   const Old = make("charge");
   const old = await w.worker([Old]);
   const run = await w.pawl.start(Old);
-  const going = old.settle();
-  await began.opened;
+  const settledOld = old.settle();
+  await cursorsAtStart.opened;
   await run.pause();
   await recorded(run, "run.paused");
   go.open();
-  await going;
+  await settledOld;
   await old.worker.stop();
   const next = await w.worker([make("charge_card")]);
   await run.resume();
   await next.settle();
-  expect(did).toEqual(["charge"]);
+  expect(executed).toEqual(["charge"]);
   expect(await run.get()).toMatchObject({ status: "paused", pauseReason: expect.stringContaining('no step "charge"') });
 });
 

@@ -22,7 +22,7 @@ let classes = 0;
  * A class with a resumable step "loop" whose body the test provides, and a step "after". Each class has its own name,
  * because the tests share a database, and a run that one test leaves waiting may become due during the next.
  */
-function looping(body: Body, options: ResumableStepOptions<Workflow> = {}): WorkflowClass<Workflow> {
+function loopClass(body: Body, options: ResumableStepOptions<Workflow> = {}): WorkflowClass<Workflow> {
   classes += 1;
   const name = `Looping_${classes}`;
   return class Looping extends Workflow {
@@ -59,14 +59,14 @@ forEachStore((kind) => {
   }
 
   test("skip() inside the loop ends the whole step, and the next step runs", async () => {
-    const { w, run } = await settled(looping(atItemTwo((workflow) => workflow.skip())));
+    const { w, run } = await settled(loopClass(atItemTwo((workflow) => workflow.skip())));
     expect(done).toEqual([0, 1, "after"]);
     expect(await attemptsOf(run)).toEqual(["loop 1 skipped skipped_by_flow_control", "after 1 completed success"]);
     await expectSound(w);
   });
 
   test("pause() inside the loop pauses the run; when it is resumed, the step continues at its cursor", async () => {
-    const { w, worker, run } = await settled(looping(atItemTwo((workflow) => workflow.pause("look"))));
+    const { w, worker, run } = await settled(loopClass(atItemTwo((workflow) => workflow.pause("look"))));
     expect(await run.get()).toMatchObject({ status: "paused", pauseReason: "look", currentStep: "loop" });
     await run.resume();
     await worker.settle();
@@ -80,11 +80,11 @@ forEachStore((kind) => {
   });
 
   test("cancel() and finish() inside the loop end the run at that item", async () => {
-    const canceled = await settled(looping(atItemTwo((workflow) => workflow.cancel("enough"))));
+    const canceled = await settled(loopClass(atItemTwo((workflow) => workflow.cancel("enough"))));
     expect(await canceled.run.get()).toMatchObject({ status: "canceled", error: { message: "enough" } });
     expect(await attemptsOf(canceled.run)).toEqual(["loop 1 canceled canceled_by_flow_control"]);
     await canceled.worker.worker.stop();
-    const finished = await settled(looping(atItemTwo((workflow) => workflow.finish())));
+    const finished = await settled(loopClass(atItemTwo((workflow) => workflow.finish())));
     expect(await finished.run.status()).toBe("completed");
     expect(await attemptsOf(finished.run)).toEqual(["loop 1 completed success"]);
     expect(done).toEqual([0, 1, 0, 1]);
@@ -99,7 +99,7 @@ forEachStore((kind) => {
       fail: ["failed", "loop 1 failed failed_by_exception"],
     } as const;
     for (const onException of Object.keys(ends) as (keyof typeof ends)[]) {
-      const { w, worker, run } = await settled(looping(atItemTwo(boom), { onException }));
+      const { w, worker, run } = await settled(loopClass(atItemTwo(boom), { onException }));
       expect([await run.status(), ...(await attemptsOf(run))]).toEqual(ends[onException]);
       await worker.worker.stop();
       await expectSound(w);
@@ -107,7 +107,7 @@ forEachStore((kind) => {
   });
 
   test("after an exception the next execution continues at the cursor of the item that failed", async () => {
-    const paused = await settled(looping(atItemTwo(boom)));
+    const paused = await settled(loopClass(atItemTwo(boom)));
     expect(done).toEqual([0, 1]);
     await paused.run.resume();
     await paused.worker.settle();
@@ -117,7 +117,7 @@ forEachStore((kind) => {
   test("set() has stored the cursor by the time it returns: a worker that dies at that moment loses nothing", async () => {
     const dead = gate();
     const w = await database.world();
-    const Looping = looping(async (_workflow, iter) => {
+    const Looping = loopClass(async (_workflow, iter) => {
       done.push(iter.cursor);
       if (iter.resumed) return;
       await iter.set({ page: "CiAKGjBpNDd2" });
@@ -138,7 +138,7 @@ forEachStore((kind) => {
 
 describe("conditions of a resumable step", () => {
   test("skipIf is evaluated again before each continuation; once it is true, the remaining items are skipped", async () => {
-    const Looping = looping((_w, iter) => iter.over([0, 1, 2, 3], (n) => void done.push(n)), {
+    const Looping = loopClass((_w, iter) => iter.over([0, 1, 2, 3], (n) => void done.push(n)), {
       maxIterations: 2,
       skipIf: () => done.length >= 2,
     });
@@ -171,7 +171,7 @@ describe("conditions of a resumable step", () => {
 
   test("wait applies before the first execution, not before each continuation", async () => {
     const at: number[] = [];
-    const Looping: WorkflowClass<Workflow> = looping(
+    const Looping: WorkflowClass<Workflow> = loopClass(
       (_w, iter) => {
         at.push(t.clock.read() - begin);
         return iter.over([0, 1, 2], () => {});
@@ -191,7 +191,7 @@ describe("records", () => {
     const table = new Map([1, 2, 3, 4, 5].map((id) => [id, { id }]));
     const fetch = (after: number | null, limit: number) =>
       [...table.values()].filter(({ id }) => id > (after ?? 0)).slice(0, limit);
-    const Looping = looping(
+    const Looping = loopClass(
       (_w, iter) =>
         iter.records({ fetch, key: "id" }, ({ id }) => {
           done.push(id);
@@ -214,7 +214,7 @@ describe("records", () => {
         .filter(({ createdAt }) => after === null || createdAt > after)
         .sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime())
         .slice(0, limit);
-    const Looping = looping(
+    const Looping = loopClass(
       (_w, iter) =>
         iter.records({ fetch, key: "createdAt" }, ({ createdAt }) => void done.push(createdAt.toISOString())),
       { maxIterations: 1 },

@@ -9,12 +9,12 @@ import { attemptsOf, expectSound } from "../support/run-checks.js";
 import { start, world } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
 
-let ran: string[] = [];
+let executed: string[] = [];
 beforeEach(() => {
-  ran = [];
+  executed = [];
 });
 
-interface Made {
+interface TaskOptions {
   readonly after?: string | readonly string[] | null;
   readonly wait?: string;
 }
@@ -23,22 +23,25 @@ interface Made {
  * A class called "Parcel": names are steps, those with `after` are tasks. A node written as "name@" waits for an hour
  * first.
  */
-function parcel(nodes: Record<string, Made | null>, removed: readonly string[] = []): WorkflowClass<Workflow> {
+function parcelWith(
+  nodes: Record<string, TaskOptions | null>,
+  removed: readonly string[] = [],
+): WorkflowClass<Workflow> {
   return class Parcel extends Workflow {
     static {
       this.options({ name: "Parcel" });
       this.removedSteps(removed);
-      for (const [given, made] of Object.entries(nodes)) {
-        const name = given.replace("@", "");
-        const wait = given.endsWith("@") ? { wait: "1 hour" } : {};
-        if (made === null) this.step(name, wait, () => void ran.push(name));
-        else this.task(name, { dependsOn: made.after ?? null, ...wait }, () => void ran.push(name));
+      for (const [spec, taskOptions] of Object.entries(nodes)) {
+        const name = spec.replace("@", "");
+        const wait = spec.endsWith("@") ? { wait: "1 hour" } : {};
+        if (taskOptions === null) this.step(name, wait, () => void executed.push(name));
+        else this.task(name, { dependsOn: taskOptions.after ?? null, ...wait }, () => void executed.push(name));
       }
     }
   };
 }
 
-const task = (...after: string[]): Made => ({ after });
+const task = (...after: string[]): TaskOptions => ({ after });
 
 async function deployed(from: WorkflowClass<Workflow>, to: WorkflowClass<Workflow>) {
   const t = await start(from);
@@ -57,31 +60,31 @@ const shape = expect.any(String);
 describe("a deploy", () => {
   test("with the same shape records no change", async () => {
     const { run } = await deployed(
-      parcel({ pack: null, "weigh@": task("pack"), send: null }),
-      parcel({ pack: null, send: null, "weigh@": task("pack") }),
+      parcelWith({ pack: null, "weigh@": task("pack"), send: null }),
+      parcelWith({ pack: null, send: null, "weigh@": task("pack") }),
     );
     expect(await run.status()).toBe("completed");
     expect(await changesOf(run)).toEqual([]);
-    expect(ran).toEqual(["pack", "send", "weigh"]);
+    expect(executed).toEqual(["pack", "send", "weigh"]);
   });
 
   test("that adds a task runs it, even when later nodes have completed", async () => {
     const { run } = await deployed(
-      parcel({ pack: null, label: task("pack"), "send@": null }),
-      parcel({ pack: null, weigh: task("pack"), label: task("pack", "weigh"), "send@": null }),
+      parcelWith({ pack: null, label: task("pack"), "send@": null }),
+      parcelWith({ pack: null, weigh: task("pack"), label: task("pack", "weigh"), "send@": null }),
     );
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["label", "pack", "send", "weigh"]);
+    expect(executed.toSorted()).toEqual(["label", "pack", "send", "weigh"]);
     expect(await changesOf(run)).toEqual([{ shape, passedSteps: ["weigh"] }]);
   });
 
   test("that removes a completed task on purpose continues, and records that the task has vanished", async () => {
     const { t, run } = await deployed(
-      parcel({ pack: null, label: task("pack"), "send@": null }),
-      parcel({ pack: null, "send@": null, stamp: task("pack") }, ["label"]),
+      parcelWith({ pack: null, label: task("pack"), "send@": null }),
+      parcelWith({ pack: null, "send@": null, stamp: task("pack") }, ["label"]),
     );
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["label", "pack", "send", "stamp"]);
+    expect(executed.toSorted()).toEqual(["label", "pack", "send", "stamp"]);
     expect(await changesOf(run)).toEqual([{ shape, removedSteps: ["label"] }]);
     expect((await run.nodes()).find(({ name }) => name === "label")).toMatchObject({ state: "removed" });
     await expectSound(t);
@@ -89,89 +92,89 @@ describe("a deploy", () => {
 
   test("that removes a waiting task pauses the run; skip() skips the task", async () => {
     const { t, run } = await deployed(
-      parcel({ pack: null, "label@": task("pack"), "send@": null }),
-      parcel({ pack: null, "send@": null, stamp: task("pack") }),
+      parcelWith({ pack: null, "label@": task("pack"), "send@": null }),
+      parcelWith({ pack: null, "send@": null, stamp: task("pack") }),
     );
     expect(await run.get()).toMatchObject({
       status: "paused",
       pauseReason: expect.stringContaining('has no step "label"'),
     });
-    expect(ran).toEqual(["pack"]);
+    expect(executed).toEqual(["pack"]);
     await run.skip();
     await t.settle();
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["pack", "send", "stamp"]);
+    expect(executed.toSorted()).toEqual(["pack", "send", "stamp"]);
     expect(await attemptsOf(run)).toContain("label 1 skipped skipped_by_flow_control");
   });
 
   test("that restores the task lets the run be resumed", async () => {
-    const old = parcel({ pack: null, "label@": task("pack"), "send@": null });
-    const { t, run } = await deployed(old, parcel({ pack: null, "send@": null, stamp: task("pack") }));
+    const old = parcelWith({ pack: null, "label@": task("pack"), "send@": null });
+    const { t, run } = await deployed(old, parcelWith({ pack: null, "send@": null, stamp: task("pack") }));
     await t.deploy([old]);
     await run.resume();
     await t.settle();
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["label", "pack", "send"]);
+    expect(executed.toSorted()).toEqual(["label", "pack", "send"]);
   });
 
   test("that lists the task in removedSteps skips it", async () => {
     const { run } = await deployed(
-      parcel({ pack: null, "label@": task("pack"), "send@": null }),
-      parcel({ pack: null, "send@": null, stamp: task("pack") }, ["label"]),
+      parcelWith({ pack: null, "label@": task("pack"), "send@": null }),
+      parcelWith({ pack: null, "send@": null, stamp: task("pack") }, ["label"]),
     );
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["pack", "send", "stamp"]);
+    expect(executed.toSorted()).toEqual(["pack", "send", "stamp"]);
     expect(await attemptsOf(run)).toContain("label 1 skipped skipped_by_flow_control");
   });
 
   test("that changes dependencies applies to nodes that have not started", async () => {
     const { run } = await deployed(
-      parcel({ pack: null, "label@": task("pack"), send: task("label"), bill: task("label") }),
-      parcel({ pack: null, "label@": task("pack"), bill: task("label"), send: task("bill") }),
+      parcelWith({ pack: null, "label@": task("pack"), send: task("label"), bill: task("label") }),
+      parcelWith({ pack: null, "label@": task("pack"), bill: task("label"), send: task("bill") }),
     );
     expect(await run.status()).toBe("completed");
-    expect(ran).toEqual(["pack", "label", "bill", "send"]);
+    expect(executed).toEqual(["pack", "label", "bill", "send"]);
     expect(await changesOf(run)).toEqual([{ shape }]);
   });
 
   test("that gives a chain its first task: the run continues where it was, and the task runs", async () => {
     const { run } = await deployed(
-      parcel({ pack: null, "send@": null, close: null }),
-      parcel({ pack: null, "send@": null, close: null, weigh: task("pack") }),
+      parcelWith({ pack: null, "send@": null, close: null }),
+      parcelWith({ pack: null, "send@": null, close: null, weigh: task("pack") }),
     );
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["close", "pack", "send", "weigh"]);
+    expect(executed.toSorted()).toEqual(["close", "pack", "send", "weigh"]);
   });
 
   test("that gives a chain its first task does not restart a run that was moved by resumeAt", async () => {
-    const chain = parcel({ pack: null, "send@": null, "sign@": null, close: null });
+    const chain = parcelWith({ pack: null, "send@": null, "sign@": null, close: null });
     const t = await start(chain);
     const run = await t.pawl.start(chain);
     await t.settle();
     await run.pause();
     await run.resumeAt("sign");
-    await t.deploy([parcel({ pack: null, "send@": null, "sign@": null, close: null, weigh: task("pack") })]);
+    await t.deploy([parcelWith({ pack: null, "send@": null, "sign@": null, close: null, weigh: task("pack") })]);
     await t.advance("1h");
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["close", "pack", "sign", "weigh"]);
+    expect(executed.toSorted()).toEqual(["close", "pack", "sign", "weigh"]);
   });
 
   test("that removes a chain's last task: every node that waits is still run", async () => {
     const { run } = await deployed(
-      parcel({ pack: null, "send@": null, "label@": task("pack") }),
-      parcel({ pack: null, "send@": null, "label@": null }),
+      parcelWith({ pack: null, "send@": null, "label@": task("pack") }),
+      parcelWith({ pack: null, "send@": null, "label@": null }),
     );
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["label", "pack", "send"]);
+    expect(executed.toSorted()).toEqual(["label", "pack", "send"]);
   });
 
   test("that removes a chain's last task: every node that has not started is still run", async () => {
     const { run } = await deployed(
-      parcel({ pack: null, send: null, "rest@": task("pack"), label: task("rest") }),
-      parcel({ pack: null, label: null, send: null, "rest@": null }),
+      parcelWith({ pack: null, send: null, "rest@": task("pack"), label: task("rest") }),
+      parcelWith({ pack: null, label: null, send: null, "rest@": null }),
     );
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["label", "pack", "rest", "send"]);
+    expect(executed.toSorted()).toEqual(["label", "pack", "rest", "send"]);
   });
 });
 
@@ -180,7 +183,7 @@ interface Dag {
 }
 
 describe("the graph of a class run", () => {
-  const Sending = parcel({ pack: null, "label@": task("pack"), "send@": null, bill: task("label", "send") });
+  const Sending = parcelWith({ pack: null, "label@": task("pack"), "send@": null, bill: task("label", "send") });
 
   /** A paused run, with "pack" completed and two nodes that wait. */
   async function paused(): Promise<{ t: TestPawl; run: RunHandle<any, any> }> {
@@ -223,10 +226,10 @@ describe("the graph of a class run", () => {
     );
     await run.resume();
     await t.settle();
-    expect(ran).toEqual(["pack", "bill"]);
+    expect(executed).toEqual(["pack", "bill"]);
     await t.advance("1h");
     expect(await run.status()).toBe("completed");
-    expect(ran).toEqual(["pack", "bill", "send"]);
+    expect(executed).toEqual(["pack", "bill", "send"]);
     expect((await run.nodes()).map(({ name, state }) => `${name} ${state}`)).toEqual([
       "pack completed",
       "send completed",
@@ -239,11 +242,11 @@ describe("the graph of a class run", () => {
   test("no longer changes with the code once imported", async () => {
     const { t, run } = await paused();
     await run.importDag(await run.exportDag());
-    await t.deploy([parcel({ first: null, pack: null, "label@": null, "send@": null, bill: null, last: task() })]);
+    await t.deploy([parcelWith({ first: null, pack: null, "label@": null, "send@": null, bill: null, last: task() })]);
     await run.resume();
     await t.advance("1h");
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["bill", "label", "pack", "send"]);
+    expect(executed.toSorted()).toEqual(["bill", "label", "pack", "send"]);
   });
 
   test("is refused when it drops or rewires a completed node, names an unknown step, or has a cycle", async () => {
@@ -281,7 +284,7 @@ describe("the graph of a class run", () => {
   });
 
   test("of a pure chain can be imported too, and turns the chain into a graph", async () => {
-    const Chain = parcel({ pack: null, "label@": null, "send@": null });
+    const Chain = parcelWith({ pack: null, "label@": null, "send@": null });
     const t = await start(Chain);
     const run = await t.pawl.start(Chain);
     await t.settle();
@@ -294,6 +297,6 @@ describe("the graph of a class run", () => {
     await run.resume();
     await t.advance("1h");
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["label", "pack", "send"]);
+    expect(executed.toSorted()).toEqual(["label", "pack", "send"]);
   });
 });

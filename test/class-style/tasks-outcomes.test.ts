@@ -12,16 +12,16 @@ type Any = Workflow<unknown, void, unknown>;
 type Body = (w: Any) => unknown;
 type Options = Omit<StepDeclarationOptions<any>, "skipIf" | "if"> & { skipIf?: () => boolean; if?: boolean };
 
-let ran: string[] = [];
+let executed: string[] = [];
 beforeEach(() => {
-  ran = [];
+  executed = [];
 });
 
 const note = (name: string, body: Body) => (w: Any) => {
-  ran.push(name);
+  executed.push(name);
   return body(w);
 };
-const nothing: Body = () => {};
+const noop: Body = () => {};
 
 /**
  * begin → left → end, and begin → right → end. The test provides left and right; "far" comes after left alone and shows
@@ -29,19 +29,19 @@ const nothing: Body = () => {};
  */
 function diamond(
   left: Body | [Options, Body],
-  right: Body | [Options, Body] = nothing,
+  right: Body | [Options, Body] = noop,
   more: (it: any) => void = () => {},
 ) {
-  const parts = (given: Body | [Options, Body]): [Options, Body] => (typeof given === "function" ? [{}, given] : given);
+  const parts = (part: Body | [Options, Body]): [Options, Body] => (typeof part === "function" ? [{}, part] : part);
   const [[leftOptions, leftBody], [rightOptions, rightBody]] = [parts(left), parts(right)];
   return class Diamond extends Workflow<unknown, void, unknown> {
     static {
       this.options({ name: "Diamond" });
-      this.step("begin", note("begin", nothing));
+      this.step("begin", note("begin", noop));
       this.task("left", { dependsOn: "begin", ...leftOptions }, note("left", leftBody));
       this.task("right", { dependsOn: "begin", ...rightOptions }, note("right", rightBody));
-      this.task("far", { dependsOn: "left" }, note("far", nothing));
-      this.step("end", { dependsOn: ["left", "right"] }, note("end", nothing));
+      this.task("far", { dependsOn: "left" }, note("far", noop));
+      this.step("end", { dependsOn: ["left", "right"] }, note("end", noop));
       more(this);
     }
   };
@@ -66,14 +66,14 @@ describe("conditions", () => {
       "left skipped",
       "right skipped",
     ]);
-    expect(ran.toSorted()).toEqual(["begin", "end", "far"]);
+    expect(executed.toSorted()).toEqual(["begin", "end", "far"]);
   });
 
   test("are evaluated when a node is about to run, and again at each attempt", async () => {
-    let asked = 0;
+    let evaluations = 0;
     const type = diamond([
       {
-        skipIf: () => ++asked === 3,
+        skipIf: () => ++evaluations === 3,
         onException: "reattempt",
         retry: { initial: "1s", jitter: false },
       },
@@ -87,7 +87,7 @@ describe("conditions", () => {
       "left 2 failed reattempted_by_exception",
       "left 3 skipped skipped_by_condition",
     ]);
-    expect(ran).toContain("far");
+    expect(executed).toContain("far");
   });
 
   test("cancelIf cancels the run at the first node that finds it true, and nodes in flight are canceled with it", async () => {
@@ -110,14 +110,14 @@ describe("conditions", () => {
     await until(async () => (await run.status()) === "canceled");
     expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "A cancelIf condition is true." } });
     expect(await attemptsOf(run)).toContain("far 1 canceled canceled_by_condition");
-    expect(ran).not.toContain("end");
+    expect(executed).not.toContain("end");
     await expectSound(w);
   });
 });
 
 describe("the hero and the hooks", () => {
   test("each task loads its hero and calls its hooks with its own name", async () => {
-    const told: string[] = [];
+    const hookCalls: string[] = [];
     let loads = 0;
     class Hooked extends Workflow<{ id: string }> {
       static loadHero = (id: string) => {
@@ -126,38 +126,38 @@ describe("the hero and the hooks", () => {
       };
       static {
         this.step("a", () => {});
-        this.task("t", { dependsOn: "a" }, (w) => told.push(`t for ${w.hero.id}`));
+        this.task("t", { dependsOn: "a" }, (w) => hookCalls.push(`t for ${w.hero.id}`));
         this.task("u", { dependsOn: "a", skipIf: () => true }, () => {});
       }
       override beforeStepExecution({ step, attempt }: StepExecution) {
-        told.push(`before ${step} ${attempt}`);
+        hookCalls.push(`before ${step} ${attempt}`);
       }
       override afterStepExecution({ step }: StepExecution) {
-        told.push(`after ${step}`);
+        hookCalls.push(`after ${step}`);
       }
     }
     const t = await start(Hooked);
     const run = await t.pawl.start(Hooked, undefined, { hero: { type: "User", id: "ada" } });
     await t.speedrun(run);
     expect(loads).toBe(3);
-    expect(told).toEqual(["before a 1", "after a", "before t 1", "t for ada", "after t"]);
+    expect(hookCalls).toEqual(["before a 1", "after a", "before t 1", "t for ada", "after t"]);
   });
 });
 
 describe("waits", () => {
   test("each node waits separately, from the end of its predecessors; meanwhile the run is parked", async () => {
-    const type = diamond([{ wait: "2h" }, nothing], [{ wait: "1h" }, nothing]);
+    const type = diamond([{ wait: "2h" }, noop], [{ wait: "1h" }, noop]);
     const t = await start(type);
     const run = await t.pawl.start(type);
     await t.settle();
     expect(await run.get()).toMatchObject({ status: "waiting" });
     expect(await statesOf(run)).toContain("left scheduled");
     await t.advance("1h");
-    expect(ran).toEqual(["begin", "right"]);
+    expect(executed).toEqual(["begin", "right"]);
     await t.advance("59m");
-    expect(ran).toEqual(["begin", "right"]);
+    expect(executed).toEqual(["begin", "right"]);
     await t.advance("1m");
-    expect(ran.toSorted()).toEqual(["begin", "end", "far", "left", "right"]);
+    expect(executed.toSorted()).toEqual(["begin", "end", "far", "left", "right"]);
     expect(await run.status()).toBe("completed");
   });
 
@@ -177,8 +177,8 @@ describe("waits", () => {
     expect(await run.status()).toBe("waiting");
     await run.signal("left", 1);
     await t.settle();
-    expect(ran).toContain("far");
-    expect(ran).not.toContain("end");
+    expect(executed).toContain("far");
+    expect(executed).not.toContain("end");
     await t.advance("1h");
     expect(await run.status()).toBe("completed");
     const outputs = (await run.history()).filter(({ node, type }) => type === "step.completed" && node !== null);
@@ -227,7 +227,7 @@ forEachStore((kind) => {
     await run.resume();
     await worker.settle();
     expect(await run.status()).toBe("completed");
-    expect(ran.filter((name) => name === "right")).toHaveLength(1);
+    expect(executed.filter((name) => name === "right")).toHaveLength(1);
     expect((await attemptsOf(run)).filter((line) => line.startsWith("left"))).toEqual([
       "left 1 failed paused_by_exception",
       "left 2 completed success",
@@ -247,11 +247,11 @@ describe("exceptions", () => {
     const t = await start(type);
     const run = await t.pawl.start(type);
     await t.settle();
-    expect(ran).toEqual(["begin", "left", "right"]);
+    expect(executed).toEqual(["begin", "left", "right"]);
     expect(await run.get()).toMatchObject({ status: "waiting" });
     await t.advance("3 minutes");
     expect(await run.status()).toBe("completed");
-    expect(ran.filter((name) => name === "right")).toHaveLength(1);
+    expect(executed.filter((name) => name === "right")).toHaveLength(1);
   });
 
   test("skip: the successors run", async () => {
@@ -260,7 +260,7 @@ describe("exceptions", () => {
     const run = await t.pawl.start(type);
     await t.speedrun(run);
     expect(await attemptsOf(run)).toContain("left 1 failed skipped_by_exception");
-    expect(ran.toSorted()).toEqual(["begin", "end", "far", "left", "right"]);
+    expect(executed.toSorted()).toEqual(["begin", "end", "far", "left", "right"]);
   });
 
   test.each<[what: string, options: Options, body: Body]>([
@@ -276,7 +276,7 @@ describe("exceptions", () => {
     "%s: nodes in flight finish and are recorded, nothing new starts, then the run fails",
     async (_what, options, body) => {
       const waiting = gate();
-      const beside = (it: any) => it.task("beside", { dependsOn: "right" }, note("beside", nothing));
+      const beside = (it: any) => it.task("beside", { dependsOn: "right" }, note("beside", noop));
       const type = diamond([options, body], () => waiting.opened, beside);
       const w = await world();
       const worker = await w.worker([type]);
@@ -292,7 +292,7 @@ describe("exceptions", () => {
         "left 1 failed failed_by_exception",
         "right 1 completed success",
       ]);
-      expect(ran).toEqual(["begin", "left", "right"]);
+      expect(executed).toEqual(["begin", "left", "right"]);
       await expectSound(w);
     },
   );
@@ -308,7 +308,7 @@ describe("exceptions", () => {
     await t.settle();
     expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "boom" } });
     await aborted.opened;
-    expect(ran).toEqual(["begin", "left", "right"]);
+    expect(executed).toEqual(["begin", "left", "right"]);
     await expectSound(t);
   });
 
@@ -357,41 +357,41 @@ describe("exceptions", () => {
     await run.resume();
     await t.settle();
     expect(await run.status()).toBe("completed");
-    expect(ran.filter((name) => name === "end")).toHaveLength(1);
+    expect(executed.filter((name) => name === "end")).toHaveLength(1);
   });
 
   test("the time limit of the run ends it, with all waiting nodes", async () => {
     const type = diamond(
       (w) => w.waitForSignal("never"),
-      [{ wait: "2 days" }, nothing],
+      [{ wait: "2 days" }, noop],
       (it) => it.options({ timeout: "1 day" }),
     );
     const t = await start(type);
     const run = await t.pawl.start(type);
     await t.speedrun(run);
     expect(await run.get()).toMatchObject({ status: "failed", error: { name: "TimeoutError" } });
-    expect(ran).toEqual(["begin", "left"]);
+    expect(executed).toEqual(["begin", "left"]);
     await expectSound(t);
   });
 
   test("a worker's death between the pause of one node and the end of another loses neither", async () => {
     const w = await world();
     const type = diamond(boom, () => new Promise(() => {}));
-    const mended = diamond(nothing, nothing);
+    const isFixed = diamond(noop, noop);
     const worker = await w.worker([type]);
     const run = await w.pawl.start(type);
     void worker.settle();
     await recorded(run, "run.paused left");
     await worker.kill();
-    ran = [];
-    const heir = await w.worker([mended]);
-    await heir.settle();
+    executed = [];
+    const successor = await w.worker([isFixed]);
+    await successor.settle();
     expect(await run.status()).toBe("paused");
-    expect(ran).toEqual([]);
+    expect(executed).toEqual([]);
     await run.resume();
-    await heir.settle();
+    await successor.settle();
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["end", "far", "left", "right"]);
+    expect(executed.toSorted()).toEqual(["end", "far", "left", "right"]);
     await expectSound(w);
   });
 
@@ -417,7 +417,7 @@ describe("flow control", () => {
     await t.speedrun(run);
     expect(await run.result()).toBe("enough");
     await aborted.opened;
-    expect(ran).toEqual(["begin", "left", "right"]);
+    expect(executed).toEqual(["begin", "left", "right"]);
     await expectSound(t);
   });
 
@@ -427,8 +427,8 @@ describe("flow control", () => {
     const run = await t.pawl.start(type);
     await t.speedrun(run);
     expect(await attemptsOf(run)).toContain("left 1 skipped skipped_by_flow_control");
-    expect(ran).toContain("far");
-    expect(ran).toContain("end");
+    expect(executed).toContain("far");
+    expect(executed).toContain("end");
   });
 
   test("pause() pauses the run at the node; resume runs the node again", async () => {
@@ -442,7 +442,7 @@ describe("flow control", () => {
     await run.resume();
     await t.settle();
     expect(await run.status()).toBe("completed");
-    expect(ran.filter((name) => name === "left")).toHaveLength(2);
+    expect(executed.filter((name) => name === "left")).toHaveLength(2);
   });
 
   test("cancel() cancels the run", async () => {
@@ -451,7 +451,7 @@ describe("flow control", () => {
     const run = await t.pawl.start(type);
     await t.settle();
     expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "not wanted" } });
-    expect(ran).not.toContain("end");
+    expect(executed).not.toContain("end");
   });
 
   test("reattempt() and suspend() run the node again while the others proceed", async () => {
@@ -531,17 +531,17 @@ describe("a resumable step beside tasks", () => {
 describe("commands from outside", () => {
   const broken = () => {
     let isBroken = true;
-    return { body: () => (isBroken ? boom({} as Any) : undefined), mend: () => (isBroken = false) };
+    return { body: () => (isBroken ? boom({} as Any) : undefined), fix: () => (isBroken = false) };
   };
 
   test("reattempt(node) retries the failed node, and the run continues", async () => {
-    const { body, mend } = broken();
+    const { body, fix } = broken();
     const type = diamond(body);
     const t = await start(type);
     const run = await t.pawl.start(type);
     await t.settle();
     expect(await run.status()).toBe("paused");
-    mend();
+    fix();
     await run.reattempt("left");
     await t.settle();
     expect(await run.status()).toBe("completed");
@@ -550,7 +550,7 @@ describe("commands from outside", () => {
   });
 
   test("reattempt(node) runs a waiting node at once", async () => {
-    const type = diamond([{ wait: "7 days" }, nothing]);
+    const type = diamond([{ wait: "7 days" }, noop]);
     const t = await start(type);
     const run = await t.pawl.start(type);
     await t.settle();
@@ -604,7 +604,7 @@ describe("commands from outside", () => {
     waiting.open();
     await settled;
     expect(await run.status()).toBe("completed");
-    expect(ran.filter((name) => name === "left")).toHaveLength(1);
+    expect(executed.filter((name) => name === "left")).toHaveLength(1);
   });
 
   test("skip() skips the node at which the run is paused, and its successors run", async () => {
@@ -616,7 +616,7 @@ describe("commands from outside", () => {
     await t.settle();
     expect(await run.status()).toBe("completed");
     expect(await attemptsOf(run)).toContain("left 2 skipped skipped_by_flow_control");
-    expect(ran).toContain("far");
+    expect(executed).toContain("far");
   });
 
   test("resume({ output }) completes the node with that output", async () => {
@@ -641,16 +641,16 @@ describe("commands from outside", () => {
   });
 
   test("a run that is paused while two nodes wait keeps both times", async () => {
-    const type = diamond([{ wait: "2h" }, nothing], [{ wait: "1h" }, nothing]);
+    const type = diamond([{ wait: "2h" }, noop], [{ wait: "1h" }, noop]);
     const t = await start(type);
     const run = await t.pawl.start(type);
     await t.settle();
     await run.pause();
     await t.advance("90m");
-    expect(ran).toEqual(["begin"]);
+    expect(executed).toEqual(["begin"]);
     await run.resume();
     await t.settle();
-    expect(ran).toEqual(["begin", "right"]);
+    expect(executed).toEqual(["begin", "right"]);
     await t.advance("30m");
     expect(await run.status()).toBe("completed");
   });
@@ -658,21 +658,21 @@ describe("commands from outside", () => {
 
 test("onCrash: pause pauses the run at the node that must not run twice; the other node is repeated", async () => {
   const type = diamond([{ onCrash: "pause" }, () => new Promise(() => {})], () => new Promise(() => {}));
-  const mended = diamond([{ onCrash: "pause" }, nothing], nothing);
+  const isFixed = diamond([{ onCrash: "pause" }, noop], noop);
   const w = await world();
   const worker = await w.worker([type]);
   const run = await w.pawl.start(type);
   void worker.settle();
-  await until(() => ran.includes("left") && ran.includes("right"));
+  await until(() => executed.includes("left") && executed.includes("right"));
   await worker.kill();
-  ran = [];
-  const heir = await w.worker([mended]);
-  await heir.settle();
+  executed = [];
+  const successor = await w.worker([isFixed]);
+  await successor.settle();
   expect(await run.get()).toMatchObject({ status: "paused", pauseReason: expect.stringContaining('"left"') });
-  expect(ran).not.toContain("left");
+  expect(executed).not.toContain("left");
   await run.resume({ output: "it had gone through" });
-  await heir.settle();
+  await successor.settle();
   expect(await run.status()).toBe("completed");
-  expect(ran.toSorted()).toEqual(["end", "far", "right"]);
+  expect(executed.toSorted()).toEqual(["end", "far", "right"]);
   await expectSound(w);
 });

@@ -11,16 +11,16 @@ import {
 } from "pawl";
 import { describe, expect, test } from "vitest";
 
-type Declaring = typeof Workflow;
+type WorkflowType = typeof Workflow;
 
 /** A class with the declarations of the test, in their order. */
-function declaring(declare: (it: Declaring) => void, Parent: Declaring = Workflow): WorkflowClass & Declaring {
+function classWith(declare: (it: WorkflowType) => void, Parent: WorkflowType = Workflow): WorkflowClass & WorkflowType {
   class Shaped extends Parent {
     static {
-      declare(this as unknown as Declaring);
+      declare(this as unknown as WorkflowType);
     }
   }
-  return Shaped as unknown as WorkflowClass & Declaring;
+  return Shaped as unknown as WorkflowClass & WorkflowType;
 }
 
 /** Lists each node with its predecessors, such as "charge < check, stock". */
@@ -33,19 +33,19 @@ function shapeOf(type: WorkflowClass): string[] {
 
 const kindOf = (type: WorkflowClass) => discoverWorkflows({ type })[0]?.declared?.kind;
 
-const nothing = () => {};
+const noop = () => {};
 
-function step(it: Declaring, name: string, options: StepDeclarationOptions<any> = {}): void {
-  it.step(name, options, nothing);
+function step(it: WorkflowType, name: string, options: StepDeclarationOptions<any> = {}): void {
+  it.step(name, options, noop);
 }
 
-function task(it: Declaring, name: string, options: StepDeclarationOptions<any> = {}): void {
-  it.task(name, options, nothing);
+function task(it: WorkflowType, name: string, options: StepDeclarationOptions<any> = {}): void {
+  it.task(name, options, noop);
 }
 
 describe("a chain", () => {
   test("has each step after the previous one, and stays a chain", () => {
-    const type = declaring((it) => {
+    const type = classWith((it) => {
       for (const name of ["validate", "process", "complete"]) step(it, name);
     });
     expect(shapeOf(type)).toEqual(["validate", "process < validate", "complete < process"]);
@@ -53,7 +53,7 @@ describe("a chain", () => {
   });
 
   test("with explicit dependencies that match its order stays a chain", () => {
-    const type = declaring((it) => {
+    const type = classWith((it) => {
       step(it, "a", { dependsOn: null });
       step(it, "b", { dependsOn: "a" });
       step(it, "c", { alsoDependsOn: "b" });
@@ -64,7 +64,7 @@ describe("a chain", () => {
   });
 
   test("includes steps that are inserted later: predecessors are resolved when all steps are declared", () => {
-    const type = declaring((it) => {
+    const type = classWith((it) => {
       step(it, "validate");
       step(it, "process");
       step(it, "audit", { afterStep: "validate" });
@@ -83,7 +83,7 @@ describe("a chain", () => {
   });
 
   test("continues after a step with its own dependsOn", () => {
-    const type = declaring((it) => {
+    const type = classWith((it) => {
       step(it, "a");
       step(it, "b");
       task(it, "t", { dependsOn: "a" });
@@ -94,7 +94,7 @@ describe("a chain", () => {
   });
 
   test("has an inserted step with its own dependsOn as the predecessor of the next step", () => {
-    const type = declaring((it) => {
+    const type = classWith((it) => {
       step(it, "a");
       step(it, "c");
       task(it, "t");
@@ -106,7 +106,7 @@ describe("a chain", () => {
 
 describe("a task", () => {
   test("comes after the nodes it names, or after none", () => {
-    const type = declaring((it) => {
+    const type = classWith((it) => {
       task(it, "free");
       task(it, "alone", { dependsOn: null });
       task(it, "none", { dependsOn: [] });
@@ -119,7 +119,7 @@ describe("a task", () => {
   });
 
   test("has no place in the chain: the next step comes after the previous step", () => {
-    const type = declaring((it) => {
+    const type = classWith((it) => {
       step(it, "a");
       task(it, "t", { dependsOn: "a" });
       step(it, "b");
@@ -128,7 +128,7 @@ describe("a task", () => {
   });
 
   test("may name a step that is declared below it", () => {
-    const type = declaring((it) => {
+    const type = classWith((it) => {
       task(it, "t", { dependsOn: "b" });
       step(it, "a");
       step(it, "b");
@@ -137,7 +137,7 @@ describe("a task", () => {
   });
 
   test("is not counted when steps without a name are numbered", () => {
-    const type = declaring((it) => {
+    const type = classWith((it) => {
       it.step(() => {});
       task(it, "t", { dependsOn: "step_1" });
       it.step(() => {});
@@ -150,7 +150,7 @@ describe("a task", () => {
 
 describe("alsoDependsOn", () => {
   test("adds to the previous step, even when that step is inserted later", () => {
-    const type = declaring((it) => {
+    const type = classWith((it) => {
       step(it, "charge");
       step(it, "ship", { alsoDependsOn: "fraud" });
       step(it, "receipt", { afterStep: "charge" });
@@ -160,7 +160,7 @@ describe("alsoDependsOn", () => {
   });
 
   test("adds to dependsOn, and duplicate names count once", () => {
-    const type = declaring((it) => {
+    const type = classWith((it) => {
       step(it, "a");
       step(it, "b");
       step(it, "c", { dependsOn: "a", alsoDependsOn: ["a", "b"] });
@@ -170,10 +170,10 @@ describe("alsoDependsOn", () => {
 });
 
 test("a resumable step has its place in the chain, or its own dependencies, like any other step", () => {
-  const type = declaring((it) => {
+  const type = classWith((it) => {
     step(it, "a");
-    it.resumableStep("loop", { dependsOn: "t", maxIterations: 5 }, nothing);
-    it.resumableStep("again", { alsoDependsOn: "t" }, nothing);
+    it.resumableStep("loop", { dependsOn: "t", maxIterations: 5 }, noop);
+    it.resumableStep("again", { alsoDependsOn: "t" }, noop);
     task(it, "t");
   });
   expect(shapeOf(type)).toEqual(["a", "t", "loop < t", "again < loop, t"]);
@@ -181,14 +181,14 @@ test("a resumable step has its place in the chain, or its own dependencies, like
 
 describe("inheritance", () => {
   const parent = () =>
-    declaring((it) => {
+    classWith((it) => {
       step(it, "validate");
       step(it, "charge");
     });
 
   test("a subclass adds its tasks and steps to those of its parent, and the parent keeps its own", () => {
     const Parent = parent();
-    const child = declaring((it) => {
+    const child = classWith((it) => {
       task(it, "fraud", { dependsOn: "validate" });
       step(it, "ship", { alsoDependsOn: "fraud" });
       step(it, "audit", { afterStep: "validate" });
@@ -205,23 +205,23 @@ describe("inheritance", () => {
   });
 
   test("a subclass's steps may depend on its parent's tasks", () => {
-    const Parent = declaring((it) => {
+    const Parent = classWith((it) => {
       step(it, "a");
       task(it, "t", { dependsOn: "a" });
     });
-    const child = declaring((it) => step(it, "b", { dependsOn: "t" }), Parent);
+    const child = classWith((it) => step(it, "b", { dependsOn: "t" }), Parent);
     expect(shapeOf(child)).toEqual(["a", "t < a", "b < t"]);
   });
 
   test("a parent that depends on a step which only its subclasses declare is usable through the subclasses only", () => {
-    const Parent = declaring((it) => step(it, "a", { dependsOn: "t" }));
+    const Parent = classWith((it) => step(it, "a", { dependsOn: "t" }));
     expect(() => shapeOf(Parent)).toThrow(GraphError);
-    expect(shapeOf(declaring((it) => task(it, "t"), Parent))).toEqual(["t", "a < t"]);
+    expect(shapeOf(classWith((it) => task(it, "t"), Parent))).toEqual(["t", "a < t"]);
   });
 });
 
 describe("when the class is first used", () => {
-  const refused: readonly [what: string, declare: (it: Declaring) => void, problem: RegExp][] = [
+  const refused: readonly [what: string, declare: (it: WorkflowType) => void, problem: RegExp][] = [
     [
       "a task with an unknown dependency",
       (it) => task(it, "fraud", { dependsOn: "validat" }),
@@ -254,7 +254,7 @@ describe("when the class is first used", () => {
   ];
 
   test.each(refused)("%s is refused with a GraphError that names the nodes", (_what, declare, problem) => {
-    const type = declaring(declare);
+    const type = classWith(declare);
     // The class is refused each time, so a failed first use leaves no partial state.
     for (let time = 0; time < 2; time += 1) {
       expect(() => shapeOf(type)).toThrow(GraphError);
@@ -263,25 +263,25 @@ describe("when the class is first used", () => {
   });
 
   test("a name can be declared once, as a step or as a task", () => {
-    const twice: ((it: Declaring) => void)[] = [
+    const twice: ((it: WorkflowType) => void)[] = [
       (it) => [task(it, "a"), task(it, "a")],
       (it) => [step(it, "a"), task(it, "a")],
       (it) => [task(it, "a"), step(it, "a")],
       (it) => [it.step(() => {}), task(it, "step_1")],
     ];
     for (const declare of twice) {
-      expect(() => shapeOf(declaring(declare))).toThrow(InvalidInputError);
-      expect(() => shapeOf(declaring(declare))).toThrow(/two steps called "(a|step_1)"/);
+      expect(() => shapeOf(classWith(declare))).toThrow(InvalidInputError);
+      expect(() => shapeOf(classWith(declare))).toThrow(/two steps called "(a|step_1)"/);
     }
-    const inherited = declaring(
+    const inherited = classWith(
       (it) => task(it, "a"),
-      declaring((it) => step(it, "a")),
+      classWith((it) => step(it, "a")),
     );
     expect(() => shapeOf(inherited)).toThrow(/two steps called "a"/);
   });
 
   test("beforeStep and afterStep cannot name a task", () => {
-    const type = declaring((it) => {
+    const type = classWith((it) => {
       task(it, "t");
       step(it, "a", { afterStep: "t" });
     });
@@ -289,14 +289,14 @@ describe("when the class is first used", () => {
   });
 
   test("a missing method is refused, and so is an inherited method of Workflow", () => {
-    const untyped = (name: string) => declaring((it) => (it as any).task(name));
+    const untyped = (name: string) => classWith((it) => (it as any).task(name));
     expect(() => shapeOf(untyped("check"))).toThrow(StepNotDefinedError);
     expect(() => shapeOf(untyped("sleep"))).toThrow(StepNotDefinedError);
   });
 
   test("a queue or priority of a single step is refused in a class with tasks", () => {
     const withOne = (options: StepDeclarationOptions<any>) =>
-      declaring((it) => {
+      classWith((it) => {
         step(it, "a", options);
         task(it, "t");
       });
@@ -309,7 +309,7 @@ describe("when the class is first used", () => {
 
 describe("at declaration", () => {
   /** Casts away the types, because JavaScript code can write any of this. */
-  const anyhow = (write: (it: any) => void) => () => declaring((it) => write(it));
+  const declareUntyped = (write: (it: any) => void) => () => classWith((it) => write(it));
   const noop = () => {};
 
   test.each<[what: string, write: (it: any) => void, problem: RegExp]>([
@@ -344,14 +344,14 @@ describe("at declaration", () => {
     ["args without a job", (it) => it.task("t", { args: { id: 1 } }, noop), /args.*job/],
     ["args for a method", (it) => it.step("s", { args: 1 }), /args.*job/],
   ])("%s is refused", (_what, write, problem) => {
-    expect(anyhow(write)).toThrow(InvalidInputError);
-    expect(anyhow(write)).toThrow(problem);
+    expect(declareUntyped(write)).toThrow(InvalidInputError);
+    expect(declareUntyped(write)).toThrow(problem);
   });
 
   test("a new task of a class that is already in use is refused", () => {
-    const type = declaring((it) => task(it, "a"));
+    const type = classWith((it) => task(it, "a"));
     shapeOf(type);
-    expect(() => type.task("b", nothing)).toThrow(/in use already; call task/);
+    expect(() => type.task("b", noop)).toThrow(/in use already; call task/);
   });
 
   test("every valid way to declare a task", () => {
@@ -381,10 +381,10 @@ describe("at declaration", () => {
 });
 
 /** Checked by `npm run check`, never called. */
-const onlyChecked = (_body: () => unknown) => {};
+const typeCheckOnly = (_body: () => unknown) => {};
 
 test("the compiler checks the declaration of tasks", () => {
-  onlyChecked(() => {
+  typeCheckOnly(() => {
     class Order extends Workflow<{ readonly name: string }> {
       static loadHero = (name: string) => ({ name });
       readonly limit = 5;

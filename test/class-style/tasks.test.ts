@@ -11,28 +11,28 @@ import { gate, until } from "../support/waiting.js";
 
 /** Records which nodes have started, in order, and blocks the nodes that the test holds until it releases them. */
 class Stage {
-  readonly begun: string[] = [];
+  readonly started: string[] = [];
   readonly done: string[] = [];
-  readonly #held = new Map<string, ReturnType<typeof gate<void>>>();
+  readonly #gates = new Map<string, ReturnType<typeof gate<void>>>();
 
   hold(...names: string[]): void {
-    for (const name of names) this.#held.set(name, gate());
+    for (const name of names) this.#gates.set(name, gate());
   }
 
-  letGo(name: string): void {
-    this.#held.get(name)?.open();
-    this.#held.delete(name);
+  release(name: string): void {
+    this.#gates.get(name)?.open();
+    this.#gates.delete(name);
   }
 
-  async play(name: string): Promise<string> {
-    this.begun.push(name);
-    await this.#held.get(name)?.opened;
+  async perform(name: string): Promise<string> {
+    this.started.push(name);
+    await this.#gates.get(name)?.opened;
     this.done.push(name);
     return `${name} done`;
   }
 
-  async hasBegun(...names: string[]): Promise<void> {
-    await until(() => names.every((name) => this.begun.includes(name)));
+  async waitForStart(...names: string[]): Promise<void> {
+    await until(() => names.every((name) => this.started.includes(name)));
   }
 }
 
@@ -41,24 +41,24 @@ beforeEach(() => {
   stage = new Stage();
 });
 
-const play = (name: string) => () => stage.play(name);
+const perform = (name: string) => () => stage.perform(name);
 
 class OrderWorkflow extends Workflow {
   static {
-    this.step("validate", play("validate"));
-    this.step("enrich_data", play("enrich_data"));
+    this.step("validate", perform("validate"));
+    this.step("enrich_data", perform("enrich_data"));
     // Tasks branch off from the chain.
-    this.task("check_inventory", { dependsOn: "validate" }, play("check_inventory"));
+    this.task("check_inventory", { dependsOn: "validate" }, perform("check_inventory"));
     this.task("check_fraud", { dependsOn: "validate" }); // This task is the method below.
     // This step is still in the chain, with its own dependencies.
-    this.step("ready_to_charge", { dependsOn: ["check_inventory", "check_fraud"] }, play("ready_to_charge"));
-    this.step("charge_card", play("charge_card"));
-    this.task("send_receipt", { dependsOn: "charge_card" }, play("send_receipt"));
-    this.task("update_analytics", { dependsOn: "charge_card" }, play("update_analytics"));
-    this.step("complete", { dependsOn: ["charge_card", "send_receipt", "update_analytics"] }, play("complete"));
+    this.step("ready_to_charge", { dependsOn: ["check_inventory", "check_fraud"] }, perform("ready_to_charge"));
+    this.step("charge_card", perform("charge_card"));
+    this.task("send_receipt", { dependsOn: "charge_card" }, perform("send_receipt"));
+    this.task("update_analytics", { dependsOn: "charge_card" }, perform("update_analytics"));
+    this.step("complete", { dependsOn: ["charge_card", "send_receipt", "update_analytics"] }, perform("complete"));
   }
   check_fraud() {
-    return stage.play("check_fraud");
+    return stage.perform("check_fraud");
   }
 }
 
@@ -81,10 +81,10 @@ const recordedSteps = async (run: AnyRun) =>
   (await run.history()).filter(({ type }) => type === "step.completed").map(({ node }) => node);
 
 /** Kills the worker and lets another one complete the run. */
-async function survivedBy(w: { worker(of: WorkflowClass[]): Promise<MortalWorker> }, worker: MortalWorker) {
+async function killAndReplace(w: { worker(of: WorkflowClass[]): Promise<MortalWorker> }, worker: MortalWorker) {
   await worker.kill();
-  const heir = await w.worker([OrderWorkflow]);
-  await heir.settle();
+  const successor = await w.worker([OrderWorkflow]);
+  await successor.settle();
 }
 
 forEachStore((kind) => {
@@ -97,33 +97,33 @@ forEachStore((kind) => {
     const run = await w.pawl.start(OrderWorkflow);
     const settled = worker.settle();
 
-    await stage.hasBegun("validate");
-    expect(stage.begun).toEqual(["validate"]);
-    stage.letGo("validate");
-    await stage.hasBegun("enrich_data", "check_inventory", "check_fraud");
-    expect(stage.begun).toHaveLength(4);
+    await stage.waitForStart("validate");
+    expect(stage.started).toEqual(["validate"]);
+    stage.release("validate");
+    await stage.waitForStart("enrich_data", "check_inventory", "check_fraud");
+    expect(stage.started).toHaveLength(4);
 
     // One completed predecessor is not enough; both together start the next nodes, although a step of the chain still
     // runs.
-    stage.letGo("check_fraud");
+    stage.release("check_fraud");
     await until(async () => (await recordedSteps(run)).includes("check_fraud"));
-    expect(stage.begun).toHaveLength(4);
-    stage.letGo("check_inventory");
-    await stage.hasBegun("send_receipt", "update_analytics");
-    expect(stage.begun.slice(4)).toEqual(["ready_to_charge", "charge_card", "send_receipt", "update_analytics"]);
+    expect(stage.started).toHaveLength(4);
+    stage.release("check_inventory");
+    await stage.waitForStart("send_receipt", "update_analytics");
+    expect(stage.started.slice(4)).toEqual(["ready_to_charge", "charge_card", "send_receipt", "update_analytics"]);
 
-    stage.letGo("update_analytics");
+    stage.release("update_analytics");
     await until(async () => (await recordedSteps(run)).includes("update_analytics"));
-    expect(stage.begun).not.toContain("complete");
-    stage.letGo("send_receipt");
-    await stage.hasBegun("complete");
+    expect(stage.started).not.toContain("complete");
+    stage.release("send_receipt");
+    await stage.waitForStart("complete");
     // The run ends when all nodes have ended, not when the last step of the chain has.
     await until(async () => (await recordedSteps(run)).includes("complete"));
     expect(await run.status()).toBe("running");
-    stage.letGo("enrich_data");
+    stage.release("enrich_data");
     await settled;
     expect(await run.status()).toBe("completed");
-    expect([...stage.begun].sort()).toEqual([...all].sort());
+    expect([...stage.started].sort()).toEqual([...all].sort());
     expect((await recordedSteps(run)).toSorted()).toEqual([...all].sort());
     await expectSound(w);
   });
@@ -153,8 +153,8 @@ forEachStore((kind) => {
       outcome: "success",
       ancestryHash: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
-    stage.letGo("check_fraud");
-    stage.letGo("enrich_data");
+    stage.release("check_fraud");
+    stage.release("enrich_data");
     await settled;
     expect(Object.values(await statesOf(run))).toEqual(all.map(() => "completed"));
   });
@@ -165,20 +165,20 @@ forEachStore((kind) => {
     stage.hold("check_inventory", "check_fraud");
     const run = await w.pawl.start(OrderWorkflow);
     const settled = worker.settle();
-    await stage.hasBegun("check_inventory", "check_fraud");
+    await stage.waitForStart("check_inventory", "check_fraud");
     await run.pause();
     await recorded(run, "run.paused");
-    stage.letGo("check_inventory");
-    stage.letGo("check_fraud");
+    stage.release("check_inventory");
+    stage.release("check_fraud");
     await settled;
     await until(async () => (await run.status()) === "paused");
-    expect(stage.begun.toSorted()).toEqual(["check_fraud", "check_inventory", "enrich_data", "validate"]);
+    expect(stage.started.toSorted()).toEqual(["check_fraud", "check_inventory", "enrich_data", "validate"]);
     expect(await statesOf(run)).toMatchObject({ check_inventory: "completed", check_fraud: "completed" });
 
     await run.resume();
     await worker.settle();
     expect(await run.status()).toBe("completed");
-    expect(stage.begun).toHaveLength(all.length);
+    expect(stage.started).toHaveLength(all.length);
     await expectSound(w);
   });
 
@@ -188,14 +188,14 @@ forEachStore((kind) => {
     stage.hold("check_fraud", "enrich_data");
     const run = await w.pawl.start(OrderWorkflow);
     void worker.settle();
-    await stage.hasBegun("check_fraud", "enrich_data");
+    await stage.waitForStart("check_fraud", "enrich_data");
     await until(async () => (await recordedSteps(run)).includes("check_inventory"));
-    const held = stage;
+    const firstStage = stage;
     stage = new Stage();
-    await survivedBy(w, worker);
+    await killAndReplace(w, worker);
     expect(await run.status()).toBe("completed");
-    expect(held.done.toSorted()).toEqual(["check_inventory", "validate"]);
-    expect(stage.begun.toSorted()).toEqual(all.filter((name) => !held.done.includes(name)).toSorted());
+    expect(firstStage.done.toSorted()).toEqual(["check_inventory", "validate"]);
+    expect(stage.started.toSorted()).toEqual(all.filter((name) => !firstStage.done.includes(name)).toSorted());
     expect((await recordedSteps(run)).toSorted()).toEqual([...all].sort());
     await expectSound(w);
   });
@@ -206,13 +206,13 @@ forEachStore((kind) => {
     stage.hold("check_fraud");
     const run = await w.pawl.start(OrderWorkflow);
     const settled = worker.settle();
-    await stage.hasBegun("check_fraud", "check_inventory", "enrich_data");
+    await stage.waitForStart("check_fraud", "check_inventory", "enrich_data");
     await run.cancel("the customer left");
     await recorded(run, "run.cancel_requested");
-    stage.letGo("check_fraud");
+    stage.release("check_fraud");
     await settled;
     await until(async () => (await run.status()) === "canceled");
-    expect(stage.begun).toHaveLength(4);
+    expect(stage.started).toHaveLength(4);
     await expectSound(w);
   });
 });
@@ -258,7 +258,7 @@ function randomClass(seed: string) {
         const naps = random() < 0.5;
         const body = async (w: Workflow) => {
           if (naps) await w.sleep("nap", "1 minute");
-          await stage.play(name);
+          await stage.perform(name);
         };
         if (random() < 0.4) this.step(name, { alsoDependsOn: before }, body);
         else this.task(name, { dependsOn: before, ...(random() < 0.3 ? { wait: "1h" } : {}) }, body);
@@ -285,10 +285,10 @@ test.each(Array.from({ length: 12 }, (_, n) => `seed ${n}`))(
       },
     });
     expect(report.status).toBe("completed");
-    for (const { begun, done } of runs) {
+    for (const { started, done } of runs) {
       expect([...new Set(done)].toSorted()).toEqual(names.toSorted());
       for (const [name, after] of dependencies)
-        for (const before of after) expect(done.indexOf(before)).toBeLessThan(begun.indexOf(name));
+        for (const before of after) expect(done.indexOf(before)).toBeLessThan(started.indexOf(name));
     }
   },
 );

@@ -13,11 +13,11 @@ import { wrongHashes } from "./recompute-hashes.js";
 const values = [1, "zwei", null, undefined, new Date(3), 4n, { list: [5, { "6": 6, a: '\u2028 "output":7' }] }];
 
 /** Completes a diamond of seven outputs; B fails at first and is retried. */
-async function finished(kind: StoreKind) {
-  const told = { fails: true };
+async function completeDiamond(kind: StoreKind) {
+  const behavior = { fails: true };
   const value = job("Value", (args: { n: number }) => values[args.n]);
   const fragile = job("Fragile", (args: { n: number }) => {
-    if (told.fails) throw new PermanentError("no");
+    if (behavior.fails) throw new PermanentError("no");
     return values[args.n];
   });
   const w = await jobWorld(kind, value, fragile);
@@ -28,7 +28,7 @@ async function finished(kind: StoreKind) {
     g.node("D", { job: value, args: { n: 6 }, dependsOn: [b, ...parts] });
   });
   await w.toTheEnd();
-  told.fails = false;
+  behavior.fails = false;
   await run.reattempt("B");
   await w.toTheEnd();
   const rows = await w.store.log(run.id, { after: 0, limit: 1_000 });
@@ -37,7 +37,7 @@ async function finished(kind: StoreKind) {
 
 forEachStore((kind) => {
   test("every hash can be recomputed from the log alone, even after reattempts", async () => {
-    const { w, run, rows, dag } = await finished(kind);
+    const { w, run, rows, dag } = await completeDiamond(kind);
     expect(await run.status()).toBe("completed");
     expect(wrongHashes(rows, dag)).toEqual({ wrong: [], checked: 7 });
     const hashes = (await run.executions()).flatMap(({ ancestryHash }) => ancestryHash ?? []);
@@ -48,7 +48,7 @@ forEachStore((kind) => {
 });
 
 test("an attempt that failed has no hash", async () => {
-  const { run } = await finished("memory");
+  const { run } = await completeDiamond("memory");
   const b = await idOf(run, "B");
   const ofB = (await run.executions()).filter(({ node }) => node === b);
   expect(ofB.map(({ state, ancestryHash }) => [state, ancestryHash === null])).toEqual([
@@ -58,7 +58,7 @@ test("an attempt that failed has no hash", async () => {
 });
 
 test("a changed output is detected at its node and at all nodes after it", async () => {
-  const { run, rows, dag } = await finished("memory");
+  const { run, rows, dag } = await completeDiamond("memory");
   for (const [name, from, to, found] of [
     ["A", '"output":1', '"output":2', ["A", "B", "C2", "C3", "C4", "C5", "D"]],
     ["C2", '"output":null', '"output":0', ["C2", "D"]],
@@ -75,7 +75,7 @@ test("a changed output is detected at its node and at all nodes after it", async
 });
 
 test("a changed attempt, a changed hash and a changed dependency are detected", async () => {
-  const { run, rows, dag } = await finished("memory");
+  const { run, rows, dag } = await completeDiamond("memory");
   const [b, d] = [await idOf(run, "B"), await idOf(run, "D")];
   const attempt = rows.map((row) => (row.node === b && row.type === "step.completed" ? { ...row, attempt: 1 } : row));
   expect(wrongHashes(attempt, dag).wrong).toEqual([b, d]);
@@ -89,7 +89,7 @@ test("a changed attempt, a changed hash and a changed dependency are detected", 
 });
 
 test("verify() detects a changed output, too", async () => {
-  const { w, run } = await finished("memory");
+  const { w, run } = await completeDiamond("memory");
   const c2 = await idOf(run, "C2");
   const changed = (row: StoredEvent) =>
     row.node === c2 ? { ...row, data: row.data?.replace('"output":null', '"output":0') ?? null } : row;

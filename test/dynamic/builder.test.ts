@@ -207,11 +207,11 @@ describe("refused:", () => {
   });
 
   test("an error that the builder function throws reaches the caller unchanged", async () => {
-    const own = new Error("no such user");
+    const thrown = new Error("no such user");
     expect(
       await refusalOf(() => {
-        throw own;
+        throw thrown;
       }),
-    ).toBe(own);
+    ).toBe(thrown);
   });
 });

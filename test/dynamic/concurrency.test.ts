@@ -5,17 +5,17 @@ import { gate, until } from "../support/waiting.js";
 import { type AnyRun, jobWorld, nodesOf } from "./job-world.js";
 
 /** A job whose executions end one by one when the test says so; it records how many ran at a time. */
-function heldJob(name: string) {
+function controlledJob(name: string) {
   const open = new Map<string, ReturnType<typeof gate<boolean>>>();
-  const begun: string[] = [];
-  let most = 0;
-  const held = job(
+  const started: string[] = [];
+  let maxInFlight = 0;
+  const controlled = job(
     name,
     async (_args: void, { node }) => {
       const own = gate<boolean>();
       open.set(node.name, own);
-      begun.push(node.name);
-      most = Math.max(most, open.size);
+      started.push(node.name);
+      maxInFlight = Math.max(maxInFlight, open.size);
       const works = await own.opened;
       open.delete(node.name);
       if (!works) throw new PermanentError(`${node.name} fails`);
@@ -23,9 +23,9 @@ function heldJob(name: string) {
     { retry: { attempts: 1 } },
   );
   return {
-    held,
-    begun,
-    most: () => most,
+    controlled,
+    started,
+    maxInFlight: () => maxInFlight,
     inFlight: () => [...open.keys()].sort(),
     end: (node: string, works = true) => open.get(node)?.open(works),
   };
@@ -36,14 +36,14 @@ const inFlightIn = async (run: AnyRun) =>
   (await run.nodes()).filter(({ state }) => state === "executing").map(({ name }) => name);
 
 test("a limit holds whichever node ends first, and across the turns of the coordinating worker", async () => {
-  const j = heldJob("Held");
-  const w = await jobWorld("memory", j.held);
+  const j = controlledJob("Held");
+  const w = await jobWorld("memory", j.controlled);
   const run = await w.pawl.build(
     "two",
     (g) => {
       for (const first of ["a", "b"]) {
-        const before = g.node(first, { job: j.held, dependsOn: null });
-        g.fanOut([1, 2, 3], { name: (n) => `${first}${n}`, job: j.held, dependsOn: before });
+        const before = g.node(first, { job: j.controlled, dependsOn: null });
+        g.fanOut([1, 2, 3], { name: (n) => `${first}${n}`, job: j.controlled, dependsOn: before });
       }
     },
     { concurrency: 2 },
@@ -59,16 +59,16 @@ test("a limit holds whichever node ends first, and across the turns of the coord
   }
   await settled;
   expect(await run.status()).toBe("completed");
-  expect(j.most()).toBe(2);
-  expect(j.begun).toHaveLength(8);
+  expect(j.maxInFlight()).toBe(2);
+  expect(j.started).toHaveLength(8);
 });
 
 test("a limit of one runs the nodes one after the other", async () => {
-  let [now, most] = [0, 0];
+  let [running, maxInFlight] = [0, 0];
   const line = job("Line", async () => {
-    most = Math.max(most, ++now);
+    maxInFlight = Math.max(maxInFlight, ++running);
     await Promise.resolve();
-    now -= 1;
+    running -= 1;
   });
   const w = await jobWorld("memory", line);
   const names = Array.from({ length: 20 }, (_, n) => `n${n}`);
@@ -77,17 +77,17 @@ test("a limit of one runs the nodes one after the other", async () => {
   });
   await w.toTheEnd();
   expect(await run.status()).toBe("completed");
-  expect(most).toBe(1);
+  expect(maxInFlight).toBe(1);
 });
 
 test("failures and retries release their slots", async () => {
-  let [now, most] = [0, 0];
+  let [running, maxInFlight] = [0, 0];
   const flaky = job(
     "Flaky",
     async (args: { n: number }, { attempt }) => {
-      most = Math.max(most, ++now);
+      maxInFlight = Math.max(maxInFlight, ++running);
       await Promise.resolve();
-      now -= 1;
+      running -= 1;
       if (args.n % 3 === 0 && attempt < 3) throw new Error("again");
       if (args.n % 5 === 0) throw new PermanentError("never");
     },
@@ -105,15 +105,15 @@ test("failures and retries release their slots", async () => {
   const states = (await run.nodes()).map(({ state }) => state);
   expect(states.filter((state) => state === "failed")).toHaveLength(6);
   expect(states.filter((state) => state === "completed")).toHaveLength(24);
-  expect(most).toBeLessThanOrEqual(3);
+  expect(maxInFlight).toBeLessThanOrEqual(3);
   expect((await w.pawl.verify()).differences).toEqual([]);
 });
 
 test("a pause releases the slots once the nodes in flight have ended, and deaths of workers lose no slot", async () => {
-  const j = heldJob("Held");
-  const w = await jobWorld("memory", j.held);
+  const j = controlledJob("Held");
+  const w = await jobWorld("memory", j.controlled);
   const names = ["a", "b", "c", "d", "e"];
-  const run = await w.pawl.build("five", (g) => g.fanOut(names, { name: (name) => name, job: j.held }), {
+  const run = await w.pawl.build("five", (g) => g.fanOut(names, { name: (name) => name, job: j.controlled }), {
     concurrency: 2,
   });
   const first = w.worker1.settle();
@@ -126,8 +126,8 @@ test("a pause releases the slots once the nodes in flight have ended, and deaths
   void w.worker1.settle();
   await until(() => j.inFlight().length === 2);
   await w.worker1.kill();
-  const second = heldJob("Held");
-  const other = await w.jobWorker(second.held);
+  const second = controlledJob("Held");
+  const other = await w.jobWorker(second.controlled);
   const settled = other.settle();
   await until(() => second.inFlight().length === 2);
   expect(second.inFlight()).toEqual(["c", "d"]);
@@ -137,32 +137,36 @@ test("a pause releases the slots once the nodes in flight have ended, and deaths
   second.end("e");
   await settled;
   expect(await run.status()).toBe("completed");
-  expect(second.most()).toBe(2);
+  expect(second.maxInFlight()).toBe(2);
 });
 
 test("once a node has failed nothing new starts, even when a parallel node ends later", async () => {
-  const j = heldJob("Held");
-  const w = await jobWorld("memory", j.held);
-  const run = await w.pawl.build("stop", (g) => g.fanOut(["a", "b", "c", "d"], { name: (name) => name, job: j.held }), {
-    concurrency: 2,
-  });
+  const j = controlledJob("Held");
+  const w = await jobWorld("memory", j.controlled);
+  const run = await w.pawl.build(
+    "stop",
+    (g) => g.fanOut(["a", "b", "c", "d"], { name: (name) => name, job: j.controlled }),
+    {
+      concurrency: 2,
+    },
+  );
   const settled = w.worker1.settle();
   await until(() => j.inFlight().length === 2);
   j.end("b", false);
   await until(async () => (await nodesOf(run)).includes("b failed 1"));
   j.end("a");
   await settled;
-  expect(j.begun).toEqual(["a", "b"]);
+  expect(j.started).toEqual(["a", "b"]);
   expect(await run.status()).toBe("paused");
   expect(await nodesOf(run)).toEqual(["a completed 1", "b failed 1", "c pending 0", "d pending 0"]);
 });
 
 test("once a node has failed nothing new starts, even when another worker takes over the coordination", async () => {
-  const [goOn, failed] = [gate(), gate()];
-  const begun: string[] = [];
+  const [proceed, failed] = [gate(), gate()];
+  const started: string[] = [];
   const mixed = job("Mixed", async (_args: void, { node }) => {
-    begun.push(node.name);
-    if (node.name !== "z") await goOn.opened;
+    started.push(node.name);
+    if (node.name !== "z") await proceed.opened;
     else {
       failed.open();
       throw new PermanentError("z fails");
@@ -180,9 +184,9 @@ test("once a node has failed nothing new starts, even when another worker takes 
   await failed.opened;
   await until(async () => (await nodesOf(run)).includes("z failed 1"));
   await w.worker1.kill();
-  goOn.open();
+  proceed.open();
   await working;
   await w.toTheEnd(jobs);
-  expect(begun.sort()).toEqual(["a", "z"]);
+  expect(started.sort()).toEqual(["a", "z"]);
   expect(await nodesOf(run)).toEqual(["a completed 1", "after_a pending 0", "z failed 1"]);
 });

@@ -7,11 +7,11 @@ import { type JobDefinition, Pawl, type Worker } from "pawl";
 import type { Batch, Fence, Store } from "../../src/store/contract/store.js";
 import { silent } from "../support/virtual-worlds.js";
 
-interface Doomed {
+interface CrashingWorker {
   readonly worker: Worker;
   readonly idle: { promise: Promise<number | null> | null };
-  readonly death: Promise<Doomed>;
-  bury(): Promise<void>;
+  readonly death: Promise<CrashingWorker>;
+  deregister(): Promise<void>;
 }
 
 export class CrashingWorkers {
@@ -20,14 +20,14 @@ export class CrashingWorkers {
   readonly #store: Store;
   readonly #jobs: readonly JobDefinition[];
   readonly #random: () => number;
-  #doomed: number;
-  readonly #alive = new Set<Doomed>();
+  #remainingDeaths: number;
+  readonly #alive = new Set<CrashingWorker>();
 
   constructor(store: Store, jobs: readonly JobDefinition[], random: () => number, deaths: number) {
     this.#store = store;
     this.#jobs = jobs;
     this.#random = random;
-    this.#doomed = deaths;
+    this.#remainingDeaths = deaths;
   }
 
   async start(count: number): Promise<void> {
@@ -40,15 +40,15 @@ export class CrashingWorkers {
       const alive = [...this.#alive];
       for (const one of alive) one.idle.promise ??= one.worker.runUntilIdle();
       const idle = Promise.all(alive.map(({ idle }) => idle.promise as Promise<number | null>));
-      const came = await Promise.race([idle, ...alive.map(({ death }) => death)]);
-      if (Array.isArray(came)) {
+      const idleOrDead = await Promise.race([idle, ...alive.map(({ death }) => death)]);
+      if (Array.isArray(idleOrDead)) {
         for (const one of alive) one.idle.promise = null;
-        const dues = came.filter((due) => due !== null);
-        return dues.length === 0 ? null : Math.min(...dues);
+        const dueTimes = idleOrDead.filter((due) => due !== null);
+        return dueTimes.length === 0 ? null : Math.min(...dueTimes);
       }
-      this.#alive.delete(came);
+      this.#alive.delete(idleOrDead);
       this.deaths += 1;
-      await came.bury();
+      await idleOrDead.deregister();
       this.#alive.add(await this.#newWorker());
       // Other workers may have become idle before the work of the dead one was free again.
       for (const one of this.#alive)
@@ -60,11 +60,12 @@ export class CrashingWorkers {
     await Promise.all([...this.#alive].map(({ worker }) => worker.stop()));
   }
 
-  async #newWorker(): Promise<Doomed> {
-    const life = this.#doomed > 0 ? 1 + Math.floor(this.#random() * 12) : Number.POSITIVE_INFINITY;
-    this.#doomed -= 1;
-    const mortal = new MortalStore(this.#store, life, this.#random() < 0.5);
-    const worker = new Pawl(mortal.store, silent).worker({
+  async #newWorker(): Promise<CrashingWorker> {
+    const commitsUntilDeath =
+      this.#remainingDeaths > 0 ? 1 + Math.floor(this.#random() * 12) : Number.POSITIVE_INFINITY;
+    this.#remainingDeaths -= 1;
+    const crashingStore = new CrashingStore(this.#store, commitsUntilDeath, this.#random() < 0.5);
+    const worker = new Pawl(crashingStore.store, silent).worker({
       workflows: [],
       jobs: this.#jobs,
       concurrency: 1 + Math.floor(this.#random() * 8),
@@ -72,30 +73,30 @@ export class CrashingWorkers {
       grace: 100,
     });
     await worker.start();
-    const doomed: Doomed = {
+    const crashingWorker: CrashingWorker = {
       worker,
       idle: { promise: null },
-      death: mortal.death.then(() => doomed),
-      bury: () => mortal.bury(),
+      death: crashingStore.death.then(() => crashingWorker),
+      deregister: () => crashingStore.deregister(),
     };
-    return doomed;
+    return crashingWorker;
   }
 }
 
 /** From the chosen commit on, nothing that the worker writes arrives, and it gets no answers. */
-class MortalStore {
+class CrashingStore {
   readonly store: Store;
   readonly death: Promise<void>;
   readonly #inner: Store;
   readonly #commitFirst: boolean;
-  #left: number;
+  #commitsLeft: number;
   #dead = false;
   #fence: Fence | null = null;
   #die: () => void = () => {};
 
-  constructor(inner: Store, life: number, commitFirst: boolean) {
+  constructor(inner: Store, commitsUntilDeath: number, commitFirst: boolean) {
     this.#inner = inner;
-    this.#left = life;
+    this.#commitsLeft = commitsUntilDeath;
     this.#commitFirst = commitFirst;
     this.death = new Promise((resolve) => {
       this.#die = resolve;
@@ -119,8 +120,8 @@ class MortalStore {
   }
 
   async #commit(batch: Batch): Promise<unknown> {
-    if (batch.fence !== null) this.#left -= 1;
-    if (this.#left > 0) {
+    if (batch.fence !== null) this.#commitsLeft -= 1;
+    if (this.#commitsLeft > 0) {
       const answer = await this.#inner.commit(batch);
       return this.#dead ? new Promise(() => {}) : answer;
     }
@@ -131,7 +132,7 @@ class MortalStore {
   }
 
   /** Does what the reaper does once the lease has expired. */
-  async bury(): Promise<void> {
+  async deregister(): Promise<void> {
     if (this.#fence !== null) await this.#inner.deregisterWorker(this.#fence);
   }
 }

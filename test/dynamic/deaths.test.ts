@@ -10,11 +10,11 @@ import { wrongHashes } from "./recompute-hashes.js";
 
 forEachStore((kind) => {
   test("a node whose worker died is executed again, as the same attempt", async () => {
-    const begun = gate();
+    const started = gate();
     const attempts: number[] = [];
     const dies = job("Work", async (_args: void, { attempt }) => {
       attempts.push(attempt);
-      begun.open();
+      started.open();
       await new Promise(() => {});
     });
     const works = job("Work", (_args: void, { attempt }) => {
@@ -26,7 +26,7 @@ forEachStore((kind) => {
     const run = await w.pawl.build("work", (g) => g.node("only", { job: "Work" }));
     await w.worker1.settle();
     void first.settle();
-    await begun.opened;
+    await started.opened;
     await first.kill();
     const second = await w.jobWorker(works);
     await w.toTheEnd(second);
@@ -39,11 +39,11 @@ forEachStore((kind) => {
   });
 
   test("the coordinating worker may die with nodes in flight on other workers: they proceed, and their results count", async () => {
-    const goOn = gate();
-    const begun: string[] = [];
+    const proceed = gate();
+    const started: string[] = [];
     const slow = job("Slow", async (_args: void, { node }) => {
-      begun.push(node.name);
-      await goOn.opened;
+      started.push(node.name);
+      await proceed.opened;
       return node.name;
     });
     const w = await jobWorld(kind);
@@ -54,13 +54,13 @@ forEachStore((kind) => {
     });
     await w.worker1.settle();
     const working = jobs.settle();
-    await until(() => begun.length === 3);
+    await until(() => started.length === 3);
     await w.worker1.kill();
-    goOn.open();
+    proceed.open();
     await working;
     await w.toTheEnd(jobs);
     await run.result({ timeout: "100s" });
-    expect(begun.sort()).toEqual(["a", "b", "c", "end"]);
+    expect(started.sort()).toEqual(["a", "b", "c", "end"]);
     expect(await nodeRunsOf(w, "Slow")).toHaveLength(4);
     const rows = await w.store.log(run.id, { after: 0, limit: 100 });
     expect(wrongHashes(rows, JSON.parse(await run.exportDag()))).toEqual({ wrong: [], checked: 4 });
@@ -70,9 +70,9 @@ forEachStore((kind) => {
 
 test("the run of a job that repeatedly crashes its worker is paused visibly, and its graph waits", async () => {
   const w = await jobWorld("memory");
-  let begun = gate();
+  let started = gate();
   const poison = job("Poison", () => {
-    begun.open();
+    started.open();
     return new Promise(() => {});
   });
   let victim = await w.jobWorker(poison);
@@ -80,8 +80,8 @@ test("the run of a job that repeatedly crashes its worker is paused visibly, and
   await w.worker1.settle();
   for (let deaths = 0; deaths < 5; deaths += 1) {
     void victim.settle();
-    await begun.opened;
-    begun = gate();
+    await started.opened;
+    started = gate();
     await victim.kill();
     if (deaths < 4) victim = await w.jobWorker(poison);
   }

@@ -6,17 +6,17 @@ import { gate, until } from "../support/waiting.js";
 import { idOf, jobWorld, nodesOf } from "./job-world.js";
 
 test("a graph is pending, waits for its jobs, for a retry and for a person, and ends", async () => {
-  const [begun, goOn] = [gate(), gate()];
+  const [started, proceed] = [gate(), gate()];
   const slow = job("Slow", async () => {
-    begun.open();
-    await goOn.opened;
+    started.open();
+    await proceed.opened;
   });
-  const told = { fails: true };
+  const behavior = { fails: true };
   const flaky = job(
     "Flaky",
     (_args: void, { attempt }) => {
       if (attempt === 1) throw new Error("not yet");
-      if (told.fails) throw new PermanentError("never");
+      if (behavior.fails) throw new PermanentError("never");
     },
     { retry: { attempts: 3, initial: "1h", jitter: false } },
   );
@@ -28,12 +28,12 @@ test("a graph is pending, waits for its jobs, for a retry and for a person, and 
   });
   await w.worker1.settle();
   const working = jobs.settle();
-  await begun.opened;
+  await started.opened;
   expect((await run.get()).waitingFor).toEqual([{ kind: "jobs", open: 1, jobs: ["Slow"] }]);
   expect(await run.explain()).toMatchObject({ because: "waiting", text: expect.stringContaining("Slow") });
   expect(await nodesOf(run)).toEqual(["slow executing 1", "flaky pending 0"]);
 
-  goOn.open();
+  proceed.open();
   await working;
   await w.worker1.settle();
   const id = await idOf(run, "flaky");
@@ -55,7 +55,7 @@ test("a graph is pending, waits for its jobs, for a retry and for a person, and 
     job: "Flaky",
   });
 
-  told.fails = false;
+  behavior.fails = false;
   await run.resume();
   await w.toTheEnd();
   expect(await run.explain()).toMatchObject({ because: "ended" });

@@ -8,9 +8,9 @@ const fine = job("Fine", (_args: void, { node }) => node.name);
 
 /** Two branches: one fails, the other has a second node. */
 async function twoBranches(onNodeFailure: "stop" | "continue") {
-  const told = { fails: true };
+  const behavior = { fails: true };
   const broken = job("Broken", () => {
-    if (told.fails) throw new PermanentError("broken");
+    if (behavior.fails) throw new PermanentError("broken");
   });
   const w = await jobWorld("memory", fine, broken);
   const run = await w.pawl.build(
@@ -25,7 +25,7 @@ async function twoBranches(onNodeFailure: "stop" | "continue") {
     { onNodeFailure },
   );
   await w.toTheEnd();
-  return { w, run, told };
+  return { w, run, behavior };
 }
 
 test("stop: nothing new starts, and the run is paused with the reason", async () => {
@@ -39,11 +39,11 @@ test("stop: nothing new starts, and the run is paused with the reason", async ()
 });
 
 test("continue: all nodes that do not depend on the failed one run first", async () => {
-  const { w, run, told } = await twoBranches("continue");
+  const { w, run, behavior } = await twoBranches("continue");
   expect(await run.status()).toBe("paused");
   const half = ["bad failed 1", "after_bad pending 0", "good completed 1", "after_good completed 1", "end pending 0"];
   expect(await nodesOf(run)).toEqual(half);
-  told.fails = false;
+  behavior.fails = false;
   await run.resume();
   await w.toTheEnd();
   expect(await run.status()).toBe("completed");
@@ -114,15 +114,15 @@ test("a job is retried by its own policy, and the failure and the time of each a
 });
 
 test("a job whose retries are used up fails, and `retryIf` is called with the error", async () => {
-  const asked: string[] = [];
+  const retryIfCalls: string[] = [];
   const broken = job("Broken", () => Promise.reject(new RangeError("no")), {
     retry: {
       attempts: 3,
       initial: 1,
       jitter: false,
       retryIf: (error: unknown) => {
-        asked.push((error as Error).name);
-        return asked.length < 2;
+        retryIfCalls.push((error as Error).name);
+        return retryIfCalls.length < 2;
       },
     },
   });
@@ -131,7 +131,7 @@ test("a job whose retries are used up fails, and `retryIf` is called with the er
   await w.toTheEnd();
   expect(await run.status()).toBe("paused");
   expect(await nodesOf(run)).toEqual(["only failed 2"]);
-  expect(asked).toEqual(["RangeError", "RangeError"]);
+  expect(retryIfCalls).toEqual(["RangeError", "RangeError"]);
 });
 
 test("`retryIf` is called with the very error that was thrown", async () => {
@@ -230,9 +230,9 @@ test("whatever value a job throws, the failure has a message", async () => {
 });
 
 test("canceling the run of one attempt fails its node and pauses the graph", async () => {
-  const begun = gate();
+  const started = gate();
   const waits = job("Waits", async (_args: void, { attempt, ctx }) => {
-    begun.open();
+    started.open();
     if (attempt === 1) await ctx.waitForSignal("never");
   });
   const w = await jobWorld("memory", waits);
@@ -250,10 +250,10 @@ test("canceling the run of one attempt fails its node and pauses the graph", asy
 });
 
 test("while nodes are in flight, skip and resume({ output }) are refused", async () => {
-  const [begun, goOn] = [gate(), gate()];
+  const [started, proceed] = [gate(), gate()];
   const slow = job("Slow", async () => {
-    begun.open();
-    await goOn.opened;
+    started.open();
+    await proceed.opened;
     return "its own";
   });
   const w = await jobWorld("memory");
@@ -261,13 +261,13 @@ test("while nodes are in flight, skip and resume({ output }) are refused", async
   const run = await w.pawl.build("slow", (g) => g.node("only", { job: slow }));
   await w.worker1.settle();
   const working = jobs.settle();
-  await begun.opened;
+  await started.opened;
   await until(async () => (await run.status()) === "waiting");
   expect(await errorOf(run.skip())).toBeInstanceOf(InvalidStateError);
   await run.pause();
   expect(await errorOf(run.skip())).toBeInstanceOf(InvalidStateError);
   expect(await errorOf(run.resume({ output: "another" }))).toBeInstanceOf(InvalidStateError);
-  goOn.open();
+  proceed.open();
   await working;
   await w.toTheEnd();
   await run.resume();
@@ -279,11 +279,11 @@ test("while nodes are in flight, skip and resume({ output }) are refused", async
 });
 
 test("a skipped node is not retried once a node after it has started", async () => {
-  const [begun, goOn] = [gate(), gate()];
+  const [started, proceed] = [gate(), gate()];
   const broken = job("Broken", () => Promise.reject(new PermanentError("no")));
   const slow = job("Slow", async () => {
-    begun.open();
-    await goOn.opened;
+    started.open();
+    await proceed.opened;
   });
   const w = await jobWorld("memory", broken);
   const jobs = await w.jobWorker(slow);
@@ -295,9 +295,9 @@ test("a skipped node is not retried once a node after it has started", async () 
   await run.skip();
   await w.worker1.settle();
   const working = jobs.settle();
-  await begun.opened;
+  await started.opened;
   expect(await errorOf(run.reattempt("first"))).toBeInstanceOf(InvalidStateError);
-  goOn.open();
+  proceed.open();
   await working;
   await w.toTheEnd();
   expect(await run.status()).toBe("completed");

@@ -7,15 +7,15 @@ import { errorOf, gate } from "../support/waiting.js";
 import { eventsOf, jobWorld, nodesOf } from "./job-world.js";
 import { wrongHashes } from "./recompute-hashes.js";
 
-const given: unknown[] = [];
+const receivedArgs: unknown[] = [];
 const fine = job("Fine", (args: unknown) => {
-  given.push(args);
+  receivedArgs.push(args);
 });
 const broken = job("Broken", () => Promise.reject(new PermanentError("broken")));
 
 /** The graph done → broken → last, paused at the broken node. */
-async function held() {
-  given.length = 0;
+async function pausedGraph() {
+  receivedArgs.length = 0;
   const w = await jobWorld("memory", fine, broken);
   const run = await w.pawl.build("repair", (g) => {
     g.node("done", { job: "Fine" });
@@ -28,7 +28,7 @@ async function held() {
   return { w, run, dag, done, bad, last };
 }
 
-const goOn = async ({ w, run }: Awaited<ReturnType<typeof held>>) => {
+const resumeToEnd = async ({ w, run }: Awaited<ReturnType<typeof pausedGraph>>) => {
   await run.resume();
   await w.toTheEnd();
   expect((await w.pawl.verify()).differences).toEqual([]);
@@ -37,26 +37,26 @@ const goOn = async ({ w, run }: Awaited<ReturnType<typeof held>>) => {
 
 describe("accepted:", () => {
   test("another job for the failed node; completed nodes stay completed", async () => {
-    const h = await held();
+    const h = await pausedGraph();
     h.dag.nodes[h.bad].job = "Fine";
     await h.run.importDag(h.dag);
-    expect(await goOn(h)).toEqual(["done completed 1", "broken completed 2", "last completed 1"]);
+    expect(await resumeToEnd(h)).toEqual(["done completed 1", "broken completed 2", "last completed 1"]);
     expect(await h.run.status()).toBe("completed");
   });
 
   test("the same graph several times: each import is recorded, and the last one applies", async () => {
-    const h = await held();
+    const h = await pausedGraph();
     await h.run.importDag(await h.run.exportDag());
     h.dag.nodes[h.bad].job = "Fine";
     await h.run.importDag(JSON.stringify(h.dag));
     await h.run.importDag(await h.run.exportDag());
     expect((await eventsOf(h.run)).filter((line) => line === "dag.imported")).toHaveLength(3);
-    await goOn(h);
+    await resumeToEnd(h);
     expect(await h.run.status()).toBe("completed");
   });
 
   test("added nodes run, and removed nodes that had not completed do not", async () => {
-    const h = await held();
+    const h = await pausedGraph();
     delete h.dag.nodes[h.bad];
     h.dag.nodes[h.last].depends_on = [h.done, "n_new"];
     h.dag.nodes.n_new = { name: "added", job: "Fine", args: { n: 5 }, depends_on: [h.done] };
@@ -65,7 +65,7 @@ describe("accepted:", () => {
     await h.run.resume();
     await h.w.toTheEnd();
     expect(await h.run.status()).toBe("completed");
-    expect(given).toContainEqual({ n: 5 });
+    expect(receivedArgs).toContainEqual({ n: 5 });
     const states = await nodesOf(h.run);
     for (const name of ["done", "last", "added", "free"]) expect(states).toContain(`${name} completed 1`);
     expect((await h.w.pawl.verify()).differences).toEqual([]);
@@ -74,7 +74,7 @@ describe("accepted:", () => {
   });
 
   test("other names, because nodes are identified by their ids", async () => {
-    const h = await held();
+    const h = await pausedGraph();
     h.dag.nodes[h.done].name = "finished";
     h.dag.nodes[h.bad].name = "repaired";
     h.dag.nodes[h.bad].job = "Fine";
@@ -87,13 +87,13 @@ describe("accepted:", () => {
   });
 
   test("other arguments and options, for nodes that have not run", async () => {
-    const h = await held();
+    const h = await pausedGraph();
     h.dag.nodes[h.bad].job = "Fine";
     h.dag.nodes[h.last].args = { edited: true };
     h.dag.options = { concurrency: 1 };
     await h.run.importDag(h.dag);
-    await goOn(h);
-    expect(given.at(-1)).toEqual({ edited: true });
+    await resumeToEnd(h);
+    expect(receivedArgs.at(-1)).toEqual({ edited: true });
     expect(JSON.parse(await h.run.exportDag()).options).toEqual({ concurrency: 1 });
   });
 
@@ -108,7 +108,7 @@ describe("accepted:", () => {
   });
 
   test("the arguments unchanged, including values that JSON cannot express", async () => {
-    given.length = 0;
+    receivedArgs.length = 0;
     const w = await jobWorld("memory", fine);
     const args = { at: new Date(5), big: 6n, set: new Set([7]), none: undefined };
     for (const edit of [(text: string) => text, (text: string) => JSON.parse(text)]) {
@@ -118,14 +118,14 @@ describe("accepted:", () => {
       await w.toTheEnd();
       expect(await run.status()).toBe("completed");
     }
-    expect(given).toEqual([args, args]);
+    expect(receivedArgs).toEqual([args, args]);
   });
 });
 
 describe("refused, with nothing changed:", () => {
-  type Held = Awaited<ReturnType<typeof held>>;
+  type PausedGraph = Awaited<ReturnType<typeof pausedGraph>>;
 
-  test.each<[string, (h: Held) => unknown]>([
+  test.each<[string, (h: PausedGraph) => unknown]>([
     ["a cycle", ({ dag, bad, last }) => void (dag.nodes[bad].depends_on = [last])],
     ["a dependency on an unknown node", ({ dag, last }) => void (dag.nodes[last].depends_on = ["n_nobody"])],
     ["two nodes of the same name", ({ dag, last }) => void (dag.nodes[last].name = "done")],
@@ -146,14 +146,14 @@ describe("refused, with nothing changed:", () => {
     ["a node without a job", ({ dag, last }) => void delete dag.nodes[last].job],
     ["a job that was never registered", ({ dag, last }) => void (dag.nodes[last].job = "Nobody")],
   ])("%s", async (_what, edit) => {
-    const h = await held();
+    const h = await pausedGraph();
     const before = [await h.run.history(), await h.run.exportDag(), await h.run.get()];
     edit(h);
     expect(await errorOf(h.run.importDag(h.dag))).toBeInstanceOf(GraphError);
     expect([await h.run.history(), await h.run.exportDag(), await h.run.get()]).toEqual(before);
   });
 
-  test.each<[string, (h: Held) => unknown]>([
+  test.each<[string, (h: PausedGraph) => unknown]>([
     ["invalid JSON", () => "{"],
     ["JSON that is not an object", () => "5"],
     ["JSON null", () => "null"],
@@ -189,28 +189,28 @@ describe("refused, with nothing changed:", () => {
     ["options that are not an object", ({ dag }) => ({ ...dag, options: null })],
     ["a concurrency of 0", ({ dag }) => ({ ...dag, options: { concurrency: 0 } })],
   ])("%s", async (_what, edited) => {
-    const h = await held();
+    const h = await pausedGraph();
     const before = [await h.run.history(), await h.run.exportDag(), await h.run.get()];
     expect(await errorOf(h.run.importDag(edited(h) as never))).toBeInstanceOf(InvalidInputError);
     expect([await h.run.history(), await h.run.exportDag(), await h.run.get()]).toEqual(before);
   });
 
   test("arguments that are too large", async () => {
-    const h = await held();
+    const h = await pausedGraph();
     h.dag.nodes[h.last].args = "x".repeat(1_100_000);
     expect(await errorOf(h.run.importDag(h.dag))).toMatchObject({ code: "PAYLOAD_TOO_LARGE" });
   });
 
   test("an import into a run that is running, and into one that has ended", async () => {
-    const [begun, end] = [gate(), gate()];
+    const [started, end] = [gate(), gate()];
     const slow = job("Slow", async () => {
-      begun.open();
+      started.open();
       await end.opened;
     });
     const w = await jobWorld("memory", slow);
     const run = await w.pawl.build("busy", (g) => g.node("a", { job: slow }));
     const settled = w.worker1.settle();
-    await begun.opened;
+    await started.opened;
     const dag = await run.exportDag();
     expect(await errorOf(run.importDag(dag))).toBeInstanceOf(InvalidStateError);
     end.open();
@@ -221,9 +221,9 @@ describe("refused, with nothing changed:", () => {
   });
 
   test("a graph without a node that is being executed", async () => {
-    const [begun, end] = [gate(), gate()];
+    const [started, end] = [gate(), gate()];
     const slow = job("Slow", async () => {
-      begun.open();
+      started.open();
       await end.opened;
     });
     const w = await jobWorld("memory", slow, fine);
@@ -232,7 +232,7 @@ describe("refused, with nothing changed:", () => {
       g.node("b", { job: "Fine", dependsOn: null });
     });
     const settled = w.worker1.settle();
-    await begun.opened;
+    await started.opened;
     await run.pause();
     const dag = JSON.parse(await run.exportDag());
     delete dag.nodes[Object.keys(dag.nodes)[0] as string];
@@ -246,9 +246,9 @@ describe("refused, with nothing changed:", () => {
 
 test("a removed node that had a retry scheduled is not waited for", async () => {
   const flaky = job("Flaky", () => Promise.reject(new Error("again")), { retry: { attempts: 9, initial: "1h" } });
-  const [begun, end] = [gate(), gate()];
+  const [started, end] = [gate(), gate()];
   const slow = job("Slow", async () => {
-    begun.open();
+    started.open();
     await end.opened;
   });
   const w = await jobWorld("memory", flaky);
@@ -259,7 +259,7 @@ test("a removed node that had a retry scheduled is not waited for", async () => 
   });
   await w.worker1.settle();
   const working = other.settle();
-  await begun.opened;
+  await started.opened;
   await run.pause();
   const dag = JSON.parse(await run.exportDag());
   delete dag.nodes[Object.keys(dag.nodes)[0] as string];

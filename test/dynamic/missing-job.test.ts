@@ -5,16 +5,16 @@ import { forEachStore } from "../support/databases.js";
 import { errorOf } from "../support/waiting.js";
 import { type AnyRun, eventsOf, idOf, jobWorld, nodesOf, startJobs } from "./job-world.js";
 
-const did: string[] = [];
-const jobCalled = (name: string) =>
+const executed: string[] = [];
+const recordingJob = (name: string) =>
   job(name, (_args: unknown, { node }) => {
-    did.push(`${node.name} by ${name}`);
+    executed.push(`${node.name} by ${name}`);
   });
 
 forEachStore((kind) => {
   test("a graph whose job is missing is exported, edited, imported, resumed, and completes", async () => {
-    did.length = 0;
-    const w = await jobWorld(kind, jobCalled("Here"), jobCalled("New"));
+    executed.length = 0;
+    const w = await jobWorld(kind, recordingJob("Here"), recordingJob("New"));
     const run = await w.pawl.build("repair", (g) => {
       g.node("first", { job: "Here" });
       g.node("second", { job: "Vanished", args: { n: 1 } });
@@ -32,15 +32,15 @@ forEachStore((kind) => {
     await run.resume();
     await w.toTheEnd();
     await run.result({ timeout: "100s" });
-    expect(did).toEqual(["first by Here", "second by New", "third by Here"]);
+    expect(executed).toEqual(["first by Here", "second by New", "third by Here"]);
     expect(await eventsOf(run)).toContain("dag.imported");
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 });
 
 test("a job that is restored by a deploy is executed as soon as the run is resumed", async () => {
-  did.length = 0;
-  const t = await startJobs(jobCalled("Here"));
+  executed.length = 0;
+  const t = await startJobs(recordingJob("Here"));
   const run = await t.pawl.build("restore", (g) => {
     g.node("a", { job: "Gone" });
     g.node("b", { job: "Here", dependsOn: null });
@@ -51,29 +51,29 @@ test("a job that is restored by a deploy is executed as soon as the run is resum
   await run.resume();
   await t.settle();
   expect(await run.status()).toBe("paused");
-  await t.deploy([], [jobCalled("Here"), jobCalled("Gone")]);
+  await t.deploy([], [recordingJob("Here"), recordingJob("Gone")]);
   expect(await run.status()).toBe("paused");
   await run.resume();
   await t.speedrun(run);
-  expect(did.sort()).toEqual(["a by Gone", "b by Here", "c by Here"]);
+  expect(executed.sort()).toEqual(["a by Gone", "b by Here", "c by Here"]);
 });
 
 test("a job that only another live worker has is not missing", async () => {
-  did.length = 0;
-  const w = await jobWorld("memory", jobCalled("Here"));
-  const other = await w.jobWorker(jobCalled("Elsewhere"));
+  executed.length = 0;
+  const w = await jobWorld("memory", recordingJob("Here"));
+  const other = await w.jobWorker(recordingJob("Elsewhere"));
   const run = await w.pawl.build("elsewhere", (g) => {
     g.node("a", { job: "Elsewhere" });
     g.node("b", { job: "Here" });
   });
   for (let round = 0; round < 5; round += 1) for (const one of [w.worker1, other]) await one.settle();
   expect(await run.status()).toBe("completed");
-  expect(did).toEqual(["a by Elsewhere", "b by Here"]);
+  expect(executed).toEqual(["a by Elsewhere", "b by Here"]);
 });
 
 test("a job of a worker that has died is missing", async () => {
-  const w = await jobWorld("memory", jobCalled("Here"));
-  const other = await w.jobWorker(jobCalled("Elsewhere"));
+  const w = await jobWorld("memory", recordingJob("Here"));
+  const other = await w.jobWorker(recordingJob("Elsewhere"));
   await other.kill();
   const run = await w.pawl.build("elsewhere", (g) => g.node("a", { job: "Elsewhere" }));
   await w.toTheEnd();
@@ -108,7 +108,7 @@ test.each([
 });
 
 test("a graph that names a job which was never registered cannot be imported", async () => {
-  const w = await jobWorld("memory", jobCalled("Here"));
+  const w = await jobWorld("memory", recordingJob("Here"));
   const run = await w.pawl.build("typo", (g) => g.node("a", { job: "Gone" }));
   await w.toTheEnd();
   const before = await run.history();

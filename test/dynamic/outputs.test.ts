@@ -8,9 +8,9 @@ const values = [undefined, null, new Date(5), 6n, new Map([["a", new Set([1])]])
 
 forEachStore((kind) => {
   test("arguments and outputs may be any value that a payload may be", async () => {
-    const got: unknown[] = [];
+    const receivedArgs: unknown[] = [];
     const echo = job("Echo", (args: { value: unknown }, { node }) => {
-      got[Number(node.name.slice(1))] = args.value;
+      receivedArgs[Number(node.name.slice(1))] = args.value;
       return args.value;
     });
     const w = await jobWorld(kind, echo);
@@ -19,7 +19,7 @@ forEachStore((kind) => {
     );
     await w.toTheEnd();
     await run.result({ timeout: "100s" });
-    expect(got).toEqual(values);
+    expect(receivedArgs).toEqual(values);
     const outputs = new Map(
       (await run.history()).map(({ node, data }) => [node, (data as { output?: unknown })?.output]),
     );
@@ -40,7 +40,7 @@ forEachStore((kind) => {
 
 test("a job gets its run, its node and its attempt, and has one idempotency key for all attempts", async () => {
   const seen: unknown[] = [];
-  const told = job(
+  const informed = job(
     "Told",
     (args: { n: number }, { run, node, attempt, idempotencyKey }) => {
       seen.push([args.n, run.id, node, attempt, idempotencyKey]);
@@ -48,8 +48,8 @@ test("a job gets its run, its node and its attempt, and has one idempotency key 
     },
     { retry: { initial: 1 } },
   );
-  const w = await jobWorld("memory", told);
-  const run = await w.pawl.build("told", (g) => g.node("only", { job: told, args: { n: 5 } }));
+  const w = await jobWorld("memory", informed);
+  const run = await w.pawl.build("told", (g) => g.node("only", { job: informed, args: { n: 5 } }));
   await w.toTheEnd();
   const id = await idOf(run, "only");
   const node = { id, name: "only" };
@@ -60,17 +60,17 @@ test("a job gets its run, its node and its attempt, and has one idempotency key 
 });
 
 test("a job may be a workflow: its steps, sleeps and signals belong to its own run", async () => {
-  const did: string[] = [];
+  const executed: string[] = [];
   const story = job("Story", async (_args: void, { ctx }) => {
-    await ctx.step("one", () => void did.push("one"));
+    await ctx.step("one", () => void executed.push("one"));
     await ctx.sleep("night", "8h");
-    return ctx.step("two", () => did.push("two"));
+    return ctx.step("two", () => executed.push("two"));
   });
   const w = await jobWorld("memory", story);
   const run = await w.pawl.build("story", (g) => g.node("only", { job: story }));
   await w.worker1.settle();
-  expect(did).toEqual(["one"]);
+  expect(executed).toEqual(["one"]);
   await w.toTheEnd();
-  expect(did).toEqual(["one", "two"]);
+  expect(executed).toEqual(["one", "two"]);
   expect(await run.status()).toBe("completed");
 });

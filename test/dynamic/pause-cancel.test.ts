@@ -6,15 +6,15 @@ import { errorOf, gate, until } from "../support/waiting.js";
 import { jobWorld, nodeRunsOf, nodesOf } from "./job-world.js";
 
 /** Starts a graph with two nodes in flight on a worker that does not coordinate, and two more nodes after them. */
-async function inFlight(kind: StoreKind) {
-  const goOn = gate();
-  const begun: string[] = [];
+async function startTwoInFlight(kind: StoreKind) {
+  const proceed = gate();
+  const started: string[] = [];
   const aborted: string[] = [];
   const slow = job("Slow", async (_args: void, { node, abortSignal }) => {
-    begun.push(node.name);
+    started.push(node.name);
     // Each node waits separately, so that aborting one does not release the other.
-    const told = new Promise<void>((resolve) => abortSignal.addEventListener("abort", () => resolve()));
-    await Promise.race([goOn.opened, told.then(() => aborted.push(node.name))]);
+    const wasAborted = new Promise<void>((resolve) => abortSignal.addEventListener("abort", () => resolve()));
+    await Promise.race([proceed.opened, wasAborted.then(() => aborted.push(node.name))]);
   });
   const w = await jobWorld(kind);
   const jobs = await w.jobWorker(slow);
@@ -24,7 +24,7 @@ async function inFlight(kind: StoreKind) {
   });
   await w.worker1.settle();
   const working = jobs.settle();
-  await until(() => begun.length === 2);
+  await until(() => started.length === 2);
   const toTheEnd = async () => {
     await working;
     for (let round = 0; round < 4; round += 1) {
@@ -32,35 +32,35 @@ async function inFlight(kind: StoreKind) {
       await w.toTheEnd(jobs);
     }
   };
-  return { w, run, goOn, begun, aborted, toTheEnd };
+  return { w, run, proceed, started, aborted, toTheEnd };
 }
 
 forEachStore((kind) => {
   test("a pause lets nodes in flight finish and starts nothing; when the graph is resumed, the rest runs", async () => {
-    const { w, run, goOn, begun, toTheEnd } = await inFlight(kind);
+    const { w, run, proceed, started, toTheEnd } = await startTwoInFlight(kind);
     await run.pause("lunch");
-    goOn.open();
+    proceed.open();
     await toTheEnd();
-    expect(begun.sort()).toEqual(["a", "b"]);
+    expect(started.sort()).toEqual(["a", "b"]);
     expect(await run.status()).toBe("paused");
     expect(await nodesOf(run)).toEqual(["a completed 1", "b completed 1", "c pending 0", "d pending 0"]);
     expect((await w.pawl.verify()).differences).toEqual([]);
     await run.resume();
     await toTheEnd();
     expect(await run.status()).toBe("completed");
-    expect(begun.sort()).toEqual(["a", "b", "c", "d"]);
+    expect(started.sort()).toEqual(["a", "b", "c", "d"]);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
   test("cancel cancels the nodes in flight, aborts them, and nothing starts any more", async () => {
-    const { w, run, begun, aborted, toTheEnd } = await inFlight(kind);
+    const { w, run, started, aborted, toTheEnd } = await startTwoInFlight(kind);
     await run.cancel("changed our mind");
     await toTheEnd();
     const error = await errorOf(run.result({ timeout: "100s" }));
     expect(error).toBeInstanceOf(RunCanceledError);
     expect(error.reason).toBe("changed our mind");
     expect(aborted.sort()).toEqual(["a", "b"]);
-    expect(begun.sort()).toEqual(["a", "b"]);
+    expect(started.sort()).toEqual(["a", "b"]);
     expect((await nodeRunsOf(w, "Slow")).map(({ status }) => status)).toEqual(["canceled", "canceled"]);
     expect(await nodesOf(run)).toEqual(["a canceled 1", "b canceled 1", "c pending 0", "d pending 0"]);
     expect((await w.pawl.verify()).differences).toEqual([]);
@@ -68,19 +68,19 @@ forEachStore((kind) => {
 });
 
 test("a pause followed at once by a resume changes nothing", async () => {
-  const { run, goOn, begun, toTheEnd } = await inFlight("memory");
+  const { run, proceed, started, toTheEnd } = await startTwoInFlight("memory");
   for (let times = 0; times < 3; times += 1) {
     await run.pause();
     await run.resume();
   }
-  goOn.open();
+  proceed.open();
   await toTheEnd();
   expect(await run.status()).toBe("completed");
-  expect(begun.sort()).toEqual(["a", "b", "c", "d"]);
+  expect(started.sort()).toEqual(["a", "b", "c", "d"]);
 });
 
 test("a graph that is paused with nodes in flight can be canceled", async () => {
-  const { w, run, toTheEnd } = await inFlight("memory");
+  const { w, run, toTheEnd } = await startTwoInFlight("memory");
   await run.pause();
   await run.cancel();
   await toTheEnd();
@@ -104,9 +104,9 @@ test("a graph that only waits for a retry is canceled at once", async () => {
 });
 
 test("a graph of many nodes that is canceled before any has started leaves nothing behind", async () => {
-  let begun = 0;
+  let started = 0;
   const count = job("Count", () => {
-    begun += 1;
+    started += 1;
   });
   const w = await jobWorld("memory");
   const jobs = await w.jobWorker(count);
@@ -116,6 +116,6 @@ test("a graph of many nodes that is canceled before any has started leaves nothi
   w.clock.moveTo(w.clock.read() + 10);
   await w.toTheEnd();
   await w.toTheEnd(jobs);
-  expect(begun).toBe(0);
+  expect(started).toBe(0);
   expect((await w.pawl.runs({ active: true })).runs).toEqual([]);
 });

@@ -20,7 +20,7 @@ interface Plan {
   readonly onNodeFailure: "stop" | "continue";
 }
 
-function planOf(random: () => number): Plan {
+function randomPlan(random: () => number): Plan {
   const after = new Map<string, readonly string[]>();
   const [flaky, broken] = [new Set<string>(), new Set<string>()];
   const count = 2 + Math.floor(random() * 28);
@@ -48,7 +48,7 @@ forEachStore((kind) => {
 
   test.each(seeds)("graph %s ends as planned, whichever workers die", async (seed) => {
     const random = seededRandom(seed);
-    const plan = planOf(random);
+    const plan = randomPlan(random);
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -56,7 +56,7 @@ forEachStore((kind) => {
     const done = new Set<string>();
     const executions = new Map<string, number>();
     const tooEarly: string[] = [];
-    let [inFlight, most] = [0, 0];
+    let [inFlight, maxInFlight] = [0, 0];
     const work = job(
       "Work",
       async (args: { name: string }, { attempt }) => {
@@ -64,7 +64,7 @@ forEachStore((kind) => {
         executions.set(name, (executions.get(name) ?? 0) + 1);
         for (const before of plan.after.get(name) ?? [])
           if (!done.has(before)) tooEarly.push(`${name} before ${before}`);
-        most = Math.max(most, ++inFlight);
+        maxInFlight = Math.max(maxInFlight, ++inFlight);
         await new Promise((resolve) => setImmediate(resolve));
         inFlight -= 1;
         if (attempt === 1 && plan.flaky.has(name)) throw new Error("once more");
@@ -119,7 +119,7 @@ forEachStore((kind) => {
     expect((await w.pawl.verify()).differences).toEqual([]);
     expect((await w.pawl.runs({ active: true })).runs).toEqual([]);
     // An execution whose worker died may still be running.
-    if (workers.deaths === 0) expect(most).toBeLessThanOrEqual(concurrency);
+    if (workers.deaths === 0) expect(maxInFlight).toBeLessThanOrEqual(concurrency);
     deaths += workers.deaths;
   });
 });

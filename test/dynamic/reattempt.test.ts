@@ -6,11 +6,11 @@ import { errorOf, gate, until } from "../support/waiting.js";
 import { type AnyRun, eventsOf, idOf, jobWorld, nodesOf } from "./job-world.js";
 
 /** The graph A → B and A → C, where C fails for as long as the test says so. */
-async function halfDone(kind: StoreKind) {
-  const told = { fails: true };
+async function buildHalfDone(kind: StoreKind) {
+  const behavior = { fails: true };
   const fine = job("Fine", (_args: void, { node }) => node.name);
   const fragile = job("Fragile", (_args: void, { attempt }) => {
-    if (told.fails) throw new PermanentError(`broken ${attempt}`);
+    if (behavior.fails) throw new PermanentError(`broken ${attempt}`);
   });
   const w = await jobWorld(kind, fine, fragile);
   const run = await w.pawl.build("half", (g) => {
@@ -20,7 +20,7 @@ async function halfDone(kind: StoreKind) {
     g.node("D", { job: fine });
   });
   await w.toTheEnd();
-  return { w, run, told };
+  return { w, run, behavior };
 }
 
 /** Returns the error of a refused command, and checks that neither the log nor the tables have changed. */
@@ -33,7 +33,7 @@ async function refusalOf(run: AnyRun, command: () => Promise<void>): Promise<Err
 
 forEachStore((kind) => {
   test("a node is not retried once a node after it has completed", async () => {
-    const { w, run } = await halfDone(kind);
+    const { w, run } = await buildHalfDone(kind);
     const error = await refusalOf(run, () => run.reattempt("A"));
     expect(error).toBeInstanceOf(InvalidStateError);
     expect(error.message).toContain("has completed");
@@ -44,12 +44,12 @@ forEachStore((kind) => {
   });
 
   test("a failed node is retried by its name or its id, as often as it fails, and each attempt stays recorded", async () => {
-    const { w, run, told } = await halfDone(kind);
+    const { w, run, behavior } = await buildHalfDone(kind);
     await run.reattempt(await idOf(run, "C"));
     await w.toTheEnd();
     expect(await nodesOf(run)).toContain("C failed 2");
     expect(await run.status()).toBe("paused");
-    told.fails = false;
+    behavior.fails = false;
     await run.reattempt("C");
     await w.toTheEnd();
     await run.result({ timeout: "100s" });
@@ -65,7 +65,7 @@ forEachStore((kind) => {
 });
 
 test("a node that was never tried, or that does not exist, cannot be retried", async () => {
-  const { run } = await halfDone("memory");
+  const { run } = await buildHalfDone("memory");
   expect(await refusalOf(run, () => run.reattempt("D"))).toBeInstanceOf(InvalidStateError);
   expect(await refusalOf(run, () => run.reattempt("E"))).toBeInstanceOf(InvalidInputError);
   expect(await refusalOf(run, () => run.reattempt("n_00000000"))).toBeInstanceOf(InvalidInputError);
@@ -75,19 +75,19 @@ test("a node that was never tried, or that does not exist, cannot be retried", a
 });
 
 test("reattempt of a node that is being executed is refused", async () => {
-  const [begun, goOn] = [gate(), gate()];
+  const [started, proceed] = [gate(), gate()];
   const slow = job("Slow", async () => {
-    begun.open();
-    await goOn.opened;
+    started.open();
+    await proceed.opened;
   });
   const w = await jobWorld("memory", slow);
   const run = await w.pawl.build("slow", (g) => g.node("only", { job: slow }));
   const settled = w.worker1.settle();
-  await begun.opened;
+  await started.opened;
   const error = await errorOf(run.reattempt("only"));
   expect(error).toBeInstanceOf(InvalidStateError);
   expect(error.message).toContain("is being executed");
-  goOn.open();
+  proceed.open();
   await settled;
   expect(await run.status()).toBe("completed");
   expect(await eventsOf(run)).not.toContain("node.reopened only 1");
@@ -126,15 +126,15 @@ test("a node that waits for its next attempt is retried at once, and the retries
 test.each([...Array<number>(20).fill(5), 600])(
   "in a graph of %i nodes that are still running, the node is retried at once, and the run is not paused for it",
   async (count) => {
-    const [begun, goOn] = [gate(), gate()];
-    const told = { fails: true };
+    const [started, proceed] = [gate(), gate()];
+    const behavior = { fails: true };
     const slow = job("Slow", async () => {
-      begun.open();
-      await goOn.opened;
+      started.open();
+      await proceed.opened;
     });
     const fine = job("Fine", () => {});
     const fragile = job("Fragile", () => {
-      if (told.fails) throw new PermanentError("broken");
+      if (behavior.fails) throw new PermanentError("broken");
     });
     const w = await jobWorld("memory");
     const jobs = await w.jobWorker(slow, fine, fragile);
@@ -149,12 +149,12 @@ test.each([...Array<number>(20).fill(5), 600])(
       { onNodeFailure: "continue" },
     );
     const settled = [w.worker1.settle(), jobs.settle()];
-    await begun.opened;
+    await started.opened;
     await until(async () => (await nodesOf(run)).includes("bad failed 1"));
-    told.fails = false;
+    behavior.fails = false;
     await run.reattempt("bad");
     await until(async () => (await nodesOf(run)).includes("after_bad completed 1"));
-    goOn.open();
+    proceed.open();
     await Promise.all(settled);
     for (const one of [w.worker1, jobs, w.worker1]) await w.toTheEnd(one);
     expect(await run.status()).toBe("completed");
@@ -165,16 +165,16 @@ test.each([...Array<number>(20).fill(5), 600])(
 );
 
 test("reattempt of a completed run is refused", async () => {
-  const { w, run, told } = await halfDone("memory");
-  told.fails = false;
+  const { w, run, behavior } = await buildHalfDone("memory");
+  behavior.fails = false;
   await run.resume();
   await w.toTheEnd();
   expect(await refusalOf(run, () => run.reattempt("C"))).toBeInstanceOf(InvalidStateError);
 });
 
 test("two simultaneous reattempts result in one attempt", async () => {
-  const { w, run, told } = await halfDone("memory");
-  told.fails = false;
+  const { w, run, behavior } = await buildHalfDone("memory");
+  behavior.fails = false;
   const both = await Promise.allSettled([run.reattempt("C"), run.reattempt("C")]);
   expect(both.some(({ status }) => status === "fulfilled")).toBe(true);
   await w.toTheEnd();

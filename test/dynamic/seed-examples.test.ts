@@ -8,17 +8,17 @@ import { wrongHashes } from "./recompute-hashes.js";
 
 forEachStore((kind) => {
   test("an order: inventory and fraud in parallel, the charge after both, then the rest", async () => {
-    const did: string[] = [];
+    const executed: string[] = [];
     const both = [gate(), gate()] as const;
     const note = job("Note", (args: { order: number }, { node }) => {
-      did.push(`${node.name} ${args.order}`);
+      executed.push(`${node.name} ${args.order}`);
       return node.name;
     });
     // Each of the two jobs ends only when the other one has started.
     const check = job("Check", async (args: { order: number; own: 0 | 1 }, { node }) => {
       both[args.own].open();
       await both[args.own === 0 ? 1 : 0].opened;
-      did.push(`${node.name} ${args.order}`);
+      executed.push(`${node.name} ${args.order}`);
       return node.name;
     });
     const w = await jobWorld(kind, note, check);
@@ -32,9 +32,9 @@ forEachStore((kind) => {
     });
     await w.toTheEnd();
     await run.result({ timeout: "100s" });
-    expect(did[0]).toBe("validate 7");
-    expect(did.slice(1, 3).sort()).toEqual(["check_fraud 7", "check_inventory 7"]);
-    expect(did.slice(3)).toEqual(["charge 7", "ship 7", "complete 7"]);
+    expect(executed[0]).toBe("validate 7");
+    expect(executed.slice(1, 3).sort()).toEqual(["check_fraud 7", "check_inventory 7"]);
+    expect(executed.slice(3)).toEqual(["charge 7", "ship 7", "complete 7"]);
     expect(await nodesOf(run)).toEqual(
       ["validate", "check_inventory", "check_fraud", "charge", "ship", "complete"].map((name) => `${name} completed 1`),
     );
@@ -43,16 +43,16 @@ forEachStore((kind) => {
 
   test("200 mutations in parallel, then aggregate, then notify", async () => {
     const processed = new Map<number, number>();
-    const told: string[] = [];
+    const behavior: string[] = [];
     const process = job("ProcessMutation", (args: { id: number }) => {
       processed.set(args.id, (processed.get(args.id) ?? 0) + 1);
       return args.id;
     });
     const aggregate = job("AggregateMutations", (args: { user: string }) => {
-      told.push(`${args.user}: ${processed.size}`);
+      behavior.push(`${args.user}: ${processed.size}`);
     });
     const notify = job("Notify", () => {
-      told.push("notified");
+      behavior.push("notified");
     });
     const w = await jobWorld(kind, process, aggregate, notify);
     const ids = Array.from({ length: 200 }, (_, n) => n + 1);
@@ -64,7 +64,7 @@ forEachStore((kind) => {
     await w.toTheEnd();
     await run.result({ timeout: "100s" });
     expect([...processed.values()]).toEqual(ids.map(() => 1));
-    expect(told).toEqual(["u1: 200", "notified"]);
+    expect(behavior).toEqual(["u1: 200", "notified"]);
     const rows = await w.store.log(run.id, { after: 0, limit: 1_000 });
     const { wrong, checked } = wrongHashes(rows, JSON.parse(await run.exportDag()));
     expect({ wrong, checked }).toEqual({ wrong: [], checked: 202 });

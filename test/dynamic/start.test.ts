@@ -39,8 +39,8 @@ forEachStore((kind) => {
 
 test("a second start is refused, whether or not a worker has claimed the run meanwhile", async () => {
   const w = await jobWorld("memory", noop);
-  const nobody = await world();
-  for (const { pawl } of [nobody, w]) {
+  const withoutWorkers = await world();
+  for (const { pawl } of [withoutWorkers, w]) {
     const run = await pawl.build("later", (g) => g.node("a", { job: noop }), { start: false });
     await run.start();
     expect(await errorOf(run.start())).toBeInstanceOf(InvalidStateError);
@@ -190,15 +190,15 @@ describe("a name belongs to one workflow", () => {
 
   test("whether a graph's name is free is read once per process and name", async () => {
     const store = new MemoryStore();
-    let asked = 0;
+    let lookups = 0;
     const workflowOf = store.workflow.bind(store);
     store.workflow = (name) => {
-      asked += 1;
+      lookups += 1;
       return workflowOf(name);
     };
     const pawl = new Pawl(store, silent);
     for (let time = 0; time < 3; time += 1) await pawl.build("mine", (g) => g.node("a", { job: noop }));
-    expect(asked).toBe(1);
+    expect(lookups).toBe(1);
   });
 });
 

@@ -6,20 +6,21 @@ import { forEachStore } from "../support/databases.js";
 import { type MortalWorker, silent } from "../support/virtual-worlds.js";
 import { type AnyRun, jobWorld, nodeRunsOf, nodesOf } from "./job-world.js";
 
-let did: string[] = [];
+let executed: string[] = [];
 beforeEach(() => {
-  did = [];
+  executed = [];
 });
 
-const jobCalled = (name: string) => job(name, (_args: unknown, { node }) => void did.push(`${node.name} by ${name}`));
-const Gone = jobCalled("Gone");
-const Here = jobCalled("Here");
+const recordingJob = (name: string) =>
+  job(name, (_args: unknown, { node }) => void executed.push(`${node.name} by ${name}`));
+const Gone = recordingJob("Gone");
+const Here = recordingJob("Here");
 
-class Classy extends Workflow {
+class ClassWithJob extends Workflow {
   static {
     this.task("first", { job: "Gone" });
-    this.task("beside", () => void did.push("beside"));
-    this.step("last", { dependsOn: ["first", "beside"] }, () => void did.push("last"));
+    this.task("beside", () => void executed.push("beside"));
+    this.step("last", { dependsOn: ["first", "beside"] }, () => void executed.push("last"));
   }
 }
 
@@ -34,7 +35,7 @@ const isPausedFor = async (run: AnyRun, node: string) => {
 forEachStore((kind) => {
   test("when no worker has the job any more, graphs and classes that wait for it are paused, and others are not", async () => {
     const w = await jobWorld(kind, Here);
-    const coordinator = await w.worker([Classy], { jobs: [Here] });
+    const coordinator = await w.worker([ClassWithJob], { jobs: [Here] });
     const settle = async (...others: MortalWorker[]) => {
       for (let round = 0; round < 6; round += 1)
         for (const one of [coordinator, w.worker1, ...others]) await one.settle();
@@ -49,16 +50,16 @@ forEachStore((kind) => {
       g.node("beside", { job: "Here", dependsOn: null });
       g.node("last", { job: "Here", dependsOn: ["first", "beside"] });
     });
-    const classy = await w.pawl.start(Classy);
+    const classRun = await w.pawl.start(ClassWithJob);
     await settle();
-    expect([await graph.status(), await classy.status()]).toEqual(["waiting", "waiting"]);
+    expect([await graph.status(), await classRun.status()]).toEqual(["waiting", "waiting"]);
     expect(await other.status()).toBe("completed");
     await last.kill();
     await w.pawl.resumeQueue("job:Gone");
     await coordinator.worker.checkVanishedJobs();
     await settle();
     await isPausedFor(graph, "first");
-    await isPausedFor(classy, "first");
+    await isPausedFor(classRun, "first");
     const before = (await graph.history()).length;
     await coordinator.worker.checkVanishedJobs();
     await settle();
@@ -67,17 +68,17 @@ forEachStore((kind) => {
     // The job comes back: the dispatched nodes are executed once, and the runs continue when they are resumed.
     const back = await w.jobWorker(Gone);
     await settle(back);
-    expect(did.filter((line) => line === "first by Gone")).toHaveLength(2);
+    expect(executed.filter((line) => line === "first by Gone")).toHaveLength(2);
     await graph.resume();
-    await classy.resume();
+    await classRun.resume();
     await settle();
-    expect([await graph.status(), await classy.status()]).toEqual(["completed", "completed"]);
-    expect(did.filter((line) => line === "first by Gone")).toHaveLength(2);
+    expect([await graph.status(), await classRun.status()]).toEqual(["completed", "completed"]);
+    expect(executed.filter((line) => line === "first by Gone")).toHaveLength(2);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 });
 
-const ways: readonly [string, (run: AnyRun) => Promise<unknown>, string][] = [
+const remedies: readonly [string, (run: AnyRun) => Promise<unknown>, string][] = [
   ["skip() skips the node", (run) => run.skip(), "first skipped 1"],
   ["resume({ output }) sets the output of the node", (run) => run.resume({ output: 5 }), "first completed 1"],
   [
@@ -91,49 +92,49 @@ const ways: readonly [string, (run: AnyRun) => Promise<unknown>, string][] = [
 ];
 
 test.each(
-  ways.flatMap(([name, way, state]) =>
-    (["graph", "class"] as const).map((style) => [name, style, way, state] as const),
+  remedies.flatMap(([name, remedy, state]) =>
+    (["graph", "class"] as const).map((style) => [name, style, remedy, state] as const),
   ),
-)("%s (%s), and the run of the missing job is canceled", async (_name, style, way, first) => {
-  const t = await testPawl({ workflows: [Classy], jobs: [Here, Gone], logger: silent });
+)("%s (%s), and the run of the missing job is canceled", async (_name, style, remedy, first) => {
+  const t = await testPawl({ workflows: [ClassWithJob], jobs: [Here, Gone], logger: silent });
   onTestFinished(() => t.close());
   await t.pawl.pauseQueue("job:Gone");
   await t.settle();
   const run: AnyRun =
     style === "class"
-      ? await t.pawl.start(Classy)
+      ? await t.pawl.start(ClassWithJob)
       : await t.pawl.build("graph", (g) => {
           g.node("first", { job: "Gone" });
           g.node("last", { job: "Here" });
         });
   await t.settle();
-  await t.deploy([Classy], [Here]);
+  await t.deploy([ClassWithJob], [Here]);
   await t.pawl.resumeQueue("job:Gone");
   await t.advance("2 minutes");
   await isPausedFor(run, "first");
-  await way(run);
+  await remedy(run);
   await t.settle();
   expect(await run.status()).toBe("completed");
   expect((await nodesOf(run))[0]).toContain(first);
-  await t.deploy([Classy], [Here, Gone]);
+  await t.deploy([ClassWithJob], [Here, Gone]);
   await t.settle();
-  expect(did.filter((line) => line === "first by Gone")).toEqual([]);
+  expect(executed.filter((line) => line === "first by Gone")).toEqual([]);
   expect((await nodeRunsOf(t, "Gone")).map(({ status }) => status)).toEqual(["canceled"]);
   expect((await t.pawl.verify()).differences).toEqual([]);
 });
 
 test("a run waits for a job that is missing for less than a minute", async () => {
-  const t = await testPawl({ workflows: [Classy], jobs: [Here, Gone], logger: silent });
+  const t = await testPawl({ workflows: [ClassWithJob], jobs: [Here, Gone], logger: silent });
   onTestFinished(() => t.close());
   await t.pawl.pauseQueue("job:Gone");
   await t.settle();
   const run = await t.pawl.build("graph", (g) => g.node("first", { job: "Gone" }));
   await t.settle();
-  await t.deploy([Classy], [Here]);
+  await t.deploy([ClassWithJob], [Here]);
   await t.pawl.resumeQueue("job:Gone");
   await t.advance("30 seconds");
   expect(await run.status()).toBe("waiting");
-  await t.deploy([Classy], [Here, Gone]);
+  await t.deploy([ClassWithJob], [Here, Gone]);
   await t.advance("2 minutes");
   expect(await run.status()).toBe("completed");
 });

@@ -37,21 +37,21 @@ function approval({ resumedBy }: { readonly resumedBy: ResumedBy | null }): stri
   return `approved by ${resumedBy.payload.by}`;
 }
 
-const asFunction = workflow("asked_function", (ctx) => ctx.step("approve", approval));
-const asGraph = graph("asked_graph", [step("approve", (ctx) => approval(ctx))]);
-class AskedClass extends Workflow<unknown, void, string> {
+const approvalFunction = workflow("asked_function", (ctx) => ctx.step("approve", approval));
+const approvalGraph = graph("asked_graph", [step("approve", (ctx) => approval(ctx))]);
+class ApprovalClass extends Workflow<unknown, void, string> {
   static {
     this.step("approve", async (w) => w.finish(approval(w)));
   }
 }
 
-const inHandler = workflow("asked_handler", async (ctx) => approval(ctx));
+const approvalHandler = workflow("asked_handler", async (ctx) => approval(ctx));
 
 const styles = [
-  ["function", asFunction],
-  ["class", AskedClass],
-  ["graph", asGraph],
-  ["handler", inHandler],
+  ["function", approvalFunction],
+  ["class", ApprovalClass],
+  ["graph", approvalGraph],
+  ["handler", approvalHandler],
 ] as const;
 
 forEachStore((kind) => {
@@ -62,7 +62,7 @@ forEachStore((kind) => {
     const definitions = styles.map(([, definition]) => definition);
     const first = await w.worker(definitions);
     const runs: RunHandle<any, any>[] = [];
-    for (const definition of definitions) runs.push(await w.pawl.start(definition as typeof asFunction));
+    for (const definition of definitions) runs.push(await w.pawl.start(definition as typeof approvalFunction));
     await first.settle();
     for (const run of runs) expect(await run.get()).toMatchObject({ status: "paused" });
     first.freeze();
@@ -79,7 +79,7 @@ forEachStore((kind) => {
 
 test.each(styles)("a crash at any commit does not lose the payload (%s)", async (_style, definition) => {
   const drive = (run: RunHandle<any, any>) => run.signal("approved", { by: "ada" }, { key: "once" });
-  const report = await crashTest(definition as typeof asFunction, undefined, { drive });
+  const report = await crashTest(definition as typeof approvalFunction, undefined, { drive });
   expect(report).toMatchObject({ status: "completed", output: "approved by ada" });
 });
 
@@ -131,9 +131,9 @@ describe("a step that paused its run has not failed", () => {
   test("in executions(), timeline(), the onError reporter, the log, metrics and traces", async () => {
     const reported: unknown[] = [];
     const warned: unknown[] = [];
-    const note = (...what: unknown[]) => void warned.push(what);
+    const logTo = (...entry: unknown[]) => void warned.push(entry);
     const pawl = await connect("memory:", {
-      logger: { ...silent, warn: note, error: note },
+      logger: { ...silent, warn: logTo, error: logTo },
       onError: (error) => reported.push(error),
     });
     onTestFinished(() => pawl.close());
@@ -174,8 +174,8 @@ describe("a step that paused its run has not failed", () => {
         const database = await testDatabase(kind);
         onTestFinished(() => database.drop());
         const w = await world(kind, database.url);
-        const { settle } = await w.worker([asFunction]);
-        const run = await w.pawl.start(asFunction);
+        const { settle } = await w.worker([approvalFunction]);
+        const run = await w.pawl.start(approvalFunction);
         await settle();
         const sql = await rawSql(database.url);
         const shown = await viewRows(sql);
@@ -192,12 +192,12 @@ describe("a step that paused its run has not failed", () => {
 
 describe("a paused run that waits for a signal is rechecked", () => {
   /** Returns the hours after the start of the run at which the step was executed. */
-  async function hoursOf(terms: object, options: { readonly recheckPausedAfter?: string | null }) {
+  async function hoursOfExecutions(pauseOptions: object, options: { readonly recheckPausedAfter?: string | null }) {
     const at: number[] = [];
     const wf = workflow("rechecked", (ctx) =>
       ctx.step("approve", () => {
         at.push(t.clock.read());
-        throw new PauseError("wait", terms);
+        throw new PauseError("wait", pauseOptions);
       }),
     );
     const t = await testPawl({ workflows: [wf], logger: silent, ...options });
@@ -219,8 +219,8 @@ describe("a paused run that waits for a signal is rechecked", () => {
       { recheckPausedAfter: null },
       [0, 4],
     ],
-  ])("%s", async (_when, terms, options, expected) => {
-    expect(await hoursOf(terms, options)).toEqual(expected);
+  ])("%s", async (_when, pauseOptions, options, expected) => {
+    expect(await hoursOfExecutions(pauseOptions, options)).toEqual(expected);
   });
 
   test("connect() accepts a recheck interval, and refuses one that would keep the run busy", async () => {
@@ -237,8 +237,8 @@ describe("a paused run that waits for a signal is rechecked", () => {
   });
 
   test("speedrun reports the pause when a recheck does not end it", async () => {
-    const t = await start(asFunction);
-    const run = await t.pawl.start(asFunction);
+    const t = await start(approvalFunction);
+    const run = await t.pawl.start(approvalFunction);
     expect((await errorOf(t.speedrun(run))).message).toBe(`Run ${run.id} is paused: Waiting for approval`);
   });
 });

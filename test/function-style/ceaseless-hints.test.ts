@@ -12,10 +12,10 @@ import { silent } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
 
 /** The limit in macrotasks: a hundred times as many as a run needs to be parked. */
-const mostHints = 2_000;
+const maxHints = 2_000;
 
 /** Simulates a store on a server: reading an inbox takes a few macrotasks. `sendHint` passes a hint to the watchers. */
-function distantStore() {
+function slowStore() {
   const inner = new MemoryStore();
   const watchers = new Set<(hint: Hint) => void>();
   const inbox: Store["inbox"] = async (runIds) => {
@@ -38,16 +38,16 @@ function distantStore() {
       return typeof value === "function" ? value.bind(target) : value;
     },
   });
-  const tell = (hint: Hint) => {
+  const sendHint = (hint: Hint) => {
     for (const watcher of watchers) watcher(hint);
   };
   const isOwned = async (runId: string) => (await inner.tasks([runId]))[0]?.state === "owned";
-  return { store, tell, isOwned };
+  return { store, sendHint, isOwned };
 }
 
 /** Starts a run that is executing its first step and will sleep for a day after it. */
-async function executing() {
-  const { store, tell, isOwned } = distantStore();
+async function startExecuting() {
+  const { store, sendHint, isOwned } = slowStore();
   const pawl = new Pawl(store, silent);
   onTestFinished(() => pawl.close());
   const finish = gate();
@@ -61,8 +61,8 @@ async function executing() {
   /** Sends a hint in every macrotask until the worker has released the run and its log contains this line. */
   const hintUntil = async (line: string) => {
     const isReached = async () => !(await isOwned(run.id)) && (await logOf(run)).includes(line);
-    for (let hints = 0; hints < mostHints && !(await isReached()); hints += 1) {
-      tell({ kind: "messages", runIds: [run.id] });
+    for (let hints = 0; hints < maxHints && !(await isReached()); hints += 1) {
+      sendHint({ kind: "messages", runIds: [run.id] });
       await macrotask();
     }
     expect(await logOf(run)).toContain(line);
@@ -73,14 +73,14 @@ async function executing() {
 
 describe("while hints about its run arrive without a pause", () => {
   test("a worker parks a run that starts to sleep", async () => {
-    const { run, release, hintUntil } = await executing();
+    const { run, release, hintUntil } = await startExecuting();
     release();
     await hintUntil("timer.started nap");
     expect(await run.status()).toBe("waiting");
   });
 
   test("a worker parks a run that was paused during its step", async () => {
-    const { run, release, hintUntil } = await executing();
+    const { run, release, hintUntil } = await startExecuting();
     await run.pause();
     release();
     await hintUntil("run.paused");
@@ -88,7 +88,7 @@ describe("while hints about its run arrive without a pause", () => {
   });
 
   test("a worker replays the code of a run that was paused and resumed during its step", async () => {
-    const { run, release, hintUntil } = await executing();
+    const { run, release, hintUntil } = await startExecuting();
     await run.pause();
     await run.resume();
     release();
@@ -97,7 +97,7 @@ describe("while hints about its run arrive without a pause", () => {
   });
 
   test("a worker cancels a run that was canceled during its step", async () => {
-    const { run, release, hintUntil } = await executing();
+    const { run, release, hintUntil } = await startExecuting();
     await run.cancel();
     release();
     await hintUntil("run.canceled");
@@ -106,7 +106,7 @@ describe("while hints about its run arrive without a pause", () => {
 });
 
 test("a worker that is driven by two callers at the same time parks a run that was paused during its step", async () => {
-  const { run, worker, release } = await executing();
+  const { run, worker, release } = await startExecuting();
   const idle = [worker.runUntilIdle(), worker.runUntilIdle()];
   await run.pause();
   release();

@@ -12,7 +12,7 @@ import { errorOf, gate, until } from "../support/waiting.js";
 
 type Handler = (ctx: WorkflowContext<void>) => Promise<unknown>;
 type Options = Pick<WorkflowOptions, "aliases">;
-const shop = (handler: Handler, options: Options = {}) => workflow("shop", options, handler);
+const shopWorkflow = (handler: Handler, options: Options = {}) => workflow("shop", options, handler);
 
 let effects: string[] = [];
 beforeEach(() => {
@@ -37,19 +37,19 @@ interface Deployed {
   stop(): Promise<void>;
 }
 
-async function begun(handler: Handler, w?: World): Promise<Deployed> {
-  const here = w ?? (await world());
-  let current = await here.worker([shop(handler)]);
-  const run = await here.pawl.start(shop(handler));
+async function startRun(handler: Handler, w?: World): Promise<Deployed> {
+  const currentWorld = w ?? (await world());
+  let current = await currentWorld.worker([shopWorkflow(handler)]);
+  const run = await currentWorld.pawl.start(shopWorkflow(handler));
   await current.settle();
   return {
-    w: here,
+    w: currentWorld,
     run,
     stop: () => current.worker.stop(),
     deploy: async (next, options) => {
       await current.worker.stop();
-      current = await here.worker([shop(next, options)]);
-      for (let due = await current.settle(); due !== null; due = await current.settle()) here.clock.moveTo(due);
+      current = await currentWorld.worker([shopWorkflow(next, options)]);
+      for (let due = await current.settle(); due !== null; due = await current.settle()) currentWorld.clock.moveTo(due);
     },
   };
 }
@@ -70,7 +70,7 @@ forEachStore((kind) => {
   test("a renamed step does not run again: the run is paused, and the pause reason says how to continue", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
-    const { w, run, deploy } = await begun(original, await world(kind, database.url));
+    const { w, run, deploy } = await startRun(original, await world(kind, database.url));
     await deploy(renamed);
     expect(effects).toEqual(["bill"]);
     const reason = await reasonOf(run);
@@ -87,7 +87,7 @@ forEachStore((kind) => {
 
 describe("a renamed step", () => {
   test("is reported with the result of each remedy, and later steps are not reported as missing", async () => {
-    const { run, deploy } = await begun(original);
+    const { run, deploy } = await startRun(original);
     await deploy(renamed);
     expect(await reasonOf(run)).toBe(
       `Run ${run.id} cannot be replayed: its log has the step "bill", the sleep "nap", which the code has not asked for so far, and the code asks for "charge", which the log lacks; some of what is on record may simply come behind "charge", and not have been reached yet. ` +
@@ -104,7 +104,7 @@ describe("a renamed step", () => {
   });
 
   test("is matched to its old name by the aliases that the message suggests", async () => {
-    const { run, deploy } = await begun(original);
+    const { run, deploy } = await startRun(original);
     await deploy(renamed);
     expect(await reasonOf(run)).toContain('aliases: { charge: ["bill"] }');
     await run.resume();
@@ -127,7 +127,7 @@ describe("a renamed step", () => {
         await ctx.step(name, ({ idempotencyKey }) => void keys.push(idempotencyKey));
         if (fail) throw new Error("undo it all");
       };
-    const { run, deploy } = await begun(pay("bill", false));
+    const { run, deploy } = await startRun(pay("bill", false));
     await deploy(pay("charge", true), { aliases: { charge: ["bill"] } });
     expect(await run.status()).toBe("failed");
     expect(keys).toEqual([`${run.id}:bill`, `${run.id}:bill#2`, `${run.id}:bill#3`]);
@@ -150,7 +150,7 @@ describe("a renamed step", () => {
       effects = [];
       const warnings: unknown[][] = [];
       const w = await world("memory", "memory:", { ...silent, warn: (...args) => void warnings.push(args) });
-      const { run, deploy, stop } = await begun(booking("bill"), w);
+      const { run, deploy, stop } = await startRun(booking("bill"), w);
       await stop();
       await run.cancel("too late");
       await deploy(booking("charge"));
@@ -173,7 +173,7 @@ describe("a renamed step", () => {
   });
 
   test("has its new name in a new run", async () => {
-    const { run, deploy } = await begun(async (ctx) => void (await ctx.sleep("nap", "1h")));
+    const { run, deploy } = await startRun(async (ctx) => void (await ctx.sleep("nap", "1h")));
     await deploy(
       async (ctx) => {
         await ctx.sleep("nap", "1h");
@@ -185,9 +185,9 @@ describe("a renamed step", () => {
   });
 
   test("cannot be given a name that another step has or had", () => {
-    expect(() => shop(original, { aliases: { charge: ["bill"], pay: ["bill"] } })).toThrow(/"bill".*one only/);
-    expect(() => shop(original, { aliases: { charge: ["charge"] } })).toThrow(/one only/);
-    expect(() => shop(original, { aliases: { charge: "bill" as never } })).toThrow(/list/);
+    expect(() => shopWorkflow(original, { aliases: { charge: ["bill"], pay: ["bill"] } })).toThrow(/"bill".*one only/);
+    expect(() => shopWorkflow(original, { aliases: { charge: ["charge"] } })).toThrow(/one only/);
+    expect(() => shopWorkflow(original, { aliases: { charge: "bill" as never } })).toThrow(/list/);
   });
 
   test("beside a branch that waits is detected before anything new runs", async () => {
@@ -203,7 +203,7 @@ describe("a renamed step", () => {
         ]);
         await ctx.sleep("nap", "1h");
       };
-    const { run, deploy } = await begun(both("bill"));
+    const { run, deploy } = await startRun(both("bill"));
     await run.signal("go");
     await deploy(both("charge"));
     expect(effects).toEqual(["bill"]);
@@ -220,7 +220,7 @@ describe("a step that was inserted before recorded ones", () => {
     };
 
   test("is not run: the run is paused, and resume({ accept }) runs the step", async () => {
-    const { run, deploy } = await begun(original);
+    const { run, deploy } = await startRun(original);
     await deploy(inserted());
     expect(effects).toEqual(["bill"]);
     expect(await reasonOf(run)).toContain('resume({ accept: ["check"] })');
@@ -231,12 +231,12 @@ describe("a step that was inserted before recorded ones", () => {
   });
 
   test("is run when the call says that it was added; in new runs it is a normal step", async () => {
-    const { w, run, deploy } = await begun(original);
+    const { w, run, deploy } = await startRun(original);
     await deploy(inserted({ added: true }));
     expect(await run.status()).toBe("completed");
     expect(effects).toEqual(["bill", "check", "ship"]);
     expect(await logOf(run)).toContain("call.added check");
-    const fresh = await w.pawl.start(shop(inserted({ added: true })));
+    const fresh = await w.pawl.start(shopWorkflow(inserted({ added: true })));
     await deploy(inserted({ added: true }));
     expect(await fresh.status()).toBe("completed");
     expect(await logOf(fresh)).not.toContain("call.added check");
@@ -254,11 +254,11 @@ describe("a step that was inserted before recorded ones", () => {
       return [signal, one, [...many], way];
     };
     const w = await world();
-    const old = await w.worker([shop(original), child]);
-    const run = await w.pawl.start(shop(original));
+    const old = await w.worker([shopWorkflow(original), child]);
+    const run = await w.pawl.start(shopWorkflow(original));
     await old.settle();
     await old.worker.stop();
-    const next = await w.worker([shop(changed), child]);
+    const next = await w.worker([shopWorkflow(changed), child]);
     for (let due = await next.settle(); due !== null; due = await next.settle()) w.clock.moveTo(due);
     expect(await run.result()).toEqual([null, 2, [2, 4], "left"]);
     expect(effects).toEqual(["bill", "ship"]);
@@ -282,7 +282,7 @@ describe("a step that was inserted before recorded ones", () => {
         await ctx.sleep("nap", "1h");
         return results.toSorted();
       };
-    const { run, deploy } = await begun(loops(false));
+    const { run, deploy } = await startRun(loops(false));
     await deploy(loops(true));
     expect(await run.result()).toEqual(["x:x", "x:x", "y:y", "y:y"]);
   });
@@ -295,7 +295,7 @@ describe("a step that was removed", () => {
   };
 
   test("pauses the run before any later step runs, and its removal can be accepted", async () => {
-    const { run, deploy } = await begun(original);
+    const { run, deploy } = await startRun(original);
     await deploy(without);
     expect(effects).toEqual(["bill"]);
     expect(await reasonOf(run)).toContain('if "bill" was taken out on purpose, resume({ accept: ["bill"] })');
@@ -306,7 +306,7 @@ describe("a step that was removed", () => {
   });
 
   test("is matched again when the original code is deployed again", async () => {
-    const { run, deploy } = await begun(original);
+    const { run, deploy } = await startRun(original);
     await deploy(without);
     await run.resume();
     await deploy(original);
@@ -322,7 +322,7 @@ test("a step whose name differs on every replay does not run repeatedly; with a 
     await ctx.sleep("nap", "1h");
     await effect(ctx, "ship");
   };
-  const { run, deploy } = await begun(random);
+  const { run, deploy } = await startRun(random);
   for (let month = 0; month < 3; month += 1) {
     await deploy(random);
     expect(await reasonOf(run)).toContain("differs on every replay");
@@ -359,7 +359,7 @@ describe("code that ends before it has replayed the log", () => {
   for (const [how, handler] of Object.entries(endings))
     test(`because it ${how} neither ends the run nor compensates anything`, async () => {
       undone.length = 0;
-      const { run, deploy } = await begun(booked);
+      const { run, deploy } = await startRun(booked);
       await deploy(handler);
       const reason = await reasonOf(run);
       expect(reason).toContain('"book"');
@@ -372,11 +372,11 @@ describe("code that ends before it has replayed the log", () => {
     });
 
   test("with a TransientError is retried", async () => {
-    let tries = 0;
-    const { run, deploy } = await begun(booked);
+    let attempts = 0;
+    const { run, deploy } = await startRun(booked);
     await deploy(async (ctx) => {
-      tries += 1;
-      if (tries === 1) throw new TransientError("not yet", { retryAfter: "1 minute" });
+      attempts += 1;
+      if (attempts === 1) throw new TransientError("not yet", { retryAfter: "1 minute" });
       await booked(ctx);
     });
     expect(await run.status()).toBe("completed");
@@ -384,7 +384,7 @@ describe("code that ends before it has replayed the log", () => {
 
   test("in a run that is being canceled does not prevent the compensation", async () => {
     undone.length = 0;
-    const { run, deploy } = await begun(booked);
+    const { run, deploy } = await startRun(booked);
     await run.cancel("changed my mind");
     await deploy(async (ctx) => {
       await ctx.step("book", () => {}, { compensate: () => void undone.push("book") });
@@ -401,7 +401,7 @@ describe("ctx.patched", () => {
       await ctx.sleep("nap", "1h");
       await effect(ctx, "ship");
     };
-    const { run, deploy } = await begun(patched);
+    const { run, deploy } = await startRun(patched);
     await deploy(async (ctx) => {
       await effect(ctx, "new");
       await ctx.sleep("nap", "1h");
@@ -415,7 +415,7 @@ describe("ctx.patched", () => {
 
   test("returns the same answer for the whole turn", async () => {
     const answers: boolean[][] = [];
-    const { run, deploy } = await begun(original);
+    const { run, deploy } = await startRun(original);
     await deploy(async (ctx) => {
       const seen = [ctx.patched("p")];
       await effect(ctx, "bill");
@@ -431,19 +431,19 @@ describe("ctx.patched", () => {
 });
 
 test("a recorded call continues although other recorded calls are missing: a retry that is due is not blocked", async () => {
-  let tries = 0;
+  let attempts = 0;
   const flaky =
     (name: string): Handler =>
     async (ctx) => {
       const retried = ctx.step("flaky", () => {
-        tries += 1;
-        if (tries < 2) throw new Error("again");
+        attempts += 1;
+        if (attempts < 2) throw new Error("again");
         effects.push("flaky");
       });
       await effect(ctx, name);
       await retried;
     };
-  const { run, deploy } = await begun(flaky("bill"));
+  const { run, deploy } = await startRun(flaky("bill"));
   await deploy(flaky("charge"));
   expect(effects).toEqual(["bill", "flaky"]);
   await reasonOf(run);
@@ -451,7 +451,7 @@ test("a recorded call continues although other recorded calls are missing: a ret
 
 test("code that awaits other promises between recorded steps has a grace period to reach them", async () => {
   const opened = gate();
-  const { run, deploy } = await begun(async (ctx) => {
+  const { run, deploy } = await startRun(async (ctx) => {
     const other = effect(ctx, "other").then(() => ctx.sleep("nap", "1h"));
     await effect(ctx, "bill");
     await other;
@@ -468,7 +468,7 @@ test("code that awaits other promises between recorded steps has a grace period 
 });
 
 test("skip() and resume({ output }) of a run whose code does not match its log say which command is needed", async () => {
-  const { run, deploy } = await begun(original);
+  const { run, deploy } = await startRun(original);
   await deploy(renamed);
   for (const attempt of [run.skip(), run.resume({ output: 1 })])
     expect((await errorOf(attempt)).message).toMatch(/resume\(\{ accept, renamed \}\).*force: true/);
@@ -478,13 +478,13 @@ test("skip() and resume({ output }) of a run whose code does not match its log s
 
 test("a worker that stops while new calls are withheld leaves the run unchanged", async () => {
   const w = await world();
-  const old = await w.worker([shop(original)]);
-  const run = await w.pawl.start(shop(original));
+  const old = await w.worker([shopWorkflow(original)]);
+  const run = await w.pawl.start(shopWorkflow(original));
   await old.settle();
   await old.worker.stop();
   await run.signal("wake"); // The code does not wait for this signal, but it wakes the run.
   w.clock.moveTo(w.clock.read() + 3_600_000);
-  const next = await w.worker([shop(renamed)], { replayGrace: "1 hour" });
+  const next = await w.worker([shopWorkflow(renamed)], { replayGrace: "1 hour" });
   const settled = next.settle();
   await until(async () => (await run.status()) === "running");
   await next.worker.stop();

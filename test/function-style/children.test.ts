@@ -184,12 +184,12 @@ describe("ctx.start", () => {
 
 describe("canceling the children", () => {
   test("reaches children and grandchildren, waiting and running", async () => {
-    const begun = gate();
+    const started = gate();
     const aborted: string[] = [];
     const leaf = workflow("leaf", async (ctx, busy: boolean) => {
       if (!busy) return void (await ctx.waitForSignal("never"));
       await ctx.step("busy", ({ abortSignal }) => {
-        begun.open();
+        started.open();
         return new Promise<void>((resolve) =>
           abortSignal.addEventListener("abort", () => {
             aborted.push("busy");
@@ -205,7 +205,7 @@ describe("canceling the children", () => {
     const w = await world();
     const { settle } = await w.worker([top, middle, leaf]);
     const run = await w.pawl.start(top);
-    await begun.opened;
+    await started.opened;
     await until(async () => (await w.pawl.runs({ status: "waiting" })).runs.length === 3);
     await run.cancel("no longer wanted");
     await settle();

@@ -193,12 +193,12 @@ describe("ctx.patched", () => {
   });
 
   test("keeps its answer when the worker crashes right after it", async () => {
-    const begun = gate();
+    const started = gate();
     const answers: boolean[] = [];
     const wf = named(async (ctx) => {
       answers.push(ctx.patched("p"));
       await ctx.step("hang", async ({ attempt: _ }) => {
-        begun.open();
+        started.open();
         return answers.length === 1 ? new Promise(() => {}) : 1;
       });
       return ctx.patched("p");
@@ -206,7 +206,7 @@ describe("ctx.patched", () => {
     const w = await world();
     const first = await w.worker([wf]);
     const run = await w.pawl.start(wf);
-    await begun.opened;
+    await started.opened;
     await first.kill();
     await (await w.worker([wf])).settle();
     expect(await run.result()).toBe(true);

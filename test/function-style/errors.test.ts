@@ -200,14 +200,14 @@ describe("PauseError", () => {
   });
 
   test("with resumeOn also resumes the run when the signal arrived while the step was still running", async () => {
-    const begun = gate();
+    const started = gate();
     const fail = gate();
     let calls = 0;
     const wf = workflow("crossing", (ctx) =>
       ctx.step("call", async () => {
         calls += 1;
         if (calls > 1) return "through";
-        begun.open();
+        started.open();
         await fail.opened;
         throw new PauseError("locked", { resumeOn: "unlocked" });
       }),
@@ -215,7 +215,7 @@ describe("PauseError", () => {
     const t = await start(wf);
     const run = await t.pawl.start(wf);
     void t.settle();
-    await begun.opened;
+    await started.opened;
     await run.signal("unlocked");
     fail.open();
     await t.settle();

@@ -72,24 +72,24 @@ describe("ctx.pause", () => {
   });
 
   test("lets a parallel step finish, and keeps its result", async () => {
-    const begun = gate();
+    const started = gate();
     const finish = gate();
     let executed = 0;
     const wf = workflow("pausing", async (ctx) => {
       const beside = ctx.step("beside", async () => {
         executed += 1;
-        begun.open();
+        started.open();
         await finish.opened;
         return "beside";
       });
-      await ctx.step("first", () => begun.opened);
+      await ctx.step("first", () => started.opened);
       ctx.pause();
       return beside;
     });
     const t = await start(wf);
     const run = await t.pawl.start(wf);
     void t.settle();
-    await begun.opened;
+    await started.opened;
     setTimeout(() => finish.open(), 20);
     await t.settle();
     expect(await run.status()).toBe("paused");
@@ -177,12 +177,12 @@ describe("ctx.reattempt", () => {
   });
 
   test("with rewind runs children again too", async () => {
-    let born = 0;
-    const child = workflow("child", async () => ++born);
+    let childRuns = 0;
+    const child = workflow("child", async () => ++childRuns);
     const wf = workflow("rewinding", async (ctx) => {
       const one = await ctx.run(child, undefined);
       const many = await ctx.map(child, [undefined, undefined]);
-      const pass = await ctx.step("pass", () => born);
+      const pass = await ctx.step("pass", () => childRuns);
       if (pass < 6) ctx.reattempt({ rewind: true });
       return { one, many: [...many].sort() };
     });

@@ -23,34 +23,34 @@ beforeEach(() => {
 
 type Body = (ctx: Pick<WorkflowContext, "attempt" | "skip">) => unknown;
 
-interface Made {
+interface HookedSteps {
   readonly hooks: StepHooks;
   readonly first?: Body;
   readonly second?: Body;
 }
 
-const told = ({ step: name, attempt, error, flow }: StepExecution) =>
+const describeExecution = ({ step: name, attempt, error, flow }: StepExecution) =>
   [name, attempt, error === undefined ? null : `error ${(error as Error).message}`, flow ?? null]
     .filter((part) => part !== null)
     .join(" ");
 
 const tracing: StepHooks = {
-  beforeStepExecution: (execution) => void calls.push(`before ${told(execution)}`),
-  afterStepExecution: async (execution) => void calls.push(`after ${told(execution)}`),
+  beforeStepExecution: (execution) => void calls.push(`before ${describeExecution(execution)}`),
+  afterStepExecution: async (execution) => void calls.push(`after ${describeExecution(execution)}`),
   aroundStepExecution: async (execution, next) => {
-    calls.push(`around ${told(execution)}`);
+    calls.push(`around ${describeExecution(execution)}`);
     await next();
-    calls.push(`around ${told(execution)} ends`);
+    calls.push(`around ${describeExecution(execution)} ends`);
   },
 };
 
-const nothing = () => {};
+const noop = () => {};
 
 /** The same two steps in every style. A step that throws is retried at once, with three attempts in all. */
-const styles: readonly [string, (made: Made) => AnyWorkflow][] = [
+const styles: readonly [string, (hookedSteps: HookedSteps) => AnyWorkflow][] = [
   [
     "class",
-    ({ hooks, first = nothing, second = nothing }) => {
+    ({ hooks, first = noop, second = noop }) => {
       class Hooked extends Workflow {
         static {
           const onException = { action: "reattempt", wait: 0, maxReattempts: 2, terminalAction: "fail" } as const;
@@ -73,7 +73,7 @@ const styles: readonly [string, (made: Made) => AnyWorkflow][] = [
   ],
   [
     "function",
-    ({ hooks, first = nothing, second = nothing }) =>
+    ({ hooks, first = noop, second = noop }) =>
       workflow("hooked_function", { ...hooks, retry: { attempts: 3, initial: 0 } }, async (ctx) => {
         await ctx.step("first", ({ attempt }) => first({ attempt, skip: () => ctx.skip() }));
         await ctx.step("second", ({ attempt }) => second({ attempt, skip: () => ctx.skip() }));
@@ -81,7 +81,7 @@ const styles: readonly [string, (made: Made) => AnyWorkflow][] = [
   ],
   [
     "graph",
-    ({ hooks, first = nothing, second = nothing }) => {
+    ({ hooks, first = noop, second = noop }) => {
       const one = step("first", (ctx) => first(ctx));
       const two = step("second", (ctx) => second(ctx));
       return graph("hooked_graph", [one, two.after(one)], { ...hooks, retry: { attempts: 3, initial: 0 } });
@@ -91,8 +91,8 @@ const styles: readonly [string, (made: Made) => AnyWorkflow][] = [
 
 describe.each(styles)("%s", (_style, make) => {
   /** Returns how the run ended, and the executions of its steps. */
-  async function lifeOf(made: Made) {
-    const definition = make(made) as WorkflowDefinition<void, void>;
+  async function runToEnd(hookedSteps: HookedSteps) {
+    const definition = make(hookedSteps) as WorkflowDefinition<void, void>;
     const t = await start(definition);
     const run = await t.pawl.start(definition);
     await t.settle();
@@ -110,7 +110,7 @@ describe.each(styles)("%s", (_style, make) => {
       calls.push("second");
       ctx.skip();
     };
-    expect(await lifeOf({ hooks: tracing, first, second })).toEqual({
+    expect(await runToEnd({ hooks: tracing, first, second })).toEqual({
       status: "completed",
       executions: ["first 1 reattempted_by_exception", "first 2 success", "second 1 skipped_by_flow_control"],
     });
@@ -139,7 +139,7 @@ describe.each(styles)("%s", (_style, make) => {
         throw new Error("no");
       };
       const first = () => void calls.push("first");
-      expect(await lifeOf({ hooks: { [name]: hook }, first })).toEqual({
+      expect(await runToEnd({ hooks: { [name]: hook }, first })).toEqual({
         status: "failed",
         executions: [
           "first 1 reattempted_by_exception",
@@ -157,7 +157,7 @@ describe.each(styles)("%s", (_style, make) => {
         if (attempt < 3) throw new Error("no");
       },
     };
-    expect((await lifeOf({ hooks })).executions).toEqual([
+    expect((await runToEnd({ hooks })).executions).toEqual([
       "first 1 reattempted_by_exception",
       "first 2 reattempted_by_exception",
       "first 3 success",
@@ -175,7 +175,7 @@ describe.each(styles)("%s", (_style, make) => {
       },
     };
     const second = () => void calls.push("second");
-    expect(await lifeOf({ hooks, second })).toEqual({
+    expect(await runToEnd({ hooks, second })).toEqual({
       status: "completed",
       executions: ["first 1 success", "second 1 skipped_by_flow_control"],
     });
@@ -183,7 +183,7 @@ describe.each(styles)("%s", (_style, make) => {
   });
 
   test("aroundStepExecution must call next() exactly once", async () => {
-    const never = await lifeOf({ hooks: { aroundStepExecution: () => {} } });
+    const never = await runToEnd({ hooks: { aroundStepExecution: () => {} } });
     expect(never).toMatchObject({
       status: "failed",
       executions: expect.arrayContaining(["first 3 failed_by_exception"]),
@@ -194,7 +194,7 @@ describe.each(styles)("%s", (_style, make) => {
         await next();
       },
     };
-    expect(await lifeOf({ hooks: twice })).toMatchObject({ status: "failed" });
+    expect(await runToEnd({ hooks: twice })).toMatchObject({ status: "failed" });
   });
 });
 

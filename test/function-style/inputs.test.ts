@@ -104,9 +104,9 @@ forEachStore((kind) => {
 });
 
 test("nothing is recorded when the schema returns the input unchanged, and the schema is not called again", async () => {
-  let asked = 0;
+  let schemaCalls = 0;
   const counting = schema((value) => {
-    asked += 1;
+    schemaCalls += 1;
     return { value: { ...value } };
   });
   const plain = workflow("plain", { input: counting }, async (ctx, input: { n: number }) => {
@@ -119,7 +119,7 @@ test("nothing is recorded when the schema returns the input unchanged, and the s
   await t.speedrun(run);
   expect(await run.result({ timeout: "100s" })).toEqual({ n: 1 });
   // start() calls the schema once for its caller, and the worker calls it once.
-  expect(asked).toBe(2);
+  expect(schemaCalls).toBe(2);
   const [started] = await run.history();
   expect(started?.data).toMatchObject({ checked: true });
   expect(started?.data).not.toHaveProperty("input");
@@ -220,9 +220,9 @@ describe("a release with another schema, under a run that has recorded steps", (
     expect((await run.explain()).text).toContain("too large");
     expect(undone).toEqual([]);
     await strict.kill();
-    const mild = await w.worker([withSchema(accepting)]);
+    const tolerant = await w.worker([withSchema(accepting)]);
     await run.resume();
-    await mild.settle();
+    await tolerant.settle();
     expect(await run.result({ timeout: "100s" })).toBe(7);
   });
 
@@ -249,13 +249,13 @@ describe("a release with another schema, under a run that has recorded steps", (
 });
 
 test("a signal that arrives while the schema is still running waits for the code", async () => {
-  const asked = gate();
+  const schemaCalled = gate();
   const answer = gate();
   const slow = workflow(
     "slow",
     {
       input: schema(async (value) => {
-        asked.open();
+        schemaCalled.open();
         await answer.opened;
         return { value: { ...value, id: randomUUID() } };
       }),
@@ -266,7 +266,7 @@ test("a signal that arrives while the schema is still running waits for the code
   const { pawl, settle } = await w.worker([slow]);
   await pawl.createWorkflow("slow");
   const run = await pawl.workflow<object, { id: string; got: number }>("slow").trigger({});
-  await asked.opened;
+  await schemaCalled.opened;
   await run.signal("go", 1);
   await until(async () => (await run.history()).some(({ type }) => type === "signal.received"));
   answer.open();

@@ -39,11 +39,11 @@ describe("ctx.map", () => {
 
   test("runs as many children at a time as its concurrency allows, and no more", async () => {
     let running = 0;
-    let most = 0;
+    let maxRunning = 0;
     const busy = workflow("busy", (ctx, n: number) =>
       ctx.step("work", async () => {
         running += 1;
-        most = Math.max(most, running);
+        maxRunning = Math.max(maxRunning, running);
         await new Promise((resolve) => setTimeout(resolve, n % 3));
         running -= 1;
         return n;
@@ -57,7 +57,7 @@ describe("ctx.map", () => {
       )),
     ]);
     expect(await outputOf(parent, undefined, [busy])).toEqual(Array.from({ length: 40 }, (_, n) => n));
-    expect(most).toBe(3);
+    expect(maxRunning).toBe(3);
   });
 
   test("keeps to its concurrency with children that sleep, and after a crash", async () => {

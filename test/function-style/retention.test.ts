@@ -15,14 +15,14 @@ const day = 86_400_000;
 const echo = workflow("echo", async (_ctx, value: number) => value);
 
 /** Starts a worker of a process with this retention. */
-async function keeper(w: World, retention: string | null, options: Partial<WorkerOptions> = {}) {
+async function startWorkerWithRetention(w: World, retention: string | null, options: Partial<WorkerOptions> = {}) {
   const pawl = new Pawl(w.store, silent, { retention: retention ?? undefined });
   const worker = pawl.worker({ workflows: [echo], poll: Number.POSITIVE_INFINITY, housekeeping: 5, ...options });
   onTestFinished(() => worker.stop());
   return worker.start();
 }
 
-const told = () => {
+const captureWarnings = () => {
   const warnings: string[] = [];
   const log: Logger = { ...silent, warn: (text) => warnings.push(String(text)) };
   return { log, warnings };
@@ -39,7 +39,7 @@ forEachStore((kind) => {
     await worker.stop();
     w.clock.moveTo(w.clock.read() + 29 * day);
     const young = await w.pawl.start(echo, 4);
-    await keeper(w, "30 days");
+    await startWorkerWithRetention(w, "30 days");
     await young.result();
     w.clock.moveTo(w.clock.read() + 2 * day);
     await until(async () => (await w.pawl.runs()).runs.length === 1);
@@ -51,27 +51,27 @@ forEachStore((kind) => {
 describe("housekeeping", () => {
   test("deletes nothing unless a retention is set", async () => {
     const w = await world();
-    const forget = vi.spyOn(w.store.maintenance, "deleteDeadWorkers");
-    await keeper(w, null);
+    const deleteDeadWorkers = vi.spyOn(w.store.maintenance, "deleteDeadWorkers");
+    await startWorkerWithRetention(w, null);
     const run = await w.pawl.start(echo, 1);
     await run.result();
     w.clock.moveTo(w.clock.read() + 1_000 * day);
-    await until(() => forget.mock.calls.length > 3);
+    await until(() => deleteDeadWorkers.mock.calls.length > 3);
     expect(await run.status()).toBe("completed");
   });
 
   test("is not done by a worker that has it turned off, and stops with its worker", async () => {
     const [w, elsewhere] = [await world(), await world()];
-    const forget = vi.spyOn(w.store.maintenance, "deleteDeadWorkers");
-    await keeper(w, "1 day", { housekeeping: Number.POSITIVE_INFINITY });
-    const often = await keeper(w, "1 day");
-    await until(() => forget.mock.calls.length > 1);
-    await often.stop();
-    const calls = forget.mock.calls.length;
+    const deleteDeadWorkers = vi.spyOn(w.store.maintenance, "deleteDeadWorkers");
+    await startWorkerWithRetention(w, "1 day", { housekeeping: Number.POSITIVE_INFINITY });
+    const frequent = await startWorkerWithRetention(w, "1 day");
+    await until(() => deleteDeadWorkers.mock.calls.length > 1);
+    await frequent.stop();
+    const calls = deleteDeadWorkers.mock.calls.length;
     const others = vi.spyOn(elsewhere.store.maintenance, "deleteDeadWorkers");
-    await keeper(elsewhere, null);
+    await startWorkerWithRetention(elsewhere, null);
     await until(() => others.mock.calls.length > 3);
-    expect(forget.mock.calls.length).toBe(calls);
+    expect(deleteDeadWorkers.mock.calls.length).toBe(calls);
   });
 
   test("interrupts a long deletion when the worker stops", async () => {
@@ -99,26 +99,28 @@ describe("housekeeping", () => {
 
   test("logs a failure as a warning, and is tried again", async () => {
     const w = await world();
-    const { log, warnings } = told();
-    const forget = vi.spyOn(w.store.maintenance, "deleteDeadWorkers").mockRejectedValueOnce(new Error("down"));
+    const { log, warnings } = captureWarnings();
+    const deleteDeadWorkers = vi
+      .spyOn(w.store.maintenance, "deleteDeadWorkers")
+      .mockRejectedValueOnce(new Error("down"));
     const worker = await new Pawl(w.store, log).worker({ workflows: [echo], housekeeping: 5 }).start();
-    await until(() => forget.mock.calls.length > 2);
+    await until(() => deleteDeadWorkers.mock.calls.length > 2);
     await worker.stop();
     expect(warnings).toEqual(["Housekeeping failed (cleaning); it is tried again later."]);
   });
 
   test("deletes the records of workers that died more than a day ago", async () => {
     const w = await world();
-    const asked: number[] = [];
+    const cutoffs: number[] = [];
     vi.spyOn(w.store.maintenance, "deleteDeadWorkers").mockImplementation(async ({ lastHeartbeatBefore }) => {
-      asked.push(lastHeartbeatBefore);
+      cutoffs.push(lastHeartbeatBefore);
       return [];
     });
     const before = Date.now() - day;
-    await keeper(w, null);
-    await until(() => asked.length > 0);
-    expect(asked[0]).toBeGreaterThanOrEqual(before);
-    expect(asked[0]).toBeLessThanOrEqual(Date.now() - day);
+    await startWorkerWithRetention(w, null);
+    await until(() => cutoffs.length > 0);
+    expect(cutoffs[0]).toBeGreaterThanOrEqual(before);
+    expect(cutoffs[0]).toBeLessThanOrEqual(Date.now() - day);
   });
 
   test("refuses a retention of zero before the store is opened", async () => {
@@ -133,7 +135,7 @@ describe("stuck runs", () => {
 
   test("runs that are overdue without a live worker are reported once, and again when it recurs", async () => {
     const w = await world();
-    const { log, warnings } = told();
+    const { log, warnings } = captureWarnings();
     const stuck = new StuckRuns(w.store, log, systemRuntime);
     const since = new Date(w.clock.read()).toISOString();
     await w.pawl.startMany(echo, [1, 2]);
@@ -158,7 +160,7 @@ describe("stuck runs", () => {
 
   test("runs of a worker with an expired lease that no other worker has freed are reported once", async () => {
     const w = await world();
-    const { log, warnings } = told();
+    const { log, warnings } = captureWarnings();
     const stuck = new StuckRuns(w.store, log, systemRuntime);
     const heartbeatAt = Math.min(w.clock.read(), Date.now()) - 20 * minute;
     const { workers } = w.store;

@@ -23,18 +23,18 @@ forEachStore(
     test("a run whose log lost its last events is replayed from what is left, not paused", async () => {
       const { database, w, sql } = await prepared();
       const mayEnd = gate();
-      const did: string[] = [];
+      const executed: string[] = [];
       const wf = workflow("shortened", async (ctx) => {
-        for (const name of ["a", "b"]) await ctx.step(name, () => void did.push(name));
+        for (const name of ["a", "b"]) await ctx.step(name, () => void executed.push(name));
         await ctx.step("c", async () => {
-          did.push("c");
+          executed.push("c");
           await mayEnd.opened;
         });
         return "done";
       });
       const worker = await w.worker([wf]);
       const run = await w.pawl.start(wf);
-      await until(() => did.includes("c"));
+      await until(() => executed.includes("c"));
       await sql.query("DELETE FROM pawl_events WHERE seq > 1");
       // No connection survives a fail-over, and only on a new connection does the store check that PostgreSQL still has
       // the last write.
@@ -43,8 +43,8 @@ forEachStore(
       await worker.settle();
       expect(await run.result({ timeout: "100s" })).toBe("done");
       // Steps that are still recorded do not run again; steps whose record was lost run again at least once.
-      expect(did.filter((name) => name === "a")).toEqual(["a"]);
-      expect(did.slice(3)).toEqual(expect.arrayContaining(["b", "c"]));
+      expect(executed.filter((name) => name === "a")).toEqual(["a"]);
+      expect(executed.slice(3)).toEqual(expect.arrayContaining(["b", "c"]));
       const steps = (await run.history()).filter(({ type }) => type === "step.completed").map(({ node }) => node);
       expect(steps).toEqual(["a", "b", "c"]);
       expect((await w.pawl.verify()).differences).toEqual([]);
@@ -53,16 +53,16 @@ forEachStore(
     test("a run that lost its owner in the database is left to the next claim", async () => {
       const { w, sql } = await prepared();
       const mayEnd = gate();
-      let begun = 0;
+      let startedCount = 0;
       const wf = workflow("disowned", (ctx) =>
         ctx.step("only", async () => {
-          begun += 1;
+          startedCount += 1;
           await mayEnd.opened;
         }),
       );
       const worker = await w.worker([wf]);
       const run = await w.pawl.start(wf);
-      await until(() => begun === 1);
+      await until(() => startedCount === 1);
       await sql.query("UPDATE pawl_tasks SET state = 1, owner = NULL, epoch = NULL, due_at = 0");
       mayEnd.open();
       await until(async () => {

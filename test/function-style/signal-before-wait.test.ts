@@ -11,32 +11,35 @@ import { silent } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
 
 /** A store whose answers are delayed until the test releases them. */
-function heldStore() {
+function delayedStore() {
   const inner = new MemoryStore();
-  const held: { now: (() => void) | null; wait: (() => void) | null } = { now: null, wait: null };
-  let holds = false;
+  const pendingAnswers: { now: (() => void) | null; wait: (() => void) | null } = { now: null, wait: null };
+  let isDelaying = false;
   const opensWait = ({ transitions }: Batch) =>
     transitions.some(({ events }) => events.some(({ type }) => type === "wait.started"));
-  const holding = <T>(name: keyof typeof held, answer: Promise<T>) =>
+  const delay = <T>(name: keyof typeof pendingAnswers, answer: Promise<T>) =>
     new Promise<T>((resolve) => {
-      held[name] = () => resolve(answer);
+      pendingAnswers[name] = () => resolve(answer);
     });
   const store: Store = new Proxy(inner as Store, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name, target);
       if (name === "commit")
         return (batch: Batch) =>
-          holds && opensWait(batch) ? holding("wait", target.commit(batch)) : target.commit(batch);
+          isDelaying && opensWait(batch) ? delay("wait", target.commit(batch)) : target.commit(batch);
       if (name === "now")
-        return () => (holds && held.wait !== null && held.now === null ? holding("now", target.now()) : target.now());
+        return () =>
+          isDelaying && pendingAnswers.wait !== null && pendingAnswers.now === null
+            ? delay("now", target.now())
+            : target.now();
       return typeof value === "function" ? value.bind(target) : value;
     },
   });
   return {
     store,
-    held,
-    hold: () => {
-      holds = true;
+    pendingAnswers,
+    startDelaying: () => {
+      isDelaying = true;
     },
   };
 }
@@ -44,7 +47,7 @@ function heldStore() {
 test.each(Array.from({ length: 24 }, (_, microtasks) => microtasks))(
   "a signal is not missed when a read of the inbox ends %i microtasks before the wait is written",
   async (microtasks) => {
-    const { store, held, hold } = heldStore();
+    const { store, pendingAnswers, startDelaying } = delayedStore();
     const pawl = new Pawl(store, silent);
     onTestFinished(() => pawl.close());
     const finish = gate();
@@ -56,15 +59,15 @@ test.each(Array.from({ length: 24 }, (_, microtasks) => microtasks))(
     const run = await pawl.start(wf);
     await run.signal("go", "while it ran");
     await until(async () => (await logOf(run)).includes("signal.received"));
-    hold();
+    startDelaying();
     finish.open();
-    await until(() => held.wait !== null);
+    await until(() => pendingAnswers.wait !== null);
     // runUntilIdle() reads the inbox of every run that the worker owns.
     const idle = worker.runUntilIdle();
-    await until(() => held.now !== null);
-    held.now?.();
+    await until(() => pendingAnswers.now !== null);
+    pendingAnswers.now?.();
     for (let passed = 0; passed < microtasks; passed += 1) await null;
-    held.wait?.();
+    pendingAnswers.wait?.();
     await idle;
     expect(await run.result({ timeout: "100s" })).toBe("while it ran");
   },

@@ -68,9 +68,9 @@ describe("ctx.waitForSignal", () => {
 
   test("receives signals of one name in the order they were sent, each once", async () => {
     const wf = workflow("ordered", async (ctx) => {
-      const got: unknown[] = [];
-      for (let index = 0; index < 5; index += 1) got.push(await ctx.waitForSignal("n"));
-      return got;
+      const received: unknown[] = [];
+      for (let index = 0; index < 5; index += 1) received.push(await ctx.waitForSignal("n"));
+      return received;
     });
     const t = await start(wf);
     const run = await t.pawl.start(wf);
@@ -115,11 +115,11 @@ describe("ctx.waitForSignal", () => {
 
   test("deduplicates keys that are sent at the same time, and keeps those of different runs separate", async () => {
     const wf = workflow("at-once", async (ctx) => {
-      const got: unknown[] = [];
+      const received: unknown[] = [];
       for (;;) {
         const next = await ctx.waitForSignal("n", { timeout: "1 day" });
-        if (next === null) return got;
-        got.push(next);
+        if (next === null) return received;
+        received.push(next);
       }
     });
     const t = await start(wf);
@@ -177,12 +177,12 @@ describe("ctx.waitForSignal", () => {
   });
 
   test("an inbox that was filled while a step ran is processed in order, with the deadlines in between", async () => {
-    const begun = gate();
+    const started = gate();
     const finish = gate();
     const wf = workflow("busy", async (ctx) => {
       const waiting = ctx.waitForSignal("go", { timeout: "1 hour" });
       await ctx.step("long", async () => {
-        begun.open();
+        started.open();
         await finish.opened;
       });
       return [await waiting, await ctx.waitForSignal("go", { timeout: "1 hour" })];
@@ -190,7 +190,7 @@ describe("ctx.waitForSignal", () => {
     const w = await world();
     const worker = await w.worker([wf]);
     const run = await w.pawl.start(wf);
-    await begun.opened;
+    await started.opened;
     await run.signal("go", 1);
     finish.open();
     for (let due = await worker.settle(); due !== null; due = await worker.settle()) w.clock.moveTo(due);

@@ -395,19 +395,19 @@ describe("executions()", () => {
   });
 
   test("shows a long step while it runs, and shows it as abandoned after its worker died", async () => {
-    const begun = gate();
+    const started = gate();
     let calls = 0;
     const wf = workflow("long", (ctx) =>
       ctx.step("long", async ({ attempt }) => {
         calls += 1;
-        begun.open();
+        started.open();
         return attempt === 1 ? new Promise<number>(() => {}) : attempt;
       }),
     );
     const w = await world();
     const first = await w.worker([wf]);
     const run = await w.pawl.start(wf);
-    await begun.opened;
+    await started.opened;
     await until(async () => (await run.executions()).length === 1);
     expect(await run.executions()).toMatchObject([{ step: "long", attempt: 1, state: "executing", finishedAt: null }]);
     expect(await run.status()).toBe("running");
@@ -426,14 +426,14 @@ describe("executions()", () => {
 describe("onCrash", () => {
   async function crashed(onCrash: "rerun" | "pause") {
     const executed: number[] = [];
-    const begun = gate();
+    const started = gate();
     const wf = workflow("crashing", async (ctx) => {
       const value = await ctx.step(
         "charge",
         async ({ attempt }) => {
           executed.push(attempt);
           if (executed.length > 1) return "charged again";
-          begun.open();
+          started.open();
           return new Promise<string>(() => {});
         },
         { onCrash },
@@ -443,7 +443,7 @@ describe("onCrash", () => {
     const w = await world();
     const first = await w.worker([wf]);
     const run = await w.pawl.start(wf);
-    await begun.opened;
+    await started.opened;
     await first.kill();
     const second = await w.worker([wf]);
     await second.settle();

@@ -13,7 +13,7 @@ const child = workflow("child", async (ctx, n: number) => {
   return ctx.step("double", () => n * 2);
 });
 
-const everything = workflow("everything", async (ctx, order: { id: number }) => {
+const longWorkflow = workflow("everything", async (ctx, order: { id: number }) => {
   const first = await ctx.step("first", () => ({ at: new Date(order.id), big: 3n }), { input: order });
   const flaky = await ctx.step("flaky", ({ attempt }) => {
     if (attempt < 3) throw new Error("again");
@@ -54,8 +54,8 @@ async function fresh(kind: AnyStoreKind) {
 forEachStore((kind) => {
   test("a workflow that uses all features completes, with each step recorded once and the tables in agreement with the log", async () => {
     const { w } = await fresh(kind);
-    const worker = await w.worker([everything, child]);
-    const run = await w.pawl.start(everything, { id: 7 });
+    const worker = await w.worker([longWorkflow, child]);
+    const run = await w.pawl.start(longWorkflow, { id: 7 });
     for (const [name, payload] of [
       ["go", "there"],
       ["a", 1],
@@ -90,7 +90,7 @@ forEachStore((kind) => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const report = await crashTest(
-      everything,
+      longWorkflow,
       { id: 7 },
       {
         workflows: [child],
@@ -109,26 +109,26 @@ forEachStore((kind) => {
 
   test("a run is taken over from a dead worker, paused by onCrash, and repaired by an operator", async () => {
     const { w } = await fresh(kind);
-    const begun = gate();
+    const started = gate();
     let charges = 0;
     const charge = workflow("charge", async (ctx) => {
       const paid = await ctx.step(
         "charge",
         async () => {
           charges += 1;
-          begun.open();
+          started.open();
           return new Promise<string>(() => {});
         },
         { onCrash: "pause" },
       );
-      const asked = await ctx.step("ask", () => {
+      const answer = await ctx.step("ask", () => {
         throw new PauseError("ask somebody", { resumeOn: "answered" });
       });
-      return [paid, asked];
+      return [paid, answer];
     });
     const first = await w.worker([charge]);
     const run = await w.pawl.start(charge);
-    await begun.opened;
+    await started.opened;
     await first.kill();
     const second = await w.worker([charge]);
     await second.settle();

@@ -124,8 +124,8 @@ forEachStore(
         await errorOf(sql.execute(tx, "INSERT INTO no_such_table VALUES (1)"));
       });
       // PostgreSQL has aborted the transaction; the other databases have undone only the statement.
-      expect(written).toEqual([sql.errorsAbort ? "attempt 2" : "attempt 1"]);
-      expect(failures).toEqual(sql.errorsAbort ? ["TRANSACTION_ERROR"] : []);
+      expect(written).toEqual([sql.errorsAbortTransaction ? "attempt 2" : "attempt 1"]);
+      expect(failures).toEqual(sql.errorsAbortTransaction ? ["TRANSACTION_ERROR"] : []);
     });
 
     test("savepoints work, even two of one name, and undo only the writes after them", async () => {
@@ -187,8 +187,8 @@ forEachStore(
 
     test("a transaction that was the victim of a deadlock is not recorded, even if the step catches the error", async () => {
       const { table, w } = await prepared();
-      await sql.once(table, "INSERT INTO user_values VALUES ('a'), ('b')");
-      await sql.once(table, "CREATE INDEX by_value ON user_values (value)");
+      await sql.executeInOwnTransaction(table, "INSERT INTO user_values VALUES ('a'), ('b')");
+      await sql.executeInOwnTransaction(table, "CREATE INDEX by_value ON user_values (value)");
       const locked = { a: gate(), b: gate() };
       const lock = (tx: any, row: "a" | "b") =>
         sql.execute(tx, `SELECT value FROM user_values WHERE value = '${row}' FOR UPDATE`);

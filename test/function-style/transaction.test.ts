@@ -119,7 +119,7 @@ forEachStore(
 
     test("when a worker is declared dead during a transaction, only one of the two executions commits", async () => {
       const { table, w } = await prepared();
-      const begun = gate();
+      const started = gate();
       const release = gate();
       let executions = 0;
       const wf = workflow("dying", (ctx) =>
@@ -127,13 +127,13 @@ forEachStore(
           executions += 1;
           await table.write(tx, `execution ${executions}`);
           if (executions > 1) return;
-          begun.open();
+          started.open();
           await release.opened;
         }),
       );
       const first = await w.worker([wf]);
       const run = await w.pawl.start(wf);
-      await begun.opened;
+      await started.opened;
       // SQLite has one writer: the transaction must end before another connection can write, as it does when a process
       // dies.
       const killed = first.kill();
@@ -171,11 +171,11 @@ forEachStore(
 
     test("steps, signals and other runs proceed while a transaction is open", async () => {
       const { table, w } = await prepared();
-      const begun = gate();
+      const started = gate();
       const wf = workflow("beside", async (ctx) =>
         Promise.all([
           ctx.transaction("write", async (tx) => {
-            begun.open();
+            started.open();
             // Before its first statement an SQLite transaction must not block the others.
             await new Promise((resolve) => setTimeout(resolve, 20));
             await table.write(tx, "mine");
@@ -188,7 +188,7 @@ forEachStore(
       const other = workflow("other", (ctx) => ctx.step("quick", () => "quick"));
       const worker = await w.worker([wf, other]);
       const run = await w.pawl.start(wf);
-      await begun.opened;
+      await started.opened;
       const [quick] = await Promise.all([w.pawl.start(other), run.signal("go", "signal")]);
       await worker.settle();
       expect(await run.result({ timeout: "100s" })).toEqual(["written", "step", "signal"]);

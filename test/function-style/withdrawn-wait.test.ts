@@ -49,12 +49,12 @@ test("a signal that is matched while the withdrawal of its wait is being written
   const run = await pawl.start(wf);
   await until(() => isWithdrawing);
   await run.signal("paid", "just too late");
-  const look = worker.runUntilIdle();
+  const idle = worker.runUntilIdle();
   // The inbox has been read and the signal has been matched; that decision waits behind the withdrawal.
   for (let passed = 0; passed < 20; passed += 1) await new Promise(setImmediate);
   decided.open();
   expect(await run.result({ timeout: "100s" })).toEqual(["late", "just too late"]);
-  await look;
+  await idle;
   const log = await logOf(run);
   expect(log.filter((line) => /^wait\.(completed|withdrawn) signal:paid$/.test(line))).toEqual([
     "wait.withdrawn signal:paid",
@@ -78,21 +78,21 @@ test("a signal that is matched while the end of its step is being written goes t
         await Promise.race([w.waitForSignal("go"), w.sleep("nap", 1)]);
       });
       this.step("second", async (w) => {
-        heard = await w.waitForSignal("go", { timeout: "365 days" });
+        received = await w.waitForSignal("go", { timeout: "365 days" });
       });
     }
   }
-  let heard: unknown;
+  let received: unknown;
   const worker = await pawl.worker({ workflows: [Listening], poll: Number.POSITIVE_INFINITY }).start();
   const run = await pawl.start(Listening);
   await until(() => isEnding);
   await run.signal("go", "for the second");
-  const look = worker.runUntilIdle();
+  const idle = worker.runUntilIdle();
   for (let passed = 0; passed < 20; passed += 1) await new Promise(setImmediate);
   decided.open();
   await run.result({ timeout: "100s" });
-  await look;
-  expect(heard).toBe("for the second");
+  await idle;
+  expect(received).toBe("for the second");
 });
 
 test("a signal that is returned by a withdrawn wait is taken by a wait that is already open", async () => {
@@ -100,8 +100,8 @@ test("a signal that is returned by a withdrawn wait is taken by a wait that is a
   onTestFinished(() => pawl.close());
   const wf = workflow("sharing", async (ctx) => {
     const raced = ctx.race({ paid: ctx.waitForSignal("paid"), late: ctx.sleep("late", 1) });
-    const patient = ctx.waitForSignal("paid", { timeout: "365 days" });
-    return [(await raced).name, await patient];
+    const openWait = ctx.waitForSignal("paid", { timeout: "365 days" });
+    return [(await raced).name, await openWait];
   });
   const options = { workflows: [wf], poll: Number.POSITIVE_INFINITY };
   const first = await pawl.worker(options).start();

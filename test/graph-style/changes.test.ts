@@ -6,17 +6,17 @@ import { branch, type GraphDefinition, graph, type Logger, step, Workflow } from
 import { beforeEach, expect, test } from "vitest";
 import { silent, world } from "../support/virtual-worlds.js";
 
-let did: string[] = [];
+let executed: string[] = [];
 beforeEach(() => {
-  did = [];
+  executed = [];
 });
-const note = <const Name extends string>(name: Name) =>
+const recording = <const Name extends string>(name: Name) =>
   step(name, () => {
-    did.push(name);
+    executed.push(name);
     return name;
   });
 const nap = step("nap", (ctx) => ctx.sleep("rest", "1 day"));
-const [a, b, c] = [note("a"), note("b"), note("c")];
+const [a, b, c] = [recording("a"), recording("b"), recording("c")];
 
 /** Starts a run with the old code, sleeps for a day, and continues with the new code. */
 async function deploy(before: GraphDefinition, after: GraphDefinition) {
@@ -64,7 +64,7 @@ test("new steps before a completed step run late, and that is recorded", async (
   const after = graph("g", [a, b.after(a), c.after(b), nap.after(c)]);
   const { run, changes } = await deploy(graph("g", [a, nap.after(a)]), after);
   expect(await run.status()).toBe("completed");
-  expect(did).toEqual(["a", "b", "c"]);
+  expect(executed).toEqual(["a", "b", "c"]);
   expect(changes).toEqual([{ shape: after.signature, passedSteps: ["b", "c"] }]);
 });
 
@@ -72,7 +72,7 @@ test("changed dependencies apply from now on", async () => {
   const after = graph("g", [a, nap.after(a), b.after(nap), c.after(b)]);
   const { run, changes } = await deploy(graph("g", [a, nap.after(a), b.after(nap), c.after(nap)]), after);
   await run.result();
-  expect(did).toEqual(["a", "b", "c"]);
+  expect(executed).toEqual(["a", "b", "c"]);
   expect(changes).toEqual([{ shape: after.signature }]);
 });
 
@@ -90,8 +90,8 @@ test("a change is recorded once, and again when the code changes back", async ()
     await worker.stop();
   }
   expect(await run.status()).toBe("completed");
-  const told = (await run.history()).filter(({ type }) => type === "shape.changed").map(({ data }) => data);
-  expect(told).toEqual([{ shape: two.signature }, { shape: one.signature, removedSteps: ["b"] }]);
+  const changes = (await run.history()).filter(({ type }) => type === "shape.changed").map(({ data }) => data);
+  expect(changes).toEqual([{ shape: two.signature }, { shape: one.signature, removedSteps: ["b"] }]);
 });
 
 test("a step that had started and is missing from the new code pauses the run, and can be restored", async () => {
@@ -103,13 +103,13 @@ test("a step that had started and is missing from the new code pauses the run, a
   });
   expect((await run.get()).pauseReason).toContain("skip()");
   expect(changes).toMatchObject([{ removedSteps: ["nap"] }]);
-  expect(did).toEqual(["a"]);
+  expect(executed).toEqual(["a"]);
   await worker.stop();
   const restored = await w.worker([before]);
   await run.resume();
   await restored.settle();
   expect(await run.result()).toBe("b");
-  expect(did).toEqual(["a", "b"]);
+  expect(executed).toEqual(["a", "b"]);
 });
 
 test("a step that had started and is missing from the new code can be skipped", async () => {
@@ -117,7 +117,7 @@ test("a step that had started and is missing from the new code can be skipped", 
   await run.skip();
   await settle();
   expect(await run.result()).toBe("b");
-  expect(did).toEqual(["a", "b"]);
+  expect(executed).toEqual(["a", "b"]);
 });
 
 test("a branch whose chosen case is missing from the new code pauses the run", async () => {
@@ -129,7 +129,7 @@ test("a branch whose chosen case is missing from the new code pauses the run", a
 });
 
 test("a step that must be compensated and is missing from the new code pauses the run when it fails", async () => {
-  const undone = step("book", () => "b", { compensate: () => void did.push("unbook") });
+  const undone = step("book", () => "b", { compensate: () => void executed.push("unbook") });
   const fails = step(
     "pay",
     () => {
@@ -147,7 +147,8 @@ test("the changes of a class are in the history of its runs, too", async () => {
   const define = (steps: readonly string[]) => {
     class Chain extends Workflow {
       static {
-        for (const name of steps) this.step(name, name === "rest" ? { wait: "1 day" } : {}, () => void did.push(name));
+        for (const name of steps)
+          this.step(name, name === "rest" ? { wait: "1 day" } : {}, () => void executed.push(name));
       }
     }
     return Chain;
@@ -161,7 +162,7 @@ test("the changes of a class are in the history of its runs, too", async () => {
   await (await w.worker([Two])).settle();
   expect(await run.status()).toBe("completed");
   // A chain only moves forward: a step that was inserted before the run's position does not run, and that is recorded.
-  expect(did).toEqual(["one", "rest", "three"]);
+  expect(executed).toEqual(["one", "rest", "three"]);
   const changes = (await run.history()).filter(({ type }) => type === "shape.changed");
   expect(changes).toMatchObject([{ data: { passedSteps: ["two"] } }]);
 });

@@ -7,21 +7,21 @@ import type { StepOp } from "../../src/core/run/state.js";
 import { forEachStore, testDatabase } from "../support/databases.js";
 import { start, world } from "../support/virtual-worlds.js";
 
-let did: string[] = [];
+let executed: string[] = [];
 let choices = 0;
 beforeEach(() => {
-  did = [];
+  executed = [];
   choices = 0;
 });
 
 const count = step("count", (ctx: StepContext<{ n: number }>) => {
-  did.push("count");
-  return { n: ctx.input.n, drawn: did.length };
+  executed.push("count");
+  return { n: ctx.input.n, drawn: executed.length };
 });
 const nap = step("nap", (ctx) => ctx.sleep("rest", "1 day"));
-const [even, odd] = [step("even", () => void did.push("even")), step("odd", () => void did.push("odd"))];
+const [even, odd] = [step("even", () => void executed.push("even")), step("odd", () => void executed.push("odd"))];
 const ask = step("ask", async (ctx) => {
-  did.push("ask");
+  executed.push("ask");
   return ctx.waitForSignal<string>("answer");
 });
 const parity = graph("parity", [
@@ -110,7 +110,7 @@ describe("replay determinism", () => {
     await run.signal("answer", "z");
     await t.settle();
     expect(await run.result()).toBe("z");
-    expect([choices, ...did.filter((what) => what !== "ask")]).toEqual([1, "count", "odd"]);
+    expect([choices, ...executed.filter((name) => name !== "ask")]).toEqual([1, "count", "odd"]);
   });
 });
 
@@ -131,7 +131,7 @@ describe("DAG integrity", () => {
     const t = await start(parity);
     const run = await t.pawl.start(parity, { n: 2 });
     await t.settle();
-    expect(did).toEqual(["count", "even"]);
+    expect(executed).toEqual(["count", "even"]);
     expect((await run.nodes()).find(({ name }) => name === "ask")?.state).toBe("pending");
   });
 });

@@ -18,9 +18,9 @@ interface Plan {
 }
 
 /** Plans up to `maxSteps` steps, each after some of the earlier ones, and occasionally a branch with two cases. */
-function planOf(seed: string, most: number, withFailures: boolean): Plan {
+function randomPlan(seed: string, maxSteps: number, withFailures: boolean): Plan {
   const random = seededRandom(seed);
-  const count = 2 + Math.floor(random() * (most - 2));
+  const count = 2 + Math.floor(random() * (maxSteps - 2));
   const names: string[] = [];
   const after = new Map<string, readonly string[]>();
   const cases = new Map<string, { branch: string; chosen: boolean }>();
@@ -113,15 +113,15 @@ function ready(plan: Plan, ended: Map<string, Ended>): string[] {
 
 describe.each(Array.from({ length: 12 }, (_, n) => `wide ${n}`))("graph %s", (seed) => {
   test("has exactly the allowed steps in flight at every moment, until the end", async () => {
-    const plan = planOf(seed, 60, false);
+    const plan = randomPlan(seed, 60, false);
     const random = seededRandom(`${seed} order`);
     const inFlight = new Map<string, { open(): void }>();
-    const begun: string[] = [];
+    const started: string[] = [];
     const generated = build(plan, (name) => {
-      begun.push(name);
-      const held = gate();
-      inFlight.set(name, held);
-      return held.opened;
+      started.push(name);
+      const gateOfStep = gate();
+      inFlight.set(name, gateOfStep);
+      return gateOfStep.opened;
     });
     const t = await start(generated);
     const run = await t.pawl.start(generated);
@@ -137,7 +137,7 @@ describe.each(Array.from({ length: 12 }, (_, n) => `wide ${n}`))("graph %s", (se
     }
     await settled;
     expect(await run.status()).toBe("completed");
-    expect(new Set(begun).size).toBe(begun.length);
+    expect(new Set(started).size).toBe(started.length);
     const recorded = (await run.history()).filter(({ type }) => type === "step.completed" || type === "step.skipped");
     expect(recorded.map(({ node, type }) => `${node} ${type}`).sort()).toEqual(
       [...ended].map(([name, how]) => `${name} step.${how}`).sort(),
@@ -148,7 +148,7 @@ describe.each(Array.from({ length: 12 }, (_, n) => `wide ${n}`))("graph %s", (se
 
 describe.each(Array.from({ length: 12 }, (_, n) => `broken ${n}`))("graph %s", (seed) => {
   test("has the same result whatever crashes, and no step starts too early or is recorded twice", async () => {
-    const plan = planOf(seed, 30, true);
+    const plan = randomPlan(seed, 30, true);
     let done = new Set<string>();
     let failed = false;
     const generated = build(plan, (name, attempt) => {

@@ -6,13 +6,13 @@ import { logOf } from "../support/run-checks.js";
 import { start, world } from "../support/virtual-worlds.js";
 import { errorOf, gate, until } from "../support/waiting.js";
 
-let did: string[] = [];
+let executed: string[] = [];
 beforeEach(() => {
-  did = [];
+  executed = [];
 });
 const note = <const Name extends string>(name: Name) =>
   step(name, () => {
-    did.push(name);
+    executed.push(name);
     return name;
   });
 
@@ -92,33 +92,33 @@ describe("steps", () => {
     const run = await t.pawl.start(both);
     const settled = t.settle();
     first.open();
-    await until(() => did.length > 0);
-    expect(did).toEqual(["d"]);
+    await until(() => executed.length > 0);
+    expect(executed).toEqual(["d"]);
     second.open();
     await settled;
-    expect(did).toEqual(["d", "c"]);
+    expect(executed).toEqual(["d", "c"]);
     expect(await run.status()).toBe("completed");
   });
 
   test("are limited by the graph's concurrency", async () => {
-    let [now, most] = [0, 0];
+    let [running, maxRunning] = [0, 0];
     const steps = Array.from({ length: 10 }, (_, n) =>
       step(`s${n}`, async () => {
-        now += 1;
-        most = Math.max(most, now);
+        running += 1;
+        maxRunning = Math.max(maxRunning, running);
         await new Promise((resolve) => setImmediate(resolve));
-        now -= 1;
+        running -= 1;
       }),
     );
     for (const [concurrency, expected] of [
       [3, 3],
       [undefined, 10],
     ] as const) {
-      most = 0;
+      maxRunning = 0;
       const limited = graph("limited", steps, concurrency === undefined ? {} : { concurrency });
       const t = await start(limited);
       await t.speedrun(await t.pawl.start(limited));
-      expect(most).toBe(expected);
+      expect(maxRunning).toBe(expected);
     }
   });
 
@@ -129,7 +129,7 @@ describe("steps", () => {
     });
     const sibling = step("sibling", async () => {
       await slow.opened;
-      did.push("sibling");
+      executed.push("sibling");
     });
     const failing = graph("failing", [
       note("done"),
@@ -145,7 +145,7 @@ describe("steps", () => {
     expect(await run.status()).toBe("running");
     slow.open();
     await settled;
-    expect(did).toEqual(["done", "sibling"]);
+    expect(executed).toEqual(["done", "sibling"]);
     expect(await errorOf(run.result())).toMatchObject({ cause: { message: "no good" } });
     expect(await t.pawl.verify()).toMatchObject({ differences: [] });
   });
@@ -155,7 +155,7 @@ describe("steps", () => {
       step(
         name,
         (ctx) => {
-          did.push(`${name} ${ctx.attempt}`);
+          executed.push(`${name} ${ctx.attempt}`);
           throw new Error("again");
         },
         options,
@@ -163,8 +163,8 @@ describe("steps", () => {
     const once = graph("once", [attempts("a", { retry: { attempts: 2 } }), attempts("b")], { retry: { attempts: 3 } });
     const t = await start(once);
     await t.speedrun(await t.pawl.start(once));
-    expect(did.filter((line) => line.startsWith("a"))).toHaveLength(2);
-    expect(did.filter((line) => line.startsWith("b"))).toHaveLength(3);
+    expect(executed.filter((line) => line.startsWith("a"))).toHaveLength(2);
+    expect(executed.filter((line) => line.startsWith("b"))).toHaveLength(3);
   });
 });
 
@@ -218,7 +218,7 @@ describe("a branch", () => {
     ]);
     const t = await start(once);
     await t.speedrun(await t.pawl.start(once));
-    expect([choices, ...did]).toEqual([1, "left"]);
+    expect([choices, ...executed]).toEqual([1, "left"]);
   });
 
   test("skips all steps that depend only on skipped steps, and a join still runs", async () => {
@@ -231,7 +231,7 @@ describe("a branch", () => {
     const t = await start(deep);
     const run = await t.pawl.start(deep);
     await t.speedrun(run);
-    expect(did).toEqual(["other", "join"]);
+    expect(executed).toEqual(["other", "join"]);
     expect(await run.result()).toEqual({ join: "join" });
     const skipped = (await run.executions()).filter(({ state }) => state === "skipped");
     expect(skipped.map(({ step: name }) => name).sort()).toEqual(["a", "b", "behind"]);

@@ -5,16 +5,16 @@ import { logOf } from "../support/run-checks.js";
 import { start, world } from "../support/virtual-worlds.js";
 import { errorOf, gate, until } from "../support/waiting.js";
 
-let did: string[] = [];
+let effects: string[] = [];
 beforeEach(() => {
-  did = [];
+  effects = [];
 });
 
 /** The name of the step whose compensation fails at the moment. */
 let broken: string | null = null;
 function undo(name: string, output: unknown): void {
   if (broken === name) throw new Error(`${name} is down.`);
-  did.push(`undo ${name} ${output}`);
+  effects.push(`undo ${name} ${output}`);
 }
 
 type End = "fails" | "cancels" | "waits" | "completes";
@@ -23,7 +23,7 @@ const book = (name: string) =>
   step(
     name,
     () => {
-      did.push(name);
+      effects.push(name);
       return `${name}-1`;
     },
     { retry: { attempts: 2 }, compensate: (_ctx, output) => undo(name, output) },
@@ -47,7 +47,7 @@ const tripFunction = workflow("trip", async (ctx, end: End) => {
     await ctx.step(
       name,
       () => {
-        did.push(name);
+        effects.push(name);
         return `${name}-1`;
       },
       { retry: { attempts: 2 }, compensate: (_step, output) => undo(name, output) },
@@ -68,14 +68,14 @@ describe.each([
   test("that completes compensates nothing", async () => {
     const t = await start(trip);
     await t.speedrun(await t.pawl.start(trip, "completes"));
-    expect(did).toEqual(done);
+    expect(effects).toEqual(done);
   });
 
   test("that fails compensates its steps in reverse order, each compensation recorded as a step", async () => {
     const t = await start(trip);
     const run = await t.pawl.start(trip, "fails");
     await t.speedrun(run);
-    expect(did).toEqual([...done, ...undone]);
+    expect(effects).toEqual([...done, ...undone]);
     expect(await errorOf(run.result())).toMatchObject({ cause: { message: "no seats" } });
     const log = await logOf(run);
     expect(log.slice(-4)).toEqual([
@@ -91,7 +91,7 @@ describe.each([
     const t = await start(trip);
     const run = await t.pawl.start(trip, "cancels");
     await t.settle();
-    expect(did).toEqual([...done, ...undone]);
+    expect(effects).toEqual([...done, ...undone]);
     expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "changed my mind" } });
   });
 
@@ -102,11 +102,11 @@ describe.each([
     await first.settle();
     await first.worker.stop();
     await run.cancel("too late");
-    expect(did).toEqual(done);
+    expect(effects).toEqual(done);
     expect(await run.status()).toBe("waiting");
     const second = await w.worker([trip]);
     await second.settle();
-    expect(did).toEqual([...done, ...undone]);
+    expect(effects).toEqual([...done, ...undone]);
     expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "too late" } });
     expect(await w.pawl.verify()).toMatchObject({ differences: [] });
   });
@@ -119,17 +119,17 @@ describe.each([
       const check = () => {
         if (runs++ === 0) return;
         // The effect of a step in flight may exist twice; no compensation is missing or out of order.
-        expect([...new Set(did)]).toEqual([...done, ...undone]);
+        expect([...new Set(effects)]).toEqual([...done, ...undone]);
       };
       const report = await t.crashTest(trip, end, {
         setup: () => {
           check();
-          did = [];
+          effects = [];
         },
       });
       expect(report.status).toBe(end === "fails" ? "failed" : "canceled");
       expect(report.points).toBeGreaterThan(12);
-      expect([...new Set(did)]).toEqual([...done, ...undone]);
+      expect([...new Set(effects)]).toEqual([...done, ...undone]);
     },
   );
 
@@ -142,11 +142,11 @@ describe.each([
     expect(status).toBe("paused");
     expect(pauseReason).toContain('Step "hotel" could not be compensated: hotel is down.');
     expect(pauseReason).toContain("the run failed: no seats");
-    expect(did).toEqual([...done, "undo car car-1"]);
+    expect(effects).toEqual([...done, "undo car car-1"]);
     broken = null;
     await run.resume();
     await t.advance("1 hour");
-    expect(did).toEqual([...done, ...undone]);
+    expect(effects).toEqual([...done, ...undone]);
     expect(await run.status()).toBe("failed");
   });
 
@@ -164,7 +164,7 @@ describe.each([
     broken = null;
     await run.resume();
     await t.settle();
-    expect(did).toEqual([...done, ...undone]);
+    expect(effects).toEqual([...done, ...undone]);
     expect(await run.status()).toBe("canceled");
   });
 });
@@ -177,7 +177,7 @@ test("a run that exceeds its time limit compensates its steps, and fails", async
   const t = await start(slow);
   const run = await t.pawl.start(slow);
   await t.advance("2 hours");
-  expect(did).toEqual(["undo book b"]);
+  expect(effects).toEqual(["undo book b"]);
   expect(await errorOf(run.result())).toMatchObject({ cause: { name: "TimeoutError" } });
   expect(await t.pawl.verify()).toMatchObject({ differences: [] });
 });
@@ -206,37 +206,37 @@ test("a run that is being compensated waits only for the compensation, and no lo
 });
 
 test("onFailure is called last, after all compensations", async () => {
-  const told = workflow("told", { onFailure: () => void did.push("told") }, async (ctx) => {
+  const failing = workflow("told", { onFailure: () => void effects.push("told") }, async (ctx) => {
     await ctx.step("book", () => "b", { compensate: (_step, output) => undo("book", output) });
     throw new PermanentError("no");
   });
-  const t = await start(told);
-  await t.speedrun(await t.pawl.start(told));
-  expect(did).toEqual(["undo book b", "told"]);
+  const t = await start(failing);
+  await t.speedrun(await t.pawl.start(failing));
+  expect(effects).toEqual(["undo book b", "told"]);
 });
 
 test("a step that ends after the run was canceled is compensated as well", async () => {
-  const [begun, finish] = [gate(), gate()];
+  const [started, finish] = [gate(), gate()];
   const late = workflow("late", async (ctx) => {
     await ctx.step(
       "book",
       async () => {
-        begun.open();
+        started.open();
         await finish.opened;
         return "b";
       },
       { compensate: (_step, output) => undo("book", output) },
     );
-    await ctx.step("never", () => void did.push("never"));
+    await ctx.step("never", () => void effects.push("never"));
   });
   const t = await start(late);
   const run = await t.pawl.start(late);
   const settled = t.settle();
-  await begun.opened;
+  await started.opened;
   await run.cancel();
   await until(async () => (await logOf(run)).includes("run.cancel_requested"));
   finish.open();
   await settled;
-  expect(did).toEqual(["undo book b"]);
+  expect(effects).toEqual(["undo book b"]);
   expect(await run.status()).toBe("canceled");
 });

@@ -9,23 +9,23 @@ import { type Workflows, world } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
 import { Provider } from "./provider.js";
 
-let ran: string[] = [];
+let executed: string[] = [];
 let broken = true;
 beforeEach(() => {
-  ran = [];
+  executed = [];
   broken = true;
 });
-const did = <T>(name: string, value: T): T => {
-  ran.push(name);
+const record = <T>(name: string, value: T): T => {
+  executed.push(name);
   return value;
 };
 /** Fails for good while `broken` is set. */
 const flaky = () => {
   if (broken) throw new PermanentError("no");
-  return did("flaky", "well");
+  return record("flaky", "well");
 };
 
-async function small(...workflows: Workflows) {
+async function memoryWorld(...workflows: Workflows) {
   const w = await world();
   const { settle } = await w.worker(workflows);
   const toTheEnd = async () => {
@@ -35,7 +35,7 @@ async function small(...workflows: Workflows) {
 }
 
 forEachStore((kind) => {
-  async function prepared(...workflows: Workflows) {
+  async function worldOnStore(...workflows: Workflows) {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -45,7 +45,7 @@ forEachStore((kind) => {
 
   test("two simultaneous retries create one run, even of a run with a hero", async () => {
     const once = workflow("once", (ctx) => ctx.step("flaky", flaky));
-    const w = await prepared(once);
+    const w = await worldOnStore(once);
     for (const options of [{}, { hero: { type: "User", id: "1" } }]) {
       broken = true;
       const run = await w.pawl.start(once, undefined, options);
@@ -56,7 +56,7 @@ forEachStore((kind) => {
       await w.settle();
       expect(await handles[0]?.result()).toBe("well");
     }
-    expect(ran).toEqual(["flaky", "flaky"]);
+    expect(executed).toEqual(["flaky", "flaky"]);
   });
 
   test("a retry is refused while its hero has another open run, and the error names that run", async () => {
@@ -64,7 +64,7 @@ forEachStore((kind) => {
       await ctx.step("flaky", flaky);
       await ctx.waitForSignal("go");
     });
-    const w = await prepared(once);
+    const w = await worldOnStore(once);
     const hero = { type: "User", id: "1" };
     const run = await w.pawl.start(once, undefined, { hero, idempotencyKey: "cart-1" });
     await w.settle();
@@ -95,7 +95,7 @@ forEachStore((kind) => {
         await ctx.waitForSignal("c"),
       ];
     });
-    const w = await prepared();
+    const w = await worldOnStore();
     const run = await w.pawl.start(listens);
     await run.signal("c", "c1", { key: "k" });
     await run.signal("a", "a1");
@@ -117,20 +117,20 @@ forEachStore((kind) => {
   test("a failed child continues where it failed, and so do its own children", async () => {
     const bank = new Provider();
     const leaf = workflow("leaf", { retry: { attempts: 1 } }, async (ctx, n: number) => {
-      await ctx.step("before", () => did(`before ${n}`, n));
+      await ctx.step("before", () => record(`before ${n}`, n));
       if (n === 2) await ctx.step("charge", ({ idempotencyKey }) => bank.charge(idempotencyKey));
       return n * 10;
     });
     const middle = workflow("middle", async (ctx, n: number) => {
-      await ctx.step("open", () => did("open", n));
+      await ctx.step("open", () => record("open", n));
       return [...(await ctx.map(leaf, [1, n, 3], { concurrency: 1 }))];
     });
     const top = workflow("top", async (ctx) => {
-      await ctx.step("begin", () => did("begin", 0));
+      await ctx.step("begin", () => record("begin", 0));
       return ctx.run(middle, 2);
     });
-    const w = await prepared(leaf, middle, top);
-    bank.lostAnswers = 2;
+    const w = await worldOnStore(leaf, middle, top);
+    bank.lostResponses = 2;
     let run = await w.pawl.start(top);
     await w.settle();
     for (let count = 0; count < 2; count += 1) {
@@ -140,7 +140,7 @@ forEachStore((kind) => {
     }
     expect(await run.result()).toEqual([10, 20, 30]);
     expect(bank.charges.size).toBe(1);
-    expect(ran).toEqual(["begin", "open", "before 1", "before 2", "before 3"]);
+    expect(executed).toEqual(["begin", "open", "before 1", "before 2", "before 3"]);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
@@ -163,7 +163,7 @@ forEachStore((kind) => {
       await ctx.step("flaky", flaky);
       return child.result();
     });
-    const w = await prepared(slow, top);
+    const w = await worldOnStore(slow, top);
     const run = await w.pawl.start(top);
     w.clock.moveTo((await w.settle()) as number);
     await w.settle();
@@ -215,47 +215,49 @@ describe("a retry", () => {
   test("draws the same random numbers, does not repeat pauses that were resumed, and keeps patches and branches", async () => {
     const wf = workflow("wf", async (ctx) => {
       const id = ctx.uuid();
-      await ctx.step("note", () => did(`note ${id}`, id));
+      await ctx.step("note", () => record(`note ${id}`, id));
       const isNew = ctx.patched("new way");
       ctx.pause("look at it");
-      const way = await ctx.branch("way", () => did("choose", "left" as const), { left: () => "went left" });
+      const way = await ctx.branch("way", () => record("choose", "left" as const), { left: () => "went left" });
       await ctx.step("flaky", flaky);
       return { id, second: ctx.uuid(), isNew, way };
     });
-    const w = await small(wf);
+    const w = await memoryWorld(wf);
     const run = await w.pawl.start(wf);
     await w.settle();
     await run.resume();
     await w.settle();
-    const noted = ran[0]?.slice(5);
+    const noted = executed[0]?.slice(5);
     broken = false;
     const again = await run.retry();
     await w.settle();
     expect(await again.result()).toMatchObject({ id: noted, isNew: true, way: "went left" });
-    expect(ran).toEqual([`note ${noted}`, "choose", "flaky"]);
+    expect(executed).toEqual([`note ${noted}`, "choose", "flaky"]);
   });
 
   test("calls onFailure for its own failure", async () => {
-    const told: string[] = [];
-    const wf = workflow("wf", { onFailure: ({ runId }) => void told.push(runId) }, (ctx) => ctx.step("flaky", flaky));
-    const w = await small(wf);
+    const reportedRuns: string[] = [];
+    const wf = workflow("wf", { onFailure: ({ runId }) => void reportedRuns.push(runId) }, (ctx) =>
+      ctx.step("flaky", flaky),
+    );
+    const w = await memoryWorld(wf);
     const run = await w.pawl.start(wf);
     await w.settle();
     const again = await run.retry();
     await w.settle();
-    expect(told).toEqual([run.id, again.id]);
+    expect(reportedRuns).toEqual([run.id, again.id]);
   });
 
   test("takes over the last pass of a handler that was rewound, not the discarded steps", async () => {
     let round = 0;
     const wf = workflow("wf", async (ctx) => {
-      const number = await ctx.step("count", () => did("count", (round += 1)));
+      const number = await ctx.step("count", () => record("count", (round += 1)));
       const word = await ctx.waitForSignal<string>("word");
       if (number < 2) ctx.reattempt({ rewind: true });
       await ctx.step("flaky", flaky);
       return [number, word, await ctx.waitForSignal("word", { timeout: "1 hour" })];
     });
-    const w = await small(wf);
+    const w = await memoryWorld(wf);
     const run = await w.pawl.start(wf);
     await w.settle();
     await run.signal("word", "forgotten");
@@ -266,7 +268,7 @@ describe("a retry", () => {
     const again = await run.retry();
     await w.toTheEnd();
     expect(await again.result()).toEqual([2, "last", null]);
-    expect(ran).toEqual(["count", "count", "flaky"]);
+    expect(executed).toEqual(["count", "count", "flaky"]);
   });
 
   test("restarts open sleeps, and does not repeat those that have ended", async () => {
@@ -276,7 +278,7 @@ describe("a retry", () => {
       await ctx.step("flaky", flaky);
       await second;
     });
-    const w = await small(wf);
+    const w = await memoryWorld(wf);
     const run = await w.pawl.start(wf);
     w.clock.moveTo((await w.settle()) as number);
     await w.settle();
@@ -293,13 +295,13 @@ describe("a retry", () => {
   test("of a class that was moved to a later step does not run the steps before it", async () => {
     class Sent extends Workflow {
       static {
-        this.step("a", () => did("a", 0));
-        this.step("b", { wait: "1 day" }, () => did("b", 0));
-        this.step("c", () => did("c", 0));
+        this.step("a", () => record("a", 0));
+        this.step("b", { wait: "1 day" }, () => record("b", 0));
+        this.step("c", () => record("c", 0));
         this.step("d", { onException: "fail" }, flaky);
       }
     }
-    const w = await small(Sent);
+    const w = await memoryWorld(Sent);
     const run = await w.pawl.start(Sent);
     await w.settle();
     await run.pause();
@@ -310,7 +312,7 @@ describe("a retry", () => {
     const again = await run.retry();
     await w.toTheEnd();
     expect(await again.status()).toBe("completed");
-    expect(ran).toEqual(["a", "c", "flaky"]);
+    expect(executed).toEqual(["a", "c", "flaky"]);
   });
 
   test("of a resumable step continues at its cursor, and keeps the recorded calls of the item in flight", async () => {
@@ -318,13 +320,13 @@ describe("a retry", () => {
       static {
         this.resumableStep("bill", { onException: "fail" }, (w, iter) =>
           iter.over(["ada", "grace", "joan"], async (name) => {
-            await w.step("charge", () => did(`charge ${name}`, 0));
+            await w.step("charge", () => record(`charge ${name}`, 0));
             if (name === "grace") await w.step("mail", flaky);
           }),
         );
       }
     }
-    const w = await small(Bill);
+    const w = await memoryWorld(Bill);
     const run = await w.pawl.start(Bill);
     await w.settle();
     expect(await run.status()).toBe("failed");
@@ -332,7 +334,7 @@ describe("a retry", () => {
     const again = await run.retry();
     await w.toTheEnd();
     expect(await again.status()).toBe("completed");
-    expect(ran).toEqual(["charge ada", "charge grace", "flaky", "charge joan"]);
+    expect(executed).toEqual(["charge ada", "charge grace", "flaky", "charge joan"]);
   });
 
   test.each(["aliases", "resume({ renamed })"])(
@@ -345,7 +347,7 @@ describe("a retry", () => {
             this.options({ name: "Bill", onException: "fail", ...(aliases === undefined ? {} : { aliases }) });
             this.resumableStep(name, (w, iter) => {
               keys.push(w.idempotencyKey);
-              return iter.over(["ada", "grace", "joan"], (one) => (one === "joan" ? flaky() : did(one, 0)));
+              return iter.over(["ada", "grace", "joan"], (one) => (one === "joan" ? flaky() : record(one, 0)));
             });
           }
         };
@@ -366,7 +368,7 @@ describe("a retry", () => {
         await (await w.worker([bill("charge")])).settle();
       }
       expect(await again.status()).toBe("completed");
-      expect(ran).toEqual(["ada", "grace", "flaky"]);
+      expect(executed).toEqual(["ada", "grace", "flaky"]);
       expect(keys).toEqual([`${run.id}:bill`, `${run.id}:bill`]);
       expect((await again.executions()).map(({ step }) => step)).toEqual(["bill"]);
     },
@@ -380,13 +382,13 @@ describe("a retry", () => {
           iter.over(["ada", "grace", "joan", "mary"], (name) => {
             if (name === "grace") flaky();
             if (name === "joan" && cancels) w.cancel("not now");
-            did(name, 0);
+            record(name, 0);
           }),
         );
-        this.step("after", () => did("after", 0));
+        this.step("after", () => record("after", 0));
       }
     }
-    const w = await small(Bill);
+    const w = await memoryWorld(Bill);
     const run = await w.pawl.start(Bill);
     await w.settle();
     broken = false;
@@ -398,7 +400,7 @@ describe("a retry", () => {
     expect(again.id).not.toBe(canceled.id);
     await w.toTheEnd();
     expect(await again.status()).toBe("completed");
-    expect(ran).toEqual(["ada", "flaky", "grace", "joan", "mary", "after"]);
+    expect(executed).toEqual(["ada", "flaky", "grace", "joan", "mary", "after"]);
   });
 
   test("of a function's step that was renamed keeps its original idempotency key", async () => {
@@ -425,19 +427,19 @@ describe("a retry", () => {
   test("compensates the steps it has taken over, except those that the first run compensated itself", async () => {
     const undone: string[] = [];
     const wf = workflow("wf", async (ctx) => {
-      await ctx.step("one", () => did("one", 1), {
+      await ctx.step("one", () => record("one", 1), {
         compensate: ({ idempotencyKey }) => void undone.push(idempotencyKey),
       });
       await ctx.step("flaky", flaky);
     });
-    const w = await small(wf);
+    const w = await memoryWorld(wf);
     const run = await w.pawl.start(wf);
     await w.settle();
     const again = await run.retry();
     await w.settle();
     expect(await again.status()).toBe("failed");
     expect(undone).toEqual([`${run.id}:one#compensate`, `${again.id}:one#compensate`]);
-    expect(ran).toEqual(["one", "one"]);
+    expect(executed).toEqual(["one", "one"]);
     expect((await again.history())[1]?.data).toMatchObject({ redo: ["one", "flaky"], keyRunIds: { one: again.id } });
   });
 
@@ -479,35 +481,35 @@ describe("a retry", () => {
   ])("takes over %s that completed %s the retry, without the parent having seen the result", async (what, when) => {
     const child = workflow("child", async (ctx, n: number) => {
       const word = await ctx.waitForSignal<string>("go");
-      return ctx.step("say", () => did(`say ${word} ${n}`, `${word} ${n}`));
+      return ctx.step("say", () => record(`say ${word} ${n}`, `${word} ${n}`));
     });
     const parent = workflow("parent", async (ctx) => [await ctx.run(child, 0), ...(await ctx.map(child, [1, 2]))]);
-    const w = await small(child, parent);
+    const w = await memoryWorld(child, parent);
     const run = await w.pawl.start(parent);
-    const go = async () => {
+    const signalChildren = async () => {
       for (const { id } of (await w.pawl.runs({ workflow: child, status: "waiting" })).runs)
         await w.pawl.run(id).signal("go", "hello");
       await w.toTheEnd();
     };
     await w.settle();
-    if (what !== "a child") await go();
+    if (what !== "a child") await signalChildren();
     // The test marks the parent as failed itself, so that its children are not canceled.
     const afterSeq = (await w.store.log(run.id, { after: 0, limit: 100 })).length;
     const failed = finish("failed", { error: '{"name":"Error","message":"by hand"}', startedAt: "now" });
     await w.store.commit(batch(null, [transition(run.id, { afterSeq, next: failed })]));
-    if (when === "before") await go();
+    if (when === "before") await signalChildren();
     const again = await run.retry();
     await w.settle();
-    if (when === "after") await go();
-    if (what === "a child") await go();
+    if (when === "after") await signalChildren();
+    if (what === "a child") await signalChildren();
     expect(await again.result()).toEqual(["hello 0", "hello 1", "hello 2"]);
-    expect(ran.sort()).toEqual(["say hello 0", "say hello 1", "say hello 2"]);
+    expect(executed.sort()).toEqual(["say hello 0", "say hello 1", "say hello 2"]);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
   test("whose worker dies before it has started is started by the next worker", async () => {
     const wf = workflow("wf", async (ctx) => {
-      await ctx.step("one", () => did("one", 1));
+      await ctx.step("one", () => record("one", 1));
       return ctx.step("flaky", flaky);
     });
     const w = await world();
@@ -530,13 +532,13 @@ describe("a retry", () => {
     const { settle } = await w.worker([wf]);
     await settle();
     expect(await again.result()).toBe("well");
-    expect(ran).toEqual(["one", "flaky"]);
+    expect(executed).toEqual(["one", "flaky"]);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
   test("can receive signals, be paused and be canceled before a worker has started it", async () => {
     const wf = workflow("wf", async (ctx) => {
-      await ctx.step("one", () => did("one", 1));
+      await ctx.step("one", () => record("one", 1));
       await ctx.step("flaky", flaky);
       return ctx.waitForSignal("go");
     });
@@ -555,7 +557,7 @@ describe("a retry", () => {
     await settle();
     expect(await again.result()).toBe("went");
     expect(await canceled.status()).toBe("canceled");
-    expect(ran.filter((name) => name === "one")).toHaveLength(2);
+    expect(executed.filter((name) => name === "one")).toHaveLength(2);
     expect((await logOf(again)).filter((line) => line === "run.forked")).toHaveLength(1);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });

@@ -45,7 +45,7 @@ const parent = workflow("parent", once, async (ctx) => ctx.run(order, undefined)
 const many = workflow("many", once, async (ctx) => [...(await ctx.map(order, [undefined, undefined]))]);
 
 forEachStore((kind) => {
-  async function prepared() {
+  async function worldOnStore() {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -55,8 +55,8 @@ forEachStore((kind) => {
 
   for (const definition of [order, Order, drawn, parent, many]) {
     test(`${definition.name}: a charge whose response was lost is charged once, however often the run is retried`, async () => {
-      const w = await prepared();
-      bank.lostAnswers = 3;
+      const w = await worldOnStore();
+      bank.lostResponses = 3;
       let run = await w.pawl.start(definition as typeof order);
       await w.settle();
       while ((await run.status()) === "failed") {
@@ -64,7 +64,7 @@ forEachStore((kind) => {
         await w.settle();
       }
       expect(await run.status()).toBe("completed");
-      expect(bank.lostAnswers).toBe(0);
+      expect(bank.lostResponses).toBe(0);
       const expected = { order: 1, Order: 2, drawn: 1, parent: 1, many: 2 }[definition.name];
       expect(bank.charges.size).toBe(expected);
       expect((await w.pawl.verify()).differences).toEqual([]);
@@ -72,8 +72,8 @@ forEachStore((kind) => {
   }
 
   test("a canceled retry is itself retried in place of the first run, with the same keys", async () => {
-    const w = await prepared();
-    bank.lostAnswers = 1;
+    const w = await worldOnStore();
+    bank.lostResponses = 1;
     const first = await w.pawl.start(order);
     await w.settle();
     await w.working.worker.stop();
@@ -91,7 +91,7 @@ forEachStore((kind) => {
   });
 
   test("a compensated step runs again under a new key, so that the provider does not answer with the refunded payment", async () => {
-    const w = await prepared();
+    const w = await worldOnStore();
     shop = "closed";
     const first = await w.pawl.start(saga);
     await w.settle();
@@ -102,7 +102,7 @@ forEachStore((kind) => {
     expect(await second.status()).toBe("failed");
     expect([bank.charges.size, bank.refunds.size, bank.standing.length]).toEqual([2, 2, 0]);
     // The response of the third charge is lost; the fourth run repeats the request and gets it.
-    bank.lostAnswers = 1;
+    bank.lostResponses = 1;
     const third = await second.retry();
     await w.settle();
     expect(await third.status()).toBe("failed");

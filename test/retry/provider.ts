@@ -3,14 +3,14 @@ export class Provider {
   readonly charges = new Map<string, { readonly id: string; refunded: boolean }>();
   readonly refunds = new Set<string>();
   /** How many further charges take effect but lose their response. */
-  lostAnswers = 0;
+  lostResponses = 0;
 
   charge(key: string): string {
     const known = this.charges.get(key);
     const payment = known ?? { id: `payment-${this.charges.size + 1}`, refunded: false };
     this.charges.set(key, payment);
-    if (this.lostAnswers > 0) {
-      this.lostAnswers -= 1;
+    if (this.lostResponses > 0) {
+      this.lostResponses -= 1;
       throw new Error("no answer in time");
     }
     return payment.id;

@@ -19,29 +19,29 @@ const tree = workflow("tree", async (ctx) => {
   await ctx.waitForSignal("go");
   return [...doubled];
 });
-const above = workflow("above", (ctx) => ctx.run(tree, undefined).catch(() => "gave up"));
+const parentOfTree = workflow("above", (ctx) => ctx.run(tree, undefined).catch(() => "gave up"));
 
 forEachStore((kind) => {
-  async function prepared() {
+  async function worldOnStore() {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
-    let working = await w.worker([leaf, tree, above]);
+    let working = await w.worker([leaf, tree, parentOfTree]);
     const settle = () => working.settle();
     /** Does the work while no worker is running that might act before the test. */
-    const unattended = async <T>(work: () => Promise<T>): Promise<T> => {
+    const withoutWorker = async <T>(work: () => Promise<T>): Promise<T> => {
       await working.worker.stop();
       const result = await work();
-      working = await w.worker([leaf, tree, above]);
+      working = await w.worker([leaf, tree, parentOfTree]);
       return result;
     };
-    const later = (days: number) => w.clock.moveTo(w.clock.read() + days * day);
+    const advanceDays = (days: number) => w.clock.moveTo(w.clock.read() + days * day);
     const count = async () => (await w.pawl.runs({ limit: 100 })).runs.length;
-    return { ...w, settle, unattended, later, count };
+    return { ...w, settle, withoutWorker, advanceDays, count };
   }
 
   test("the first run and its children are kept for as long as its retry, and then all of them are pruned", async () => {
-    const w = await prepared();
+    const w = await worldOnStore();
     const run = await w.pawl.start(tree);
     await w.settle();
     const again = await run.retry();
@@ -50,35 +50,35 @@ forEachStore((kind) => {
     broken = false;
     const third = await again.retry();
     await w.settle();
-    w.later(100);
+    w.advanceDays(100);
     expect(await w.pawl.prune({ olderThan: "30 days" })).toEqual({ runs: 0, trees: 0 });
     await third.signal("go");
     await w.settle();
     expect(await third.result()).toEqual([2, 4, 6]);
-    w.later(20);
+    w.advanceDays(20);
     expect(await w.pawl.prune({ olderThan: "30 days" })).toEqual({ runs: 0, trees: 0 });
     // There are only the children of the first run: they were not run again.
     expect(await w.count()).toBe(1 + 3 + 1 + 1);
-    w.later(20);
+    w.advanceDays(20);
     expect(await w.pawl.prune({ olderThan: "30 days", limit: 1 })).toEqual({ runs: 6, trees: 1 });
     expect(await w.count()).toBe(0);
   });
 
   test("the retry of a run that had a parent is kept with the parent's tree, and pruned with it", async () => {
-    const w = await prepared();
-    const mother = await w.pawl.start(above);
+    const w = await worldOnStore();
+    const parentRun = await w.pawl.start(parentOfTree);
     await w.settle();
-    expect(await mother.result()).toBe("gave up");
+    expect(await parentRun.result()).toBe("gave up");
     const failed = (await w.pawl.runs({ workflow: tree })).runs[0]?.id as string;
     broken = false;
     const again = await w.pawl.run(failed).retry();
     await w.settle();
-    w.later(100);
+    w.advanceDays(100);
     expect(await w.pawl.prune({ olderThan: "1 day" })).toEqual({ runs: 0, trees: 0 });
     await again.signal("go");
     await w.settle();
     expect(await again.result()).toEqual([2, 4, 6]);
-    w.later(2);
+    w.advanceDays(2);
     // The retry is not pruned alone: without it, the first run could be retried once more.
     expect(await w.pawl.prune({ olderThan: "1 day", workflow: tree })).toEqual({ runs: 0, trees: 0 });
     expect(await w.pawl.prune({ olderThan: "1 day" })).toEqual({ runs: 6, trees: 1 });
@@ -86,10 +86,10 @@ forEachStore((kind) => {
   });
 
   test("a retry whose first run was deleted is paused, and pruned like any other run", async () => {
-    const w = await prepared();
+    const w = await worldOnStore();
     const run = await w.pawl.start(tree);
     await w.settle();
-    const again = await w.unattended(async () => {
+    const again = await w.withoutWorker(async () => {
       const retry = await run.retry();
       await w.store.maintenance.deleteRuns([run.id]);
       return retry;
@@ -102,17 +102,17 @@ forEachStore((kind) => {
     await again.cancel();
     await w.settle();
     expect(await again.status()).toBe("canceled");
-    w.later(2);
+    w.advanceDays(2);
     expect(await w.pawl.prune({ olderThan: "1 day" })).toMatchObject({ trees: 1 });
     expect(await errorOf(again.get())).toMatchObject({ code: "RUN_NOT_FOUND" });
   });
 
   test("a retry whose children's results were deleted is paused instead of returning empty results", async () => {
-    const w = await prepared();
+    const w = await worldOnStore();
     const run = await w.pawl.start(tree);
     await w.settle();
     const children = (await w.pawl.runs({ workflow: leaf })).runs.map(({ id }) => id);
-    const again = await w.unattended(async () => {
+    const again = await w.withoutWorker(async () => {
       const retry = await run.retry();
       await w.store.maintenance.deleteRuns(children.slice(0, 1));
       return retry;

@@ -27,7 +27,7 @@ forEachStore((kind) => {
   });
   afterAll(() => database.drop());
 
-  async function opened(...workflows: AnyWorkflow[]) {
+  async function openTestPawl(...workflows: AnyWorkflow[]) {
     const t = await testPawl({ workflows, store: database.url });
     onTestFinished(() => t.close());
     return t;
@@ -40,7 +40,7 @@ forEachStore((kind) => {
       await ctx.waitForSignal("go");
       await ctx.step("after", () => void (executed += 1));
     });
-    const t = await opened(waits);
+    const t = await openTestPawl(waits);
     const run = await t.pawl.start(waits);
     await severalTicks();
     expect([await run.status(), executed]).toEqual(["pending", 0]);
@@ -64,7 +64,7 @@ forEachStore((kind) => {
         this.step("third", () => {});
       }
     }
-    const t = await opened(Chain);
+    const t = await openTestPawl(Chain);
     const run = await t.pawl.start(Chain);
     await severalTicks();
     for (const expected of ["first", "second", "third"]) {
@@ -85,7 +85,7 @@ forEachStore((kind) => {
     });
     const [a, b] = [step("a", () => {}), step("b", () => {})];
     const line = graph("line", [a, b.after(a)]);
-    const t = await opened(two, line);
+    const t = await openTestPawl(two, line);
     const run = await t.pawl.start(two);
     expect((await t.speedrunCurrentStep(run))?.step).toBe("one");
     expect((await run.executions()).map(({ step }) => step)).toEqual(["one"]);

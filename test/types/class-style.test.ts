@@ -26,7 +26,7 @@ import { z } from "zod";
 
 declare const pawl: Pawl;
 /** The body is type-checked and never called. */
-const onlyChecked = (_body: () => unknown) => {};
+const typeCheckOnly = (_body: () => unknown) => {};
 
 interface User {
   readonly name: string;
@@ -57,7 +57,7 @@ class Onboarding extends Workflow<User, { ids: number[] }, string> {
 const user = { type: "User", id: "42" } as const;
 
 test("onFailure of a class gets the input of its runs", () => {
-  onlyChecked(() => {
+  typeCheckOnly(() => {
     class Telling extends Workflow<unknown, { ids: number[] }> {
       static {
         this.options({ onFailure: ({ input }) => expectTypeOf(input).toEqualTypeOf<{ ids: number[] }>() });
@@ -69,7 +69,7 @@ test("onFailure of a class gets the input of its runs", () => {
 
 describe("a step's method", () => {
   test("is a method of the class", () => {
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       Onboarding.step("send_reminder");
       Onboarding.step("send_reminder", { wait: "2 days" });
       // @ts-expect-error: there is no such method
@@ -91,7 +91,7 @@ describe("a step's method", () => {
   });
 
   test("may be inherited, or declared abstract by a parent", () => {
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       class Later extends Onboarding {
         static {
           this.step("send_reminder");
@@ -101,7 +101,7 @@ describe("a step's method", () => {
         }
         own() {}
       }
-      abstract class Frame extends Workflow {
+      abstract class AbstractBase extends Workflow {
         static {
           this.step("fill");
           // @ts-expect-error: no abstract method of this name
@@ -109,12 +109,12 @@ describe("a step's method", () => {
         }
         abstract fill(): void;
       }
-      return [Later, Frame];
+      return [Later, AbstractBase];
     });
   });
 
   test("a step with a function may have any name; a step without a name and a function is refused", () => {
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       Onboarding.step("anything", () => {});
       Onboarding.step("anything", { wait: "1h" }, async () => {});
       Onboarding.step({ wait: "1h" }, async () => {});
@@ -133,7 +133,7 @@ describe("a step's method", () => {
 
 describe("the workflow in a step", () => {
   test("is the class itself, with its hero, its input and its own members", () => {
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       Onboarding.step("a", (w) => {
         expectTypeOf(w).toEqualTypeOf<Onboarding>();
         expectTypeOf(w.hero).toEqualTypeOf<User>();
@@ -153,7 +153,7 @@ describe("the workflow in a step", () => {
   });
 
   test("is the subclass in a subclass, also in the static block", () => {
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       class Later extends Onboarding {
         static {
           this.step("a", (w) => expectTypeOf(w.own).toEqualTypeOf<() => number>());
@@ -169,7 +169,7 @@ describe("the workflow in a step", () => {
   });
 
   test("has all typed members of ctx", () => {
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       Onboarding.step("a", async (w) => {
         expectTypeOf(await w.step("x", () => 1 as const)).toEqualTypeOf<1>();
         expectTypeOf(await w.waitForSignal<{ by: string }>("y")).toEqualTypeOf<{ by: string } | null>();
@@ -183,7 +183,7 @@ describe("the workflow in a step", () => {
   });
 
   test("knows the members of a class without hero or input", () => {
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       class Plain extends Workflow {
         static {
           this.step("a", (w) => {
@@ -199,7 +199,7 @@ describe("the workflow in a step", () => {
 
 describe("the hero", () => {
   test("of a class with steps needs a loader, unless it is only a reference", () => {
-    onlyChecked(async () => {
+    typeCheckOnly(async () => {
       class Unloaded extends Workflow<User> {
         static {
           // @ts-expect-error: there is no loader for the user
@@ -246,18 +246,18 @@ describe("the hero", () => {
         }
       }
       /** An abstract class whose subclasses have the loader. */
-      abstract class Frame extends Workflow<User> {
+      abstract class AbstractBase extends Workflow<User> {
         static {
           this.step("a", (w) => expectTypeOf(w.hero).toEqualTypeOf<User>());
         }
       }
-      class Child extends Frame {
+      class Child extends AbstractBase {
         static loadHero = (id: string) => users.find(id);
         static {
           this.step("b", () => {});
         }
       }
-      class Orphan extends Frame {
+      class Orphan extends AbstractBase {
         static {
           // @ts-expect-error: neither class has a loader
           this.step("b", () => {});
@@ -270,7 +270,7 @@ describe("the hero", () => {
 
 describe("`this`", () => {
   test("in a function of a step is the workflow", () => {
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       Onboarding.step("a", function () {
         expectTypeOf(this).toEqualTypeOf<Onboarding>();
         expectTypeOf(this.hero).toEqualTypeOf<User>();
@@ -301,7 +301,7 @@ describe("a job", () => {
   const tick = job("Tick", () => {});
 
   test("of a step gets arguments of its type", () => {
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       Onboarding.step("a", { job: resize, args: { file: "a" } });
       Onboarding.step("a", { job: resize, args: (w) => ({ file: w.hero.name }) });
       Onboarding.step("a", { job: resize, args: async (w) => ({ file: w.greeting }), wait: "1h" });
@@ -336,7 +336,7 @@ describe("heroOf", () => {
   }
 
   test("takes the hero of the class or an id, and keeps the type", () => {
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       expectTypeOf(Numbered.heroOf({ id: 42, name: "Ada" })).toEqualTypeOf<HeroRef<"Customer">>();
       expectTypeOf(Numbered.heroOf(42)).toEqualTypeOf<HeroRef<"Customer">>();
       // @ts-expect-error: a customer has a name
@@ -370,7 +370,7 @@ describe("heroOf", () => {
 
 describe("the output", () => {
   test("of finish() has the output type of the class", () => {
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       Onboarding.step("a", (w) => w.finish("done"));
       Onboarding.step("a", (w) => w.finish());
       // @ts-expect-error: a string, not a number
@@ -389,7 +389,7 @@ describe("the output", () => {
 
 describe("conditions", () => {
   test("are members that can be true, functions of the workflow, or booleans", () => {
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       Onboarding.step("a", { skipIf: "unsubscribed" }, () => {});
       Onboarding.step("a", { skipIf: "isRich" }, () => {});
       Onboarding.step("a", { if: "patient" }, () => {});
@@ -423,14 +423,14 @@ describe("conditions", () => {
 
 describe("options", () => {
   test("must exist, with valid values", () => {
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       Onboarding.options({ queue: "mail", priority: 10, onException: "pause", terminalAction: "skip" });
       Onboarding.options({ onException: [{ on: RangeError, action: "skip" }, (error) => error.code && "fail"] });
       Onboarding.options({ input: z.object({ ids: z.array(z.number()) }) });
       // @ts-expect-error: its steps do not expect a hero that is null
       Onboarding.options({ mayProceedWithoutHero: true });
-      class Perhaps extends Workflow<User | null> {}
-      Perhaps.options({ mayProceedWithoutHero: true });
+      class OptionalHero extends Workflow<User | null> {}
+      OptionalHero.options({ mayProceedWithoutHero: true });
       // @ts-expect-error: there is no such option
       Onboarding.options({ queu: "mail" });
       // @ts-expect-error: there is no such action
@@ -459,7 +459,7 @@ describe("options", () => {
 
 describe("hooks", () => {
   test("receive the execution", () => {
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       class Hooked extends Workflow {
         override beforeStepExecution(execution: StepExecution) {
           expectTypeOf(execution.attempt).toEqualTypeOf<number>();
@@ -478,7 +478,7 @@ describe("hooks", () => {
 
 describe("a resumable step", () => {
   test("has an iterator; a plain step has none", () => {
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       Onboarding.resumableStep("a", (w, iter) => {
         expectTypeOf(w).toEqualTypeOf<Onboarding>();
         expectTypeOf(iter).toEqualTypeOf<StepIterator>();
@@ -498,7 +498,7 @@ describe("a resumable step", () => {
   });
 
   test("knows the type of the items that it iterates over", () => {
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       Onboarding.resumableStep("a", { maxIterations: 5 }, async (w, iter) => {
         await iter.over(w.input.ids, (id, index) => expectTypeOf([id, index]).toEqualTypeOf<number[]>());
         await iter.over(new Map([["a", 1n]]), (entry) => expectTypeOf(entry).toEqualTypeOf<[string, bigint]>());
@@ -527,7 +527,7 @@ describe("a resumable step", () => {
 
 describe("start", () => {
   test("takes the input of the class", () => {
-    onlyChecked(async () => {
+    typeCheckOnly(async () => {
       await pawl.start(Onboarding, { ids: [1] }, { hero: user });
       // @ts-expect-error: ids are numbers
       await pawl.start(Onboarding, { ids: ["1"] }, { hero: user });
@@ -545,7 +545,7 @@ describe("start", () => {
   });
 
   test("needs the hero of the class, of its type", () => {
-    onlyChecked(async () => {
+    typeCheckOnly(async () => {
       // @ts-expect-error: the hero is missing
       await pawl.start(Onboarding, { ids: [1] });
       // @ts-expect-error: the hero is missing
@@ -571,35 +571,35 @@ describe("start", () => {
   });
 
   test("takes any type of hero when the class does not name one", () => {
-    onlyChecked(async () => {
-      class Anybody extends Workflow<User> {
+    typeCheckOnly(async () => {
+      class AnyHero extends Workflow<User> {
         static heroType = "User";
         static loadHero = (id: string) => users.find(id);
       }
-      await pawl.start(Anybody, undefined, { hero: { type: "Company", id: "42" } });
+      await pawl.start(AnyHero, undefined, { hero: { type: "Company", id: "42" } });
       // @ts-expect-error: a hero is required
-      await pawl.start(Anybody);
+      await pawl.start(AnyHero);
     });
   });
 
   test("needs no hero for a class without one, or with an optional one", () => {
-    onlyChecked(async () => {
-      class Nobody extends Workflow {}
-      class Perhaps extends Workflow<User | null, number> {
+    typeCheckOnly(async () => {
+      class WithoutHero extends Workflow {}
+      class OptionalHero extends Workflow<User | null, number> {
         static loadHero = (id: string) => users.find(id);
       }
-      await pawl.start(Nobody);
-      await pawl.start(Nobody, undefined, { delay: "1h" });
-      await pawl.start(Nobody, undefined, { hero: user });
-      await pawl.start(Perhaps, 5);
-      await pawl.start(Perhaps, 5, { hero: user });
+      await pawl.start(WithoutHero);
+      await pawl.start(WithoutHero, undefined, { delay: "1h" });
+      await pawl.start(WithoutHero, undefined, { hero: user });
+      await pawl.start(OptionalHero, 5);
+      await pawl.start(OptionalHero, 5, { hero: user });
       // @ts-expect-error: the input is still required
-      await pawl.start(Perhaps);
+      await pawl.start(OptionalHero);
     });
   });
 
   test("takes the options in place of the input if the workflow has none", () => {
-    onlyChecked(async () => {
+    typeCheckOnly(async () => {
       class Welcome extends Workflow<User> {
         static readonly heroType = "User";
         static loadHero = (id: string) => users.find(id);
@@ -620,14 +620,14 @@ describe("start", () => {
       await pawl.start(Reference, { hero: user });
       // @ts-expect-error: this class has an input
       await pawl.start(Onboarding, { hero: user });
-      class Nobody extends Workflow {}
+      class WithoutHero extends Workflow {}
       // @ts-expect-error: a workflow that needs no hero takes its options after the input
-      await pawl.start(Nobody, { delay: "1h" });
+      await pawl.start(WithoutHero, { delay: "1h" });
     });
   });
 
   test("refuses a class whose loader does not return its hero type", () => {
-    onlyChecked(async () => {
+    typeCheckOnly(async () => {
       class Strange extends Workflow<User> {
         static loadHero = (_id: string) => ({ title: "not a user" });
       }
@@ -648,12 +648,12 @@ describe("start", () => {
   });
 
   test("refuses a class that is not a workflow or cannot be constructed", () => {
-    onlyChecked(async () => {
+    typeCheckOnly(async () => {
       // @ts-expect-error: a class, but not a workflow
       await pawl.start(Date);
-      abstract class Frame extends Workflow {}
+      abstract class AbstractBase extends Workflow {}
       // @ts-expect-error: the class is abstract
-      await pawl.start(Frame);
+      await pawl.start(AbstractBase);
       class Given extends Workflow {
         constructor(readonly given: number) {
           super();
@@ -667,7 +667,7 @@ describe("start", () => {
 
 describe("a run of a class", () => {
   test("is typed by the class", () => {
-    onlyChecked(async () => {
+    typeCheckOnly(async () => {
       const run = await pawl.start(Onboarding, { ids: [1] }, { hero: user });
       expectTypeOf(run).toEqualTypeOf<RunHandle<{ ids: number[] }, string>>();
       expectTypeOf(await run.result()).toEqualTypeOf<string>();
@@ -680,7 +680,7 @@ describe("a run of a class", () => {
   });
 
   test("as a child is typed by the class too", () => {
-    onlyChecked(() =>
+    typeCheckOnly(() =>
       workflow("parent", async (ctx) => {
         expectTypeOf(await ctx.run(Onboarding, { ids: [1] }, { hero: user })).toEqualTypeOf<string>();
         expectTypeOf(await ctx.start(Onboarding, { ids: [1] })).toEqualTypeOf<ChildHandle<string>>();
@@ -697,7 +697,7 @@ describe("a run of a class", () => {
         expectTypeOf(await ctx.run(Plain)).toEqualTypeOf<number>();
       }),
     );
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       Onboarding.step("a", async (w) => {
         expectTypeOf(await w.run(Onboarding, { ids: [1] })).toEqualTypeOf<string>();
         // @ts-expect-error: ids are numbers
@@ -708,7 +708,7 @@ describe("a run of a class", () => {
 });
 
 test("a class is accepted wherever a workflow is", () => {
-  onlyChecked(async () => {
+  typeCheckOnly(async () => {
     pawl.worker({ workflows: [Onboarding, workflow("f", async () => 1)] });
     await pawl.runs({ workflow: Onboarding, hero: user });
     await testPawl({ workflows: [Onboarding] });
@@ -722,7 +722,7 @@ test("a class is accepted wherever a workflow is", () => {
 
 describe("when a class is first used", () => {
   /** All the calls that may be the first use of a class. */
-  const uses: Record<string, (type: WorkflowClass) => unknown> = {
+  const firstUses: Record<string, (type: WorkflowClass) => unknown> = {
     discoverWorkflows: (type) => discoverWorkflows({ type }),
     start: async (type) => (await memory()).start(type),
     startMany: async (type) => (await memory()).startMany(type, [undefined]),
@@ -875,7 +875,7 @@ describe("when a class is first used", () => {
   }
 
   describe.each(refused)("%s is refused", (_what, type, problem) => {
-    test.each(Object.entries(uses))("by %s", async (_use, use) => {
+    test.each(Object.entries(firstUses))("by %s", async (_use, use) => {
       await expect(async () => use(type)).rejects.toEqual(problem);
     });
 

@@ -17,12 +17,12 @@ import { z } from "zod";
 
 declare const pawl: Pawl;
 /** The body is type-checked and never called. */
-const onlyChecked = (_body: () => unknown) => {};
+const typeCheckOnly = (_body: () => unknown) => {};
 
 test("a workflow's input and output come from its handler", () => {
   const wf = workflow("a", async (_ctx, params: { bucket: string }) => ({ path: params.bucket }));
   expectTypeOf(wf).toEqualTypeOf<WorkflowDefinition<{ bucket: string }, { path: string }>>();
-  onlyChecked(async () => {
+  typeCheckOnly(async () => {
     const run = await pawl.start(wf, { bucket: "b" });
     expectTypeOf(run).toEqualTypeOf<RunHandle<{ bucket: string }, { path: string }>>();
     expectTypeOf(await run.result()).toEqualTypeOf<{ path: string }>();
@@ -46,7 +46,7 @@ test("a synchronous handler's output is inferred too", () => {
 
 test("the input may be omitted when its type is void", () => {
   const wf = workflow("b", async () => 1);
-  onlyChecked(async () => {
+  typeCheckOnly(async () => {
     await pawl.start(wf);
     await pawl.start(wf, undefined, { delay: "1h" });
   });
@@ -57,11 +57,11 @@ test("the input may be omitted when its type is void", () => {
 test("the types of the handler are inferred when there are options, too", () => {
   const wf = workflow("d", { timeout: "1h", retry: { attempts: 2 } }, async (_ctx, n: number) => `${n}`);
   expectTypeOf(wf).toEqualTypeOf<WorkflowDefinition<number, string>>();
-  onlyChecked(async () => {
+  typeCheckOnly(async () => {
     // @ts-expect-error: not a number
     await pawl.start(wf, "x");
   });
-  onlyChecked(async () => {
+  typeCheckOnly(async () => {
     // @ts-expect-error: no such option
     workflow("e", { timeuot: "1h" }, async () => 1);
   });
@@ -69,7 +69,7 @@ test("the types of the handler are inferred when there are options, too", () => 
 
 test("with options and a handler without input, start needs no input", () => {
   const wf = workflow("f", { timeout: "1h" }, async (ctx) => ctx.now());
-  onlyChecked(async () => {
+  typeCheckOnly(async () => {
     await pawl.start(wf);
     expectTypeOf(await (await pawl.start(wf)).result()).toEqualTypeOf<Date>();
   });
@@ -85,7 +85,7 @@ test("schemas determine the types: the argument of start, the input of the handl
       return { total: input.count };
     },
   );
-  onlyChecked(async () => {
+  typeCheckOnly(async () => {
     const run = await pawl.start(wf, { id: "a" });
     expectTypeOf(await run.result()).toEqualTypeOf<{ total: number }>();
     // @ts-expect-error: id is a string
@@ -109,7 +109,7 @@ test("a workflow's own types appear in its context", () => {
 });
 
 test("a signal that is sent by its handle has the payload type of the handle", () => {
-  onlyChecked(async () => {
+  typeCheckOnly(async () => {
     const shipped = signal<{ parcel: string }>("shipped");
     const run = await pawl.start(workflow("s", (ctx) => ctx.waitForSignal(shipped)));
     await run.signal(shipped, { parcel: "p" });
@@ -180,7 +180,7 @@ test("a branch has the union of the outputs of its cases, and knows their names"
 });
 
 test("handles by name are typed by type arguments", () => {
-  onlyChecked(async () => {
+  typeCheckOnly(async () => {
     const run = await pawl.workflow<{ bucket: string }, { path: string }>("zip").trigger({ bucket: "b" });
     expectTypeOf(await run.result()).toEqualTypeOf<{ path: string }>();
     expectTypeOf(await pawl.run("id").result()).toEqualTypeOf<unknown>();

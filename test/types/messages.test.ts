@@ -25,7 +25,7 @@ const mistakes = {
   'start("order", { sku: "" })': ["Argument of type 'string' is not assignable to parameter of type 'AnyWorkflow'."],
 };
 
-const beginning = `
+const preamble = `
 import { type Pawl, signal, Workflow, workflow } from "pawl";
 const shipped = signal<{ parcel: string }>("shipped");
 declare const pawl: Pawl;
@@ -40,7 +40,7 @@ class Wrong extends Workflow<{ id: string }> {
 }
 `.trim();
 
-let complaints: string[];
+let diagnostics: string[];
 // The directory is inside the repository, so that the types of Node are found, and in a place that no other tool reads.
 const cache = join(root, "node_modules/.cache");
 mkdirSync(cache, { recursive: true });
@@ -51,20 +51,20 @@ beforeAll(async () => {
   const config = join(folder, "tsconfig.json");
   writeFileSync(
     join(folder, "mistakes.mts"),
-    [beginning, ...Object.keys(mistakes).map((one) => `pawl.${one};`)].join("\n"),
+    [preamble, ...Object.keys(mistakes).map((one) => `pawl.${one};`)].join("\n"),
   );
   writeFileSync(config, JSON.stringify({ extends: join(root, "tsconfig.json"), include: ["*.mts"] }));
   const args = [join(root, "node_modules/.bin/tsc"), "-p", config, "--pretty", "true"];
-  const said = await promisify(execFile)(process.execPath, args, { cwd: folder }).catch(({ stdout }) => ({ stdout }));
-  const plain = String(said.stdout).replace(/\p{Cc}\[[\d;]*m/gu, "");
+  const output = await promisify(execFile)(process.execPath, args, { cwd: folder }).catch(({ stdout }) => ({ stdout }));
+  const plain = String(output.stdout).replace(/\p{Cc}\[[\d;]*m/gu, "");
   // If node_modules is a symbolic link, tsc prints the path of its target.
-  complaints = plain.split(/^(?:\S*\/)?mistakes\.mts:/m).slice(1);
+  diagnostics = plain.split(/^(?:\S*\/)?mistakes\.mts:/m).slice(1);
 });
 
 test.each(Object.entries(mistakes))("pawl.%s", (mistake, words) => {
-  const line = beginning.split("\n").length + 1 + Object.keys(mistakes).indexOf(mistake);
-  const [complaint, ...more] = complaints.filter((one) => one.startsWith(`${line}:`));
+  const line = preamble.split("\n").length + 1 + Object.keys(mistakes).indexOf(mistake);
+  const [diagnostic, ...more] = diagnostics.filter((one) => one.startsWith(`${line}:`));
   expect(more).toEqual([]);
-  for (const word of words) expect(complaint).toContain(word);
-  expect(complaint).not.toContain("overload matches");
+  for (const word of words) expect(diagnostic).toContain(word);
+  expect(diagnostic).not.toContain("overload matches");
 });
