@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../support/databases.js";
 import { type MortalWorker, type World, world } from "../support/virtual-worlds.js";
 import { errorOf, gate } from "../support/waiting.js";
-import { sqlOf } from "./attack-sql.js";
+import { sqlOf } from "./transaction-attack-sql.js";
 
 forEachStore(
   (kind) => {

@@ -3,7 +3,7 @@ import { graph, PermanentError, step, Workflow, workflow } from "pawl";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../support/databases.js";
 import { world } from "../support/virtual-worlds.js";
-import { Provider } from "./provider.js";
+import { Provider } from "./payment-provider.js";
 
 let bank = new Provider();
 let shop: "open" | "closed" = "open";

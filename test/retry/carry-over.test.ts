@@ -7,7 +7,7 @@ import { logOf } from "../support/run-checks.js";
 import { mysqlTable, postgresTable, sqliteTable } from "../support/user-table.js";
 import { type Workflows, world } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
-import { Provider } from "./provider.js";
+import { Provider } from "./payment-provider.js";
 
 let executed: string[] = [];
 let broken = true;
