@@ -57,26 +57,26 @@ test("a worker dies between the commit of the failed step and that of the failed
   const X = working(boom, { onException: "fail" });
   const w = await world();
   const run = await w.pawl.start(X);
-  let dead = false;
+  let deadWorkerStore = false;
   let fence: any = null;
   const store = new Proxy(w.store, {
     get(target, name) {
       const member = Reflect.get(target, name) as any;
       if (typeof member !== "function") return member;
       return (...args: any[]) => {
-        if (dead) return name === "watch" ? () => {} : new Promise(() => {});
+        if (deadWorkerStore) return name === "watch" ? () => {} : new Promise(() => {});
         const result = member.apply(target, args);
         if (!(result instanceof Promise)) return result;
         return result.then((answer: any) => {
           if (name === "registerWorker") fence = answer;
-          if (name === "commit" && JSON.stringify(args[0]).includes("step.failed")) dead = true;
-          return dead ? new Promise(() => {}) : answer;
+          if (name === "commit" && JSON.stringify(args[0]).includes("step.failed")) deadWorkerStore = true;
+          return deadWorkerStore ? new Promise(() => {}) : answer;
         });
       };
     },
   });
   await new Pawl(store).worker({ workflows: [X] }).start();
-  await until(() => dead);
+  await until(() => deadWorkerStore);
   await w.store.deregisterWorker(fence);
   await (await w.worker([X])).settle();
   expect(await attemptsOf(run)).toEqual(["work 1 failed failed_by_exception"]);

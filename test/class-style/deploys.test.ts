@@ -29,7 +29,7 @@ function letterWith(
 }
 
 /** Runs the old code until the run waits, lets the wait pass, and continues with the new code. */
-async function deploy(w: World, from: WorkflowClass<Workflow>, to: WorkflowClass<Workflow>) {
+async function runThroughDeploy(w: World, from: WorkflowClass<Workflow>, to: WorkflowClass<Workflow>) {
   const old = await w.worker([from]);
   const run = await w.pawl.start(from);
   w.clock.moveTo((await old.settle()) as number);
@@ -41,7 +41,7 @@ async function deploy(w: World, from: WorkflowClass<Workflow>, to: WorkflowClass
 
 describe("a run that waits for a step", () => {
   test("continues at that step, wherever it is now: steps inserted before it are not run, steps inserted after it are run", async () => {
-    const { run } = await deploy(
+    const { run } = await runThroughDeploy(
       await world(),
       letterWith(["open", "wait@", "close"]),
       letterWith(["first", "open", "between", "wait@", "after", "close"]),
@@ -52,7 +52,7 @@ describe("a run that waits for a step", () => {
 
   test("that is no longer in the code is paused, and the reason says what can be done", async () => {
     const w = await world();
-    const { run } = await deploy(w, letterWith(["open", "wait@", "close"]), letterWith(["open", "close"]));
+    const { run } = await runThroughDeploy(w, letterWith(["open", "wait@", "close"]), letterWith(["open", "close"]));
     const { status, pauseReason, pausedAt, currentStep } = await run.get();
     expect({ status, currentStep }).toEqual({ status: "paused", currentStep: "wait" });
     expect(pauseReason).toContain('has no step "wait"');
@@ -67,7 +67,11 @@ describe("a run that waits for a step", () => {
     for (const way of ["aliases", "renamed"] as const) {
       executed = [];
       const w = await world();
-      const { run, settle, worker } = await deploy(w, letterWith(["open", "wait@"]), letterWith(["open", "hold@"]));
+      const { run, settle, worker } = await runThroughDeploy(
+        w,
+        letterWith(["open", "wait@"]),
+        letterWith(["open", "hold@"]),
+      );
       expect((await run.get()).pauseReason).toBe(
         'Workflow "Letter" has no step "wait" (any more). If it has another name now, say this.options({ aliases: { newName: ["wait"] } }) and resume(), ' +
           'or resume({ renamed: { "wait": "newName" } }). Otherwise bring the step back and resume(), continue elsewhere with resumeAt(step), or list it in removedSteps.',
@@ -87,7 +91,7 @@ describe("a run that waits for a step", () => {
   });
 
   test("that its class lists in removedSteps skips that step", async () => {
-    const { run } = await deploy(
+    const { run } = await runThroughDeploy(
       await world(),
       letterWith(["open", "wait@", "close"]),
       letterWith(["open", "close"], ["wait"]),
@@ -102,7 +106,7 @@ describe("a run that waits for a step", () => {
   });
 
   test("continues after the last completed step that the new code still has", async () => {
-    const { run } = await deploy(
+    const { run } = await runThroughDeploy(
       await world(),
       letterWith(["open", "sign", "wait@", "close"]),
       letterWith(["open", "stamp", "close"], ["sign", "wait"]),
@@ -113,7 +117,11 @@ describe("a run that waits for a step", () => {
 
   test("that is restored by a second deploy can be resumed", async () => {
     const w = await world();
-    const { run, worker } = await deploy(w, letterWith(["open", "wait@", "close"]), letterWith(["open", "close"]));
+    const { run, worker } = await runThroughDeploy(
+      w,
+      letterWith(["open", "wait@", "close"]),
+      letterWith(["open", "close"]),
+    );
     await worker.stop();
     const fixed = await w.worker([letterWith(["open", "wait@", "close"])]);
     await run.resume();
@@ -126,7 +134,7 @@ describe("a run that waits for a step", () => {
 describe("resumeAt", () => {
   test("moves a paused run to another step at once, and the chain continues from there", async () => {
     const w = await world();
-    const { run, settle } = await deploy(
+    const { run, settle } = await runThroughDeploy(
       w,
       letterWith(["open", "wait@", "close"]),
       letterWith(["open", "other@", "close"]),
@@ -181,7 +189,7 @@ describe("resumeAt", () => {
 
   test("to a step that does not exist pauses the run again", async () => {
     const w = await world();
-    const { run, settle } = await deploy(w, letterWith(["open", "wait@"]), letterWith(["open"]));
+    const { run, settle } = await runThroughDeploy(w, letterWith(["open", "wait@"]), letterWith(["open"]));
     await run.resumeAt("nowhere");
     await settle();
     expect(await run.get()).toMatchObject({ status: "paused", pauseReason: expect.stringContaining('"nowhere"') });

@@ -399,7 +399,7 @@ test("a step that was renamed after it completed does not run again: the run is 
   const executed: string[] = [];
   const cursorsAtStart = gate();
   const go = gate();
-  const make = (name: string) =>
+  const classWithStep = (name: string) =>
     class extends Workflow {
       static {
         this.options({ name: "W" });
@@ -412,7 +412,7 @@ test("a step that was renamed after it completed does not run again: the run is 
       }
     };
   const w = await world();
-  const Old = make("charge");
+  const Old = classWithStep("charge");
   const old = await w.worker([Old]);
   const run = await w.pawl.start(Old);
   const settledOld = old.settle();
@@ -422,7 +422,7 @@ test("a step that was renamed after it completed does not run again: the run is 
   go.open();
   await settledOld;
   await old.worker.stop();
-  const next = await w.worker([make("charge_card")]);
+  const next = await w.worker([classWithStep("charge_card")]);
   await run.resume();
   await next.settle();
   expect(executed).toEqual(["charge"]);

@@ -320,7 +320,7 @@ function failing(
 }
 
 /** Returns the number of attempts until none is due any more, and how the last one ended. */
-async function exhaust(workflow: ReturnType<typeof working>) {
+async function runUntilExhausted(workflow: ReturnType<typeof working>) {
   const t = await start(workflow);
   const run = await t.pawl.start(workflow);
   await t.advance("400 days");
@@ -330,18 +330,20 @@ async function exhaust(workflow: ReturnType<typeof working>) {
 
 describe("maxReattempts", () => {
   test("5 allows five reattempts after the first execution, then the run is paused", async () => {
-    const { count, last, status, t } = await exhaust(failing({ onException: "reattempt", maxReattempts: 5 }));
+    const { count, last, status, t } = await runUntilExhausted(failing({ onException: "reattempt", maxReattempts: 5 }));
     expect({ count, last, status }).toEqual({ count: 6, last: "paused_by_exception", status: "paused" });
     await expectSound(t);
   });
 
   test("is 100 by default", async () => {
-    const { count, last, status } = await exhaust(failing({ onException: "reattempt" }));
+    const { count, last, status } = await runUntilExhausted(failing({ onException: "reattempt" }));
     expect({ count, last, status }).toEqual({ count: 101, last: "paused_by_exception", status: "paused" });
   });
 
   test("0 allows no reattempts", async () => {
-    expect(await exhaust(failing({ onException: "reattempt", maxReattempts: 0 }))).toMatchObject({ count: 1 });
+    expect(await runUntilExhausted(failing({ onException: "reattempt", maxReattempts: 0 }))).toMatchObject({
+      count: 1,
+    });
   });
 
   test.each([
@@ -360,7 +362,7 @@ describe("maxReattempts", () => {
       3,
     ],
   ] as const)("%s", async (_name, stepOptions, classOptions, count) => {
-    expect(await exhaust(failing(stepOptions, classOptions))).toMatchObject({ count });
+    expect(await runUntilExhausted(failing(stepOptions, classOptions))).toMatchObject({ count });
   });
 
   test.each([
@@ -369,7 +371,7 @@ describe("maxReattempts", () => {
     ["skip", "completed"],
     ["fail", "failed"],
   ] as const)("when exhausted with terminalAction %s, the run is %s", async (terminalAction, status) => {
-    const used = await exhaust(failing({ onException: "reattempt", maxReattempts: 2, terminalAction }));
+    const used = await runUntilExhausted(failing({ onException: "reattempt", maxReattempts: 2, terminalAction }));
     expect(used).toMatchObject({ count: 3, last: outcomes[terminalAction], status });
   });
 
@@ -382,12 +384,14 @@ describe("maxReattempts", () => {
       {},
     ],
   ] as const)("terminalAction %s", async (_name, step, classOptions) => {
-    const used = await exhaust(failing({ onException: "reattempt", maxReattempts: 1, ...step }, classOptions));
+    const used = await runUntilExhausted(
+      failing({ onException: "reattempt", maxReattempts: 1, ...step }, classOptions),
+    );
     expect(used).toMatchObject({ count: 2, last: "skipped_by_exception", status: "completed" });
   });
 
   test("starts a new count after a manual resume", async () => {
-    const { run, t } = await exhaust(failing({ onException: "reattempt", maxReattempts: 2 }));
+    const { run, t } = await runUntilExhausted(failing({ onException: "reattempt", maxReattempts: 2 }));
     await run.resume();
     await t.advance("1 day");
     expect(await attemptsOf(run)).toEqual([
@@ -401,7 +405,7 @@ describe("maxReattempts", () => {
   });
 
   test("starts a new count after the step itself called reattempt()", async () => {
-    const { run } = await exhaust(
+    const { run } = await runUntilExhausted(
       failing({ onException: "reattempt", maxReattempts: 1 }, {}, (w) => {
         if (w.attempt === 2) w.reattempt();
         throw new Error("boom");
@@ -416,7 +420,7 @@ describe("maxReattempts", () => {
   });
 
   test("does not count a TransientError", async () => {
-    const { count, last } = await exhaust(
+    const { count, last } = await runUntilExhausted(
       failing({ onException: "reattempt", maxReattempts: 2 }, {}, (w) => {
         if (w.attempt <= 10) throw new TransientError("later");
         throw new Error("boom");
@@ -442,7 +446,9 @@ describe("maxReattempts", () => {
   });
 
   test("an output that cannot be stored is not retried", async () => {
-    const { count, last, status, run } = await exhaust(failing({ onException: "reattempt" }, {}, () => () => {}));
+    const { count, last, status, run } = await runUntilExhausted(
+      failing({ onException: "reattempt" }, {}, () => () => {}),
+    );
     expect({ count, last, status }).toEqual({ count: 1, last: "paused_by_exception", status: "paused" });
     expect((await run.executions())[0]?.error).toMatchObject({ code: "SERIALIZATION_ERROR" });
   });
@@ -450,7 +456,7 @@ describe("maxReattempts", () => {
 
 describe("the wait before a reattempt", () => {
   async function waitsOf(workflow: ReturnType<typeof working>): Promise<number[]> {
-    const { run } = await exhaust(workflow);
+    const { run } = await runUntilExhausted(workflow);
     const ends = (await run.executions()).map(({ finishedAt }) => finishedAt?.getTime() as number);
     return ends.slice(1).map((at, index) => at - (ends[index] as number));
   }
@@ -497,7 +503,7 @@ const places = [
 type Place = (typeof places)[number];
 
 /** A class that throws in one place for as long as it is broken. */
-function brokenIn(place: Place, onException?: ExceptionAction) {
+function classBrokenIn(place: Place, onException?: ExceptionAction) {
   const state = { broken: true, bodies: 0, after: 0 };
   const at = (current: Place, step?: string) => {
     if (state.broken && current === place && step !== "after") throw new CardError(`broken in ${current}`);
@@ -535,7 +541,7 @@ const hero = { type: "User", id: "1" };
 
 describe("an exception outside the body", () => {
   test.each(places)("in %s pauses the run by default; once fixed and resumed, the step runs", async (place) => {
-    const { Broken, state } = brokenIn(place);
+    const { Broken, state } = classBrokenIn(place);
     const t = await start(Broken);
     const run = await t.pawl.start(Broken, undefined, { hero });
     await t.settle();
@@ -553,7 +559,7 @@ describe("an exception outside the body", () => {
 
   describe.each(places)("in %s is handled by the step's own policy", (place) => {
     test.each(["cancel", "skip", "fail", "reattempt"] as const)("%s", async (action) => {
-      const { Broken, state } = brokenIn(place, action);
+      const { Broken, state } = classBrokenIn(place, action);
       const t = await start(Broken);
       const run = await t.pawl.start(Broken, undefined, { hero });
       await t.settle();

@@ -666,7 +666,7 @@ describe("commands to a parked run without any worker", () => {
     const database = databaseFor(kind);
 
     /** Starts a run that is parked by a worker, and stops that worker. */
-    async function parked(name: string, work: (w: Workflow) => unknown, wait = 0) {
+    async function startParked(name: string, work: (w: Workflow) => unknown, wait = 0) {
       const Parked = working(work, { wait }, { name });
       const w = await database.world();
       const run = await w.pawl.start(Parked);
@@ -678,7 +678,7 @@ describe("commands to a parked run without any worker", () => {
     }
 
     test("pause, resume and skip of a scheduled step take effect at once", async () => {
-      const { w, run, runToEnd } = await parked("scheduled", () => {}, 86_400_000);
+      const { w, run, runToEnd } = await startParked("scheduled", () => {}, 86_400_000);
       const [scheduled] = await run.executions();
       await run.pause("a moment");
       expect(await run.get()).toMatchObject({ status: "paused", pauseReason: "a moment", pausedAt: w.clock.now });
@@ -696,7 +696,7 @@ describe("commands to a parked run without any worker", () => {
     });
 
     test("resumeAt of a run that an exception paused takes effect at once", async () => {
-      const { w, run, runToEnd } = await parked("failed", () => {
+      const { w, run, runToEnd } = await startParked("failed", () => {
         throw new Error("boom");
       });
       expect(await run.get()).toMatchObject({ status: "paused", currentStep: "work" });
@@ -708,7 +708,7 @@ describe("commands to a parked run without any worker", () => {
     });
 
     test("signal and cancel of a body that waits take effect at once", async () => {
-      const { w, run } = await parked("waiting", (one) => one.waitForAll(["a", "b"]));
+      const { w, run } = await startParked("waiting", (one) => one.waitForAll(["a", "b"]));
       await run.signal("a", 1);
       expect((await logOf(run)).at(-1)).toBe("signal.received");
       await run.cancel("not needed");

@@ -377,9 +377,9 @@ describe("the hero of an execution", () => {
   test.each([
     [42, "number 42"],
     [42n, "bigint 42"],
-  ])("has a string as its id, and for %o the error says how to write it", async (id, shown) => {
+  ])("has a string as its id, and for %o the error says how to write it", async (id, description) => {
     const t = await start(Onboarding);
-    const message = `The hero's id is the ${shown}, and ids of heroes are texts; write { type: "User", id: String(id) }, or heroOf(hero) of the class.`;
+    const message = `The hero's id is the ${description}, and ids of heroes are texts; write { type: "User", id: String(id) }, or heroOf(hero) of the class.`;
     const numbered = { hero: { type: "User", id } } as any;
     expect(await errorOf(t.pawl.start(Onboarding, numbered))).toMatchObject({ code: "INVALID_INPUT", message });
     expect(await errorOf(t.pawl.runs(numbered))).toMatchObject({ code: "INVALID_INPUT", message });
@@ -389,10 +389,10 @@ describe("the hero of an execution", () => {
     [{ id: "42", name: "Ada" }, "an object with id, name"],
     [{ type: "User" }, "an object with type"],
     ["42", "a string"],
-  ])("is a reference, and for %o the error says how to write one", async (invalidHero, shown) => {
+  ])("is a reference, and for %o the error says how to write one", async (invalidHero, description) => {
     const t = await start(Onboarding);
     expect(await errorOf(t.pawl.start(Onboarding, { hero: invalidHero as any }))).toMatchObject({
-      message: `The hero of a run of workflow "Onboarding" is given by type and id, { type: "User", id: "…" }, not as ${shown}.`,
+      message: `The hero of a run of workflow "Onboarding" is given by type and id, { type: "User", id: "…" }, not as ${description}.`,
     });
   });
 

@@ -24,7 +24,7 @@ class AtOnce extends Workflow {
   }
 }
 
-async function opened(kind: StoreKind) {
+async function openTestPawl(kind: StoreKind) {
   const database = await testDatabase(kind);
   const startAt = Date.UTC(2026, 0, 1);
   const t = await testPawl({ workflows: [Onboarding, AtOnce], store: database.url, startAt });
@@ -39,7 +39,7 @@ const hour = 3_600_000;
 
 forEachStore((kind) => {
   test("a run that has not started is at its first step, which is scheduled for its start time", async () => {
-    const { t, startAt } = await opened(kind);
+    const { t, startAt } = await openTestPawl(kind);
     const run = await t.pawl.start(Onboarding, undefined, { delay: "3h" });
     const [execution, ...others] = await run.executions();
     expect(execution).toMatchObject({
@@ -60,7 +60,7 @@ forEachStore((kind) => {
   });
 
   test("a run that is paused between two steps is at the next one, which is scheduled", async () => {
-    const { t } = await opened(kind);
+    const { t } = await openTestPawl(kind);
     const run = await t.pawl.start(AtOnce);
     paused = () => run.pause("not now");
     await t.settle();
@@ -78,7 +78,7 @@ forEachStore((kind) => {
   });
 
   test("a run that is paused while it waits for a step keeps that step, and its time", async () => {
-    const { t, startAt } = await opened(kind);
+    const { t, startAt } = await openTestPawl(kind);
     const run = await t.pawl.start(Onboarding);
     await t.advance("2h");
     await run.pause();
@@ -90,7 +90,7 @@ forEachStore((kind) => {
   });
 
   test("a run that was moved to another step, and has not started it, is at that step", async () => {
-    const { t } = await opened(kind);
+    const { t } = await openTestPawl(kind);
     const run = await t.pawl.start(AtOnce);
     paused = () => run.pause();
     await t.settle();
@@ -99,7 +99,7 @@ forEachStore((kind) => {
   });
 
   test("no execution starts before it is due, and the timeline is in order, whatever becomes due meanwhile", async () => {
-    const { t } = await opened(kind);
+    const { t } = await openTestPawl(kind);
     const runs = [await t.pawl.start(Onboarding), await t.pawl.start(Onboarding, undefined, { delay: "30m" })];
     await t.advance("3 days");
     for (const run of runs) {

@@ -32,25 +32,25 @@ forEachStore((kind) => {
 
   test("a step with its own queue is run only by workers that serve that queue", async () => {
     const w = await newWorld();
-    const serve = async (queue: string) => {
+    const startWorkerFor = async (queue: string) => {
       const { worker, settle } = await w.worker([Report], { queues: [queue] });
       await settle();
       await worker.stop();
     };
     const run = await w.pawl.start(Report, "a");
-    await serve("graphics");
+    await startWorkerFor("graphics");
     expect(executed).toEqual([]);
-    await serve("office");
+    await startWorkerFor("office");
     expect(executed).toEqual(["collect a"]);
     expect(await run.get()).toMatchObject({ status: "waiting", currentStep: "render", queue: "office" });
     w.clock.moveTo(w.clock.read() + 3_600_000);
-    await serve("office");
+    await startWorkerFor("office");
     expect(executed).toEqual(["collect a"]);
-    await serve("graphics");
+    await startWorkerFor("graphics");
     expect(executed).toEqual(["collect a", "render a", "print a"]);
-    await serve("graphics");
+    await startWorkerFor("graphics");
     expect(await run.status()).toBe("waiting");
-    await serve("office");
+    await startWorkerFor("office");
     expect(executed.at(-1)).toBe("send a");
     expect(await run.status()).toBe("completed");
     expect(await w.pawl.verify()).toMatchObject({ differences: [] });

@@ -35,7 +35,7 @@ function loopClass(body: Body, options: ResumableStepOptions<Workflow> = {}): Wo
 }
 
 /** Loops over 0, 1, 2, 3 and calls `act` at the third item of the first execution. */
-const atItemTwo =
+const actAtItemTwo =
   (act: (w: Workflow) => unknown): Body =>
   (w, iter) =>
     iter.over([0, 1, 2, 3], (n) => {
@@ -59,14 +59,14 @@ forEachStore((kind) => {
   }
 
   test("skip() inside the loop ends the whole step, and the next step runs", async () => {
-    const { w, run } = await settled(loopClass(atItemTwo((workflow) => workflow.skip())));
+    const { w, run } = await settled(loopClass(actAtItemTwo((workflow) => workflow.skip())));
     expect(done).toEqual([0, 1, "after"]);
     expect(await attemptsOf(run)).toEqual(["loop 1 skipped skipped_by_flow_control", "after 1 completed success"]);
     await expectSound(w);
   });
 
   test("pause() inside the loop pauses the run; when it is resumed, the step continues at its cursor", async () => {
-    const { w, worker, run } = await settled(loopClass(atItemTwo((workflow) => workflow.pause("look"))));
+    const { w, worker, run } = await settled(loopClass(actAtItemTwo((workflow) => workflow.pause("look"))));
     expect(await run.get()).toMatchObject({ status: "paused", pauseReason: "look", currentStep: "loop" });
     await run.resume();
     await worker.settle();
@@ -80,11 +80,11 @@ forEachStore((kind) => {
   });
 
   test("cancel() and finish() inside the loop end the run at that item", async () => {
-    const canceled = await settled(loopClass(atItemTwo((workflow) => workflow.cancel("enough"))));
+    const canceled = await settled(loopClass(actAtItemTwo((workflow) => workflow.cancel("enough"))));
     expect(await canceled.run.get()).toMatchObject({ status: "canceled", error: { message: "enough" } });
     expect(await attemptsOf(canceled.run)).toEqual(["loop 1 canceled canceled_by_flow_control"]);
     await canceled.worker.worker.stop();
-    const finished = await settled(loopClass(atItemTwo((workflow) => workflow.finish())));
+    const finished = await settled(loopClass(actAtItemTwo((workflow) => workflow.finish())));
     expect(await finished.run.status()).toBe("completed");
     expect(await attemptsOf(finished.run)).toEqual(["loop 1 completed success"]);
     expect(done).toEqual([0, 1, 0, 1]);
@@ -99,7 +99,7 @@ forEachStore((kind) => {
       fail: ["failed", "loop 1 failed failed_by_exception"],
     } as const;
     for (const onException of Object.keys(ends) as (keyof typeof ends)[]) {
-      const { w, worker, run } = await settled(loopClass(atItemTwo(boom), { onException }));
+      const { w, worker, run } = await settled(loopClass(actAtItemTwo(boom), { onException }));
       expect([await run.status(), ...(await attemptsOf(run))]).toEqual(ends[onException]);
       await worker.worker.stop();
       await expectSound(w);
@@ -107,7 +107,7 @@ forEachStore((kind) => {
   });
 
   test("after an exception the next execution continues at the cursor of the item that failed", async () => {
-    const paused = await settled(loopClass(atItemTwo(boom)));
+    const paused = await settled(loopClass(actAtItemTwo(boom)));
     expect(done).toEqual([0, 1]);
     await paused.run.resume();
     await paused.worker.settle();

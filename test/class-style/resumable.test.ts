@@ -30,7 +30,9 @@ function loop(body: (iter: StepIterator, w: Workflow) => unknown, options: Optio
 }
 
 const numbers = Array.from({ length: 10 }, (_, index) => index);
-const shown = (executions: readonly { step: string; attempt: number; state: string; outcome: string | null }[]) =>
+const describeExecutions = (
+  executions: readonly { step: string; attempt: number; state: string; outcome: string | null }[],
+) =>
   executions
     .filter(({ step }) => step === "loop")
     .map(({ attempt, state, outcome }) => `${attempt} ${state} ${outcome}`);
@@ -55,7 +57,11 @@ describe("an execution is interrupted and continued by a successor that starts a
       [8, true],
     ]);
     const executions = await run.executions();
-    expect(shown(executions)).toEqual(["1 completed continued", "2 completed continued", "3 completed success"]);
+    expect(describeExecutions(executions)).toEqual([
+      "1 completed continued",
+      "2 completed continued",
+      "3 completed success",
+    ]);
     const [first, second, third] = executions;
     expect([first?.continuesFrom, second?.continuesFrom, third?.continuesFrom]).toEqual([null, first?.id, second?.id]);
     expect([first?.successor, second?.successor, third?.successor]).toEqual([second?.id, third?.id, null]);
@@ -75,7 +81,7 @@ describe("an execution is interrupted and continued by a successor that starts a
     const run = await t.pawl.start(Loop);
     await t.speedrun(run);
     expect(executed).toEqual([...numbers, "after"]);
-    expect(shown(await run.executions())).toEqual([
+    expect(describeExecutions(await run.executions())).toEqual([
       "1 completed continued",
       "2 completed continued",
       "3 completed continued",
@@ -122,7 +128,7 @@ describe("an execution is interrupted and continued by a successor that starts a
     const second = await w.worker([Loop]);
     await second.settle();
     expect(executed).toEqual([...numbers, "after"]);
-    expect(shown(await run.executions())).toEqual(["1 completed continued", "2 completed success"]);
+    expect(describeExecutions(await run.executions())).toEqual(["1 completed continued", "2 completed success"]);
   });
 
   test("when the run is paused; when it is resumed, it continues at its cursor", async () => {
@@ -143,7 +149,7 @@ describe("an execution is interrupted and continued by a successor that starts a
     await run.resume();
     await t.settle();
     expect(executed).toEqual([...numbers, "after"]);
-    expect(shown(await run.executions())).toEqual(["1 completed continued", "2 completed success"]);
+    expect(describeExecutions(await run.executions())).toEqual(["1 completed continued", "2 completed success"]);
   });
 
   test("when the run is canceled, and then there is no successor", async () => {
@@ -158,7 +164,7 @@ describe("an execution is interrupted and continued by a successor that starts a
     await t.settle();
     expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "enough" } });
     expect(executed.length).toBeLessThan(numbers.length);
-    expect(shown(await run.executions())).toEqual(["1 canceled canceled_by_flow_control"]);
+    expect(describeExecutions(await run.executions())).toEqual(["1 canceled canceled_by_flow_control"]);
   });
 
   test("by skipTo, which may wait", async () => {
@@ -196,7 +202,7 @@ describe("an execution is interrupted and continued by a successor that starts a
     const run = await t.pawl.start(Loop);
     await t.speedrun(run);
     expect(executed).toEqual([[null, false, false], true, [1, true, false], "after"]);
-    expect(shown(await run.executions())).toEqual(["1 completed continued", "2 completed success"]);
+    expect(describeExecutions(await run.executions())).toEqual(["1 completed continued", "2 completed success"]);
   });
 
   test("even if its code catches the interruption", async () => {
@@ -213,7 +219,7 @@ describe("an execution is interrupted and continued by a successor that starts a
     const run = await t.pawl.start(Loop);
     await t.speedrun(run);
     expect(executed).toEqual([0, 1, 2, 3, "after"]);
-    expect(shown(await run.executions())).toEqual(["1 completed continued", "2 completed success"]);
+    expect(describeExecutions(await run.executions())).toEqual(["1 completed continued", "2 completed success"]);
   });
 
   test("a thousand times without moving its cursor, and the run is then paused", async () => {
@@ -288,7 +294,7 @@ describe("the cursor", () => {
       [null, false],
     ]);
     expect(executed).toEqual([0, 1, 2, 3, 4, 5, 6, ...numbers, "after"]);
-    expect(shown(await run.executions())).toEqual([
+    expect(describeExecutions(await run.executions())).toEqual([
       "1 failed reattempted_by_exception",
       "2 completed reattempted",
       "3 completed reattempted",
@@ -450,7 +456,7 @@ describe("a durable call for an item", () => {
     expect(t.clock.read() - begin).toBe(10 * 60_000);
     executed = [];
     await t.crashTest(Loop, undefined, { points: 40, setup: () => (executed = []) });
-    expect(executed.filter((what) => what === "list")).toHaveLength(1);
+    expect(executed.filter((line) => line === "list")).toHaveLength(1);
   });
 
   test("in a hand-written loop needs its own name, and the error says so", async () => {
@@ -516,7 +522,7 @@ describe("checkpoints", () => {
     const run = await t.pawl.start(Loop);
     await t.speedrun(run);
     expect(executed).toEqual([...many, "after"]);
-    expect(shown(await run.executions())).toHaveLength(4);
+    expect(describeExecutions(await run.executions())).toHaveLength(4);
     const crashed = await t.crashTest(Loop, undefined, { points: 10 });
     expect(crashed.points).toBeGreaterThan(0);
   });

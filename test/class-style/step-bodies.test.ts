@@ -14,8 +14,9 @@ const record = (action: string) => () => {
   return action;
 };
 
-const shown = (executions: readonly { step: string; attempt: number; state: string; outcome: string | null }[]) =>
-  executions.map(({ step, attempt, state, outcome }) => `${step} ${attempt} ${state} ${outcome}`);
+const describeExecutions = (
+  executions: readonly { step: string; attempt: number; state: string; outcome: string | null }[],
+) => executions.map(({ step, attempt, state, outcome }) => `${step} ${attempt} ${state} ${outcome}`);
 
 describe("a body", () => {
   class Quote extends Workflow<unknown, void, string> {
@@ -46,7 +47,7 @@ describe("a body", () => {
     await t.settle();
     expect(await run.result()).toBe("closed");
     expect(executed).toEqual(["ask", "send", "ask", "ask", "file send yes"]);
-    expect(shown(await run.executions())).toEqual([
+    expect(describeExecutions(await run.executions())).toEqual([
       "ask 1 completed success",
       "ask/send 1 completed success",
       "ask/file 1 completed success",
@@ -90,7 +91,7 @@ describe("a body", () => {
     await run.resume();
     await second.settle();
     expect(executed).toEqual(["attempt 1", "attempt 2"]);
-    expect(shown(await run.executions())).toEqual(["slow 1 failed abandoned", "slow 2 completed success"]);
+    expect(describeExecutions(await run.executions())).toEqual(["slow 1 failed abandoned", "slow 2 completed success"]);
     hang.open();
   });
 
@@ -124,7 +125,7 @@ describe("a body", () => {
     await run.signal("go", "for the second");
     await t.settle();
     expect(await run.result()).toBe("for the second");
-    expect(shown(await run.executions())).toEqual([
+    expect(describeExecutions(await run.executions())).toEqual([
       "first 1 skipped skipped_by_flow_control",
       "second 1 completed success",
     ]);
@@ -180,7 +181,7 @@ describe("a body", () => {
     const run = await t.pawl.start(Fails);
     await t.speedrun(run);
     expect(executed).toEqual(["charge", "ship"]);
-    expect(shown(await run.executions())).toEqual([
+    expect(describeExecutions(await run.executions())).toEqual([
       "work 1 failed reattempted_by_exception",
       "work/charge 1 completed success",
       "work 2 completed success",

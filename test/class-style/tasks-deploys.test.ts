@@ -43,7 +43,7 @@ function parcelWith(
 
 const task = (...after: string[]): TaskOptions => ({ after });
 
-async function deployed(from: WorkflowClass<Workflow>, to: WorkflowClass<Workflow>) {
+async function runThroughDeploy(from: WorkflowClass<Workflow>, to: WorkflowClass<Workflow>) {
   const t = await start(from);
   const run = await t.pawl.start(from);
   await t.settle();
@@ -59,7 +59,7 @@ const shape = expect.any(String);
 
 describe("a deploy", () => {
   test("with the same shape records no change", async () => {
-    const { run } = await deployed(
+    const { run } = await runThroughDeploy(
       parcelWith({ pack: null, "weigh@": task("pack"), send: null }),
       parcelWith({ pack: null, send: null, "weigh@": task("pack") }),
     );
@@ -69,7 +69,7 @@ describe("a deploy", () => {
   });
 
   test("that adds a task runs it, even when later nodes have completed", async () => {
-    const { run } = await deployed(
+    const { run } = await runThroughDeploy(
       parcelWith({ pack: null, label: task("pack"), "send@": null }),
       parcelWith({ pack: null, weigh: task("pack"), label: task("pack", "weigh"), "send@": null }),
     );
@@ -79,7 +79,7 @@ describe("a deploy", () => {
   });
 
   test("that removes a completed task on purpose continues, and records that the task has vanished", async () => {
-    const { t, run } = await deployed(
+    const { t, run } = await runThroughDeploy(
       parcelWith({ pack: null, label: task("pack"), "send@": null }),
       parcelWith({ pack: null, "send@": null, stamp: task("pack") }, ["label"]),
     );
@@ -91,7 +91,7 @@ describe("a deploy", () => {
   });
 
   test("that removes a waiting task pauses the run; skip() skips the task", async () => {
-    const { t, run } = await deployed(
+    const { t, run } = await runThroughDeploy(
       parcelWith({ pack: null, "label@": task("pack"), "send@": null }),
       parcelWith({ pack: null, "send@": null, stamp: task("pack") }),
     );
@@ -109,7 +109,7 @@ describe("a deploy", () => {
 
   test("that restores the task lets the run be resumed", async () => {
     const old = parcelWith({ pack: null, "label@": task("pack"), "send@": null });
-    const { t, run } = await deployed(old, parcelWith({ pack: null, "send@": null, stamp: task("pack") }));
+    const { t, run } = await runThroughDeploy(old, parcelWith({ pack: null, "send@": null, stamp: task("pack") }));
     await t.deploy([old]);
     await run.resume();
     await t.settle();
@@ -118,7 +118,7 @@ describe("a deploy", () => {
   });
 
   test("that lists the task in removedSteps skips it", async () => {
-    const { run } = await deployed(
+    const { run } = await runThroughDeploy(
       parcelWith({ pack: null, "label@": task("pack"), "send@": null }),
       parcelWith({ pack: null, "send@": null, stamp: task("pack") }, ["label"]),
     );
@@ -128,7 +128,7 @@ describe("a deploy", () => {
   });
 
   test("that changes dependencies applies to nodes that have not started", async () => {
-    const { run } = await deployed(
+    const { run } = await runThroughDeploy(
       parcelWith({ pack: null, "label@": task("pack"), send: task("label"), bill: task("label") }),
       parcelWith({ pack: null, "label@": task("pack"), bill: task("label"), send: task("bill") }),
     );
@@ -138,7 +138,7 @@ describe("a deploy", () => {
   });
 
   test("that gives a chain its first task: the run continues where it was, and the task runs", async () => {
-    const { run } = await deployed(
+    const { run } = await runThroughDeploy(
       parcelWith({ pack: null, "send@": null, close: null }),
       parcelWith({ pack: null, "send@": null, close: null, weigh: task("pack") }),
     );
@@ -160,7 +160,7 @@ describe("a deploy", () => {
   });
 
   test("that removes a chain's last task: every node that waits is still run", async () => {
-    const { run } = await deployed(
+    const { run } = await runThroughDeploy(
       parcelWith({ pack: null, "send@": null, "label@": task("pack") }),
       parcelWith({ pack: null, "send@": null, "label@": null }),
     );
@@ -169,7 +169,7 @@ describe("a deploy", () => {
   });
 
   test("that removes a chain's last task: every node that has not started is still run", async () => {
-    const { run } = await deployed(
+    const { run } = await runThroughDeploy(
       parcelWith({ pack: null, send: null, "rest@": task("pack"), label: task("rest") }),
       parcelWith({ pack: null, label: null, send: null, "rest@": null }),
     );
@@ -194,7 +194,7 @@ describe("the graph of a class run", () => {
     return { t, run };
   }
 
-  const edited = async (run: RunHandle<any, any>, edit: (dag: Dag) => void): Promise<string> => {
+  const exportEdited = async (run: RunHandle<any, any>, edit: (dag: Dag) => void): Promise<string> => {
     const dag = JSON.parse(await run.exportDag()) as Dag;
     edit(dag);
     return JSON.stringify(dag);
@@ -218,7 +218,7 @@ describe("the graph of a class run", () => {
   test("takes precedence over the class once imported: its dependencies apply, and a node that was left out does not run", async () => {
     const { t, run } = await paused();
     await run.importDag(
-      await edited(run, ({ nodes }) => {
+      await exportEdited(run, ({ nodes }) => {
         delete nodes.label;
         nodes.bill = { name: "bill", depends_on: ["pack"] };
         nodes.send = { name: "send", depends_on: ["bill"] };
@@ -264,7 +264,7 @@ describe("the graph of a class run", () => {
       [({ nodes }) => (nodes.label as { depends_on: string[] }).depends_on.push("bill"), /circle: /],
     ];
     for (const [edit, problem] of refused) {
-      const error = await errorOf(run.importDag(await edited(run, edit)));
+      const error = await errorOf(run.importDag(await exportEdited(run, edit)));
       expect(error).toMatchObject({ code: "GRAPH_ERROR", message: expect.stringMatching(problem) });
     }
     expect(await run.history()).toEqual(before);
@@ -290,7 +290,7 @@ describe("the graph of a class run", () => {
     await t.settle();
     await run.pause();
     await run.importDag(
-      await edited(run, ({ nodes }) => {
+      await exportEdited(run, ({ nodes }) => {
         nodes.send = { name: "send", depends_on: ["pack"] };
       }),
     );

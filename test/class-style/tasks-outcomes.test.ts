@@ -17,7 +17,7 @@ beforeEach(() => {
   executed = [];
 });
 
-const note = (name: string, body: Body) => (w: Any) => {
+const recordName = (name: string, body: Body) => (w: Any) => {
   executed.push(name);
   return body(w);
 };
@@ -37,11 +37,11 @@ function diamond(
   return class Diamond extends Workflow<unknown, void, unknown> {
     static {
       this.options({ name: "Diamond" });
-      this.step("begin", note("begin", noop));
-      this.task("left", { dependsOn: "begin", ...leftOptions }, note("left", leftBody));
-      this.task("right", { dependsOn: "begin", ...rightOptions }, note("right", rightBody));
-      this.task("far", { dependsOn: "left" }, note("far", noop));
-      this.step("end", { dependsOn: ["left", "right"] }, note("end", noop));
+      this.step("begin", recordName("begin", noop));
+      this.task("left", { dependsOn: "begin", ...leftOptions }, recordName("left", leftBody));
+      this.task("right", { dependsOn: "begin", ...rightOptions }, recordName("right", rightBody));
+      this.task("far", { dependsOn: "left" }, recordName("far", noop));
+      this.step("end", { dependsOn: ["left", "right"] }, recordName("end", noop));
       more(this);
     }
   };
@@ -276,7 +276,7 @@ describe("exceptions", () => {
     "%s: nodes in flight finish and are recorded, nothing new starts, then the run fails",
     async (_what, options, body) => {
       const waiting = gate();
-      const beside = (it: any) => it.task("beside", { dependsOn: "right" }, note("beside", noop));
+      const beside = (it: any) => it.task("beside", { dependsOn: "right" }, recordName("beside", noop));
       const type = diamond([options, body], () => waiting.opened, beside);
       const w = await world();
       const worker = await w.worker([type]);

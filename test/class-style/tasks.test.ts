@@ -10,12 +10,12 @@ import { databaseFor, type MortalWorker, start } from "../support/virtual-worlds
 import { gate, until } from "../support/waiting.js";
 
 /** Records which nodes have started, in order, and blocks the nodes that the test holds until it releases them. */
-class Stage {
+class StepControl {
   readonly started: string[] = [];
   readonly done: string[] = [];
   readonly #gates = new Map<string, ReturnType<typeof gate<void>>>();
 
-  hold(...names: string[]): void {
+  block(...names: string[]): void {
     for (const name of names) this.#gates.set(name, gate());
   }
 
@@ -36,12 +36,12 @@ class Stage {
   }
 }
 
-let stage = new Stage();
+let control = new StepControl();
 beforeEach(() => {
-  stage = new Stage();
+  control = new StepControl();
 });
 
-const perform = (name: string) => () => stage.perform(name);
+const perform = (name: string) => () => control.perform(name);
 
 class OrderWorkflow extends Workflow {
   static {
@@ -58,7 +58,7 @@ class OrderWorkflow extends Workflow {
     this.step("complete", { dependsOn: ["charge_card", "send_receipt", "update_analytics"] }, perform("complete"));
   }
   check_fraud() {
-    return stage.perform("check_fraud");
+    return control.perform("check_fraud");
   }
 }
 
@@ -93,37 +93,37 @@ forEachStore((kind) => {
   test("nodes whose predecessors have completed run in parallel, and the others do not start", async () => {
     const w = await database.world();
     const worker = await w.worker([OrderWorkflow]);
-    stage.hold("validate", "enrich_data", "check_inventory", "check_fraud", "send_receipt", "update_analytics");
+    control.block("validate", "enrich_data", "check_inventory", "check_fraud", "send_receipt", "update_analytics");
     const run = await w.pawl.start(OrderWorkflow);
     const settled = worker.settle();
 
-    await stage.waitForStart("validate");
-    expect(stage.started).toEqual(["validate"]);
-    stage.release("validate");
-    await stage.waitForStart("enrich_data", "check_inventory", "check_fraud");
-    expect(stage.started).toHaveLength(4);
+    await control.waitForStart("validate");
+    expect(control.started).toEqual(["validate"]);
+    control.release("validate");
+    await control.waitForStart("enrich_data", "check_inventory", "check_fraud");
+    expect(control.started).toHaveLength(4);
 
     // One completed predecessor is not enough; both together start the next nodes, although a step of the chain still
     // runs.
-    stage.release("check_fraud");
+    control.release("check_fraud");
     await until(async () => (await recordedSteps(run)).includes("check_fraud"));
-    expect(stage.started).toHaveLength(4);
-    stage.release("check_inventory");
-    await stage.waitForStart("send_receipt", "update_analytics");
-    expect(stage.started.slice(4)).toEqual(["ready_to_charge", "charge_card", "send_receipt", "update_analytics"]);
+    expect(control.started).toHaveLength(4);
+    control.release("check_inventory");
+    await control.waitForStart("send_receipt", "update_analytics");
+    expect(control.started.slice(4)).toEqual(["ready_to_charge", "charge_card", "send_receipt", "update_analytics"]);
 
-    stage.release("update_analytics");
+    control.release("update_analytics");
     await until(async () => (await recordedSteps(run)).includes("update_analytics"));
-    expect(stage.started).not.toContain("complete");
-    stage.release("send_receipt");
-    await stage.waitForStart("complete");
+    expect(control.started).not.toContain("complete");
+    control.release("send_receipt");
+    await control.waitForStart("complete");
     // The run ends when all nodes have ended, not when the last step of the chain has.
     await until(async () => (await recordedSteps(run)).includes("complete"));
     expect(await run.status()).toBe("running");
-    stage.release("enrich_data");
+    control.release("enrich_data");
     await settled;
     expect(await run.status()).toBe("completed");
-    expect([...stage.started].sort()).toEqual([...all].sort());
+    expect([...control.started].sort()).toEqual([...all].sort());
     expect((await recordedSteps(run)).toSorted()).toEqual([...all].sort());
     await expectSound(w);
   });
@@ -131,7 +131,7 @@ forEachStore((kind) => {
   test("nodes() lists each node with its predecessors and its state", async () => {
     const w = await database.world();
     const worker = await w.worker([OrderWorkflow]);
-    stage.hold("check_fraud", "enrich_data");
+    control.block("check_fraud", "enrich_data");
     const run = await w.pawl.start(OrderWorkflow);
     const settled = worker.settle();
     await until(async () => {
@@ -153,8 +153,8 @@ forEachStore((kind) => {
       outcome: "success",
       ancestryHash: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
-    stage.release("check_fraud");
-    stage.release("enrich_data");
+    control.release("check_fraud");
+    control.release("enrich_data");
     await settled;
     expect(Object.values(await statesOf(run))).toEqual(all.map(() => "completed"));
   });
@@ -162,40 +162,40 @@ forEachStore((kind) => {
   test("a pause lets running nodes finish, and starts nothing; resume continues with the rest", async () => {
     const w = await database.world();
     const worker = await w.worker([OrderWorkflow]);
-    stage.hold("check_inventory", "check_fraud");
+    control.block("check_inventory", "check_fraud");
     const run = await w.pawl.start(OrderWorkflow);
     const settled = worker.settle();
-    await stage.waitForStart("check_inventory", "check_fraud");
+    await control.waitForStart("check_inventory", "check_fraud");
     await run.pause();
     await recorded(run, "run.paused");
-    stage.release("check_inventory");
-    stage.release("check_fraud");
+    control.release("check_inventory");
+    control.release("check_fraud");
     await settled;
     await until(async () => (await run.status()) === "paused");
-    expect(stage.started.toSorted()).toEqual(["check_fraud", "check_inventory", "enrich_data", "validate"]);
+    expect(control.started.toSorted()).toEqual(["check_fraud", "check_inventory", "enrich_data", "validate"]);
     expect(await statesOf(run)).toMatchObject({ check_inventory: "completed", check_fraud: "completed" });
 
     await run.resume();
     await worker.settle();
     expect(await run.status()).toBe("completed");
-    expect(stage.started).toHaveLength(all.length);
+    expect(control.started).toHaveLength(all.length);
     await expectSound(w);
   });
 
   test("a worker's death repeats the nodes in flight, and not the recorded ones", async () => {
     const w = await database.world();
     const worker = await w.worker([OrderWorkflow]);
-    stage.hold("check_fraud", "enrich_data");
+    control.block("check_fraud", "enrich_data");
     const run = await w.pawl.start(OrderWorkflow);
     void worker.settle();
-    await stage.waitForStart("check_fraud", "enrich_data");
+    await control.waitForStart("check_fraud", "enrich_data");
     await until(async () => (await recordedSteps(run)).includes("check_inventory"));
-    const firstStage = stage;
-    stage = new Stage();
+    const firstStage = control;
+    control = new StepControl();
     await killAndReplace(w, worker);
     expect(await run.status()).toBe("completed");
     expect(firstStage.done.toSorted()).toEqual(["check_inventory", "validate"]);
-    expect(stage.started.toSorted()).toEqual(all.filter((name) => !firstStage.done.includes(name)).toSorted());
+    expect(control.started.toSorted()).toEqual(all.filter((name) => !firstStage.done.includes(name)).toSorted());
     expect((await recordedSteps(run)).toSorted()).toEqual([...all].sort());
     await expectSound(w);
   });
@@ -203,16 +203,16 @@ forEachStore((kind) => {
   test("a canceled run starts nothing more on any of its paths", async () => {
     const w = await database.world();
     const worker = await w.worker([OrderWorkflow]);
-    stage.hold("check_fraud");
+    control.block("check_fraud");
     const run = await w.pawl.start(OrderWorkflow);
     const settled = worker.settle();
-    await stage.waitForStart("check_fraud", "check_inventory", "enrich_data");
+    await control.waitForStart("check_fraud", "check_inventory", "enrich_data");
     await run.cancel("the customer left");
     await recorded(run, "run.cancel_requested");
-    stage.release("check_fraud");
+    control.release("check_fraud");
     await settled;
     await until(async () => (await run.status()) === "canceled");
-    expect(stage.started).toHaveLength(4);
+    expect(control.started).toHaveLength(4);
     await expectSound(w);
   });
 });
@@ -220,11 +220,11 @@ forEachStore((kind) => {
 describe("wherever its worker dies", () => {
   test("the run has the same result, each node is recorded once, and in an order that its dependencies allow", async () => {
     const t = await start(OrderWorkflow);
-    const runs: Stage[] = [];
+    const runs: StepControl[] = [];
     const report = await t.crashTest(OrderWorkflow, undefined, {
       setup: () => {
-        stage = new Stage();
-        runs.push(stage);
+        control = new StepControl();
+        runs.push(control);
       },
     });
     expect(report).toMatchObject({ status: "completed" });
@@ -258,7 +258,7 @@ function randomClass(seed: string) {
         const naps = random() < 0.5;
         const body = async (w: Workflow) => {
           if (naps) await w.sleep("nap", "1 minute");
-          await stage.perform(name);
+          await control.perform(name);
         };
         if (random() < 0.4) this.step(name, { alsoDependsOn: before }, body);
         else this.task(name, { dependsOn: before, ...(random() < 0.3 ? { wait: "1h" } : {}) }, body);
@@ -275,13 +275,13 @@ test.each(Array.from({ length: 12 }, (_, n) => `seed ${n}`))(
   async (seed) => {
     const { Random, names, dependencies } = randomClass(seed);
     const t = await start(Random);
-    const runs: Stage[] = [];
+    const runs: StepControl[] = [];
     const report = await t.crashTest(Random, undefined, {
       points: 12,
       seed,
       setup: () => {
-        stage = new Stage();
-        runs.push(stage);
+        control = new StepControl();
+        runs.push(control);
       },
     });
     expect(report.status).toBe("completed");

@@ -27,10 +27,10 @@ async function completeDiamond(kind: StoreKind) {
     const parts = g.fanOut([2, 3, 4, 5], { name: (n) => `C${n}`, job: value, args: (n) => ({ n }), dependsOn: a });
     g.node("D", { job: value, args: { n: 6 }, dependsOn: [b, ...parts] });
   });
-  await w.toTheEnd();
+  await w.runToEnd();
   behavior.fails = false;
   await run.reattempt("B");
-  await w.toTheEnd();
+  await w.runToEnd();
   const rows = await w.store.log(run.id, { after: 0, limit: 1_000 });
   return { w, run, rows, dag: JSON.parse(await run.exportDag()) };
 }
@@ -59,7 +59,7 @@ test("an attempt that failed has no hash", async () => {
 
 test("a changed output is detected at its node and at all nodes after it", async () => {
   const { run, rows, dag } = await completeDiamond("memory");
-  for (const [name, from, to, found] of [
+  for (const [name, from, to, detected] of [
     ["A", '"output":1', '"output":2', ["A", "B", "C2", "C3", "C4", "C5", "D"]],
     ["C2", '"output":null', '"output":0', ["C2", "D"]],
     ["D", '"list":[5', '"list":[6', ["D"]],
@@ -70,7 +70,7 @@ test("a changed output is detected at its node and at all nodes after it", async
     );
     expect(changed).not.toEqual(rows);
     const names = wrongHashes(changed, dag).wrong.map((one) => dag.nodes[one].name);
-    expect(names.sort()).toEqual([...found].sort());
+    expect(names.sort()).toEqual([...detected].sort());
   }
 });
 
@@ -114,9 +114,9 @@ test("a skipped node has no hash, and the hashes after it use the remaining pred
     g.node("good", { job: fine, dependsOn: null });
     g.node("end", { job: fine, dependsOn: ["bad", "good"] });
   });
-  await w.toTheEnd();
+  await w.runToEnd();
   await run.skip();
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("completed");
   const rows = await w.store.log(run.id, { after: 0, limit: 1_000 });
   expect(wrongHashes(rows, JSON.parse(await run.exportDag()))).toEqual({ wrong: [], checked: 2 });

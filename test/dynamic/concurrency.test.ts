@@ -75,7 +75,7 @@ test("a limit of one runs the nodes one after the other", async () => {
   const run = await w.pawl.build("line", (g) => g.fanOut(names, { name: (name) => name, job: line }), {
     concurrency: 1,
   });
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("completed");
   expect(maxInFlight).toBe(1);
 });
@@ -100,7 +100,7 @@ test("failures and retries release their slots", async () => {
     (g) => g.fanOut(ns, { name: (n) => `n${n}`, job: flaky, args: (n) => ({ n }) }),
     { concurrency: 3, onNodeFailure: "continue" },
   );
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("paused");
   const states = (await run.nodes()).map(({ state }) => state);
   expect(states.filter((state) => state === "failed")).toHaveLength(6);
@@ -186,7 +186,7 @@ test("once a node has failed nothing new starts, even when another worker takes 
   await w.worker1.kill();
   proceed.open();
   await working;
-  await w.toTheEnd(jobs);
+  await w.runToEnd(jobs);
   expect(started.sort()).toEqual(["a", "z"]);
   expect(await nodesOf(run)).toEqual(["a completed 1", "after_a pending 0", "z failed 1"]);
 });

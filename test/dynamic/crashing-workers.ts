@@ -38,11 +38,11 @@ export class CrashingWorkers {
   async settle(): Promise<number | null> {
     for (;;) {
       const alive = [...this.#alive];
-      for (const one of alive) one.idle.promise ??= one.worker.runUntilIdle();
+      for (const member of alive) member.idle.promise ??= member.worker.runUntilIdle();
       const idle = Promise.all(alive.map(({ idle }) => idle.promise as Promise<number | null>));
       const idleOrDead = await Promise.race([idle, ...alive.map(({ death }) => death)]);
       if (Array.isArray(idleOrDead)) {
-        for (const one of alive) one.idle.promise = null;
+        for (const member of alive) member.idle.promise = null;
         const dueTimes = idleOrDead.filter((due) => due !== null);
         return dueTimes.length === 0 ? null : Math.min(...dueTimes);
       }
@@ -51,8 +51,9 @@ export class CrashingWorkers {
       await idleOrDead.deregister();
       this.#alive.add(await this.#newWorker());
       // Other workers may have become idle before the work of the dead one was free again.
-      for (const one of this.#alive)
-        if (one.idle.promise !== null) one.idle.promise = one.idle.promise.then(() => one.worker.runUntilIdle());
+      for (const member of this.#alive)
+        if (member.idle.promise !== null)
+          member.idle.promise = member.idle.promise.then(() => member.worker.runUntilIdle());
     }
   }
 

@@ -10,7 +10,7 @@ forEachStore((kind) => {
   test("an order: inventory and fraud in parallel, the charge after both, then the rest", async () => {
     const executed: string[] = [];
     const both = [gate(), gate()] as const;
-    const note = job("Note", (args: { order: number }, { node }) => {
+    const record = job("Note", (args: { order: number }, { node }) => {
       executed.push(`${node.name} ${args.order}`);
       return node.name;
     });
@@ -21,16 +21,16 @@ forEachStore((kind) => {
       executed.push(`${node.name} ${args.order}`);
       return node.name;
     });
-    const w = await jobWorld(kind, note, check);
+    const w = await jobWorld(kind, record, check);
     const run = await w.pawl.build("order", (g) => {
-      const validate = g.node("validate", { job: note, args: { order: 7 } });
+      const validate = g.node("validate", { job: record, args: { order: 7 } });
       const inventory = g.node("check_inventory", { job: check, args: { order: 7, own: 0 }, dependsOn: validate });
       g.node("check_fraud", { job: check, args: { order: 7, own: 1 }, dependsOn: "validate" });
-      g.node("charge", { job: note, args: { order: 7 }, dependsOn: [inventory, "check_fraud"] });
+      g.node("charge", { job: record, args: { order: 7 }, dependsOn: [inventory, "check_fraud"] });
       g.node("ship", { job: "Note", args: { order: 7 } });
-      g.node("complete", { job: note, args: { order: 7 } });
+      g.node("complete", { job: record, args: { order: 7 } });
     });
-    await w.toTheEnd();
+    await w.runToEnd();
     await run.result({ timeout: "100s" });
     expect(executed[0]).toBe("validate 7");
     expect(executed.slice(1, 3).sort()).toEqual(["check_fraud 7", "check_inventory 7"]);
@@ -61,7 +61,7 @@ forEachStore((kind) => {
       g.node("aggregate", { job: aggregate, args: { user: "u1" }, dependsOn: parts });
       g.node("notify", { job: "Notify" });
     });
-    await w.toTheEnd();
+    await w.runToEnd();
     await run.result({ timeout: "100s" });
     expect([...processed.values()]).toEqual(ids.map(() => 1));
     expect(behavior).toEqual(["u1: 200", "notified"]);
@@ -85,12 +85,12 @@ forEachStore((kind) => {
       const c = g.node("C", { job: fraud, dependsOn: a });
       g.node("D", { job: fine, dependsOn: [b, c] });
     });
-    await w.toTheEnd();
+    await w.runToEnd();
     expect(await run.status()).toBe("paused");
     expect(await nodesOf(run)).toEqual(["A completed 1", "B completed 1", "C failed 1", "D pending 0"]);
     works = true;
     await run.reattempt("C");
-    await w.toTheEnd();
+    await w.runToEnd();
     await run.result({ timeout: "100s" });
     const attempts = (await run.executions()).map(({ attempt, state }) => `${attempt} ${state}`);
     expect(attempts).toEqual(["1 completed", "1 completed", "1 failed", "2 completed", "1 completed"]);

@@ -44,7 +44,7 @@ test("a graph is pending, waits for its jobs, for a retry and for a person, and 
   });
   expect(await nodesOf(run)).toEqual(["slow completed 1", "flaky scheduled 2"]);
 
-  await w.toTheEnd();
+  await w.runToEnd();
   const explanation = await run.explain();
   expect(explanation).toMatchObject({ because: "paused", until: null });
   expect(explanation.text).toContain('Node "flaky" failed: never');
@@ -57,7 +57,7 @@ test("a graph is pending, waits for its jobs, for a retry and for a person, and 
 
   behavior.fails = false;
   await run.resume();
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.explain()).toMatchObject({ because: "ended" });
   expect((await run.nodes()).map(({ kind, after, state }) => [kind, after, state])).toEqual([
     ["job", [], "completed"],
@@ -79,10 +79,10 @@ test("a graph without a worker for its jobs says that it needs one", async () =>
 
 test("a node whose worker has died is explained by the run of its attempt", async () => {
   const w = await jobWorld("memory");
-  const gone = await w.jobWorker(job("Gone", () => new Promise(() => {})));
+  const deadWorker = await w.jobWorker(job("Gone", () => new Promise(() => {})));
   const run = await w.pawl.build("gone", (g) => g.node("a", { job: "Gone" }));
   await w.worker1.settle();
-  await gone.kill();
+  await deadWorker.kill();
   expect(await run.explain()).toMatchObject({ because: "waiting", text: expect.stringContaining("Gone") });
   const { runs } = await w.pawl.runs({ workflow: "job:Gone" });
   await until(async () => (await w.pawl.run(runs[0]?.id as string).explain()).because === "no_worker");
@@ -92,7 +92,7 @@ test("timeline, executions and progress work as for any run, with the names of t
   const steps = job("Steps", (_args: void, { progress }) => progress(3, 10, "on the way"));
   const w = await jobWorld("memory", steps);
   const run = await w.pawl.build("seen", (g) => g.node("a", { job: steps }));
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.timeline()).toMatchObject([{ step: "a", attempt: 1 }]);
   const [execution] = await run.executions();
   expect(execution).toMatchObject({ attempt: 1, state: "completed", outcome: "success", continuesFrom: null });
@@ -104,7 +104,7 @@ test("a node that an imported graph has renamed is shown under its new name", as
   const failing = job("Failing", () => Promise.reject(new PermanentError("never")));
   const w = await jobWorld("memory", failing);
   const run = await w.pawl.build("renamed", (g) => g.node("before", { job: failing }));
-  await w.toTheEnd();
+  await w.runToEnd();
   const id = await idOf(run, "before");
   const dag = JSON.parse(await run.exportDag());
   dag.nodes[id].name = "after";

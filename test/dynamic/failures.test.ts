@@ -24,7 +24,7 @@ async function twoBranches(onNodeFailure: "stop" | "continue") {
     },
     { onNodeFailure },
   );
-  await w.toTheEnd();
+  await w.runToEnd();
   return { w, run, behavior };
 }
 
@@ -45,7 +45,7 @@ test("continue: all nodes that do not depend on the failed one run first", async
   expect(await nodesOf(run)).toEqual(half);
   behavior.fails = false;
   await run.resume();
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("completed");
   expect((await nodesOf(run))[0]).toBe("bad completed 2");
   expect((await w.pawl.verify()).differences).toEqual([]);
@@ -60,14 +60,14 @@ test("resume retries all failed nodes, reattempt retries one of them", async () 
   const run = await w.pawl.build("three", (g) => g.fanOut(["a", "b", "c"], { name: (n) => n, job: broken }), {
     onNodeFailure: "continue",
   });
-  await w.toTheEnd();
+  await w.runToEnd();
   expect((await run.explain()).text).toMatch(/Node "[abc]" failed: broken\. So did "[abc]", "[abc]"\. Repair/);
   await run.reattempt("b");
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await nodesOf(run)).toEqual(["a failed 1", "b failed 2", "c failed 1"]);
   fails.clear();
   await run.resume();
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await nodesOf(run)).toEqual(["a completed 2", "b completed 3", "c completed 2"]);
   expect(await run.status()).toBe("completed");
 });
@@ -77,7 +77,7 @@ test("skip skips the failed node, resume({ output }) sets its output; both are r
     const { w, run } = await twoBranches("continue");
     if (way === "skip") await run.skip();
     else await run.resume({ output: "by hand" });
-    await w.toTheEnd();
+    await w.runToEnd();
     expect(await run.status()).toBe("completed");
     expect((await nodesOf(run))[0]).toBe(way === "skip" ? "bad skipped 2" : "bad completed 2");
     const bad = (await run.nodes())[0];
@@ -101,7 +101,7 @@ test("a job is retried by its own policy, and the failure and the time of each a
   const run = await w.pawl.build("flaky", (g) => g.node("only", { job: flaky }));
   await w.worker1.settle();
   expect(await nodesOf(run)).toEqual(["only scheduled 2"]);
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("completed");
   expect(at.slice(1).map((instant, n) => instant - (at[n] as number))).toEqual([60_000, 120_000, 240_000]);
   expect((await run.executions()).map(({ attempt, outcome, error }) => [attempt, outcome, error?.message])).toEqual([
@@ -128,7 +128,7 @@ test("a job whose retries are used up fails, and `retryIf` is called with the er
   });
   const w = await jobWorld("memory", broken);
   const run = await w.pawl.build("broken", (g) => g.node("only", { job: broken }));
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("paused");
   expect(await nodesOf(run)).toEqual(["only failed 2"]);
   expect(retryIfCalls).toEqual(["RangeError", "RangeError"]);
@@ -145,7 +145,7 @@ test("`retryIf` is called with the very error that was thrown", async () => {
   );
   const w = await jobWorld("memory", limited);
   const run = await w.pawl.build("limited", (g) => g.node("only", { job: limited }));
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await nodesOf(run)).toEqual(["only completed 2"]);
 });
 
@@ -171,7 +171,7 @@ test("a PermanentError is not retried; a TransientError is retried later and use
     },
     { onNodeFailure: "continue" },
   );
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await nodesOf(run)).toEqual(["permanent failed 1", "transient completed 1"]);
   expect(calls).toBe(6);
   expect(w.clock.read() - before).toBeGreaterThanOrEqual(5 * 3_600_000);
@@ -189,7 +189,7 @@ test("an attempt that exceeds its time limit has failed and is retried", async (
   );
   const w = await jobWorld("memory", slow);
   const run = await w.pawl.build("slow", (g) => g.node("only", { job: slow }));
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("completed");
   const [first, second] = await run.executions();
   expect(first?.error).toMatchObject({ name: "TimeoutError" });
@@ -208,7 +208,7 @@ test("an output that cannot be stored is a failure like any other, and is not re
     },
     { onNodeFailure: "continue" },
   );
-  await w.toTheEnd();
+  await w.runToEnd();
   expect((await run.nodes()).map(({ attempt, state, error }) => [attempt, state, error?.name])).toEqual([
     [1, "failed", "SerializationError"],
     [1, "failed", "PayloadTooLargeError"],
@@ -225,7 +225,7 @@ test("whatever value a job throws, the failure has a message", async () => {
     (g) => g.fanOut([0, 1, 2, 3, 4], { name: (n) => `n${n}`, job: odd, args: (n) => ({ n }) }),
     { onNodeFailure: "continue" },
   );
-  await w.toTheEnd();
+  await w.runToEnd();
   expect((await run.nodes()).every(({ state, error }) => state === "failed" && error instanceof Error)).toBe(true);
 });
 
@@ -240,11 +240,11 @@ test("canceling the run of one attempt fails its node and pauses the graph", asy
   await w.worker1.settle();
   const [attempt] = await nodeRunsOf(w, "Waits");
   await w.pawl.run(attempt?.id as string).cancel("by mistake");
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("paused");
   expect((await run.nodes())[0]).toMatchObject({ state: "failed", error: { message: "by mistake" } });
   await run.reattempt("only");
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("completed");
   expect((await w.pawl.verify()).differences).toEqual([]);
 });
@@ -269,9 +269,9 @@ test("while nodes are in flight, skip and resume({ output }) are refused", async
   expect(await errorOf(run.resume({ output: "another" }))).toBeInstanceOf(InvalidStateError);
   proceed.open();
   await working;
-  await w.toTheEnd();
+  await w.runToEnd();
   await run.resume();
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await eventsOf(run)).toContain("step.completed only 1");
   expect((await run.history()).find(({ type }) => type === "step.completed")?.data).toMatchObject({
     output: "its own",
@@ -291,7 +291,7 @@ test("a skipped node is not retried once a node after it has started", async () 
     g.node("first", { job: broken });
     g.node("second", { job: slow });
   });
-  await w.toTheEnd();
+  await w.runToEnd();
   await run.skip();
   await w.worker1.settle();
   const working = jobs.settle();
@@ -299,6 +299,6 @@ test("a skipped node is not retried once a node after it has started", async () 
   expect(await errorOf(run.reattempt("first"))).toBeInstanceOf(InvalidStateError);
   proceed.open();
   await working;
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("completed");
 });

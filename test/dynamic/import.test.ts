@@ -22,7 +22,7 @@ async function pausedGraph() {
     g.node("broken", { job: broken });
     g.node("last", { job: "Fine" });
   });
-  await w.toTheEnd();
+  await w.runToEnd();
   const dag = JSON.parse(await run.exportDag());
   const [done, bad, last] = Object.keys(dag.nodes) as [string, string, string];
   return { w, run, dag, done, bad, last };
@@ -30,7 +30,7 @@ async function pausedGraph() {
 
 const resumeToEnd = async ({ w, run }: Awaited<ReturnType<typeof pausedGraph>>) => {
   await run.resume();
-  await w.toTheEnd();
+  await w.runToEnd();
   expect((await w.pawl.verify()).differences).toEqual([]);
   return nodesOf(run);
 };
@@ -63,7 +63,7 @@ describe("accepted:", () => {
     h.dag.nodes.n_free = { name: "free", job: "Fine", depends_on: [] };
     await h.run.importDag(h.dag);
     await h.run.resume();
-    await h.w.toTheEnd();
+    await h.w.runToEnd();
     expect(await h.run.status()).toBe("completed");
     expect(receivedArgs).toContainEqual({ n: 5 });
     const states = await nodesOf(h.run);
@@ -82,7 +82,7 @@ describe("accepted:", () => {
     await h.run.importDag(h.dag);
     expect(JSON.parse(await h.run.exportDag()).signature).not.toBe(signature);
     await h.run.reattempt("repaired");
-    await h.w.toTheEnd();
+    await h.w.runToEnd();
     expect(await nodesOf(h.run)).toEqual(["finished completed 1", "repaired completed 2", "last completed 1"]);
   });
 
@@ -102,7 +102,7 @@ describe("accepted:", () => {
     const run = await w.pawl.build("later", (g) => g.node("a", { job: "Gone" }), { start: false });
     await run.importDag((await run.exportDag()).replace("Gone", "Fine"));
     await run.start();
-    await w.toTheEnd();
+    await w.runToEnd();
     expect(await run.status()).toBe("completed");
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
@@ -115,7 +115,7 @@ describe("accepted:", () => {
       const run = await w.pawl.build("typed", (g) => g.node("a", { job: fine, args }), { start: false });
       await run.importDag(edit(await run.exportDag()));
       await run.start();
-      await w.toTheEnd();
+      await w.runToEnd();
       expect(await run.status()).toBe("completed");
     }
     expect(receivedArgs).toEqual([args, args]);
@@ -270,6 +270,6 @@ test("a removed node that had a retry scheduled is not waited for", async () => 
   expect((await w.pawl.verify(run.id)).differences).toEqual([]);
   end.open();
   await working;
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("completed");
 });

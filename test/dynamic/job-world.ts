@@ -15,7 +15,7 @@ export async function startJobs(...jobs: JobDefinition[]): Promise<TestPawl> {
 export interface JobWorld extends World {
   readonly worker1: MortalWorker;
   /** Runs everything that is due, and advances the clock, until nothing is scheduled any more. */
-  toTheEnd(by?: MortalWorker): Promise<void>;
+  runToEnd(by?: MortalWorker): Promise<void>;
   jobWorker(...jobs: JobDefinition[]): Promise<MortalWorker>;
 }
 
@@ -24,12 +24,12 @@ export async function jobWorld(kind: StoreKind, ...jobs: JobDefinition[]): Promi
   const database = await testDatabase(kind);
   onTestFinished(() => database.drop());
   const w = await world(kind, database.url);
-  const jobWorker = (...own: JobDefinition[]) => w.worker([], { jobs: own });
+  const jobWorker = (...jobsOfWorker: JobDefinition[]) => w.worker([], { jobs: jobsOfWorker });
   const worker1 = await jobWorker(...jobs);
-  const toTheEnd = async (by = worker1) => {
+  const runToEnd = async (by = worker1) => {
     for (let due = await by.settle(); due !== null; due = await by.settle()) w.clock.moveTo(due);
   };
-  return { ...w, worker1, jobWorker, toTheEnd };
+  return { ...w, worker1, jobWorker, runToEnd };
 }
 
 export type AnyRun = RunHandle<any, any>;
@@ -40,9 +40,9 @@ export async function nodesOf(run: AnyRun): Promise<string[]> {
 }
 
 export async function idOf(run: AnyRun, name: string): Promise<string> {
-  const found = (await run.nodes()).find((node) => node.name === name);
-  if (found === undefined) throw new Error(`There is no node "${name}".`);
-  return found.id;
+  const match = (await run.nodes()).find((node) => node.name === name);
+  if (match === undefined) throw new Error(`There is no node "${name}".`);
+  return match.id;
 }
 
 /** Returns the log as lines such as "node.dispatched charge 2", with the names of the nodes. */

@@ -21,7 +21,7 @@ forEachStore((kind) => {
       g.node("third", { job: "Here" });
     });
     const frozenAt = w.clock.now.toISOString();
-    await w.toTheEnd();
+    await w.runToEnd();
     expect(await run.status()).toBe("paused");
     const { text } = await run.explain();
     for (const part of ["second", run.id, "Vanished", frozenAt, "importDag"]) expect(text).toContain(part);
@@ -30,7 +30,7 @@ forEachStore((kind) => {
     await run.importDag((await run.exportDag()).replace("Vanished", "New"));
     expect(await run.status()).toBe("paused");
     await run.resume();
-    await w.toTheEnd();
+    await w.runToEnd();
     await run.result({ timeout: "100s" });
     expect(executed).toEqual(["first by Here", "second by New", "third by Here"]);
     expect(await eventsOf(run)).toContain("dag.imported");
@@ -76,7 +76,7 @@ test("a job of a worker that has died is missing", async () => {
   const other = await w.jobWorker(recordingJob("Elsewhere"));
   await other.kill();
   const run = await w.pawl.build("elsewhere", (g) => g.node("a", { job: "Elsewhere" }));
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("paused");
 });
 
@@ -96,12 +96,12 @@ test.each([
     g.node("flaky", { job: flaky });
     g.node("missing", { job: "Gone", dependsOn: null });
   });
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await nodesOf(run)).toEqual(["flaky scheduled 2", "missing pending 0"]);
   const paused = (await run.history()).find(({ type }) => type === "run.paused");
   expect(paused?.node).toBe(await idOf(run, "missing"));
   await repair(run);
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("completed");
   expect(await nodesOf(run)).toEqual(["flaky completed 2", missing]);
   expect((await w.pawl.verify()).differences).toEqual([]);
@@ -110,7 +110,7 @@ test.each([
 test("a graph that names a job which was never registered cannot be imported", async () => {
   const w = await jobWorld("memory", recordingJob("Here"));
   const run = await w.pawl.build("typo", (g) => g.node("a", { job: "Gone" }));
-  await w.toTheEnd();
+  await w.runToEnd();
   const before = await run.history();
   const error = await errorOf(run.importDag((await run.exportDag()).replace("Gone", "Heer")));
   expect(error).toBeInstanceOf(GraphError);

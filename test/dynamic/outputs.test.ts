@@ -17,7 +17,7 @@ forEachStore((kind) => {
     const run = await w.pawl.build("echo", (g) =>
       g.fanOut(values, { name: (_value, n) => `n${n}`, job: echo, args: (value) => ({ value }) }),
     );
-    await w.toTheEnd();
+    await w.runToEnd();
     await run.result({ timeout: "100s" });
     expect(receivedArgs).toEqual(values);
     const outputs = new Map(
@@ -32,7 +32,7 @@ forEachStore((kind) => {
     const w = await jobWorld(kind, large);
     const names = Array.from({ length: 24 }, (_, n) => `n${n}`);
     const run = await w.pawl.build("large", (g) => g.fanOut(names, { name: (name) => name, job: large }));
-    await w.toTheEnd();
+    await w.runToEnd();
     expect(await run.status()).toBe("completed");
     expect(await nodesOf(run)).toEqual(names.map((name) => `${name} completed 1`));
   });
@@ -50,7 +50,7 @@ test("a job gets its run, its node and its attempt, and has one idempotency key 
   );
   const w = await jobWorld("memory", informed);
   const run = await w.pawl.build("told", (g) => g.node("only", { job: informed, args: { n: 5 } }));
-  await w.toTheEnd();
+  await w.runToEnd();
   const id = await idOf(run, "only");
   const node = { id, name: "only" };
   expect(seen).toEqual([
@@ -70,7 +70,7 @@ test("a job may be a workflow: its steps, sleeps and signals belong to its own r
   const run = await w.pawl.build("story", (g) => g.node("only", { job: story }));
   await w.worker1.settle();
   expect(executed).toEqual(["one"]);
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(executed).toEqual(["one", "two"]);
   expect(await run.status()).toBe("completed");
 });

@@ -25,37 +25,37 @@ async function startTwoInFlight(kind: StoreKind) {
   await w.worker1.settle();
   const working = jobs.settle();
   await until(() => started.length === 2);
-  const toTheEnd = async () => {
+  const runToEnd = async () => {
     await working;
     for (let round = 0; round < 4; round += 1) {
-      await w.toTheEnd();
-      await w.toTheEnd(jobs);
+      await w.runToEnd();
+      await w.runToEnd(jobs);
     }
   };
-  return { w, run, proceed, started, aborted, toTheEnd };
+  return { w, run, proceed, started, aborted, runToEnd };
 }
 
 forEachStore((kind) => {
   test("a pause lets nodes in flight finish and starts nothing; when the graph is resumed, the rest runs", async () => {
-    const { w, run, proceed, started, toTheEnd } = await startTwoInFlight(kind);
+    const { w, run, proceed, started, runToEnd } = await startTwoInFlight(kind);
     await run.pause("lunch");
     proceed.open();
-    await toTheEnd();
+    await runToEnd();
     expect(started.sort()).toEqual(["a", "b"]);
     expect(await run.status()).toBe("paused");
     expect(await nodesOf(run)).toEqual(["a completed 1", "b completed 1", "c pending 0", "d pending 0"]);
     expect((await w.pawl.verify()).differences).toEqual([]);
     await run.resume();
-    await toTheEnd();
+    await runToEnd();
     expect(await run.status()).toBe("completed");
     expect(started.sort()).toEqual(["a", "b", "c", "d"]);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
   test("cancel cancels the nodes in flight, aborts them, and nothing starts any more", async () => {
-    const { w, run, started, aborted, toTheEnd } = await startTwoInFlight(kind);
+    const { w, run, started, aborted, runToEnd } = await startTwoInFlight(kind);
     await run.cancel("changed our mind");
-    await toTheEnd();
+    await runToEnd();
     const error = await errorOf(run.result({ timeout: "100s" }));
     expect(error).toBeInstanceOf(RunCanceledError);
     expect(error.reason).toBe("changed our mind");
@@ -68,22 +68,22 @@ forEachStore((kind) => {
 });
 
 test("a pause followed at once by a resume changes nothing", async () => {
-  const { run, proceed, started, toTheEnd } = await startTwoInFlight("memory");
+  const { run, proceed, started, runToEnd } = await startTwoInFlight("memory");
   for (let times = 0; times < 3; times += 1) {
     await run.pause();
     await run.resume();
   }
   proceed.open();
-  await toTheEnd();
+  await runToEnd();
   expect(await run.status()).toBe("completed");
   expect(started.sort()).toEqual(["a", "b", "c", "d"]);
 });
 
 test("a graph that is paused with nodes in flight can be canceled", async () => {
-  const { w, run, toTheEnd } = await startTwoInFlight("memory");
+  const { w, run, runToEnd } = await startTwoInFlight("memory");
   await run.pause();
   await run.cancel();
-  await toTheEnd();
+  await runToEnd();
   expect(await run.status()).toBe("canceled");
   expect((await nodeRunsOf(w, "Slow")).map(({ status }) => status)).toEqual(["canceled", "canceled"]);
 });
@@ -99,7 +99,7 @@ test("a graph that only waits for a retry is canceled at once", async () => {
     "1 failed",
     "2 canceled",
   ]);
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await nodeRunsOf(w, "Flaky")).toHaveLength(1);
 });
 
@@ -114,8 +114,8 @@ test("a graph of many nodes that is canceled before any has started leaves nothi
   const run = await w.pawl.build("many", (g) => g.fanOut(names, { name: (name) => name, job: count }), { delay: 1 });
   await run.cancel();
   w.clock.moveTo(w.clock.read() + 10);
-  await w.toTheEnd();
-  await w.toTheEnd(jobs);
+  await w.runToEnd();
+  await w.runToEnd(jobs);
   expect(started).toBe(0);
   expect((await w.pawl.runs({ active: true })).runs).toEqual([]);
 });

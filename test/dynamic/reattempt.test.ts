@@ -19,7 +19,7 @@ async function buildHalfDone(kind: StoreKind) {
     g.node("C", { job: fragile, dependsOn: a });
     g.node("D", { job: fine });
   });
-  await w.toTheEnd();
+  await w.runToEnd();
   return { w, run, behavior };
 }
 
@@ -46,12 +46,12 @@ forEachStore((kind) => {
   test("a failed node is retried by its name or its id, as often as it fails, and each attempt stays recorded", async () => {
     const { w, run, behavior } = await buildHalfDone(kind);
     await run.reattempt(await idOf(run, "C"));
-    await w.toTheEnd();
+    await w.runToEnd();
     expect(await nodesOf(run)).toContain("C failed 2");
     expect(await run.status()).toBe("paused");
     behavior.fails = false;
     await run.reattempt("C");
-    await w.toTheEnd();
+    await w.runToEnd();
     await run.result({ timeout: "100s" });
     const c = await idOf(run, "C");
     const attempts = (await run.executions()).filter(({ node }) => node === c);
@@ -111,11 +111,11 @@ test("a node that waits for its next attempt is retried at once, and the retries
   await run.reattempt("only");
   await w.worker1.settle();
   expect([attempts, w.clock.read()]).toEqual([2, before]);
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("paused");
   expect(attempts).toBe(4);
   await run.reattempt("only");
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("completed");
   expect((await w.pawl.verify()).differences).toEqual([]);
 });
@@ -156,7 +156,7 @@ test.each([...Array<number>(20).fill(5), 600])(
     await until(async () => (await nodesOf(run)).includes("after_bad completed 1"));
     proceed.open();
     await Promise.all(settled);
-    for (const one of [w.worker1, jobs, w.worker1]) await w.toTheEnd(one);
+    for (const one of [w.worker1, jobs, w.worker1]) await w.runToEnd(one);
     expect(await run.status()).toBe("completed");
     expect(await nodesOf(run)).toContain("bad completed 2");
     expect(await eventsOf(run)).not.toContain("run.paused bad");
@@ -168,7 +168,7 @@ test("reattempt of a completed run is refused", async () => {
   const { w, run, behavior } = await buildHalfDone("memory");
   behavior.fails = false;
   await run.resume();
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await refusalOf(run, () => run.reattempt("C"))).toBeInstanceOf(InvalidStateError);
 });
 
@@ -177,7 +177,7 @@ test("two simultaneous reattempts result in one attempt", async () => {
   behavior.fails = false;
   const both = await Promise.allSettled([run.reattempt("C"), run.reattempt("C")]);
   expect(both.some(({ status }) => status === "fulfilled")).toBe(true);
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await nodesOf(run)).toEqual(["A completed 1", "B completed 1", "C completed 2", "D completed 1"]);
   expect((await w.pawl.verify()).differences).toEqual([]);
 });

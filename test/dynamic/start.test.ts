@@ -24,13 +24,13 @@ forEachStore((kind) => {
     const w = await jobWorld(kind, noop);
     const run = await w.pawl.build("later", (g) => g.node("a", { job: noop }), { start: false });
     w.clock.moveTo(w.clock.read() + 1e9);
-    await w.toTheEnd();
+    await w.runToEnd();
     expect(await run.status()).toBe("pending");
     expect(await nodesOf(run)).toEqual(["a pending 0"]);
     expect((await run.explain()).text).toBe("It has not begun: start() lets it.");
     expect((await w.pawl.verify()).differences).toEqual([]);
     await run.start();
-    await w.toTheEnd();
+    await w.runToEnd();
     expect(await run.status()).toBe("completed");
     expect(await errorOf(run.start())).toBeInstanceOf(InvalidStateError);
     expect((await w.pawl.verify()).differences).toEqual([]);
@@ -51,16 +51,16 @@ test("signals, pause and resume do not start a graph that is only stored", async
   const w = await jobWorld("memory", noop);
   const run = await w.pawl.build("later", (g) => g.node("a", { job: noop }), { start: false });
   await run.signal("hello");
-  await w.toTheEnd();
+  await w.runToEnd();
   await run.pause();
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("paused");
   await run.resume();
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await nodesOf(run)).toEqual(["a pending 0"]);
   expect(await run.status()).toBe("pending");
   await run.start();
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("completed");
 });
 
@@ -68,7 +68,7 @@ test("a stored graph that is canceled never starts", async () => {
   const w = await jobWorld("memory", noop);
   const run = await w.pawl.build("later", (g) => g.node("a", { job: noop }), { start: false });
   await run.cancel("not needed");
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("canceled");
   expect(await errorOf(run.start())).toBeInstanceOf(InvalidStateError);
   expect(await nodeRunsOf(w, "Noop")).toEqual([]);
@@ -79,10 +79,10 @@ test("a start that was acknowledged while the run was paused takes effect as soo
   const run = await w.pawl.build("later", (g) => g.node("a", { job: noop }), { start: false });
   await run.pause();
   await run.start();
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("paused");
   await run.resume();
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("completed");
 });
 
@@ -110,7 +110,7 @@ test("a delay, a priority, a hero and tags apply to the run; the runs of its nod
   const run = await w.pawl.build("mine", (g) => g.node("a", { job: noop }), options);
   await w.worker1.settle();
   expect(await run.status()).toBe("pending");
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.get()).toMatchObject({ status: "completed", priority: 4, hero: options.hero, tags: ["import"] });
   const [nodeRun] = await nodeRunsOf(w, "Noop");
   expect(nodeRun).toMatchObject({ hero: null, priority: 4 });
@@ -135,7 +135,7 @@ forEachStore((kind) => {
     await build("mine", { hero, allowMultiple: true });
     expect((await w.pawl.runs({ workflow: "mine", hero })).runs).toHaveLength(2);
     await first.start();
-    await w.toTheEnd();
+    await w.runToEnd();
     const again = await build("mine", { hero });
     expect(again.id).not.toBe(first.id);
   });
@@ -217,7 +217,7 @@ test("the maximum priorities of a graph and of a job do not overflow together", 
   const urgent = job("Urgent", () => {}, { priority: highest });
   const w = await jobWorld("memory", urgent);
   const run = await w.pawl.build("urgent", (g) => g.node("a", { job: urgent }), { priority: highest });
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("completed");
 });
 

@@ -25,7 +25,7 @@ forEachStore((kind) => {
     );
     const w = await jobWorld(kind, flaky);
     const run = await w.pawl.build("put off", (g) => g.node("a", { job: flaky }));
-    await w.toTheEnd();
+    await w.runToEnd();
     expect(await run.status()).toBe("completed");
     expect(attempts).toEqual([1, 1, 1, 1, 1, 1, 2, 2, 2, 2]);
     expect(await nodesOf(run)).toEqual(["a completed 2"]);
@@ -100,18 +100,18 @@ test("a node whose job may fail without limit fails for good after a thousand at
 test("steps that are postponed forever pause their run, in a function and in a class", {
   timeout: 120_000,
 }, async () => {
-  const later = () => {
+  const postpone = () => {
     throw new TransientError("not now", { retryAfter: "1s" });
   };
-  const put = workflow("put-off", async (ctx) => ctx.step("wait", later));
-  class PutOff extends Workflow {
+  const postponedFunction = workflow("put-off", async (ctx) => ctx.step("wait", postpone));
+  class PostponedClass extends Workflow {
     static {
-      this.step("wait", later);
+      this.step("wait", postpone);
     }
   }
-  const t = await testPawl({ workflows: [put, PutOff], logger: silent });
+  const t = await testPawl({ workflows: [postponedFunction, PostponedClass], logger: silent });
   onTestFinished(() => t.close());
-  for (const run of [await t.pawl.start(put), await t.pawl.start(PutOff)]) {
+  for (const run of [await t.pawl.start(postponedFunction), await t.pawl.start(PostponedClass)]) {
     await t.advance("1 hour");
     expect(await run.get()).toMatchObject({
       status: "paused",

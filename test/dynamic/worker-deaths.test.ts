@@ -29,8 +29,8 @@ forEachStore((kind) => {
     await started.opened;
     await first.kill();
     const second = await w.jobWorker(works);
-    await w.toTheEnd(second);
-    await w.toTheEnd();
+    await w.runToEnd(second);
+    await w.runToEnd();
     await run.result({ timeout: "100s" });
     expect(attempts).toEqual([1, 1]);
     expect(await nodesOf(run)).toEqual(["only completed 1"]);
@@ -58,7 +58,7 @@ forEachStore((kind) => {
     await w.worker1.kill();
     proceed.open();
     await working;
-    await w.toTheEnd(jobs);
+    await w.runToEnd(jobs);
     await run.result({ timeout: "100s" });
     expect(started.sort()).toEqual(["a", "b", "c", "end"]);
     expect(await nodeRunsOf(w, "Slow")).toHaveLength(4);
@@ -86,11 +86,11 @@ test("the run of a job that repeatedly crashes its worker is paused visibly, and
     if (deaths < 4) victim = await w.jobWorker(poison);
   }
   const cured = await w.jobWorker(job("Poison", () => "cured"));
-  await w.toTheEnd(cured);
+  await w.runToEnd(cured);
   const [attempt] = await nodeRunsOf(w, "Poison");
   expect(attempt?.status).toBe("paused");
   expect(await run.status()).toBe("waiting");
   await w.pawl.run(attempt?.id as string).resume();
-  await w.toTheEnd(cured);
+  await w.runToEnd(cured);
   expect(await run.status()).toBe("completed");
 });

@@ -115,13 +115,13 @@ describe("a renamed step", () => {
 
   test("keeps its idempotency key, its number and its compensation", async () => {
     const keys: string[] = [];
-    const undone: string[] = [];
+    const compensated: string[] = [];
     const pay =
       (name: string, fail: boolean): Handler =>
       async (ctx) => {
         for (let n = 0; n < 2; n += 1)
           await ctx.step(name, ({ idempotencyKey }) => void keys.push(idempotencyKey), {
-            compensate: ({ idempotencyKey }) => void undone.push(idempotencyKey),
+            compensate: ({ idempotencyKey }) => void compensated.push(idempotencyKey),
           });
         await ctx.sleep("nap", "1h");
         await ctx.step(name, ({ idempotencyKey }) => void keys.push(idempotencyKey));
@@ -131,7 +131,7 @@ describe("a renamed step", () => {
     await deploy(pay("charge", true), { aliases: { charge: ["bill"] } });
     expect(await run.status()).toBe("failed");
     expect(keys).toEqual([`${run.id}:bill`, `${run.id}:bill#2`, `${run.id}:bill#3`]);
-    expect(undone).toEqual([`${run.id}:bill#2#compensate`, `${run.id}:bill#compensate`]);
+    expect(compensated).toEqual([`${run.id}:bill#2#compensate`, `${run.id}:bill#compensate`]);
   });
 
   test("that must be compensated, but whose compensation is no longer in the code, pauses the canceled run with a warning and the remedies", async () => {
@@ -141,12 +141,12 @@ describe("a renamed step", () => {
         await ctx.step(name, () => void effects.push(name), { compensate: () => void effects.push("undo") });
         await ctx.waitForSignal("never");
       };
-    const remedies: { options: Options; act: (run: RunHandle<any, any>) => Promise<void>; undone: string[] }[] = [
-      { options: { aliases: { charge: ["bill"] } }, act: (run) => run.resume(), undone: ["undo"] },
-      { options: {}, act: (run) => run.resume({ renamed: { bill: "charge" } }), undone: ["undo"] },
-      { options: {}, act: (run) => run.cancel("enough", { force: true }), undone: [] },
+    const remedies: { options: Options; act: (run: RunHandle<any, any>) => Promise<void>; compensated: string[] }[] = [
+      { options: { aliases: { charge: ["bill"] } }, act: (run) => run.resume(), compensated: ["undo"] },
+      { options: {}, act: (run) => run.resume({ renamed: { bill: "charge" } }), compensated: ["undo"] },
+      { options: {}, act: (run) => run.cancel("enough", { force: true }), compensated: [] },
     ];
-    for (const { options, act, undone } of remedies) {
+    for (const { options, act, compensated } of remedies) {
       effects = [];
       const warnings: unknown[][] = [];
       const w = await world("memory", "memory:", { ...silent, warn: (...args) => void warnings.push(args) });
@@ -168,7 +168,7 @@ describe("a renamed step", () => {
       await act(run);
       await deploy(booking("charge"), options);
       expect(await run.status()).toBe("canceled");
-      expect(effects).toEqual(["bill", ...undone]);
+      expect(effects).toEqual(["bill", ...compensated]);
     }
   });
 
@@ -337,9 +337,9 @@ test("a step whose name differs on every replay does not run repeatedly; with a 
 });
 
 describe("code that ends before it has replayed the log", () => {
-  const undone: string[] = [];
+  const compensated: string[] = [];
   const booked: Handler = async (ctx) => {
-    await ctx.step("book", () => void effects.push("book"), { compensate: () => void undone.push("book") });
+    await ctx.step("book", () => void effects.push("book"), { compensate: () => void compensated.push("book") });
     await ctx.sleep("nap", "1h");
     await effect(ctx, "ship");
   };
@@ -358,13 +358,13 @@ describe("code that ends before it has replayed the log", () => {
 
   for (const [how, handler] of Object.entries(endings))
     test(`because it ${how} neither ends the run nor compensates anything`, async () => {
-      undone.length = 0;
+      compensated.length = 0;
       const { run, deploy } = await startRun(booked);
       await deploy(handler);
       const reason = await reasonOf(run);
       expect(reason).toContain('"book"');
       if (how === "throws") expect(reason).toContain("a slip of the pen");
-      expect(undone).toEqual([]);
+      expect(compensated).toEqual([]);
       await run.resume();
       await deploy(booked);
       expect(await run.status()).toBe("completed");
@@ -383,14 +383,14 @@ describe("code that ends before it has replayed the log", () => {
   });
 
   test("in a run that is being canceled does not prevent the compensation", async () => {
-    undone.length = 0;
+    compensated.length = 0;
     const { run, deploy } = await startRun(booked);
     await run.cancel("changed my mind");
     await deploy(async (ctx) => {
-      await ctx.step("book", () => {}, { compensate: () => void undone.push("book") });
+      await ctx.step("book", () => {}, { compensate: () => void compensated.push("book") });
     });
     expect(await run.status()).toBe("canceled");
-    expect(undone).toEqual(["book"]);
+    expect(compensated).toEqual(["book"]);
   });
 });
 

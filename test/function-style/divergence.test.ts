@@ -8,7 +8,7 @@ type Handler = (ctx: WorkflowContext<void>) => Promise<unknown>;
 const named = (handler: Handler) => workflow("changing", handler);
 
 /** Runs the old code until it waits, then runs the new code, as after a deploy. */
-async function deploy(before: Handler, after: Handler) {
+async function runThroughDeploy(before: Handler, after: Handler) {
   const w = await world();
   const old = await w.worker([named(before)]);
   const run = await w.pawl.start(named(before));
@@ -31,7 +31,7 @@ const original: Handler = async (ctx) => {
 
 describe("code that has changed under an open run", () => {
   test("may have new steps after the recorded ones, and before them if they are marked as added", async () => {
-    const { run } = await deploy(original, async (ctx) => {
+    const { run } = await runThroughDeploy(original, async (ctx) => {
       const zero = await ctx.step("zero", () => "zero", { added: true });
       const a = await ctx.step("a", () => "never again");
       await ctx.sleep("nap", "1h");
@@ -41,7 +41,7 @@ describe("code that has changed under an open run", () => {
   });
 
   test("that lost a step pauses the run with a NonDeterminismError that names it; with the step back it resumes", async () => {
-    const { run, current, replace, w } = await deploy(original, async (ctx) => {
+    const { run, current, replace, w } = await runThroughDeploy(original, async (ctx) => {
       await ctx.sleep("nap", "1h");
       return ["without a"];
     });
@@ -58,7 +58,7 @@ describe("code that has changed under an open run", () => {
   });
 
   test("whose step has become a sleep pauses the run with a NonDeterminismError that names it", async () => {
-    const { run } = await deploy(original, async (ctx) => {
+    const { run } = await runThroughDeploy(original, async (ctx) => {
       await ctx.sleep("a", "1h");
       await ctx.sleep("nap", "1h");
       return "changed";
@@ -73,7 +73,7 @@ describe("code that has changed under an open run", () => {
   test("does not run a step under a name that is recorded as another kind of call, even while another step is running", async () => {
     const finish = gate();
     let executed = 0;
-    const { run } = await deploy(original, async (ctx) => {
+    const { run } = await runThroughDeploy(original, async (ctx) => {
       const slow = ctx.step("slow", () => finish.opened);
       setTimeout(() => finish.open(), 20);
       await ctx.step("nap", () => void (executed += 1));
@@ -116,7 +116,7 @@ describe("code that has changed under an open run", () => {
         await ctx.sleep("nap", "1h");
         return taken;
       };
-    const { run } = await deploy(handler("left"), handler("right"));
+    const { run } = await runThroughDeploy(handler("left"), handler("right"));
     expect(await run.result()).toBe("left");
     expect(choices).toEqual(["left"]);
   });
@@ -176,7 +176,7 @@ describe("ctx.patched", () => {
 
   test("is false where an old run has already passed the call", async () => {
     const seen: boolean[] = [];
-    const { run } = await deploy(original, async (ctx) => {
+    const { run } = await runThroughDeploy(original, async (ctx) => {
       seen.push(ctx.patched("early"));
       const a = await ctx.step("a", () => "a");
       await ctx.sleep("nap", "1h");
@@ -188,7 +188,7 @@ describe("ctx.patched", () => {
   });
 
   test("is true where an old run has not reached the call yet", async () => {
-    const { run } = await deploy(original, patchedCode);
+    const { run } = await runThroughDeploy(original, patchedCode);
     expect(await run.result()).toBe("new");
   });
 

@@ -180,10 +180,10 @@ test("the retry of a run whose input was refused is refused as well, until the s
 });
 
 describe("a release with another schema, under a run that has recorded steps", () => {
-  const undone: string[] = [];
+  const compensated: string[] = [];
   const withSchema = (input: StandardSchemaV1<any, any> | undefined) =>
     workflow("order", input === undefined ? {} : { input: input as never }, async (ctx, order: { n: number }) => {
-      await ctx.step("book", () => 1, { compensate: () => void undone.push("book") });
+      await ctx.step("book", () => 1, { compensate: () => void compensated.push("book") });
       await ctx.sleep("night", "1 day");
       return ctx.step("charge", () => order.n);
     });
@@ -218,7 +218,7 @@ describe("a release with another schema, under a run that has recorded steps", (
     expect(await run.status()).toBe("paused");
     expect((await run.explain()).text).toContain("refuses its input");
     expect((await run.explain()).text).toContain("too large");
-    expect(undone).toEqual([]);
+    expect(compensated).toEqual([]);
     await strict.kill();
     const tolerant = await w.worker([withSchema(accepting)]);
     await run.resume();
@@ -229,17 +229,17 @@ describe("a release with another schema, under a run that has recorded steps", (
   test("records the parsed input once when the workflow gets its first schema", async () => {
     const w = await world();
     const seen: string[] = [];
-    const later = (input: ReturnType<typeof stamped> | undefined) =>
+    const laterWorkflow = (input: ReturnType<typeof stamped> | undefined) =>
       workflow("later", input === undefined ? {} : { input: input as never }, async (ctx, order: any) => {
         seen.push(String(order.id));
         await ctx.sleep("a", "1 day");
         await ctx.sleep("b", "1 day");
       });
-    const old = await w.worker([later(undefined)]);
-    const run = await w.pawl.start(later(undefined), {});
+    const old = await w.worker([laterWorkflow(undefined)]);
+    const run = await w.pawl.start(laterWorkflow(undefined), {});
     let due = await old.settle();
     await old.kill();
-    const next = await w.worker([later(stamped())]);
+    const next = await w.worker([laterWorkflow(stamped())]);
     for (; due !== null; due = await next.settle()) w.clock.moveTo(due);
     expect(await run.status()).toBe("completed");
     expect(seen[0]).toBe("undefined");

@@ -178,12 +178,12 @@ describe("a step that paused its run has not failed", () => {
         const run = await w.pawl.start(approvalFunction);
         await settle();
         const sql = await rawSql(database.url);
-        const shown = await viewRows(sql);
+        const viewed = await viewRows(sql);
         await sql.close();
-        expect(shown.get(run.id)).toMatchObject([
+        expect(viewed.get(run.id)).toMatchObject([
           { step: "approve", state: "canceled", outcome: "workflow_paused", error_message: null },
         ]);
-        await expectSameAsLogs(w.store, [run.id], shown);
+        await expectSameAsLogs(w.store, [run.id], viewed);
       });
     },
     ["sqlite", "postgres", "mysql"],

@@ -250,14 +250,14 @@ describe("a workflow's time limit", () => {
 
 describe("progress", () => {
   test("of the run and of a step is visible while it runs, only the latest value", async () => {
-    const shown = gate();
+    const progressSeen = gate();
     const finish = gate();
     const wf = workflow("progressing", async (ctx) => {
       ctx.progress(1, 3, "one of three");
       await ctx.step("longer", async (step) => {
         step.progress(10, 20);
         step.progress(15, 20, "nearly");
-        shown.open();
+        progressSeen.open();
         await finish.opened;
       });
       ctx.progress(3, 3);
@@ -266,7 +266,7 @@ describe("progress", () => {
     const w = await world();
     await w.worker([wf]);
     const run = await w.pawl.start(wf);
-    await shown.opened;
+    await progressSeen.opened;
     await until(async () => (await run.progress()).some((row) => row.node === "longer"));
     const rows = await run.progress();
     expect(rows.find((row) => row.node === "")).toMatchObject({ done: 1, total: 3, message: "one of three" });

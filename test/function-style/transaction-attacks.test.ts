@@ -13,7 +13,7 @@ forEachStore(
   (kind) => {
     const sql = sqlOf(kind);
 
-    async function prepared() {
+    async function openWorldWithTable() {
       const database = await testDatabase(kind);
       onTestFinished(() => database.drop());
       const table = sql.table(() => database.url);
@@ -32,7 +32,7 @@ forEachStore(
      * attempts.
      */
     async function outcomeOf(body: Body, options: { readonly timeout?: number } = {}) {
-      const { table, w } = await prepared();
+      const { table, w } = await openWorldWithTable();
       const wf = workflow("attack", (ctx) =>
         ctx.transaction("write", async (tx, { attempt }) => void (await body(tx, attempt)), options),
       );
@@ -72,7 +72,7 @@ forEachStore(
     });
 
     test("a transaction handle that is kept is unusable once its step is recorded, failed or rolled back", async () => {
-      const { table, w } = await prepared();
+      const { table, w } = await openWorldWithTable();
       const kept: any[] = [];
       const wf = workflow("keeper", (ctx) =>
         ctx.transaction("write", async (tx, { attempt }) => {
@@ -186,7 +186,7 @@ forEachStore(
     if (kind === "sqld") return;
 
     test("a transaction that was the victim of a deadlock is not recorded, even if the step catches the error", async () => {
-      const { table, w } = await prepared();
+      const { table, w } = await openWorldWithTable();
       await sql.executeInOwnTransaction(table, "INSERT INTO user_values VALUES ('a'), ('b')");
       await sql.executeInOwnTransaction(table, "CREATE INDEX by_value ON user_values (value)");
       const locked = { a: gate(), b: gate() };

@@ -12,7 +12,7 @@ const tables = { sqlite: sqliteTable, sqld: sqldTable, postgres: postgresTable, 
 
 forEachStore(
   (kind) => {
-    async function prepared() {
+    async function openWorldWithTable() {
       const database = await testDatabase(kind);
       onTestFinished(() => database.drop());
       const table = tables[kind as keyof typeof tables](() => database.url);
@@ -21,7 +21,7 @@ forEachStore(
     }
 
     test("the writes and the record are committed together, once, even when the run is replayed", async () => {
-      const { table, w } = await prepared();
+      const { table, w } = await openWorldWithTable();
       const wf = workflow("transactional", async (ctx) => {
         const value = await ctx.transaction("write", async (tx, step) => {
           await table.write(tx, step.idempotencyKey);
@@ -39,7 +39,7 @@ forEachStore(
     });
 
     test("an attempt that throws is rolled back, and the next attempt starts without its writes", async () => {
-      const { table, w } = await prepared();
+      const { table, w } = await openWorldWithTable();
       const wf = workflow("retried", (ctx) =>
         ctx.transaction("write", async (tx, { attempt }) => {
           await table.write(tx, `attempt ${attempt}`);
@@ -54,7 +54,7 @@ forEachStore(
     });
 
     test("a step that fails for good leaves no writes behind", async () => {
-      const { table, w } = await prepared();
+      const { table, w } = await openWorldWithTable();
       const wf = workflow("failing", (ctx) =>
         ctx.transaction("write", async (tx) => {
           await table.write(tx, "never seen");
@@ -76,7 +76,7 @@ forEachStore(
     });
 
     test("flow control in the step rolls its writes back: skip, reattempt, finish, cancel", async () => {
-      const { table, w } = await prepared();
+      const { table, w } = await openWorldWithTable();
       const wf = workflow("leaving", async (ctx, how: "skip" | "reattempt" | "finish" | "cancel") =>
         ctx.transaction("write", async (tx, { attempt }) => {
           await table.write(tx, `${how} ${attempt}`);
@@ -99,7 +99,7 @@ forEachStore(
     });
 
     test("a time limit rolls the writes back", async () => {
-      const { table, w } = await prepared();
+      const { table, w } = await openWorldWithTable();
       const wf = workflow("slow", (ctx) =>
         ctx.transaction(
           "write",
@@ -118,7 +118,7 @@ forEachStore(
     });
 
     test("when a worker is declared dead during a transaction, only one of the two executions commits", async () => {
-      const { table, w } = await prepared();
+      const { table, w } = await openWorldWithTable();
       const started = gate();
       const release = gate();
       let executions = 0;
@@ -170,7 +170,7 @@ forEachStore(
     });
 
     test("steps, signals and other runs proceed while a transaction is open", async () => {
-      const { table, w } = await prepared();
+      const { table, w } = await openWorldWithTable();
       const started = gate();
       const wf = workflow("beside", async (ctx) =>
         Promise.all([
@@ -196,7 +196,7 @@ forEachStore(
     });
 
     test("twenty concurrent runs with a transaction each all write once", async () => {
-      const { table, w } = await prepared();
+      const { table, w } = await openWorldWithTable();
       const wf = workflow("many", (ctx, n: number) => ctx.transaction("write", (tx) => table.write(tx, `${n}`)));
       const worker = await w.worker([wf]);
       const runs = await w.pawl.startMany(

@@ -11,7 +11,7 @@ import { gate, until } from "../support/waiting.js";
 
 forEachStore(
   (kind) => {
-    async function prepared() {
+    async function openWorldAndSql() {
       const database = await testDatabase(kind);
       onTestFinished(() => database.drop());
       const w = await world(kind, database.url);
@@ -21,7 +21,7 @@ forEachStore(
     }
 
     test("a run whose log lost its last events is replayed from what is left, not paused", async () => {
-      const { database, w, sql } = await prepared();
+      const { database, w, sql } = await openWorldAndSql();
       const mayEnd = gate();
       const executed: string[] = [];
       const wf = workflow("shortened", async (ctx) => {
@@ -51,7 +51,7 @@ forEachStore(
     });
 
     test("a run that lost its owner in the database is left to the next claim", async () => {
-      const { w, sql } = await prepared();
+      const { w, sql } = await openWorldAndSql();
       const mayEnd = gate();
       let startedCount = 0;
       const wf = workflow("disowned", (ctx) =>

@@ -35,8 +35,8 @@ test("the return value of a step's compensate function is discarded, in function
   for (const run of [await t.pawl.start(asFunction), await t.pawl.start(asGraph)]) {
     await t.speedrun(run);
     expect(await run.status()).toBe("failed");
-    const undone = (await run.history()).find(({ node }) => node === "charge#compensate");
-    expect(undone).toMatchObject({ type: "step.completed", data: { output: undefined } });
+    const compensation = (await run.history()).find(({ node }) => node === "charge#compensate");
+    expect(compensation).toMatchObject({ type: "step.completed", data: { output: undefined } });
   }
   expect(db.queries).toEqual(["refund", "refund of the graph"]);
 });

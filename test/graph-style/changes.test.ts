@@ -19,7 +19,7 @@ const nap = step("nap", (ctx) => ctx.sleep("rest", "1 day"));
 const [a, b, c] = [recording("a"), recording("b"), recording("c")];
 
 /** Starts a run with the old code, sleeps for a day, and continues with the new code. */
-async function deploy(before: GraphDefinition, after: GraphDefinition) {
+async function runThroughDeploy(before: GraphDefinition, after: GraphDefinition) {
   const warnings: string[] = [];
   const logger: Logger = { ...silent, warn: (message) => void warnings.push(String(message)) };
   const w = await world();
@@ -35,7 +35,10 @@ async function deploy(before: GraphDefinition, after: GraphDefinition) {
 }
 
 test("new code of the same shape records no change and logs no warning", async () => {
-  const { run, changes, warnings } = await deploy(graph("g", [a, nap.after(a)]), graph("g", [a, nap.after(a)]));
+  const { run, changes, warnings } = await runThroughDeploy(
+    graph("g", [a, nap.after(a)]),
+    graph("g", [a, nap.after(a)]),
+  );
   expect(await run.status()).toBe("completed");
   expect(changes).toEqual([]);
   expect(warnings).toEqual([]);
@@ -44,7 +47,7 @@ test("new code of the same shape records no change and logs no warning", async (
 test("a completed step that was removed on purpose is reported, and the run continues", async () => {
   const before = graph("g", [a, b, nap.after(a, b)]);
   const after = graph("g", [b, nap.after(b), c.after(nap)], { removedSteps: ["a"] });
-  const { w, run, changes, warnings } = await deploy(before, after);
+  const { w, run, changes, warnings } = await runThroughDeploy(before, after);
   expect(await run.result()).toBe("c");
   expect(changes).toEqual([{ shape: after.signature, removedSteps: ["a"] }]);
   expect(warnings).toEqual([
@@ -55,14 +58,14 @@ test("a completed step that was removed on purpose is reported, and the run cont
 
 test("a new step at the end runs without a report", async () => {
   const after = graph("g", [a, nap.after(a), c.after(nap)]);
-  const { run, changes } = await deploy(graph("g", [a, nap.after(a)]), after);
+  const { run, changes } = await runThroughDeploy(graph("g", [a, nap.after(a)]), after);
   expect(await run.result()).toBe("c");
   expect(changes).toEqual([{ shape: after.signature }]);
 });
 
 test("new steps before a completed step run late, and that is recorded", async () => {
   const after = graph("g", [a, b.after(a), c.after(b), nap.after(c)]);
-  const { run, changes } = await deploy(graph("g", [a, nap.after(a)]), after);
+  const { run, changes } = await runThroughDeploy(graph("g", [a, nap.after(a)]), after);
   expect(await run.status()).toBe("completed");
   expect(executed).toEqual(["a", "b", "c"]);
   expect(changes).toEqual([{ shape: after.signature, passedSteps: ["b", "c"] }]);
@@ -70,7 +73,7 @@ test("new steps before a completed step run late, and that is recorded", async (
 
 test("changed dependencies apply from now on", async () => {
   const after = graph("g", [a, nap.after(a), b.after(nap), c.after(b)]);
-  const { run, changes } = await deploy(graph("g", [a, nap.after(a), b.after(nap), c.after(nap)]), after);
+  const { run, changes } = await runThroughDeploy(graph("g", [a, nap.after(a), b.after(nap), c.after(nap)]), after);
   await run.result();
   expect(executed).toEqual(["a", "b", "c"]);
   expect(changes).toEqual([{ shape: after.signature }]);
@@ -96,7 +99,7 @@ test("a change is recorded once, and again when the code changes back", async ()
 
 test("a step that had started and is missing from the new code pauses the run, and can be restored", async () => {
   const before = graph("g", [a, nap.after(a), b.after(nap)]);
-  const { w, run, worker, changes } = await deploy(before, graph("g", [a, b.after(a)]));
+  const { w, run, worker, changes } = await runThroughDeploy(before, graph("g", [a, b.after(a)]));
   expect(await run.get()).toMatchObject({
     status: "paused",
     pauseReason: expect.stringContaining('has no step "nap"'),
@@ -113,7 +116,10 @@ test("a step that had started and is missing from the new code pauses the run, a
 });
 
 test("a step that had started and is missing from the new code can be skipped", async () => {
-  const { run, settle } = await deploy(graph("g", [a, nap.after(a), b.after(nap)]), graph("g", [a, b.after(a)]));
+  const { run, settle } = await runThroughDeploy(
+    graph("g", [a, nap.after(a), b.after(nap)]),
+    graph("g", [a, b.after(a)]),
+  );
   await run.skip();
   await settle();
   expect(await run.result()).toBe("b");
@@ -124,12 +130,12 @@ test("a branch whose chosen case is missing from the new code pauses the run", a
   const way = (label: string) => branch("way", () => label as never, { [label]: [b] });
   const left = way("left");
   const right = way("right");
-  const { run } = await deploy(graph("g", [left, nap.after(left)]), graph("g", [right, nap.after(right)]));
+  const { run } = await runThroughDeploy(graph("g", [left, nap.after(left)]), graph("g", [right, nap.after(right)]));
   expect((await run.get()).pauseReason).toContain('Branch "way" of graph "g" has chosen "left"');
 });
 
 test("a step that must be compensated and is missing from the new code pauses the run when it fails", async () => {
-  const undone = step("book", () => "b", { compensate: () => void executed.push("unbook") });
+  const compensated = step("book", () => "b", { compensate: () => void executed.push("unbook") });
   const fails = step(
     "pay",
     () => {
@@ -137,8 +143,8 @@ test("a step that must be compensated and is missing from the new code pauses th
     },
     { retry: { attempts: 1 } },
   );
-  const before = graph("g", [undone, nap.after(undone), fails.after(nap)]);
-  const { run } = await deploy(before, graph("g", [nap, fails.after(nap)], { removedSteps: ["book"] }));
+  const before = graph("g", [compensated, nap.after(compensated), fails.after(nap)]);
+  const { run } = await runThroughDeploy(before, graph("g", [nap, fails.after(nap)], { removedSteps: ["book"] }));
   expect(await run.get()).toMatchObject({ status: "paused" });
   expect((await run.get()).pauseReason).toContain('Step "book" must be compensated');
 });

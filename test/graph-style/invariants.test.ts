@@ -71,12 +71,18 @@ forEachStore((kind) => {
         wakeInMs: null,
       } as const;
       const none: readonly never[] = [];
-      const rest = { drainedInboxIds: none, newChildren: none, messages: none, releasedChildIds: none, cursors: none };
+      const remaining = {
+        drainedInboxIds: none,
+        newChildren: none,
+        messages: none,
+        releasedChildIds: none,
+        cursors: none,
+      };
       const append = (afterSeq: number) =>
         w.store.commit({
           fence: null,
           starts: [],
-          transitions: [{ runId: run.id, afterSeq, events: [newEvent("run.started", {})], next: park, ...rest }],
+          transitions: [{ runId: run.id, afterSeq, events: [newEvent("run.started", {})], next: park, ...remaining }],
         });
       expect(await append(3)).toMatchObject({ kind: "conflict" });
       expect(await append(0)).toMatchObject({ kind: "committed" });

@@ -81,9 +81,9 @@ describe("a completed node of a graph that was renamed", () => {
   });
 
   test("keeps its compensation", async () => {
-    const undone: string[] = [];
+    const compensated: string[] = [];
     const booking = (name: string) =>
-      step(name, () => name, { compensate: (_ctx, output) => void undone.push(`${name} ${output}`) });
+      step(name, () => name, { compensate: (_ctx, output) => void compensated.push(`${name} ${output}`) });
     const fail = step(
       "fail",
       () => {
@@ -97,7 +97,7 @@ describe("a completed node of a graph that was renamed", () => {
       graph("g", [second, nap.after(second), fail.after(nap)], { aliases: { reserve: ["book"] } }),
     );
     expect(await run.status()).toBe("failed");
-    expect(undone).toEqual(["reserve book"]);
+    expect(compensated).toEqual(["reserve book"]);
   });
 });
 

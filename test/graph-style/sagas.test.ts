@@ -59,7 +59,7 @@ const tripFunction = workflow("trip", async (ctx, end: End) => {
 });
 
 const done = ["flight", "hotel", "car"];
-const undone = ["undo car car-1", "undo hotel hotel-1", "undo flight flight-1"];
+const compensations = ["undo car car-1", "undo hotel hotel-1", "undo flight flight-1"];
 
 describe.each([
   ["a graph", tripGraph],
@@ -75,7 +75,7 @@ describe.each([
     const t = await start(trip);
     const run = await t.pawl.start(trip, "fails");
     await t.speedrun(run);
-    expect(effects).toEqual([...done, ...undone]);
+    expect(effects).toEqual([...done, ...compensations]);
     expect(await errorOf(run.result())).toMatchObject({ cause: { message: "no seats" } });
     const log = await logOf(run);
     expect(log.slice(-4)).toEqual([
@@ -91,7 +91,7 @@ describe.each([
     const t = await start(trip);
     const run = await t.pawl.start(trip, "cancels");
     await t.settle();
-    expect(effects).toEqual([...done, ...undone]);
+    expect(effects).toEqual([...done, ...compensations]);
     expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "changed my mind" } });
   });
 
@@ -106,7 +106,7 @@ describe.each([
     expect(await run.status()).toBe("waiting");
     const second = await w.worker([trip]);
     await second.settle();
-    expect(effects).toEqual([...done, ...undone]);
+    expect(effects).toEqual([...done, ...compensations]);
     expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "too late" } });
     expect(await w.pawl.verify()).toMatchObject({ differences: [] });
   });
@@ -119,7 +119,7 @@ describe.each([
       const check = () => {
         if (runs++ === 0) return;
         // The effect of a step in flight may exist twice; no compensation is missing or out of order.
-        expect([...new Set(effects)]).toEqual([...done, ...undone]);
+        expect([...new Set(effects)]).toEqual([...done, ...compensations]);
       };
       const report = await t.crashTest(trip, end, {
         setup: () => {
@@ -129,7 +129,7 @@ describe.each([
       });
       expect(report.status).toBe(end === "fails" ? "failed" : "canceled");
       expect(report.points).toBeGreaterThan(12);
-      expect([...new Set(effects)]).toEqual([...done, ...undone]);
+      expect([...new Set(effects)]).toEqual([...done, ...compensations]);
     },
   );
 
@@ -146,7 +146,7 @@ describe.each([
     broken = null;
     await run.resume();
     await t.advance("1 hour");
-    expect(effects).toEqual([...done, ...undone]);
+    expect(effects).toEqual([...done, ...compensations]);
     expect(await run.status()).toBe("failed");
   });
 
@@ -164,7 +164,7 @@ describe.each([
     broken = null;
     await run.resume();
     await t.settle();
-    expect(effects).toEqual([...done, ...undone]);
+    expect(effects).toEqual([...done, ...compensations]);
     expect(await run.status()).toBe("canceled");
   });
 });

@@ -26,7 +26,7 @@ interface History {
 
 const plain = (value: unknown): any => JSON.parse(JSON.stringify(value));
 
-function read(runId: string, log: readonly StoredEvent[]): History {
+function fold(runId: string, log: readonly StoredEvent[]): History {
   const states = [0, ...log.map(({ seq }) => seq)].map((seq) => snapshotAt(log, seq));
   return { runId, log, states: plain(states), executions: plain(executionsOf(runId, log)) };
 }
@@ -36,7 +36,7 @@ const files = readdirSync(folder).filter((name) => name.endsWith(".json"));
 describe.each(files)("%s", (file) => {
   test("folds to the same state as when it was written", () => {
     const { runId, log, states, executions } = JSON.parse(readFileSync(join(folder, file), "utf8")) as History;
-    expect(read(runId, log)).toMatchObject({ states, executions });
+    expect(fold(runId, log)).toMatchObject({ states, executions });
   });
 });
 
@@ -76,7 +76,7 @@ const saga = graph("saga", [
   decline.after(nap),
 ]);
 
-const toTheEnd = async (w: World, { settle }: MortalWorker) => {
+const runToEnd = async (w: World, { settle }: MortalWorker) => {
   for (let due = await settle(); due !== null; due = await settle()) w.clock.moveTo(due);
 };
 
@@ -89,7 +89,7 @@ const stories: Record<string, Story> = {
     await run.pause("a look");
     await run.signal("yes", { by: "ada" }, { key: "k" });
     await run.resume();
-    await toTheEnd(w, worker);
+    await runToEnd(w, worker);
     return run.id;
   },
   "class-paused-skipped-and-moved": async (w, newWorker) => {
@@ -120,7 +120,7 @@ const stories: Record<string, Story> = {
   "graph-undone": async (w, newWorker) => {
     const worker = await newWorker();
     const run = await w.pawl.start(saga);
-    await toTheEnd(w, worker);
+    await runToEnd(w, worker);
     return run.id;
   },
 };
@@ -133,7 +133,7 @@ if (process.env.PAWL_RECORD_HISTORIES === "1") {
     const runId = await story(w, () => w.worker([everything, child, Onboarding, saga]));
     const log = (await w.store.logs([runId])).get(runId) ?? [];
     // The directory in which the history was recorded does not belong in the file.
-    const text = JSON.stringify(read(runId, log), null, 1).replaceAll(process.cwd(), "/app");
+    const text = JSON.stringify(fold(runId, log), null, 1).replaceAll(process.cwd(), "/app");
     writeFileSync(path, `${text}\n`);
   });
 }

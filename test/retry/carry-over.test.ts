@@ -28,10 +28,10 @@ const flaky = () => {
 async function memoryWorld(...workflows: Workflows) {
   const w = await world();
   const { settle } = await w.worker(workflows);
-  const toTheEnd = async () => {
+  const runToEnd = async () => {
     for (let due = await settle(); due !== null; due = await settle()) w.clock.moveTo(due);
   };
-  return { ...w, settle, toTheEnd };
+  return { ...w, settle, runToEnd };
 }
 
 forEachStore((kind) => {
@@ -74,12 +74,12 @@ forEachStore((kind) => {
     expect(await errorOf(run.retry())).toMatchObject({ code: "ALREADY_ACTIVE", runId: other.id });
     await other.cancel();
     await w.settle();
-    const again = await run.retry();
+    const retried = await run.retry();
     await w.settle();
-    expect(await again.status()).toBe("waiting");
+    expect(await retried.status()).toBe("waiting");
     // The idempotency key of the start stays with the first run.
     expect((await w.pawl.start(once, undefined, { idempotencyKey: "cart-1" })).id).toBe(run.id);
-    expect((await again.get()).idempotencyKey).toBeNull();
+    expect((await retried.get()).idempotencyKey).toBeNull();
   });
 
   test("signals that were not consumed are taken over in their order, and consumed signals are not delivered twice", async () => {
@@ -105,12 +105,12 @@ forEachStore((kind) => {
     expect(await run.status()).toBe("failed");
     expect(await errorOf(run.signal("b", "too late"))).toMatchObject({ code: "INVALID_STATE" });
     broken = false;
-    const again = await run.retry();
+    const retried = await run.retry();
     await settle();
-    await again.signal("c", "again", { key: "k" });
-    await again.signal("b", "b1");
+    await retried.signal("c", "again", { key: "k" });
+    await retried.signal("b", "b1");
     await settle();
-    expect(await again.result()).toEqual(["a1", "soon", "a2", "b1", "c1"]);
+    expect(await retried.result()).toEqual(["a1", "soon", "a2", "b1", "c1"]);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
@@ -169,12 +169,12 @@ forEachStore((kind) => {
     await w.settle();
     expect(await run.status()).toBe("failed");
     // The compensation of the child fails for now.
-    const again = await run.retry();
+    const retried = await run.retry();
     await w.settle();
     expect([bank.charges.size, bank.standing.length]).toEqual([1, 1]);
-    expect(await again.status()).toBe("failed");
+    expect(await retried.status()).toBe("failed");
     broken = false;
-    const third = await again.retry();
+    const third = await retried.retry();
     for (let due = await w.settle(); due !== null; due = await w.settle()) w.clock.moveTo(due);
     expect(await third.result()).toBe("payment-2");
     expect(bank.standing).toEqual(["payment-2"]);
@@ -202,9 +202,9 @@ forEachStore(
       await settle();
       expect(await run.status()).toBe("failed");
       broken = false;
-      const again = await run.retry();
+      const retried = await run.retry();
       await settle();
-      expect(await again.status()).toBe("completed");
+      expect(await retried.status()).toBe("completed");
       expect(await table.committedValues()).toEqual([`${run.id}:first`, `${run.id}:second`]);
     });
   },
@@ -229,9 +229,9 @@ describe("a retry", () => {
     await w.settle();
     const noted = executed[0]?.slice(5);
     broken = false;
-    const again = await run.retry();
+    const retried = await run.retry();
     await w.settle();
-    expect(await again.result()).toMatchObject({ id: noted, isNew: true, way: "went left" });
+    expect(await retried.result()).toMatchObject({ id: noted, isNew: true, way: "went left" });
     expect(executed).toEqual([`note ${noted}`, "choose", "flaky"]);
   });
 
@@ -243,9 +243,9 @@ describe("a retry", () => {
     const w = await memoryWorld(wf);
     const run = await w.pawl.start(wf);
     await w.settle();
-    const again = await run.retry();
+    const retried = await run.retry();
     await w.settle();
-    expect(reportedRuns).toEqual([run.id, again.id]);
+    expect(reportedRuns).toEqual([run.id, retried.id]);
   });
 
   test("takes over the last pass of a handler that was rewound, not the discarded steps", async () => {
@@ -265,9 +265,9 @@ describe("a retry", () => {
     await run.signal("word", "last");
     await w.settle();
     broken = false;
-    const again = await run.retry();
-    await w.toTheEnd();
-    expect(await again.result()).toEqual([2, "last", null]);
+    const retried = await run.retry();
+    await w.runToEnd();
+    expect(await retried.result()).toEqual([2, "last", null]);
     expect(executed).toEqual(["count", "count", "flaky"]);
   });
 
@@ -286,10 +286,10 @@ describe("a retry", () => {
     w.clock.moveTo(w.clock.read() + 600_000);
     broken = false;
     const at = w.clock.read();
-    const again = await run.retry();
+    const retried = await run.retry();
     expect(await w.settle()).toBe(at + 3_600_000);
-    await w.toTheEnd();
-    expect(await again.status()).toBe("completed");
+    await w.runToEnd();
+    expect(await retried.status()).toBe("completed");
   });
 
   test("of a class that was moved to a later step does not run the steps before it", async () => {
@@ -309,9 +309,9 @@ describe("a retry", () => {
     await w.settle();
     expect(await run.status()).toBe("failed");
     broken = false;
-    const again = await run.retry();
-    await w.toTheEnd();
-    expect(await again.status()).toBe("completed");
+    const retried = await run.retry();
+    await w.runToEnd();
+    expect(await retried.status()).toBe("completed");
     expect(executed).toEqual(["a", "c", "flaky"]);
   });
 
@@ -331,9 +331,9 @@ describe("a retry", () => {
     await w.settle();
     expect(await run.status()).toBe("failed");
     broken = false;
-    const again = await run.retry();
-    await w.toTheEnd();
-    expect(await again.status()).toBe("completed");
+    const retried = await run.retry();
+    await w.runToEnd();
+    expect(await retried.status()).toBe("completed");
     expect(executed).toEqual(["charge ada", "charge grace", "flaky", "charge joan"]);
   });
 
@@ -359,18 +359,18 @@ describe("a retry", () => {
       expect(await run.status()).toBe("failed");
       await before.worker.stop();
       broken = false;
-      const again = await run.retry();
+      const retried = await run.retry();
       if (how === "aliases") {
         await (await w.worker([bill("charge", { charge: ["bill"] })])).settle();
       } else {
-        await again.pause();
-        await again.resume({ renamed: { bill: "charge" } });
+        await retried.pause();
+        await retried.resume({ renamed: { bill: "charge" } });
         await (await w.worker([bill("charge")])).settle();
       }
-      expect(await again.status()).toBe("completed");
+      expect(await retried.status()).toBe("completed");
       expect(executed).toEqual(["ada", "grace", "flaky"]);
       expect(keys).toEqual([`${run.id}:bill`, `${run.id}:bill`]);
-      expect((await again.executions()).map(({ step }) => step)).toEqual(["bill"]);
+      expect((await retried.executions()).map(({ step }) => step)).toEqual(["bill"]);
     },
   );
 
@@ -393,13 +393,13 @@ describe("a retry", () => {
     await w.settle();
     broken = false;
     const canceled = await run.retry();
-    await w.toTheEnd();
+    await w.runToEnd();
     expect(await canceled.status()).toBe("canceled");
     cancels = false;
-    const again = await run.retry();
-    expect(again.id).not.toBe(canceled.id);
-    await w.toTheEnd();
-    expect(await again.status()).toBe("completed");
+    const retried = await run.retry();
+    expect(retried.id).not.toBe(canceled.id);
+    await w.runToEnd();
+    expect(await retried.status()).toBe("completed");
     expect(executed).toEqual(["ada", "flaky", "grace", "joan", "mary", "after"]);
   });
 
@@ -418,29 +418,32 @@ describe("a retry", () => {
     await before.settle();
     await before.worker.stop();
     broken = false;
-    const again = await run.retry();
+    const retried = await run.retry();
     await (await w.worker([pay("charge", { charge: ["bill"] })])).settle();
-    expect(await again.result()).toBe("well");
+    expect(await retried.result()).toBe("well");
     expect(keys).toEqual([`${run.id}:bill`, `${run.id}:bill`]);
   });
 
   test("compensates the steps it has taken over, except those that the first run compensated itself", async () => {
-    const undone: string[] = [];
+    const compensated: string[] = [];
     const wf = workflow("wf", async (ctx) => {
       await ctx.step("one", () => record("one", 1), {
-        compensate: ({ idempotencyKey }) => void undone.push(idempotencyKey),
+        compensate: ({ idempotencyKey }) => void compensated.push(idempotencyKey),
       });
       await ctx.step("flaky", flaky);
     });
     const w = await memoryWorld(wf);
     const run = await w.pawl.start(wf);
     await w.settle();
-    const again = await run.retry();
+    const retried = await run.retry();
     await w.settle();
-    expect(await again.status()).toBe("failed");
-    expect(undone).toEqual([`${run.id}:one#compensate`, `${again.id}:one#compensate`]);
+    expect(await retried.status()).toBe("failed");
+    expect(compensated).toEqual([`${run.id}:one#compensate`, `${retried.id}:one#compensate`]);
     expect(executed).toEqual(["one", "one"]);
-    expect((await again.history())[1]?.data).toMatchObject({ redo: ["one", "flaky"], keyRunIds: { one: again.id } });
+    expect((await retried.history())[1]?.data).toMatchObject({
+      redo: ["one", "flaky"],
+      keyRunIds: { one: retried.id },
+    });
   });
 
   test("passes the idempotency key of the first run to jobs, including those of graphs that were built at run time", async () => {
@@ -467,9 +470,9 @@ describe("a retry", () => {
     const failed = finish("failed", { error: '{"name":"Error","message":"by hand"}', startedAt: "now" });
     await w.store.commit(batch(null, [transition(built.id, { afterSeq, next: failed })]));
     broken = false;
-    const again = [await run.retry(), await built.retry()];
+    const retried = [await run.retry(), await built.retry()];
     await settle();
-    for (const one of again) expect(await one.status()).toBe("completed");
+    for (const one of retried) expect(await one.status()).toBe("completed");
     expect(keys).toEqual([`${run.id}:pay`, `${built.id}:${node}`, `${run.id}:pay`, `${built.id}:${node}`]);
   });
 
@@ -489,7 +492,7 @@ describe("a retry", () => {
     const signalChildren = async () => {
       for (const { id } of (await w.pawl.runs({ workflow: child, status: "waiting" })).runs)
         await w.pawl.run(id).signal("go", "hello");
-      await w.toTheEnd();
+      await w.runToEnd();
     };
     await w.settle();
     if (what !== "a child") await signalChildren();
@@ -498,11 +501,11 @@ describe("a retry", () => {
     const failed = finish("failed", { error: '{"name":"Error","message":"by hand"}', startedAt: "now" });
     await w.store.commit(batch(null, [transition(run.id, { afterSeq, next: failed })]));
     if (when === "before") await signalChildren();
-    const again = await run.retry();
+    const retried = await run.retry();
     await w.settle();
     if (when === "after") await signalChildren();
     if (what === "a child") await signalChildren();
-    expect(await again.result()).toEqual(["hello 0", "hello 1", "hello 2"]);
+    expect(await retried.result()).toEqual(["hello 0", "hello 1", "hello 2"]);
     expect(executed.sort()).toEqual(["say hello 0", "say hello 1", "say hello 2"]);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
@@ -527,11 +530,11 @@ describe("a retry", () => {
         return read(id);
       };
     });
-    const again = await run.retry();
+    const retried = await run.retry();
     await died;
     const { settle } = await w.worker([wf]);
     await settle();
-    expect(await again.result()).toBe("well");
+    expect(await retried.result()).toBe("well");
     expect(executed).toEqual(["one", "flaky"]);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
@@ -548,17 +551,17 @@ describe("a retry", () => {
     await first.settle();
     await first.worker.stop();
     broken = false;
-    const [again, canceled] = [await runs[0].retry(), await runs[1].retry()];
-    await again.signal("go", "went");
-    await again.pause();
-    await again.resume();
+    const [retried, canceled] = [await runs[0].retry(), await runs[1].retry()];
+    await retried.signal("go", "went");
+    await retried.pause();
+    await retried.resume();
     await canceled.cancel();
     const { settle } = await w.worker([wf]);
     await settle();
-    expect(await again.result()).toBe("went");
+    expect(await retried.result()).toBe("went");
     expect(await canceled.status()).toBe("canceled");
     expect(executed.filter((name) => name === "one")).toHaveLength(2);
-    expect((await logOf(again)).filter((line) => line === "run.forked")).toHaveLength(1);
+    expect((await logOf(retried)).filter((line) => line === "run.forked")).toHaveLength(1);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 });

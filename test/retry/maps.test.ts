@@ -50,14 +50,14 @@ forEachStore((kind) => {
     maxRunning = 0;
     refused = () => false;
     const calls = countReads(w.store);
-    const again = await run.retry();
+    const retried = await run.retry();
     await w.settle();
-    expect(await again.result()).toEqual(items.map((n) => n * n));
+    expect(await retried.result()).toEqual(items.map((n) => n * n));
     expect(executed.toSorted((a, b) => a - b)).toEqual(items.filter((n) => !before.has(n)));
     expect(maxRunning).toBeLessThanOrEqual(50);
     // Each page of children is read once to find the existing ones, and once for the results.
     expect(calls.pages).toBeLessThanOrEqual(2 * Math.ceil(count / 500));
-    expect((await w.pawl.runs({ workflow: square, limit: 1_000, parentId: again.id })).runs).toHaveLength(
+    expect((await w.pawl.runs({ workflow: square, limit: 1_000, parentId: retried.id })).runs).toHaveLength(
       executed.length,
     );
     expect((await w.pawl.verify()).differences).toEqual([]);
@@ -134,9 +134,9 @@ forEachStore((kind) => {
     refused = () => false;
     list = [1, 7, 3, 4];
     executed = [];
-    const again = await run.retry();
+    const retried = await run.retry();
     await settleAll();
-    expect(await again.result()).toEqual([1, 49, 9, 16]);
+    expect(await retried.result()).toEqual([1, 49, 9, 16]);
     expect(executed.toSorted((a, b) => a - b)).toEqual([3, 4, 7]);
   });
 });

@@ -6,8 +6,8 @@ export class Provider {
   lostResponses = 0;
 
   charge(key: string): string {
-    const known = this.charges.get(key);
-    const payment = known ?? { id: `payment-${this.charges.size + 1}`, refunded: false };
+    const existing = this.charges.get(key);
+    const payment = existing ?? { id: `payment-${this.charges.size + 1}`, refunded: false };
     this.charges.set(key, payment);
     if (this.lostResponses > 0) {
       this.lostResponses -= 1;

@@ -44,11 +44,11 @@ forEachStore((kind) => {
     const w = await worldOnStore();
     const run = await w.pawl.start(tree);
     await w.settle();
-    const again = await run.retry();
+    const retried = await run.retry();
     await w.settle();
-    expect(await again.status()).toBe("failed");
+    expect(await retried.status()).toBe("failed");
     broken = false;
-    const third = await again.retry();
+    const third = await retried.retry();
     await w.settle();
     w.advanceDays(100);
     expect(await w.pawl.prune({ olderThan: "30 days" })).toEqual({ runs: 0, trees: 0 });
@@ -71,13 +71,13 @@ forEachStore((kind) => {
     expect(await parentRun.result()).toBe("gave up");
     const failed = (await w.pawl.runs({ workflow: tree })).runs[0]?.id as string;
     broken = false;
-    const again = await w.pawl.run(failed).retry();
+    const retried = await w.pawl.run(failed).retry();
     await w.settle();
     w.advanceDays(100);
     expect(await w.pawl.prune({ olderThan: "1 day" })).toEqual({ runs: 0, trees: 0 });
-    await again.signal("go");
+    await retried.signal("go");
     await w.settle();
-    expect(await again.result()).toEqual([2, 4, 6]);
+    expect(await retried.result()).toEqual([2, 4, 6]);
     w.advanceDays(2);
     // The retry is not pruned alone: without it, the first run could be retried once more.
     expect(await w.pawl.prune({ olderThan: "1 day", workflow: tree })).toEqual({ runs: 0, trees: 0 });
@@ -89,22 +89,22 @@ forEachStore((kind) => {
     const w = await worldOnStore();
     const run = await w.pawl.start(tree);
     await w.settle();
-    const again = await w.withoutWorker(async () => {
+    const retried = await w.withoutWorker(async () => {
       const retry = await run.retry();
       await w.store.maintenance.deleteRuns([run.id]);
       return retry;
     });
     await w.settle();
-    expect(await again.get()).toMatchObject({
+    expect(await retried.get()).toMatchObject({
       status: "paused",
       pauseReason: expect.stringContaining(`goes on for run ${run.id}, which does not exist any more`),
     });
-    await again.cancel();
+    await retried.cancel();
     await w.settle();
-    expect(await again.status()).toBe("canceled");
+    expect(await retried.status()).toBe("canceled");
     w.advanceDays(2);
     expect(await w.pawl.prune({ olderThan: "1 day" })).toMatchObject({ trees: 1 });
-    expect(await errorOf(again.get())).toMatchObject({ code: "RUN_NOT_FOUND" });
+    expect(await errorOf(retried.get())).toMatchObject({ code: "RUN_NOT_FOUND" });
   });
 
   test("a retry whose children's results were deleted is paused instead of returning empty results", async () => {
@@ -112,13 +112,13 @@ forEachStore((kind) => {
     const run = await w.pawl.start(tree);
     await w.settle();
     const children = (await w.pawl.runs({ workflow: leaf })).runs.map(({ id }) => id);
-    const again = await w.withoutWorker(async () => {
+    const retried = await w.withoutWorker(async () => {
       const retry = await run.retry();
       await w.store.maintenance.deleteRuns(children.slice(0, 1));
       return retry;
     });
     await w.settle();
-    expect(await again.get()).toMatchObject({
+    expect(await retried.get()).toMatchObject({
       status: "paused",
       pauseReason: '1 of the children of map "leaf" do not exist any more, and their results with them.',
     });

@@ -3,15 +3,15 @@ import { signal, workflow } from "pawl";
 import { crashTest, testPawl } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
 
-const one = workflow("one", (ctx) => ctx.step("only", () => "done"));
+const oneStep = workflow("one", (ctx) => ctx.step("only", () => "done"));
 /** Resolves later, like a query to a database. */
-const later = <T>(value: T) => new Promise<T>((resolve) => setImmediate(resolve, value));
+const resolveLater = <T>(value: T) => new Promise<T>((resolve) => setImmediate(resolve, value));
 
 test("an asynchronous comparison is awaited, and its false fails the crash test", async () => {
-  await expect(crashTest(one, undefined, { compare: () => later(false) })).rejects.toThrow(
+  await expect(crashTest(oneStep, undefined, { compare: () => resolveLater(false) })).rejects.toThrow(
     'A crash before commit 1 of "one" made compare() say no (it was ',
   );
-  const report = await crashTest(one, undefined, { compare: () => later(true) });
+  const report = await crashTest(oneStep, undefined, { compare: () => resolveLater(true) });
   expect(report).toMatchObject({ output: "done", points: 2 * report.commits });
 });
 
@@ -19,7 +19,7 @@ test("a comparison that throws fails the crash test", async () => {
   const compare = async () => {
     throw new Error("the books cannot be read");
   };
-  await expect(crashTest(one, undefined, { compare })).rejects.toThrow("the books cannot be read");
+  await expect(crashTest(oneStep, undefined, { compare })).rejects.toThrow("the books cannot be read");
 });
 
 test("asynchronous setup and drive callbacks are awaited, too", async () => {
@@ -31,10 +31,10 @@ test("asynchronous setup and drive callbacks are awaited, too", async () => {
   const report = await t.crashTest(waits, undefined, {
     setup: async () => {
       ready = false;
-      ready = await later(true);
+      ready = await resolveLater(true);
     },
     drive: async (run) => {
-      await later(null);
+      await resolveLater(null);
       await run.signal(approved, ready ? "ready" : "not ready", { key: "once" });
     },
   });
