@@ -80,7 +80,7 @@ async function build() {
 
 async function runVitest(env) {
   const folder = mkdtempSync(join(tmpdir(), "pawl-test-"));
-  // Who measures the suite keeps the report.
+  // PAWL_TEST_REPORT keeps the report, to see which files are slow.
   const report = process.env.PAWL_TEST_REPORT || join(folder, "report.json");
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
   try {

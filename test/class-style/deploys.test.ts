@@ -73,7 +73,7 @@ describe("a run that waits for a step", () => {
         letterWith(["open", "hold@"]),
       );
       expect((await run.get()).pauseReason).toBe(
-        'Workflow "Letter" has no step "wait" (any more). If it has another name now, say this.options({ aliases: { newName: ["wait"] } }) and resume(), ' +
+        'Workflow "Letter" has no step "wait" (any more). If it has another name now, add this.options({ aliases: { newName: ["wait"] } }) and resume(), ' +
           'or resume({ renamed: { "wait": "newName" } }). Otherwise bring the step back and resume(), continue elsewhere with resumeAt(step), or list it in removedSteps.',
       );
       if (way === "renamed") {

@@ -369,7 +369,7 @@ describe("the hero of an execution", () => {
     expect(await errorOf((t.pawl as any).start(Tolerant, { hero }))).toMatchObject({
       code: "INVALID_INPUT",
       message:
-        'It is not clear whether the hero in start("Tolerant", { hero }) is an option or an input, as this workflow may go on without one; write start("Tolerant", undefined, { hero }), or start("Tolerant", input, {}).',
+        'The hero in start("Tolerant", { hero }) may be an option or part of the input, because this workflow does not need a hero; write start("Tolerant", undefined, { hero }), or start("Tolerant", input, {}).',
     });
     expect((await t.pawl.runs({ workflow: Tolerant })).runs).toEqual([]);
   });
@@ -379,7 +379,7 @@ describe("the hero of an execution", () => {
     [42n, "bigint 42"],
   ])("has a string as its id, and for %o the error says how to write it", async (id, description) => {
     const t = await start(Onboarding);
-    const message = `The hero's id is the ${description}, and ids of heroes are texts; write { type: "User", id: String(id) }, or heroOf(hero) of the class.`;
+    const message = `The hero's id is the ${description}, but a hero's id must be a string; write { type: "User", id: String(id) }, or use heroOf(hero) of the class.`;
     const numbered = { hero: { type: "User", id } } as any;
     expect(await errorOf(t.pawl.start(Onboarding, numbered))).toMatchObject({ code: "INVALID_INPUT", message });
     expect(await errorOf(t.pawl.runs(numbered))).toMatchObject({ code: "INVALID_INPUT", message });

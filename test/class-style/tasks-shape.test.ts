@@ -240,7 +240,7 @@ describe("when the class is first used", () => {
         task(it, "b", { dependsOn: "a" });
         task(it, "c", { dependsOn: "b" });
       },
-      /circle: (a → b → c → a|b → c → a → b|c → a → b → c)\./,
+      /cycle: (a → b → c → a|b → c → a → b|c → a → b → c)\./,
     ],
     [
       "a cycle through the chain",
@@ -248,9 +248,9 @@ describe("when the class is first used", () => {
         step(it, "a", { alsoDependsOn: "b" });
         step(it, "b");
       },
-      /circle: (a → b → a|b → a → b)\./,
+      /cycle: (a → b → a|b → a → b)\./,
     ],
-    ["a task that depends on itself", (it) => task(it, "a", { dependsOn: "a" }), /circle: a → a\./],
+    ["a task that depends on itself", (it) => task(it, "a", { dependsOn: "a" }), /cycle: a → a\./],
   ];
 
   test.each(refused)("%s is refused with a GraphError that names the nodes", (_what, declare, problem) => {
@@ -320,8 +320,8 @@ describe("at declaration", () => {
     ],
     ["a task with an anonymous function only", (it) => it.task(() => {}), /a task of workflow Shaped as task\(name, /],
     ["a task without arguments", (it) => it.task(), /task\(name, options\?, function\)/],
-    ["a beforeStep option", (it) => it.task("t", { beforeStep: "a" }, noop), /place in the chain/],
-    ["an afterStep option", (it) => it.task("t", { afterStep: "a" }, noop), /place in the chain/],
+    ["a beforeStep option", (it) => it.task("t", { beforeStep: "a" }, noop), /beforeStep or afterStep/],
+    ["an afterStep option", (it) => it.task("t", { afterStep: "a" }, noop), /beforeStep or afterStep/],
     ["dependencies that are not names", (it) => it.task("t", { dependsOn: 5 }, noop), /dependsOn of task "t"/],
     [
       "a list that contains a value other than a name",
@@ -351,7 +351,7 @@ describe("at declaration", () => {
   test("a new task of a class that is already in use is refused", () => {
     const type = classWith((it) => task(it, "a"));
     shapeOf(type);
-    expect(() => type.task("b", noop)).toThrow(/in use already; call task/);
+    expect(() => type.task("b", noop)).toThrow(/already in use; call task/);
   });
 
   test("every valid way to declare a task", () => {

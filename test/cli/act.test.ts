@@ -120,7 +120,10 @@ test("start looks at all options before it starts anything", async () => {
 });
 
 test.each([
-  [["nobody_has_this"], 'No worker has ever had a workflow "nobody_has_this" here; run: pawl worker <file>'],
+  [
+    ["nobody_has_this"],
+    'No worker has ever registered a workflow "nobody_has_this" in this database; run: pawl worker <file>',
+  ],
   [["order", "{sku: 1}"], /^The input is not valid JSON \(.*\); quote it for the shell: '\{"a": 1\}'$/],
   [["order", "{}", "--priority", "high"], '--priority takes a whole number, not "high".'],
   [["order", "{}", "--delay", "soon"], /^The delay "soon" is not a duration/],
@@ -135,7 +138,7 @@ test("start refuses what the library refuses: a key with another input, a hero w
   const { folder } = stocked;
   await whileWorking(folder, async () => {
     expect(await folder.complaint("start", "order", '{"sku": "other"}', "--key", "cart-77")).toContain(
-      'was started with the idempotency key "cart-77" before',
+      'was already started with the idempotency key "cart-77"',
     );
     expect(await folder.complaint("start", "Onboarding", "--hero", "User:42")).toContain(
       'User 42 already has an active run of workflow "Onboarding"',
@@ -168,7 +171,7 @@ test("signal says what the run waits for when that is another", async () => {
   expect(await folder.pawl("signal", id, "aproved")).toEqual({
     code: 0,
     stdout: `Sent "aproved" to run ${id}.\n`,
-    stderr: 'It waits for "approved"; "aproved" is kept until it asks for it.\n',
+    stderr: 'The run waits for "approved"; "aproved" is kept until the run asks for it.\n',
   });
   expect((await folder.pawl("signal", id, "approved")).stderr).toBe("");
   // It waits for nothing: whatever comes may be early.
@@ -189,7 +192,7 @@ test("pause holds a run and resume lets it go, each saying what became of it", a
 test("resume --output takes the step that it is stuck at for done", async () => {
   const { folder, ids } = stocked;
   expect(await folder.complaint("resume", ids.held, "--output", "1", "--at", "ask")).toBe(
-    "Give --at alone: --output, --accept and --renamed are for a run that goes on where it is.",
+    "Give --at alone: --output, --accept and --renamed are for a run that continues where it is.",
   );
   expect(await folder.complaint("resume", ids.held, "--output", "{")).toMatch(/^The output is not valid JSON/);
   await folder.text("resume", ids.held, "--output", '{"looked": true}');
@@ -266,7 +269,7 @@ test("cancel says what follows: what is undone, what else is canceled, and when"
   const [id, forced] = runs.map((run) => run.id) as [string, string];
   expect(await folder.text("cancel", id)).toMatch(
     new RegExp(
-      `^Run ${id} of trip is (waiting|pending); it is canceled when a worker takes it up; ` +
+      `^Run ${id} of trip is (waiting|pending); it is canceled when a worker takes it; ` +
         "2 steps \\(book hotel, book flight\\) are undone first; 2 runs that it started are canceled, too\\.\\n$",
     ),
   );
@@ -283,7 +286,7 @@ test("a run that is being executed does as it is told when its step is done, and
   const id = await parked("endless");
   await until(async () => (await statusOf(id)) === "running");
   expect(await folder.text("pause", id)).toBe(
-    `Run ${id} of endless is running; it pauses when the step at hand is done.\n`,
+    `Run ${id} of endless is running; it pauses when the current step is done.\n`,
   );
   await worker.kill();
 });

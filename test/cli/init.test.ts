@@ -152,7 +152,7 @@ forEachStore(
         expect(found).toMatchObject({
           database: { kind, from: "DATABASE_URL in .env" },
           keys: { type: keyType },
-          trouble: null,
+          tablesError: null,
         });
         const [config, workflow] = found.files.map(({ path }: { path: string }) => path);
         expect([config, workflow]).toEqual(["pawl.config.ts", "workflows/first.ts"]);
@@ -224,14 +224,14 @@ test("a run about a row that is gone is canceled, in the first workflow as it is
   const worker = folder.begin(["worker"]);
   await worker.until("serves OrderFollowUp");
   const ended = await folder.pawl("start", "OrderFollowUp", "--hero", "Order:nobody", "--wait", "--json");
-  expect(JSON.parse(ended.stdout)).toMatchObject({ status: "canceled", error: { message: "the row is gone" } });
+  expect(JSON.parse(ended.stdout)).toMatchObject({ status: "canceled", error: { message: "the row was deleted" } });
   await worker.stop();
 });
 
 test("in an empty folder it is SQLite, and nobody is asked", async () => {
   const folder = newFolder();
   const text = await folder.text("init");
-  expect(text).toMatch(/^Database: sqlite:\.\/pawl\.db \(nothing said otherwise\)\.\n/);
+  expect(text).toMatch(/^Database: sqlite:\.\/pawl\.db \(default\)\.\n/);
   expect(text).toMatch(
     /^written {4}pawl\.config\.ts\nwritten {4}workflows\/first\.ts\nwritten {4}migrations\/0001_pawl_tables\.sql$/m,
   );
@@ -256,7 +256,7 @@ test("an application without TypeScript gets JavaScript, in a folder that may be
   const inApp = await folder.pawl("graph", "app/workflows/first.mjs");
   expect(complaintIn(inApp)).toBe('"hello" cannot be drawn: the steps of a function are known only as it runs.');
   const fresh = await folder.json("init", "new/one");
-  expect(fresh).toMatchObject({ folder: join(folder.path, "new/one"), trouble: null });
+  expect(fresh).toMatchObject({ folder: join(folder.path, "new/one"), tablesError: null });
   expect(folder.has("new/one/pawl.config.ts")).toBe(true);
 });
 
@@ -268,7 +268,7 @@ test("nothing is overwritten without --force, and --dry-run writes nothing", asy
   expect(folder.has("pawl.config.ts")).toBe(false);
   folder.write("workflows/first.ts", "// mine\n");
   expect(await folder.text("init")).toContain(
-    "kept       workflows/first.ts  (it is another; --force overwrites it)\n",
+    "kept       workflows/first.ts  (its content differs; --force overwrites it)\n",
   );
   expect(written(folder, "workflows/first.ts")).toBe("// mine\n");
   expect((await folder.json("init")).files.map(({ action }: any) => action)).toEqual([
@@ -288,7 +288,7 @@ test("a configuration of another kind stays the only one, and migrations go on w
   const { files, next } = await folder.json("init", "--force");
   expect(next.slice(0, 2)).toEqual([
     "# apply migrations/20250101120001_pawl_tables.sql with the tool that applies your migrations",
-    "# say `migrate: false` in pawl.config.json",
+    "# set `migrate: false` in pawl.config.json",
   ]);
   expect(files.map(({ path, action }: any) => `${path} ${action}`)).toEqual([
     "pawl.config.json unchanged",
@@ -306,7 +306,7 @@ test("a database that does not answer is no reason to write nothing; a password 
   const url = "postgres://me:secret@127.0.0.1:1/app";
   const text = await folder.text("init", "--url", url);
   expect(text).toMatch(
-    /^Database: postgres:\/\/me:…@127\.0\.0\.1:1\/app \(--url\)\.\nIts tables were not looked at: .*ECONNREFUSED/,
+    /^Database: postgres:\/\/me:…@127\.0\.0\.1:1\/app \(--url\)\.\nIts tables were not read: .*ECONNREFUSED/,
   );
   expect(text).toContain("\n  export DATABASE_URL=");
   expect(text).not.toContain("secret");

@@ -49,7 +49,7 @@ export function withoutChance(text: string): string {
       .replace(/^(ok +node +)\S+/gm, "$1<version>")
       .replace(/^(ok +driver +)\S+/gm, "$1<driver>")
       // A run that is resumed may be with its worker already, or again.
-      .replace(/ is (waiting|running; it goes on)\.$/gm, " is <resumed>.")
+      .replace(/ is (waiting|running; it continues)\.$/gm, " is <resumed>.")
       // Newer Nodes bring their own.
       .replace(/^( +npm install pawl).*\n( +npm install --save-dev esbuild\n)?/gm, "$1\n")
       .replace(/ +/g, " ")

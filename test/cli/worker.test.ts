@@ -10,7 +10,7 @@ const eventsOf = ({ stdout }: { readonly stdout: string }): any[] =>
     .map((line) => JSON.parse(line));
 
 /** The end of a run is known to others a moment before its worker has let go of it. */
-const withoutStopping = (stderr: string) => stderr.replace(/^Stopping: what it has in hand .*\n/m, "");
+const withoutStopping = (stderr: string) => stderr.replace(/^Stopping: \d+ active runs? may finish.*\n/m, "");
 
 const started = async (worker: CliProcess) => {
   await worker.until("serves");
@@ -67,13 +67,13 @@ test("--quiet tells of no run and no step", async () => {
   ).toEqual([expect.stringMatching(/^Worker serves/), "Worker has stopped."]);
 });
 
-test("SIGTERM lets the step at hand finish; asked once more, the worker leaves at once and others take over", async () => {
+test("SIGTERM lets the current step finish; a second one makes the worker exit at once, and others take over", async () => {
   const folder = newFolder();
   const worker = await started(folder.begin(["worker", workflows, "--name", "first"]));
   const { id } = await folder.json("start", "endless");
   await until(async () => (await folder.json("show", id)).status === "running");
   worker.signal("SIGTERM");
-  await worker.until("Stopping: what it has in hand (1) may finish. Again to leave at once.");
+  await worker.until("Stopping: 1 active run may finish. Press Ctrl-C again to exit at once.");
   // As people do: until it is gone. What comes right after the first counts as the same.
   let answer: Answer | null = null;
   void worker.exited.then((one) => {
@@ -85,7 +85,7 @@ test("SIGTERM lets the step at hand finish; asked once more, the worker leaves a
   });
   const { code, stderr } = await worker.exited;
   expect(code).toBe(1);
-  expect(stderr).toContain("Left at once; others take over what it had in hand.");
+  expect(stderr).toContain("Exited at once; other workers take over its runs.");
 });
 
 test("two signals of one moment, as `timeout` sends them, are one", async () => {
@@ -97,7 +97,7 @@ test("two signals of one moment, as `timeout` sends them, are one", async () => 
   worker.signal("SIGTERM");
   worker.signal("SIGINT");
   const { code, stdout, stderr } = await worker.exited;
-  expect([code, stderr.includes("Left at once")]).toEqual([0, false]);
+  expect([code, stderr.includes("Exited at once")]).toEqual([0, false]);
   expect(stdout).toContain("has stopped.");
 });
 
@@ -190,7 +190,7 @@ test("dev finds workflows.ts, makes a database file, and tells how to start a ru
 const saying = (text: string, more = "") =>
   `import { workflow } from "pawl";\n${more}export const hi = workflow("hi", async (ctx) => ctx.step("say", () => ${text}));\n`;
 
-test("dev begins anew when a file of its code changes, also one that is imported", async () => {
+test("dev restarts the worker when a file of its code changes, also one that is imported", async () => {
   const folder = newFolder();
   const said = async () => (await folder.json("start", "hi", "--wait")).output;
   folder.write("words.ts", 'export const word: string = "one";');
@@ -213,7 +213,7 @@ test("dev keeps its worker when the new code cannot be loaded, and takes the nex
   folder.write("workflows.ts", saying('"one"'));
   const dev = await started(folder.begin(["dev"]));
   folder.write("workflows.ts", saying('"two" +'));
-  await dev.until("The worker goes on with the code that it has, until a file changes.");
+  await dev.until("The worker keeps the code that it has until a file changes.");
   expect((await folder.json("start", "hi", "--wait")).output).toBe("one");
   folder.write("workflows.ts", `${saying('"three"')}export const more = workflow("more", async () => 1);\n`);
   await dev.until("serves hi, more");
@@ -222,7 +222,7 @@ test("dev keeps its worker when the new code cannot be loaded, and takes the nex
   expect([code, stderr]).toEqual([0, expect.stringMatching(/^workflows\.ts cannot be loaded: .*workflows\.ts:\d/m)]);
 });
 
-test("dev lets the step at hand finish before the new code begins", async () => {
+test("dev lets the current step finish before the new code starts", async () => {
   const folder = newFolder();
   const slow = (text: string) =>
     `import { existsSync } from "node:fs";
@@ -238,7 +238,7 @@ test("dev lets the step at hand finish before the new code begins", async () => 
   const { id } = await folder.json("start", "hi");
   await until(async () => (await folder.json("show", id)).status === "running");
   folder.write("workflows.ts", slow("two"));
-  await dev.until("Stopping: what it has in hand (1) may finish.");
+  await dev.until("Stopping: 1 active run may finish.");
   folder.write("go", "");
   await until(async () => (await folder.json("show", id)).status === "completed");
   const run = await folder.json("show", id);

@@ -238,7 +238,7 @@ describe("refused, with nothing changed:", () => {
     delete dag.nodes[Object.keys(dag.nodes)[0] as string];
     const error = await errorOf(run.importDag(dag));
     expect(error).toBeInstanceOf(GraphError);
-    expect(error.message).toContain("has begun");
+    expect(error.message).toContain("has started");
     end.open();
     await settled;
   });

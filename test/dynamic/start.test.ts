@@ -27,7 +27,7 @@ forEachStore((kind) => {
     await w.runToEnd();
     expect(await run.status()).toBe("pending");
     expect(await nodesOf(run)).toEqual(["a pending 0"]);
-    expect((await run.explain()).text).toBe("It has not begun: start() lets it.");
+    expect((await run.explain()).text).toBe("It has not started: call start() on its handle.");
     expect((await w.pawl.verify()).differences).toEqual([]);
     await run.start();
     await w.runToEnd();
@@ -147,7 +147,7 @@ describe("a name belongs to one workflow", () => {
       this.step("a", () => {});
     }
   }
-  const taken = 'build("Onboarding", …) takes the name of a workflow that is registered; give the graph another name.';
+  const taken = 'build("Onboarding", …) has the name of a registered workflow; rename the graph.';
 
   test("a graph with the name of a class is refused, in the process of the class and in others", async () => {
     const store = new MemoryStore();
@@ -165,7 +165,7 @@ describe("a name belongs to one workflow", () => {
     const { pawl } = await world();
     await pawl.build("Onboarding", (g) => g.node("a", { job: noop }));
     const message =
-      'The name "Onboarding" belongs to graphs that are built at run time, build("Onboarding", …); give the workflow another name.';
+      'The name "Onboarding" belongs to graphs that are built at run time, build("Onboarding", …); rename the workflow.';
     expect(await errorOf(pawl.start(Onboarding))).toMatchObject({ code: "INVALID_INPUT", message });
     expect(await errorOf(pawl.worker({ workflows: [Onboarding] }).start())).toMatchObject({ message });
   });
@@ -175,7 +175,7 @@ describe("a name belongs to one workflow", () => {
     await pawl.start(Onboarding);
     const drawn = graph("Onboarding", [step("a", () => {})]);
     const message =
-      'Two workflows are called "Onboarding": a class, and a graph, graph(…); give one of them another name, or a version.';
+      'Two workflows are called "Onboarding": a class, and a graph, graph(…); rename one of them, or give it a version.';
     expect(await errorOf(pawl.start(drawn))).toMatchObject({ code: "INVALID_INPUT", message });
     expect(await errorOf(pawl.worker({ workflows: [drawn] }).start())).toMatchObject({ message });
     expect(await errorOf(pawl.start(workflow("Onboarding", () => {})))).toMatchObject({ code: "INVALID_INPUT" });

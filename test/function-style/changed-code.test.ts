@@ -90,12 +90,12 @@ describe("a renamed step", () => {
     const { run, deploy } = await startRun(original);
     await deploy(renamed);
     expect(await reasonOf(run)).toBe(
-      `Run ${run.id} cannot be replayed: its log has the step "bill", the sleep "nap", which the code has not asked for so far, and the code asks for "charge", which the log lacks; some of what is on record may simply come behind "charge", and not have been reached yet. ` +
+      `Run ${run.id} cannot be replayed: its log has the step "bill", the sleep "nap", which the code has not asked for yet, and the code asks for "charge", which the log does not have; some of the recorded calls may come after "charge" and not have been reached yet. ` +
         "Nothing that is new was run. What you can do: deploy code that makes these calls again, and resume(); " +
         'if "charge" is "bill" under another name, define the workflow with aliases: { charge: ["bill"] } and resume(), or resume({ renamed: { bill: "charge" } }); ' +
-        'if "charge" was put in before steps that the run has done, call it with { added: true } and resume(), or resume({ accept: ["charge"] }): then "charge" is run; ' +
+        'if "charge" was added before steps that the run has recorded, call it with { added: true } and resume(), or resume({ accept: ["charge"] }): then "charge" is run; ' +
         "if its name differs on every replay (it is made of a date or a random number), give it a fixed name first: then only renamed helps; " +
-        'if "bill" was taken out on purpose, resume({ accept: ["bill", "nap"] }): then "charge" is run.',
+        'if "bill" was removed on purpose, resume({ accept: ["bill", "nap"] }): then "charge" is run.',
     );
     await run.resume({ accept: ["bill", "nap"] });
     await deploy(renamed);
@@ -298,7 +298,7 @@ describe("a step that was removed", () => {
     const { run, deploy } = await startRun(original);
     await deploy(without);
     expect(effects).toEqual(["bill"]);
-    expect(await reasonOf(run)).toContain('if "bill" was taken out on purpose, resume({ accept: ["bill"] })');
+    expect(await reasonOf(run)).toContain('if "bill" was removed on purpose, resume({ accept: ["bill"] })');
     await run.resume({ accept: ["bill"] });
     await deploy(without);
     expect(await run.status()).toBe("completed");

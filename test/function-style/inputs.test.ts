@@ -216,7 +216,7 @@ describe("a release with another schema, under a run that has recorded steps", (
     const strict = await w.worker([withSchema(refusing)]);
     await strict.settle();
     expect(await run.status()).toBe("paused");
-    expect((await run.explain()).text).toContain("refuses its input");
+    expect((await run.explain()).text).toContain("rejects its input");
     expect((await run.explain()).text).toContain("too large");
     expect(compensated).toEqual([]);
     await strict.kill();

@@ -51,7 +51,7 @@ test("a completed step that was removed on purpose is reported, and the run cont
   expect(await run.result()).toBe("c");
   expect(changes).toEqual([{ shape: after.signature, removedSteps: ["a"] }]);
   expect(warnings).toEqual([
-    `Run ${run.id}: the steps of "g" have changed since it was last executed. It has a record of "a", which the code does not have any more.`,
+    `Run ${run.id}: the steps of "g" have changed since the run was last executed. The log has "a", which the code no longer has.`,
   ]);
   expect(await w.pawl.verify()).toMatchObject({ differences: [] });
 });

@@ -133,7 +133,7 @@ describe("type safety", () => {
 describe("DAG integrity", () => {
   test("the structure is static, has no cycles, and every dependency is satisfied before a step is executed", async () => {
     expect(Object.isFrozen(parity)).toBe(true);
-    expect(() => graph("g", [even.after(odd), odd.after(even)])).toThrow("in a circle");
+    expect(() => graph("g", [even.after(odd), odd.after(even)])).toThrow("form a cycle");
     const t = await start(parity);
     const run = await t.pawl.start(parity, { n: 2 });
     await t.settle();

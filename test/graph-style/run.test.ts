@@ -187,7 +187,7 @@ describe("the output", () => {
     const t = await start(wrong);
     const run = await t.pawl.start(wrong);
     await t.settle();
-    expect((await errorOf(run.result())).cause.message).toContain("which does not come before it; say .after(a)");
+    expect((await errorOf(run.result())).cause.message).toContain("which does not precede it; add .after(a)");
     expect((await run.executions()).filter(({ step: name }) => name === "b")).toMatchObject([
       { attempt: 1, state: "failed", outcome: "failed_by_exception" },
     ]);

@@ -19,7 +19,7 @@ function refused(make: () => unknown): GraphError {
 describe("a graph is refused, with the names of the invalid steps,", () => {
   test("when a step comes after one that is not in it", () => {
     const error = refused(() => graph("g", [b.after(a)]));
-    expect(error.message).toBe('Step "b" of graph "g" comes after "a", which is not in the graph; add it to the list.');
+    expect(error.message).toBe('Step "b" of graph "g" depends on "a", which is not in the graph; add it to the list.');
     expect(error).toMatchObject({ code: "GRAPH_ERROR", workflow: "g", nodes: ["b", "a"] });
   });
 
@@ -36,7 +36,7 @@ describe("a graph is refused, with the names of the invalid steps,", () => {
   test("when it has a cycle, which is shown as a path", () => {
     const first = a.after(c);
     const error = refused(() => graph("g", [d, first, b.after(first, d), c.after(b)]));
-    expect(error.message).toBe('Graph "g" goes in a circle: a → b → c → a. Leave out one of these dependencies.');
+    expect(error.message).toBe('The dependencies of graph "g" form a cycle: a → b → c → a. Remove one of them.');
     expect(error.nodes).toEqual(["a", "b", "c", "a"]);
     expect(refused(() => graph("g", [a.after(a)])).message).toContain("a → a");
   });

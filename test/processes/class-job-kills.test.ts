@@ -12,7 +12,7 @@ import { until } from "../support/waiting.js";
 import { ItemLedger } from "./item-ledger.js";
 
 const orders = 8;
-/** Long: a process that only waits for the processor is never taken for dead. Of one that is killed, the test ends the lease. */
+/** Long, so that a process that waits for the processor keeps its runs. The test expires the lease of each process that it kills. */
 const leaseMs = 60_000;
 
 class ClassJobsProcess extends LibraryProcess {

@@ -19,7 +19,7 @@ import { ItemLedger } from "./item-ledger.js";
 const width = 10_000;
 const processes = 4;
 const concurrency = 20;
-/** Long: a process that only waits for the processor is never taken for dead. Of one that is killed, the test ends the lease. */
+/** Long, so that a process that waits for the processor keeps its runs. The test expires the lease of each process that it kills. */
 const leaseMs = 60_000;
 const kills = 9;
 const timeoutMs = 600_000;

@@ -41,7 +41,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   },
 };
 const stepsPerRun = 5;
-/** Long: a process that only waits for the processor is never taken for dead. Of one that is killed, the test ends the lease. */
+/** Long, so that a process that waits for the processor keeps its runs. The test expires the lease of each process that it kills. */
 const leaseMs = 60_000;
 const timeoutMs = 600_000;
 

@@ -94,7 +94,7 @@ test.skipIf(isLeftOut("postgres")).each(ways)(
     expect(await Promise.all(others.slice(0, 2).map((run) => run.result()))).toEqual(["first", "first"]);
     await others[2]?.signal("go", "gone");
     expect(await others[2]?.result()).toBe("gone");
-    expect(warnings.join("\n")).toContain("does not have what was written last");
+    expect(warnings.join("\n")).toContain("does not have the last write of this process");
 
     const sql = await rawSql(server.url);
     const gaps = await sql.query(`SELECT e.run_id, e.seq FROM pawl_events e WHERE e.seq > 1 AND NOT EXISTS (

@@ -14,7 +14,7 @@ import { ResumableProcess } from "./resumable-process.js";
 
 /** Twice as many as a run may cause that gets no further between them. */
 const kills = 10;
-/** Long: a process that only waits for the processor is never taken for dead. Of one that is killed, the test ends the lease. */
+/** Long, so that a process that waits for the processor keeps its runs. The test expires the lease of each process that it kills. */
 const leaseMs = 60_000;
 const timeoutMs = 600_000;
 

@@ -15,7 +15,7 @@ import { checkDatabase } from "./checker.js";
 import { Ledger } from "./ledger.js";
 import { WorkerProcess } from "./worker-process.js";
 
-/** Long: a process that only waits for the processor is never taken for dead. Of the one that stands still, the test ends the lease. */
+/** Long, so that a process that waits for the processor keeps its runs. The test expires the lease of the process that it freezes. */
 const leaseMs = 60_000;
 const concurrency = 8;
 

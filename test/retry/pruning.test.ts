@@ -97,7 +97,7 @@ forEachStore((kind) => {
     await w.settle();
     expect(await retried.get()).toMatchObject({
       status: "paused",
-      pauseReason: expect.stringContaining(`goes on for run ${run.id}, which does not exist any more`),
+      pauseReason: expect.stringContaining(`retries run ${run.id}, which no longer exists`),
     });
     await retried.cancel();
     await w.settle();
@@ -120,7 +120,7 @@ forEachStore((kind) => {
     await w.settle();
     expect(await retried.get()).toMatchObject({
       status: "paused",
-      pauseReason: '1 of the children of map "leaf" do not exist any more, and their results with them.',
+      pauseReason: '1 of the children of map "leaf" no longer exist, so their results cannot be read.',
     });
   });
 });

@@ -79,7 +79,9 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
     const store = await open(plainUrl());
     const worker = await store.registerWorker(workerInfo());
     await Promise.all(Array.from({ length: 20 }, () => store.commit(batch(worker, [], [newRun()]))));
-    expect(told).toEqual([expect.stringMatching(/^a pooler is in between .*polling.*listenUrl.*pooled: true/)]);
+    expect(told).toEqual([
+      expect.stringMatching(/^the connection goes through a pooler .*polling.*listenUrl.*pooled: true/),
+    ]);
     expect(names(sent)).toEqual([]);
     // In every session that PgBouncer has, at the same time.
     const clients = await Promise.all(
@@ -131,7 +133,7 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
     const run = newRun();
     expect(await store.commit(batch(null, [], [run]))).toMatchObject({ kind: "committed" });
     expect(await store.run(run.id)).toMatchObject({ id: run.id });
-    expect(told).toEqual([expect.stringMatching(/a pooler is in between \(prepared statement .* already exists\)/)]);
+    expect(told).toEqual([expect.stringMatching(/goes through a pooler \(prepared statement .* already exists\)/)]);
     expect(store.hasCrossProcessHints).toBe(false);
     sent.mockClear();
     await store.commit(batch(null, [], [newRun()]));
@@ -141,8 +143,8 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
   test("parameters of the URL that it refuses are not sent, unless they choose the schema", async () => {
     await open(plainUrl(pooler, "statement_timeout=5000&options=-c%20work_mem%3D5MB"));
     expect(told).toEqual([
-      expect.stringContaining("a pooler is in between (PostgreSQL: unsupported startup parameter"),
-      "the pooler is not sent options, statement_timeout of the URL: set it for the role instead.",
+      expect.stringContaining("the connection goes through a pooler (PostgreSQL: unsupported startup parameter"),
+      "the pooler does not accept options, statement_timeout in the URL, so Pawl leaves it out: set it for the role instead.",
     ]);
     const elsewhere = plainUrl(pooler, "options=-c%20search_path%3Dapp");
     const refused = '"search_path=app" in the URL cannot be sent through a pooler: use connect(url, { schema: "app" })';

@@ -57,7 +57,7 @@ forEachStore(
 
 test("options of connections that a database has not, or that mean nothing, are refused by name", async () => {
   const refusals: [url: string, options: object, sentence: string][] = [
-    ["memory:", { pooled: true }, '`pooled` is for PostgreSQL; a database of kind "memory" has no such thing.'],
+    ["memory:", { pooled: true }, '`pooled` is for PostgreSQL; a "memory" database does not have it.'],
     ["mysql://localhost/x", { listenUrl: "postgres://x" }, "`listenUrl` is for PostgreSQL"],
     ["sqlite::memory:", { pool: { max: 3 } }, "`pool` is for PostgreSQL and MySQL"],
     ["postgres://localhost/x", { pooled: "yes" }, '`pooled` is true, false or "auto", not "yes".'],

@@ -358,12 +358,12 @@ describe("heroOf", () => {
   test("says in its error what is missing", () => {
     class Untyped extends Workflow {}
     expect(() => (Untyped as any).heroOf("42")).toThrow(
-      'Untyped.heroOf(hero) needs the type; add static readonly heroType = "…" to the class.',
+      'Untyped.heroOf(hero) needs the hero\'s type; add static readonly heroType = "…" to the class.',
     );
     expect(() => (Numbered as any).heroOf({ name: "Ada" })).toThrow(
-      "Numbered.heroOf(hero) takes a hero with an `id`, or the id itself: a text or a whole number, not undefined.",
+      "Numbered.heroOf(hero) takes a hero with an `id`, or the id itself: a string or a whole number, not undefined.",
     );
-    expect(() => Numbered.heroOf(Number.NaN)).toThrow("a text or a whole number");
+    expect(() => Numbered.heroOf(Number.NaN)).toThrow("a string or a whole number");
     expect(() => Numbered.heroOf("")).toThrow("must not be empty");
   });
 });
@@ -920,9 +920,9 @@ describe("when a class is first used", () => {
   test("no member of an instance works outside of a step, and the error says so", () => {
     class Made extends Workflow {}
     const made = new Made();
-    expect(() => made.input).toThrow(/only in its steps/);
-    expect(() => made.sleep("a", 1)).toThrow(/only in its steps/);
-    expect(() => made.cancel()).toThrow(/only in its steps/);
+    expect(() => made.input).toThrow(/only inside its steps/);
+    expect(() => made.sleep("a", 1)).toThrow(/only inside its steps/);
+    expect(() => made.cancel()).toThrow(/only inside its steps/);
   });
 
   test("a valid class is compiled once", () => {

@@ -1,13 +1,14 @@
 /**
- * What `verify` reads of a store: every row that belongs to a run, a page at a time and without the payloads, so that a
- * million runs can be looked at in little memory. Nothing here is on the way of a run, and no index exists for its sake.
+ * The reads behind `verify`: every row that belongs to a run, one page at a time and without payloads, so that a
+ * database with a million runs can be checked in little memory. No run waits for these reads, so no index exists for
+ * them.
  */
 
-/** A task as it is in its row, also where that makes no sense. */
+/** A task's row as it is stored, even if its columns contradict each other. */
 export interface AuditedTask {
   readonly route: string;
   readonly version: string;
-  /** null: a number that stands for no state. */
+  /** null when the stored number stands for no state. */
   readonly state: "parked" | "ready" | "owned" | null;
   readonly dueAt: number | null;
   readonly owner: string | null;
@@ -16,7 +17,7 @@ export interface AuditedTask {
   readonly pendingMessages: number;
 }
 
-/** A run's row with what the other tables have of it, all of one instant. */
+/** A run's row and what the other tables hold for that run, all read at one instant. */
 export interface AuditedRun {
   readonly id: string;
   readonly workflow: string;
@@ -29,33 +30,34 @@ export interface AuditedRun {
   readonly parentNode: string | null;
   readonly parentIndex: number | null;
   readonly parentAttempt: number | null;
-  /** As it is in the row: never "running". */
+  /** The status column as it is stored. It is never "running": that status is derived from the task. */
   readonly status: string;
   readonly startedAt: number | null;
   readonly finishedAt: number | null;
   readonly task: AuditedTask | null;
   readonly inboxRows: number;
-  /** The number of the last event that the rows of the log claim to hold; 0 without any. */
+  /** The number of the last event that the rows of the log claim to hold; 0 when the log is empty. */
   readonly lastEventSeq: number;
-  /** About how much its payloads and its log take. */
+  /** The approximate size of the run's payloads and log. */
   readonly bytes: number;
 }
 
+/** The tables whose rows belong to a run. */
 export type OrphanTable = "tasks" | "events" | "inbox" | "cursors";
 
 export interface AuditPage {
-  /** Only ids that come after this one; null: from the first. */
+  /** Only ids that are greater than this one; null starts with the smallest id. */
   readonly after: string | null;
   readonly limit: number;
 }
 
 export interface Audit {
-  /** In the order of their ids. */
+  /** Runs, ordered by id. */
   runs(page: AuditPage): Promise<readonly AuditedRun[]>;
   runsById(ids: readonly string[]): Promise<readonly AuditedRun[]>;
   /**
-   * Ids, in their order, of runs that have rows in this table although they do not exist; for the inbox also those that
-   * exist and have no task.
+   * The ids, in order, of runs that have rows in this table but do not exist themselves. For the inbox, also the ids of
+   * runs that exist but have no task.
    */
   orphanedRunIds(table: OrphanTable, page: AuditPage): Promise<readonly string[]>;
 }

@@ -1,24 +1,26 @@
-/** A commit: what is asked of a store in one transaction, and its answer. */
+/** A commit: one batch of changes that a store applies in one transaction, and the store's answer. */
 import type { NewRun, Transition } from "../../core/run/transition.js";
 import type { RunRecord } from "./records.js";
 import type { Fence } from "./worker.js";
 
 export interface Batch {
   /**
-   * A worker's fence, checked against its row in the same transaction: `id`, `epoch` and `live` must match.
-   * null: a client writes. Then every run of the batch must be unowned with no undrained mail, or the batch conflicts.
+   * The fence of the worker that writes: its `id`, `epoch` and `live` are checked against the worker's row in the same
+   * transaction. null when a client writes: then every run with a transition must be unowned and have an empty inbox,
+   * or the batch conflicts.
    */
   readonly fence: Fence | null;
   /**
-   * The caller guarantees: no run has two transitions, and no run that is parked, finished or drained here is an
-   * addressee of `mail` or `release` in the same batch. Stores sort by run id where the order of locks matters.
+   * At most one per run. The caller guarantees that a run which the batch parks, finishes or drains does not also
+   * receive `messages` and is not among the `releasedChildIds` of the same batch. Stores sort by run id where the order
+   * of locks matters.
    */
   readonly transitions: readonly Transition[];
-  /** Runs that are not children of anything in the batch. */
+  /** New runs that are not children of a run in this batch. */
   readonly starts: readonly NewRun[];
 }
 
-/** A start that the database refused because of a key; `existing` is the run that has it. */
+/** A start that was refused because its key is taken; `existing` is the run that holds the key. */
 export interface RefusedStart {
   readonly runId: string;
   readonly reason: "startKey" | "heroKey";
@@ -28,23 +30,27 @@ export interface RefusedStart {
 export type CommitResult =
   | {
       readonly kind: "committed";
-      /** The instant every event of the batch was stamped with. */
+      /** The instant that the store stamped on every event of the batch. */
       readonly at: number;
-      /** Runs that were to be parked but have mail, see `Next`. */
+      /** Runs that were to be parked but have undrained messages: their owner keeps them, see `NextTaskState`. */
       readonly notParked: readonly string[];
       /**
-       * Runs of this batch that stay with their owner (`next.kind` "keep") and have undrained messages that this commit does
-       * not drain, as of the commit's own snapshot. Messages that the batch itself delivers may be missing. Only in a fenced
-       * commit: an owner learns of an acknowledged pause or cancel this way, before its next heartbeat.
+       * Runs of this batch that stay with their owner (`next.kind` is "keep") and have messages that this commit does
+       * not drain, as of the commit's own snapshot; messages that the batch itself delivers may be missing. Only a
+       * fenced commit fills it in: an owner learns of an acknowledged pause or cancel this way, before its next
+       * heartbeat.
        */
       readonly ownedWithMessages: readonly string[];
-      /** `Batch.starts` that were refused; everything else is written. A start whose own id exists already is not refused. */
+      /**
+       * Those of `Batch.starts` that were refused; all others are written. A start whose own id exists is not refused.
+       */
       readonly refused: readonly RefusedStart[];
     }
-  /** The fence is gone. Nothing was written. */
+  /** The fence is not valid any more. Nothing was written. */
   | { readonly kind: "fenced" }
   /**
-   * This run's log does not end at `after` (or, without a fence, it is owned or has mail). Nothing was written. `unread`: it
-   * was to finish, and has messages that this commit does not drain: what was acknowledged must not vanish with its inbox.
+   * The log of this run does not end at `afterSeq`, or the writer may not write to the run: a worker does not own it,
+   * or a client found it owned or with messages. Nothing was written. With `hasUnreadMessages` the run was to finish
+   * although it has messages that this commit does not drain: acknowledged messages must not be deleted with its inbox.
    */
   | { readonly kind: "conflict"; readonly runId: string; readonly hasUnreadMessages?: true };

@@ -1,10 +1,17 @@
-/** What may have changed: a reason to look, never a fact. Lost and repeated hints must do no harm. */
+/**
+ * A hint says that something may have changed: it is a reason to read the store again, never a fact. Lost and repeated
+ * hints must do no harm.
+ */
 export type Hint =
-  /** Tasks of these workflows became ready; an empty list: of workflows that the sender does not know. */
+  /**
+   * Tasks of these routes became ready or got a due time; an empty list means that the sender does not know the routes.
+   */
   | { readonly kind: "ready"; readonly workflows: readonly string[] }
-  /** These runs got mail. Their owner drains it; if no worker owned them they are ready now. */
+  /** These runs received messages. The owner of a run drains them; a run without an owner is ready now. */
   | { readonly kind: "messages"; readonly runIds: readonly string[] }
   /** These runs ended. */
   | { readonly kind: "done"; readonly runIds: readonly string[] }
-  /** Something may have been missed (a reconnect, too many ids to name): look at everything. */
+  /**
+   * Hints may have been missed (after a reconnect, or because there were too many ids to name): read everything again.
+   */
   | { readonly kind: "anything" };

@@ -1,14 +1,14 @@
-/** Which workers would execute a task. */
+/** Which workers are live, and whether a worker can execute a task. */
 import type { Runtime } from "../../runtime/runtime.js";
 import type { RunRecord, Store, TaskRecord, WorkerRecord } from "./store.js";
 
-/** Those that are marked as live and have been heard of lately: one that was killed stays marked until another finds out. */
+/** Workers whose lease has not expired. A worker that was killed stays marked `live` until it is reaped. */
 export async function findLiveWorkers(store: Store, runtime: Runtime): Promise<WorkerRecord[]> {
   const [workers, now] = await Promise.all([store.workers(), store.now()]);
   return workers.filter((worker) => isWorkerLive(worker, now, runtime));
 }
 
-/** Silent only if our own clock says so, too: in tests the store's clock goes its own way. */
+/** A lease has expired only if both the store's and this process's clock say so: in tests the store's is virtual. */
 export function isWorkerLive(
   { live, heartbeatAt, leaseMs }: Pick<WorkerRecord, "live" | "heartbeatAt" | "leaseMs">,
   now: number,
@@ -17,6 +17,7 @@ export function isWorkerLive(
   return live && Math.min(now, runtime.now()) - heartbeatAt <= leaseMs;
 }
 
+/** Whether the worker has the task's route, in the version of the run. */
 export function canExecute({ routes }: WorkerRecord, task: TaskRecord, run: RunRecord): boolean {
   return routes.some(({ workflow, version }) => workflow === task.route && version === run.version);
 }

@@ -1,6 +1,6 @@
 /**
- * What operators and housekeeping ask of a store: what is old, what waits, what is paused. Nothing in here is on the way
- * of a run: it may take its time, and no index exists for its sake.
+ * The part of a store that operators and the workers' housekeeping use: old runs, backlogs, dead workers, paused
+ * queues. No run waits for these calls, so they may be slow, and no index exists for them alone.
  */
 
 import type { RunStatus } from "../../core/run/transition.js";
@@ -8,7 +8,7 @@ import type { Audit } from "./audit.js";
 import type { WorkflowRecord } from "./records.js";
 import type { WorkerRecord } from "./worker.js";
 
-/** Where a run is in the order of age. */
+/** A run's position when runs are ordered by age. */
 export interface AgePosition {
   readonly createdAt: number;
   readonly id: string;
@@ -16,19 +16,19 @@ export interface AgePosition {
 
 export interface RootRun extends AgePosition {
   readonly finishedAt: number | null;
-  /** Only such a run may have been retried. */
+  /** Only a run that failed can have been retried. */
   readonly hasFailed: boolean;
 }
 
 export interface RootRunsPage {
   readonly createdBefore: number;
   readonly workflow: string | null;
-  /** Only those that come after this one; null: from the oldest. */
+  /** Only runs that come after this position; null starts with the oldest. */
   readonly after: AgePosition | null;
   readonly limit: number;
 }
 
-/** Children come in the order of their parents' ids, then of their own. */
+/** A child's position: children are ordered by the id of their parent, then by their own. */
 export interface ChildKey {
   readonly parentId: string;
   readonly id: string;
@@ -39,7 +39,7 @@ export interface ChildRun extends ChildKey {
   readonly hasFailed: boolean;
 }
 
-/** What metrics are made of. */
+/** The part of a run's row from which metrics are computed. */
 export interface RunSample {
   readonly status: RunStatus;
   readonly createdAt: number;
@@ -47,15 +47,16 @@ export interface RunSample {
   readonly finishedAt: number | null;
 }
 
-/** Tasks that claims know by this route (see `Next`) and version. */
+/** The due tasks of one route and version. */
 export interface RouteBacklog {
   readonly route: string;
   readonly version: string;
-  /** Those that nobody has: ready, or parked until a time that has come. */
+  /** Tasks without an owner that are ready, or parked until an instant that has passed. */
   readonly dueCount: number;
   readonly oldestDueAt: number;
 }
 
+/** How many tasks of one route and version are owned by workers. */
 export interface OwnedTaskCount {
   readonly route: string;
   readonly version: string;
@@ -68,52 +69,67 @@ export interface PausedQueue {
   readonly reason: string | null;
 }
 
-/** What a worker can execute, and when it was last heard of. */
+/** What a worker can execute, and what is needed to tell whether it is live. */
 export type WorkerRoutes = Pick<WorkerRecord, "routes" | "live" | "heartbeatAt" | "leaseMs">;
 
-/** A run that waits for a child of this route, which is due and which no worker has taken. */
+/** A run that waits for a child of this route; the child's task is due and has no owner. */
 export interface WaitingParent {
   readonly parentId: string;
   readonly route: string;
 }
 
 export interface Maintenance {
-  /** Runs without a parent, the oldest first (created_at, id). */
+  /** Runs without a parent, the oldest first (by createdAt, then id). */
   rootRuns(page: RootRunsPage): Promise<readonly RootRun[]>;
+  /** The children of these runs, in the order of `ChildKey`. */
   childRuns(
     parentIds: readonly string[],
     page: { readonly after: ChildKey | null; readonly limit: number },
   ): Promise<readonly ChildRun[]>;
   /**
-   * Deletes those of the runs that have ended, with their events, cursors and what is left of their inboxes. All of them
-   * or none; their keys may be used again. Returns how many there were.
+   * Deletes the runs that have ended, with their events, cursors and inbox rows; runs that have not ended are left
+   * alone. A run is deleted with all its rows or not at all, and its keys are free again. Returns the number of deleted
+   * runs.
    */
   deleteRuns(runIds: readonly string[]): Promise<number>;
-  /** The ids of workers that count as live but were last heard of before this (real) instant. There should be none. */
+  /**
+   * The ids of workers that are marked live although their last heartbeat was before this instant of the real clock.
+   */
   expiredWorkers(options: { readonly lastHeartbeatBefore: number }): Promise<readonly string[]>;
-  /** Deletes the rows of dead workers that were last heard of before this (real) instant and own nothing. Returns their names. */
+  /**
+   * Deletes the rows of dead workers whose last heartbeat was before this instant of the real clock and that own no
+   * task. Returns their names.
+   */
   deleteDeadWorkers(options: { readonly lastHeartbeatBefore: number }): Promise<readonly string[]>;
 
-  /** Of all known workers, live and dead. Unlike `Store.workers` it does not count what they own: that may read all open tasks. */
+  /**
+   * The routes of all known workers, live and dead. Unlike `Store.workers` it does not count owned tasks, for which
+   * some databases read all open tasks.
+   */
   workerRoutes(): Promise<readonly WorkerRoutes[]>;
-  /** Parents that are neither paused nor have mail, each once per route, in the order of their ids; at most `limit`. */
+  /**
+   * Parents that are not paused and have no undrained messages, each once per route, ordered by id; at most `limit`.
+   */
   parentsWaitingFor(routes: readonly string[], limit: number): Promise<readonly WaitingParent[]>;
 
-  /** Runs of a workflow that were born at this instant or later, the newest first. */
+  /** Runs of a workflow that were created at `since` or later, the newest first. */
   runSamples(workflow: string, page: { readonly since: number; readonly limit: number }): Promise<readonly RunSample[]>;
-  /** Counts what is due, by index: however many tasks sleep. Routes with nothing due are missing. */
+  /** Counts due tasks by index, without reading tasks that are due later. Routes without a due task are missing. */
   backlog(): Promise<readonly RouteBacklog[]>;
-  /** Counts what is owned. Reads all open tasks where no index tells the owned from the sleeping: every claim would pay for it. */
+  /**
+   * Counts owned tasks. This reads all open tasks on databases without an index of the owned ones, because every claim
+   * would have to maintain that index.
+   */
   ownedTaskCounts(): Promise<readonly OwnedTaskCount[]>;
-  /** All that were ever registered, by name. */
+  /** All workflows that were ever registered, ordered by name. */
   workflows(): Promise<readonly WorkflowRecord[]>;
 
-  /** By name. `BeatResult` tells workers the same. */
+  /** Ordered by name. Workers get the names with each `HeartbeatResult`. */
   pausedQueues(): Promise<readonly PausedQueue[]>;
-  /** One that is paused stays so since then, with this reason. Whoever listens is told to look at everything. */
+  /** A queue that is already paused keeps its `pausedAt` and gets this reason. All watchers get the hint "anything". */
   pauseQueue(name: string, reason: string | null): Promise<void>;
   resumeQueue(name: string): Promise<void>;
 
-  /** What `verify` reads. */
+  /** The reads behind `verify`. */
   readonly audit: Audit;
 }

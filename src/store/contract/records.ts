@@ -1,53 +1,54 @@
-/** The rows of a store, as they are read. */
+/** The rows of a store as they are read, and the filter for lists of runs. */
 import type { RunSpec, RunStatus } from "../../core/run/transition.js";
 
-/** A column that a store could not read. The field of the record has a stand-in. */
+/** A column that the store could not decode. The record's field holds a placeholder. */
 export interface Damage {
   readonly column: string;
   readonly problem: string;
 }
 
-/** A run's row as it is read. `status` is "running" exactly while a worker owns its task. */
+/** A run's row. `status` is "running" exactly while a worker owns the run's task. */
 export interface RunRecord extends RunSpec {
   readonly status: RunStatus;
   readonly output: string | null;
   readonly error: string | null;
   /**
-   * Encoded by the caller at the last park: what the run waits for. Of a run that has ended: the number of events in its
-   * log, written by the store, so that a log that lost its end can be told from one that never had it.
+   * What the run waits for, encoded by the caller at the last park. Once the run has ended, the store writes the number
+   * of events in its log here, so that `verify` can tell a truncated log from a complete one.
    */
   readonly waiting: string | null;
   readonly createdAt: number;
   readonly startedAt: number | null;
   readonly finishedAt: number | null;
-  /** Only of a damaged row. What the caller encoded is not looked into here. */
+  /** Set only when the row is damaged. The store does not check the payloads that the caller encoded. */
   readonly damage?: Damage;
 }
 
-/** A task's row: what is due, and who has it. It exists exactly as long as its run is not terminal. */
+/** A task's row: when its run is due and which worker owns it. It exists exactly until the run ends. */
 export interface TaskRecord {
   readonly runId: string;
-  /** What claims know it by, see `Next`. */
+  /** Claims find the task by this name: the workflow's, unless a park has set another (see `NextTaskState`). */
   readonly route: string;
   readonly state: "parked" | "ready" | "owned";
-  /** When it becomes (or became) due; null while only a message can move it. */
+  /** When the task becomes or became due; null while only a message or another commit can make it ready. */
   readonly dueAt: number | null;
   readonly owner: string | null;
   readonly epoch: number | null;
-  /** Claims since it was last parked by its owner. */
+  /** The number of claims since an owner last parked the run. */
   readonly deliveries: number;
-  /** Undrained rows in its inbox. */
+  /** The number of undrained rows in the run's inbox. */
   readonly pendingMessages: number;
 }
 
 export interface InboxRow {
-  /** Grows in the order of arrival within a run. */
+  /** Within a run, ids grow in the order of arrival. */
   readonly id: number;
   readonly kind: string;
   readonly data: string;
   readonly at: number;
 }
 
+/** The saved position of a resumable step, and the progress that a step has reported. */
 export interface CursorRow {
   readonly node: string;
   readonly cursor: string | null;
@@ -64,7 +65,10 @@ export interface WorkflowRecord {
   readonly createdAt: number;
 }
 
-/** Idempotent: what is null stays as it is (a new one gets a queue of its own name and version ""), the rest overwrites. */
+/**
+ * Registering is idempotent: a field that is null keeps its stored value, any other overwrites it. A new workflow
+ * without a queue gets one of its own name; without a version it gets "".
+ */
 export interface WorkflowRegistration {
   readonly name: string;
   readonly queue: string | null;
@@ -76,18 +80,18 @@ export interface WorkflowRegistration {
 export interface RunFilter {
   readonly workflow?: string;
   readonly status?: RunStatus;
-  /** Not terminal. */
+  /** true: only runs that have not ended; false: only runs that have. */
   readonly active?: boolean;
   readonly heroType?: string;
   readonly heroId?: string;
-  /** The idempotency key of its start; with `workflow` it names one run. */
+  /** The idempotency key of the start; together with `workflow` it identifies one run. */
   readonly startKey?: string;
   readonly tag?: string;
-  /** null: only runs that no other run has started. */
+  /** null: only runs without a parent. */
   readonly parentId?: string | null;
   readonly createdAfter?: number;
   readonly createdBefore?: number;
   readonly limit: number;
-  /** Newest first: only runs that come after this one in that order (created_at desc, id desc). */
+  /** Only runs that come after this one. Lists are ordered newest first (by createdAt, then id, both descending). */
   readonly after?: { readonly createdAt: number; readonly id: string };
 }

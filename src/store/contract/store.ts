@@ -1,11 +1,12 @@
 /**
- * What Pawl asks of a database.
+ * The contract between Pawl and a database.
  *
- * A store keeps rows and has no opinion about workflows: it never looks inside `data`, `input` or `waiting`, and it takes
- * no decision that the callers could take. Everything that happens to runs goes through `commit`, one batch in one
- * transaction. `memory.ts` is the executable specification; `pawl/testing` exports the suite that every store passes.
+ * A store keeps rows and knows nothing about workflows: it never looks inside `data`, `input` or `waiting`, and it
+ * makes no decision that its caller could make. Every change to a run goes through `commit`, one batch in one
+ * transaction. `store/memory` is the executable specification; `pawl/testing` exports the suite that every store
+ * passes.
  *
- * All instants are epoch milliseconds of the store's own clock, all payloads are text that was encoded by the caller.
+ * All instants are epoch milliseconds of the store's own clock. All payloads are text that the caller has encoded.
  */
 import type { StoredEvent } from "../../core/run/event.js";
 import type { Message, NewRun } from "../../core/run/transition.js";
@@ -73,91 +74,124 @@ export type {
 } from "./worker.js";
 
 export interface SentInTransaction {
-  /** The addressees that have no task (any more). */
+  /** Receivers that have no task: they do not exist or have ended. */
   readonly undeliverable: readonly string[];
+  /** Receivers that are parked and have not started; they got no message. */
   readonly notStarted: readonly string[];
 }
 
-/** A transaction of its own connection, for steps whose writes commit with their record. */
+/** An open transaction on a connection of its own, for steps whose writes commit together with their record. */
 export interface StoreTransaction {
-  /** What the user's code gets: a `pg` client, a `mysql2` promise connection, a SQLite database. */
+  /** What the user's code gets as `tx`: a `pg` client, a `mysql2` promise connection, a SQLite database. */
   readonly handle: unknown;
   /**
-   * Applies the batch in this transaction and commits it. Anything but "committed" has rolled back. Throws TransactionError,
-   * with nothing written, when it is not the transaction that was begun any more, or cannot be committed. The handle is of
-   * no use from here on.
+   * Applies the batch in this transaction and commits it; any result but "committed" means that it was rolled back. The
+   * handle cannot be used afterwards.
+   *
+   * @throws TransactionError, with nothing written, when the transaction has already ended or cannot be committed
    */
   commit(batch: Batch): Promise<CommitResult>;
-  /** @param options.discard the code that has the handle may still be running: its connection is never used again */
+  /** @param options.discard closes the connection, because the user's code may still be running and use the handle */
   rollback(options?: { readonly discard?: boolean }): Promise<void>;
 }
 
+/** All that Pawl asks of a database. The memory store is its executable specification. */
 export interface Store {
-  /** For people: "sqlite ./pawl.db", "postgres localhost:5432/app". No password. */
+  /** For display, without a password: "sqlite ./pawl.db", "postgres localhost:5432/app". */
   readonly description: string;
 
-  /** Brings the tables up to date. Safe when many processes do it at once, and after being killed in the middle. */
+  /** Brings the tables up to date. Safe when many processes do it at once, and after a process was killed halfway. */
   migrate(): Promise<void>;
-  /** The numbers of migrations that are not applied yet. */
+  /** The versions of the migrations that are not applied yet. */
   pendingMigrations(): Promise<readonly number[]>;
 
-  /** The one way anything is written to runs. All of it, or nothing. */
+  /** Applies the whole batch or nothing. This is the only way to change runs. */
   commit(batch: Batch): Promise<CommitResult>;
-  /** Makes runs on the caller's own open transaction; the caller commits. Refusals as in `commit`. */
+  /** Creates runs in the caller's own open transaction, which the caller commits. Starts are refused as in `commit`. */
   startInTransaction(
     tx: unknown,
     starts: readonly NewRun[],
-  ): Promise<{ readonly at: number; readonly refused: readonly RefusedStart[] }>;
-  /** Puts messages into inboxes, as `Transition.mail` does. Returns the addressees that have no task (any more). */
-  send(messages: readonly Message[]): Promise<{ readonly undeliverable: readonly string[] }>;
+  ): Promise<{
+    /** When the runs were created, by the store's clock. */
+    readonly at: number;
+    /** The starts whose key is taken. */
+    readonly refused: readonly RefusedStart[];
+  }>;
+  /** Puts messages into inboxes, as `Transition.messages` does. Returns the receivers that have no task. */
+  send(messages: readonly Message[]): Promise<{
+    /** Receivers that have no task: they do not exist or have ended. */
+    readonly undeliverable: readonly string[];
+  }>;
   /**
-   * The same on the caller's own open transaction; the caller commits. A run that is parked and has not begun gets nothing,
-   * as a message would let it begin before its time; it is named in `unbegun`.
+   * The same as `send`, in the caller's own open transaction, which the caller commits. A run that is parked and has
+   * not started gets no message, because the message would start it before its time; `notStarted` lists it.
    */
   sendInTransaction(tx: unknown, messages: readonly Message[]): Promise<SentInTransaction>;
+  /** Opens a transaction on a connection of its own, for a transactional step. */
   beginTransaction(): Promise<StoreTransaction>;
 
   /**
-   * Takes due tasks: of what is ready, higher priority first, then those due earlier. Parked tasks whose time has come
-   * may be served by time alone, but must not wait behind a never-ending stream of ready ones.
+   * Takes ownership of due tasks: ready ones by priority, then by due time. Parked tasks that have become due may be
+   * taken by due time alone, but must not starve behind an endless stream of ready ones.
    */
   claim(request: ClaimRequest): Promise<ClaimResult>;
-  /** Registers or revives a worker: `live`, with an epoch higher than any it had. */
+  /**
+   * Registers a worker as live, with a higher epoch than any it had before. Tasks of its earlier epochs become ready.
+   */
   registerWorker(worker: WorkerInfo): Promise<Fence>;
-  /** Renews the lease, reaps silent workers, reports mail and which queues are paused. */
+  /** Renews the lease, reaps workers with an expired lease, reports runs with messages and paused queues. */
   heartbeat(fence: Fence): Promise<HeartbeatResult>;
   /**
-   * A worker leaves: marked dead, what it still owned is made ready. Here and when workers are reaped, others are told
-   * to look in any case: only the one that is gone knew when the runs that it had parked become due.
+   * Marks a worker dead and makes the tasks that it still owned ready. Here and after reaping, the store always sends a
+   * hint, even if no task was freed: only the dead worker knew when the runs that it had parked become due.
    */
   deregisterWorker(fence: Fence): Promise<void>;
 
+  /** The store's clock. */
   now(): Promise<number>;
+  /** One run; null if it does not exist. */
   run(id: string): Promise<RunRecord | null>;
+  /** In the order of `ids`; runs that do not exist are missing. */
   runsById(ids: readonly string[]): Promise<readonly RunRecord[]>;
+  /** A page of the runs that match the filter, newest first. */
   runs(filter: RunFilter): Promise<readonly RunRecord[]>;
+  /** The tasks of these runs; runs that have ended have none. */
   tasks(runIds: readonly string[]): Promise<readonly TaskRecord[]>;
-  /** The tasks that this fence owns: for a worker that did not hear what became of a claim or a commit. */
+  /** The tasks that this fence owns, for a worker that lost the answer to a claim or a commit. */
   ownedTasks(fence: Fence): Promise<readonly TaskRecord[]>;
-  /** Those of them that have undrained mail, as `beat` reports them; but this only looks. */
+  /** The owned runs that have undrained messages, as in `heartbeat`, but without renewing the lease. */
   ownedWithMessages(fence: Fence): Promise<readonly string[]>;
-  /** A page of one log, in order, from the event after number `after`. */
-  log(runId: string, page: { readonly after: number; readonly limit: number }): Promise<readonly StoredEvent[]>;
+  /** A page of one run's log, in order, beginning after event number `after`. */
+  log(
+    runId: string,
+    page: {
+      /** The number of the event before the page; 0 for the first page. */
+      readonly after: number;
+      /** The maximum number of events. */
+      readonly limit: number;
+    },
+  ): Promise<readonly StoredEvent[]>;
   /** Whole logs, for replay. Runs without events may be missing from the map. */
   logs(runIds: readonly string[]): Promise<ReadonlyMap<string, readonly StoredEvent[]>>;
+  /** The undrained messages of these runs, oldest first. */
   inbox(runIds: readonly string[]): Promise<ReadonlyMap<string, readonly InboxRow[]>>;
+  /** The cursors of the resumable steps of a run. */
   cursors(runId: string): Promise<readonly CursorRow[]>;
+  /** All known workers, live and dead. */
   workers(): Promise<readonly WorkerRecord[]>;
 
+  /** Writes what clients without the code need to know of these workflows; a later registration replaces an earlier one. */
   registerWorkflows(workflows: readonly WorkflowRegistration[]): Promise<void>;
+  /** What was registered under this name; null if nothing was. */
   workflow(name: string): Promise<WorkflowRecord | null>;
 
-  /** What operators and housekeeping ask for; no run waits for any of it. */
+  /** Calls for operators and housekeeping; no run waits for them. */
   readonly maintenance: Maintenance;
 
-  /** Whether `watch` hears of other processes' commits too. If not, processes that wait for them have to look. */
+  /** Whether `watch` also reports commits of other processes. If not, a process finds them by polling. */
   readonly hasCrossProcessHints: boolean;
-  /** Calls the listener with hints about this and other processes' commits until the returned function is called. */
+  /** Calls the listener with hints about commits of this and other processes, until the returned function is called. */
   watch(listener: (hint: Hint) => void): () => void;
+  /** Closes all connections. Calls that are under way may fail. */
   close(): Promise<void>;
 }

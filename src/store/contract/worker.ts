@@ -1,10 +1,10 @@
-/** What a store knows of workers: their fences, what they claim, their signs of life. */
+/** Workers as a store sees them: fences, claims, heartbeats. */
 import type { Route } from "../../core/run/stored-schema.js";
 import type { Damage, RunRecord } from "./records.js";
 
 export type { Route } from "../../core/run/stored-schema.js";
 
-/** Proof of being the live owner of a worker row. A write under a stale fence is refused as a whole. */
+/** Identifies one registration of a worker. A write under a fence that is dead or replaced is refused as a whole. */
 export interface Fence {
   readonly workerId: string;
   readonly epoch: number;
@@ -13,17 +13,17 @@ export interface Fence {
 export interface ClaimRequest {
   readonly fence: Fence;
   readonly routes: readonly Route[];
-  /** In all, and per route, so that one busy workflow cannot starve the others. */
   readonly limit: number;
+  /** Keeps one busy workflow from starving the others. */
   readonly limitPerRoute: number;
 }
 
 export interface ClaimedTask {
   readonly run: RunRecord;
-  /** Claims since the run was last parked by an owner, this one included: 2 and more means its owner died. */
+  /** The number of claims since an owner last parked the run, this one included: 2 or more means that an owner died. */
   readonly deliveries: number;
   readonly pendingMessages: number;
-  /** True when the log is certainly empty, so that it need not be read. */
+  /** True when the log is certainly empty, so that the worker need not read it. */
   readonly isFresh: boolean;
 }
 
@@ -32,7 +32,7 @@ export type ClaimResult =
       readonly kind: "claimed";
       readonly at: number;
       readonly tasks: readonly ClaimedTask[];
-      /** When the next parked task of these routes becomes due, as far as known; null: none, or more are due already. */
+      /** When the next parked task of these routes becomes due; null if unknown or if the claim reached its limit. */
       readonly nextDueAt: number | null;
     }
   | { readonly kind: "fenced" };
@@ -42,7 +42,7 @@ export interface WorkerInfo {
   readonly name: string;
   readonly host: string;
   readonly pid: number;
-  /** On which its process can be asked how it is, if there is one. */
+  /** The port of the process's health endpoint; null without one. */
   readonly port: number | null;
   readonly routes: readonly Route[];
   readonly leaseMs: number;
@@ -53,19 +53,18 @@ export interface WorkerRecord extends WorkerInfo {
   readonly live: boolean;
   readonly startedAt: number;
   readonly heartbeatAt: number;
-  /** How many tasks it owns now. */
   readonly ownedTaskCount: number;
-  /** Only of a damaged row. */
+  /** Set only when the row is damaged. */
   readonly damage?: Damage;
 }
 
 export interface HeartbeatResult {
-  /** False: this fence is dead. Nothing else was done. */
+  /** False when this fence is dead; then the heartbeat did nothing. */
   readonly isAlive: boolean;
-  /** Own runs that have undrained mail. */
+  /** Runs of this worker that have undrained messages. */
   readonly ownedWithMessages: readonly string[];
-  /** Workers that were silent for longer than their lease: marked dead first, then their tasks were made ready. */
+  /** Workers whose lease had expired: they were marked dead, and then their tasks were made ready. */
   readonly reapedWorkerIds: readonly string[];
-  /** The names of the queues that are paused; none if this fence is dead. */
+  /** The names of the paused queues; empty if this fence is dead. */
   readonly pausedQueues: readonly string[];
 }

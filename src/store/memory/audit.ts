@@ -1,4 +1,4 @@
-/** The audit of the memory store, on the rows that it shares with it. */
+/** The audit of the memory store. It reads the store's own maps. */
 import type { Audit, AuditedRun, AuditPage, OrphanTable } from "../contract/audit.js";
 import type { InboxRow, StoredEvent } from "../contract/store.js";
 import type { MemoryRun, MemoryTask } from "./task.js";
@@ -28,7 +28,7 @@ export class MemoryAudit implements Audit {
 
   async orphanedRunIds(table: OrphanTable, page: AuditPage): Promise<readonly string[]> {
     const { runs, tasks, events, inboxes, cursors } = this.#rows;
-    // A log or an inbox that is empty has no rows.
+    // An empty list has no rows in a SQL store, so it does not count here either.
     const nonEmptyKeys = (lists: ReadonlyMap<string, readonly unknown[]>) =>
       [...lists].flatMap(([id, list]) => (list.length > 0 ? id : []));
     const ids = {

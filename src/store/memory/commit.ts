@@ -1,4 +1,6 @@
-/** What a commit does to the rows of the memory store: what can be refused is checked first, then everything is applied. */
+/**
+ * Commits of the memory store: everything that can refuse a batch is checked first, then the whole batch is applied.
+ */
 import type {
   Batch,
   CommitResult,
@@ -22,7 +24,7 @@ export class MemoryCommitter {
     this.#rows = rows;
   }
 
-  /** Why the batch cannot be committed; null when it can. */
+  /** The result that refuses the batch; null when it can be committed. */
   findRefusal(batch: Batch): CommitResult | null {
     if (batch.fence !== null && !this.#rows.isFenceValid(batch.fence)) return { kind: "fenced" };
     for (const { runId, afterSeq, events, next, drainedInboxIds } of batch.transitions) {
@@ -151,7 +153,7 @@ export class MemoryCommitter {
     if (task?.state === "parked") this.#rows.taskQueues.enqueue(task, at, at);
   }
 
-  /** @returns the runs that have no inbox any more */
+  /** @returns the receivers that have no task */
   deliver(messages: readonly Message[], at: number): string[] {
     const undeliverable: string[] = [];
     for (const message of messages) {
@@ -222,7 +224,7 @@ export class MemoryCommitter {
   }
 }
 
-/** The task belongs to this worker, by one more delivery. */
+/** Makes the worker the owner of the task, which counts as one more delivery. */
 export function takeOwnership(task: MemoryTask, fence: Fence): void {
   task.state = "owned";
   task.owner = fence.workerId;

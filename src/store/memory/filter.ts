@@ -1,4 +1,4 @@
-/** Which runs are asked for, and in which order they are listed. */
+/** Which runs match a filter, and the order of lists. */
 import type { RunFilter, RunRecord } from "../contract/store.js";
 
 export function matches(run: RunRecord, filter: RunFilter): boolean {

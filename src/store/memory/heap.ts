@@ -1,4 +1,4 @@
-/** A binary heap: the smallest by `before` comes out first. */
+/** A binary heap: `pop` returns the item that `isBefore` puts before all others. */
 export class Heap<T> {
   readonly #items: T[] = [];
   readonly #isBefore: (a: T, b: T) => boolean;

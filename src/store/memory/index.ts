@@ -1,8 +1,8 @@
 /**
- * The memory store: the executable specification of `store.ts`, and a real store for tests and scratch work.
+ * The memory store: the executable specification of the contract in `store/contract`, and a store for tests and
+ * experiments.
  *
- * Every method does its work synchronously before it returns, so each is a transaction by construction: what can be
- * refused is checked first, then everything is applied.
+ * Every method does its work synchronously before it returns, so each call is a transaction.
  */
 
 import { InvalidInputError, StoreError } from "../../core/errors/errors.js";
@@ -42,7 +42,7 @@ import { txWithoutSql } from "./tx-without-sql.js";
 
 export class MemoryStore implements Store {
   #isClosed = false;
-  /** There are no others. */
+  /** True because no other process can share this store. */
   readonly hasCrossProcessHints = true;
   readonly description = "memory";
   readonly #clock: () => number;
@@ -76,13 +76,13 @@ export class MemoryStore implements Store {
 
   async startInTransaction(): Promise<never> {
     throw new InvalidInputError(
-      "The memory store has no transactions of its own to join; start without `tx`, or use a SQL store.",
+      "The memory store has no transactions to join; start without `tx`, or use a SQL store.",
     );
   }
 
   async sendInTransaction(): Promise<never> {
     throw new InvalidInputError(
-      "The memory store has no transactions of its own to join; send the signal without `tx`, or use a SQL store.",
+      "The memory store has no transactions to join; send the signal without `tx`, or use a SQL store.",
     );
   }
 
@@ -92,7 +92,9 @@ export class MemoryStore implements Store {
     return { undeliverable };
   }
 
-  /** There is nothing to roll back, and nothing to write with: a body that leaves `tx` alone is a step like any other. */
+  /**
+   * There is nothing to roll back, because `tx` cannot write: a step that does not use `tx` works like any other step.
+   */
   async beginTransaction(): Promise<StoreTransaction> {
     return { handle: txWithoutSql, commit: (batch) => this.commit(batch), rollback: async () => {} };
   }
@@ -156,7 +158,7 @@ export class MemoryStore implements Store {
     if (worker !== undefined && this.#rows.isFenceValid(fence)) this.#markDead(worker);
   }
 
-  /** Dead first, then its tasks are freed: in between it can no longer write. */
+  /** Marks the worker dead before it frees the tasks, so that the worker cannot write to a freed run. */
   #markDead(worker: Omit<WorkerRecord, "ownedTaskCount">): void {
     this.#rows.workers.set(worker.id, { ...worker, live: false });
     this.#freeTasksOf(worker.id);

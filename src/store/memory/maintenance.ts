@@ -1,4 +1,4 @@
-/** Upkeep of the memory store, on the rows that it shares with it. */
+/** The maintenance of the memory store. It reads and changes the store's own maps. */
 
 import type {
   AgePosition,
@@ -63,18 +63,18 @@ export class MemoryMaintenance implements Maintenance {
   }
 
   async deleteRuns(runIds: readonly string[]): Promise<number> {
-    let removed = 0;
+    let deletedCount = 0;
     for (const id of runIds) {
       const run = this.#rows.runs.get(id);
       if (run === undefined || run.finishedAt === null) continue;
-      removed += 1;
+      deletedCount += 1;
       this.#rows.events.delete(id);
       this.#rows.inboxes.delete(id);
       this.#rows.cursors.delete(id);
       if (run.startKey !== null) this.#rows.startKeys.delete(startKeyOf(run));
       this.#rows.runs.delete(id);
     }
-    return removed;
+    return deletedCount;
   }
 
   async expiredWorkers({ lastHeartbeatBefore }: { readonly lastHeartbeatBefore: number }): Promise<readonly string[]> {
@@ -101,7 +101,7 @@ export class MemoryMaintenance implements Maintenance {
     return [...this.#rows.workers.values()].map(({ routes, live, heartbeatAt, leaseMs }) => ({
       routes,
       live,
-      heartbeatAt: heartbeatAt,
+      heartbeatAt,
       leaseMs,
     }));
   }

@@ -1,4 +1,4 @@
-/** All that the memory store keeps: what are tables elsewhere are maps here. */
+/** The rows of the memory store: one map for each table of the SQL stores, and one for each unique key. */
 import type {
   CursorRow,
   Fence,
@@ -23,7 +23,7 @@ export class MemoryRows {
   readonly heroKeys = new Map<string, MemoryRun>();
   readonly taskQueues = new TaskQueues();
 
-  /** Whether the worker is live, and in this epoch. */
+  /** Whether the worker is live and has this epoch. */
   isFenceValid(fence: Fence): boolean {
     const worker = this.workers.get(fence.workerId);
     return worker?.live === true && worker.epoch === fence.epoch;

@@ -1,4 +1,4 @@
-/** What is due, and what will be: for each route a heap of either. */
+/** The queues of the memory store: for each route, a heap of ready tasks and a heap of parked ones with a due time. */
 import type { Route } from "../contract/store.js";
 import { Heap } from "./heap.js";
 import type { MemoryTask } from "./task.js";
@@ -8,7 +8,7 @@ interface TaskQueue {
   readonly parked: Heap<QueueEntry>;
 }
 
-/** What the heaps are ordered by is copied: a task that changes must not move the stale entries that it left behind. */
+/** The values that a heap is ordered by are copied: a task that changes must not reorder its stale entries. */
 interface QueueEntry {
   readonly task: MemoryTask;
   readonly revision: number;
@@ -29,7 +29,7 @@ export class TaskQueues {
     queue[task.state === "ready" ? "ready" : "parked"].push({ task, revision, priority, dueAt });
   }
 
-  /** Takes the first of a route that are due, and tells when the next will be. */
+  /** Removes up to `limit` due tasks of a route, and returns them with the due time of the first parked task. */
   dequeueDue(
     route: Route,
     now: number,
@@ -66,7 +66,7 @@ const isHigherPriorityOrEarlier = (a: QueueEntry, b: QueueEntry) =>
 const isEarlier = (a: QueueEntry, b: QueueEntry) => a.dueAt < b.dueAt;
 const routeKeyOf = ({ workflow, version }: Route) => `${workflow}\u0000${version}`;
 
-/** Moves what has become due to the ready heap; returns the first that has not. */
+/** Moves entries that have become due to the ready heap; returns the first parked entry that is not due. */
 function promoteDue(queue: TaskQueue, now: number): QueueEntry | undefined {
   for (;;) {
     const entry = peekValid(queue.parked);

@@ -1,4 +1,4 @@
-/** A run and its task, as the memory store keeps them. */
+/** A run and its task as the memory store keeps them. */
 import type { ActiveStatus, RunRecord, TaskRecord, TerminalStatus } from "../contract/store.js";
 
 export interface MemoryRun extends Omit<RunRecord, "status"> {
@@ -13,8 +13,9 @@ export interface MemoryRun extends Omit<RunRecord, "status"> {
 
 export interface MemoryTask {
   readonly run: MemoryRun;
-  /** At birth the run's workflow and priority; a park may change them. */
+  /** A new run's workflow; a park may set another. */
   route: string;
+  /** A new run's priority; a park may set another. */
   priority: number;
   state: TaskRecord["state"];
   dueAt: number | null;
@@ -23,6 +24,6 @@ export interface MemoryTask {
   deliveries: number;
   pendingMessages: number;
   isFresh: boolean;
-  /** Raised at every change of state or due time: heap entries of an older stamp are stale. */
+  /** Incremented at every change of state or due time: a heap entry with an older revision is stale. */
   revision: number;
 }

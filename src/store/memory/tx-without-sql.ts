@@ -1,13 +1,13 @@
-/** What transactional steps get as `tx` on the memory store, where there is no SQL: it says so to whoever uses it. */
+/** The `tx` of transactional steps on the memory store. It has no SQL, so using it throws an error that says so. */
 import { InvalidInputError } from "../../core/errors/errors.js";
 
 class TxWithoutSql {}
 
 export const txWithoutSql: object = new Proxy(Object.freeze({}), {
   get: (_target, name) => {
-    // The language itself asks for these, of whatever is returned, awaited or printed.
+    // JavaScript reads these from every value that is returned, awaited or printed.
     if (typeof name === "symbol" || name === "then" || name === "toJSON") return undefined;
-    // Query builders ask for its name before they use it: they are to come as far as the sentence below.
+    // Query builders read the constructor's name first; they must get as far as the error below.
     if (name === "constructor") return TxWithoutSql;
     throw new InvalidInputError(
       `The memory store has no SQL, and so no tx.${name}: for ctx.transaction connect to a database, in a test with testPawl({ store: "sqlite:./test.db" }) or the URL of your own.`,

@@ -1,11 +1,11 @@
-/** Two clocks: the store's (the database's, or a virtual one that tests give) and the real one that leases live by. */
+/** Two clocks: the store's (the database's, or a virtual one in tests) and the real one, which leases use. */
 
-/** The database's clock in epoch milliseconds. `now()` would stand still inside a transaction. */
+/** The database's clock in epoch milliseconds. `now()` would return the same instant throughout a transaction. */
 export const realNow = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 /** The store's clock inside a statement. */
 export interface SqlClock {
-  /** The expression; a virtual clock is bound, so `bind` is called exactly as often as `values` has entries. */
+  /** The expression. A virtual clock is a bound value: `bind` is called exactly once for each entry of `values`. */
   now(bind: () => string): string;
   values(): readonly number[];
   readonly isVirtual: boolean;

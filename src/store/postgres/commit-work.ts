@@ -1,6 +1,6 @@
 /**
- * A batch, sorted into what the sections of the commit's statement need: by table instead of by run, coalesced, and in
- * the order in which rows are locked.
+ * A batch, regrouped for the sections of the commit's statement: by table instead of by run, merged where several
+ * changes concern one row, and in the order in which rows are locked.
  */
 
 import { createTransition } from "../../core/run/transition.js";
@@ -8,30 +8,31 @@ import type { Batch, CursorWrite, Fence, Message, NewRun, Transition } from "../
 import { type EventRow, packEvents } from "../shared/event-rows.js";
 import { isRunId } from "./ids.js";
 
-/** What happens to a task's row; from `mail` on it need not be the writer's own. */
+/** How a task's row changes. With `deliver` and `release` the run need not be owned by the writer. */
 export const changeKind = { drain: 0, park: 1, finish: 2, deliver: 3, release: 4 } as const;
 
 export interface TaskChange {
   readonly runId: string;
   readonly kind: number;
   readonly status: string | null;
-  /** A parked run's `waiting`, a finished run's output. */
+  /** The `waiting` of a run that parks, the output of a run that finishes. */
   readonly waitingOrOutput: string | null;
   readonly error: string | null;
-  /** `startedNow`: the instant of the commit. */
+  /** `startedNow` stands for the instant of the commit. */
   readonly startedAt: number | null;
-  /** Of a run that ends: how many events its log has. */
+  /** When a run that parks wakes up. For a run that finishes, the number of events in its log. */
   readonly wakeAt: number | null;
   readonly wakeInMs: number | null;
-  /** How many messages: to be drained, or to be delivered. */
+  /** The number of messages that the change drains or delivers. */
   readonly messageCount: number;
-  /** null leaves them as they are. */
+  /** null leaves the task's route as it is. */
   readonly route: string | null;
+  /** null leaves the task's priority as it is. */
   readonly priority: number | null;
 }
 
 export const startedNow = -1;
-/** As `wakeInMs`: the task stays due as it is. */
+/** A value of `wakeInMs`: the task keeps its state and due time. */
 export const dueUnchanged = -1;
 
 export interface NewEventRow extends EventRow {
@@ -45,23 +46,26 @@ export interface RunCursor extends CursorWrite {
 
 export interface CommitWork {
   readonly fence: Fence | null;
-  /** Runs of which only the log is written: that they are the worker's is read, not locked. */
+  /** Runs of which only the log is written. Their ownership is read, but their tasks are not locked. */
   readonly keptRunIds: readonly string[];
-  /** Task rows that are changed, in the order of their locks. */
+  /** The task rows that change, in the order in which they are locked. */
   readonly taskChanges: readonly TaskChange[];
   readonly events: readonly NewEventRow[];
   readonly drained: readonly { readonly runId: string; readonly id: number }[];
   readonly messages: readonly Message[];
   readonly starts: readonly NewRun[];
   readonly children: readonly NewRun[];
-  /** Whether the usual may be taken for granted; if it is not so, the statement fails and is sent again without this. */
+  /**
+   * Whether the statement may assume the common case (new ids, no messages). If that is wrong, it fails and is sent
+   * again without this.
+   */
   readonly isOptimistic: boolean;
-  /** None of the runs to be born can exist or be refused, as far as is known. */
+  /** Whether the statement may assume that no new run exists already or is refused. */
   readonly areAllRunsNew: boolean;
   readonly cursors: readonly RunCursor[];
-  /** Each log ends where the batch says, as far as this process has written it. */
+  /** Whether this process itself has written the end of every log that the batch appends to. */
   readonly areLogEndsKnown: boolean;
-  /** Messages to children of this very batch, whose rows no other part of the same statement can see. */
+  /** Messages to children that this batch creates; no other part of the same statement can see the children's rows. */
   readonly messagesToNewRuns: readonly Message[];
 }
 
@@ -71,7 +75,7 @@ export function toCommitWork(
   isLogEndKnown: IsLogEndKnown = () => false,
 ): CommitWork {
   const { transitions, fence } = batch;
-  // Plain loops over what is mostly empty: this is done for every commit, and arrays of nothing add up.
+  // Plain loops without intermediate arrays, because this runs for every commit and most of the lists are empty.
   const newRunIds = new Set<string>();
   const allMessages: Message[] = [];
   const releasedIds = new Set<string>();
@@ -81,10 +85,10 @@ export function toCommitWork(
   for (const transition of transitions) {
     const { runId, next } = transition;
     for (const { id } of transition.newChildren) newRunIds.add(id);
-    for (const messages of transition.messages) if (isRunId(messages.to)) allMessages.push(messages);
+    for (const message of transition.messages) if (isRunId(message.to)) allMessages.push(message);
     for (const id of transition.releasedChildIds) if (isRunId(id)) releasedIds.add(id);
     for (const id of transition.drainedInboxIds) drained.push({ runId, id });
-    // A client's commit takes the run's lock whatever it does: nobody else guards it.
+    // A client's commit always locks the task, because no fence protects the run from other writers.
     if (next.kind === "keep" && transition.drainedInboxIds.length === 0 && fence !== null) keptRunIds.push(runId);
     else ownChanges.push(toTaskChange(transition));
   }
@@ -110,7 +114,7 @@ export function toCommitWork(
 
 export type IsLogEndKnown = (runId: string, end: number) => boolean;
 
-/** Of a log that begins, the key tells: number 1 is free, or the statement fails. */
+/** The first append to a log needs no check: if event number 1 exists, the primary key makes the statement fail. */
 const isTransitionEndKnown = ({ runId, afterSeq, events }: Transition, isLogEndKnown: IsLogEndKnown) =>
   events.length === 0 || afterSeq === 0 || isLogEndKnown(runId, afterSeq);
 
@@ -121,10 +125,10 @@ function withReceivers(
   newRunIds: ReadonlySet<string>,
 ): TaskChange[] {
   if (messages.length === 0 && releasedIds.size === 0) return ownChanges;
-  const changes = new Map(ownChanges.map((one) => [one.runId, one]));
+  const changes = new Map(ownChanges.map((change) => [change.runId, change]));
   for (const runId of releasedIds)
     if (!newRunIds.has(runId)) changes.set(runId, emptyTaskChange(runId, changeKind.release));
-  // Mail makes a parked run ready too, so it takes the place of a release.
+  // A message also makes a parked run ready, so it replaces a release.
   for (const { to } of messages)
     changes.set(to, {
       ...emptyTaskChange(to, changeKind.deliver),
@@ -136,7 +140,7 @@ function withReceivers(
 const childrenOf = (transitions: readonly Transition[], releasedIds: ReadonlySet<string>): NewRun[] =>
   transitions.flatMap((transition) => transition.newChildren.map((run) => releaseIfHeld(run, releasedIds)));
 
-/** The work of messages alone. */
+/** The work of a commit that only delivers messages. */
 export function messageWork(messages: readonly Message[]): CommitWork {
   const work = toCommitWork({ fence: null, starts: [], transitions: [createTransition("", 0, { messages })] });
   return { ...work, taskChanges: work.taskChanges.filter(({ kind }) => kind === changeKind.deliver) };
@@ -191,10 +195,10 @@ function eventsOf(transitions: readonly Transition[]): NewEventRow[] {
   return rows.sort(byRunId);
 }
 
-/** By key, where there is one, so that two batches with the same keys do not wait for each other in a circle. */
+/** Sorts runs that have keys by key, so that two batches with the same keys do not deadlock. */
 function sortByKey(runs: readonly NewRun[]): readonly NewRun[] {
   if (runs.every(hasNoKey)) return runs;
-  // Of two with the same key the first is to win: then the order is the caller's.
+  // Of two runs with the same key the first must win, so the caller's order is kept.
   if (runs.length < 2 || hasDuplicates(runs.map(startKeyOf)) || hasDuplicates(runs.map(({ heroKey }) => heroKey)))
     return runs;
   return runs.toSorted(
@@ -215,7 +219,7 @@ function hasDuplicates(keys: readonly (string | null)[]): boolean {
   return new Set(presentKeys).size < presentKeys.length;
 }
 
-/** One write per (run, node): a row cannot be updated twice in one statement. */
+/** One write per (run, node), because a row cannot be updated twice in one statement. */
 function cursorsOf(transitions: readonly Transition[]): RunCursor[] {
   const rows = new Map<string, RunCursor>();
   for (const { runId, cursors } of transitions) {

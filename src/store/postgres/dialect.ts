@@ -1,4 +1,4 @@
-/** PostgreSQL's side of the shared reads. */
+/** PostgreSQL's dialect for the shared SQL. */
 import type { Dialect } from "../sql/dialect.js";
 import { realNow } from "./clock.js";
 import { plainArray } from "./commit/arrays.js";

@@ -37,9 +37,11 @@ async function open(
   const runtime = options.runtime ?? systemRuntime;
   const { url, removed } =
     pooled === true ? withoutStartupParameters(originalUrl, options.schema) : { url: originalUrl, removed: [] };
-  const onWarning = (...args: [what: string, error?: unknown]) => options.onWarning?.(...args);
+  const onWarning = (...args: [message: string, error?: unknown]) => options.onWarning?.(...args);
   if (removed.length > 0)
-    onWarning(`the pooler is not sent ${removed.join(", ")} of the URL: set it for the role instead.`);
+    onWarning(
+      `the pooler does not accept ${removed.join(", ")} in the URL, so Pawl leaves it out: set it for the role instead.`,
+    );
   const onPoolerDetected = (sign: string) => onWarning(poolerWarning(sign, options));
   const db = new Database({ runtime, pg, url, onWarning, pooled, onPoolerDetected, pool: options.pool });
   try {
@@ -61,26 +63,25 @@ async function open(
   }
 }
 
-/** As Prisma writes it, and with it those who hand out URLs of poolers. */
+/** Prisma's parameter for poolers; hosting providers use it in the pooler URLs that they hand out. */
 const isPgBouncerUrl = (url: string): boolean => new URLSearchParams(url.split("?")[1]).get("pgbouncer") === "true";
 
-/** Said once. */
 function poolerWarning(sign: string, { listenUrl }: StoreOptions): string {
-  const wakeUps =
+  const pollingNote =
     listenUrl === undefined
       ? " Other processes' changes are found by polling, unless `listenUrl` names the server."
       : "";
-  return `a pooler is in between (${sign}): going on without prepared statements and session settings.${wakeUps} connect(url, { pooled: true }) says so beforehand.`;
+  return `the connection goes through a pooler (${sign}): Pawl uses no prepared statements and session settings.${pollingNote} Set connect(url, { pooled: true }) to skip this detection.`;
 }
 
 /**
- * `?schema=app` is Prisma's, and `pg` passes over it: the tables would be made elsewhere without a word. One that names
- * what is opened anyway (as Prisma's own default does, `?schema=public`) says nothing wrong.
+ * `?schema=app` is a parameter of Prisma's that `pg` ignores, so the tables would silently be created in another
+ * schema. It is accepted if it names the schema that is opened anyway, as Prisma's default `?schema=public` does.
  */
 function refuseSchemaParameter(url: string, openedSchema: string | null): void {
   const urlSchema = new URLSearchParams(url.split("?")[1]).get("schema");
   if (urlSchema === null || urlSchema === openedSchema) return;
   throw new InvalidInputError(
-    `"?schema=${urlSchema}" in the URL of a PostgreSQL database is not heeded: use connect(url, { schema: "${urlSchema}" }), or --schema ${urlSchema} on the command line.`,
+    `"?schema=${urlSchema}" in the URL of a PostgreSQL database has no effect: use connect(url, { schema: "${urlSchema}" }), or --schema ${urlSchema} on the command line.`,
   );
 }

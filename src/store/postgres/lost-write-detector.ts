@@ -1,27 +1,29 @@
 /**
- * Whether the database still has what this process wrote last. After a fail-over to a standby that was behind, or a restored
- * copy, it may not: then what the workers of this process have in memory never happened. Each new connection is asked, for
- * no connection survives such a change. Commits are acknowledged in the order of the log of the server, so the last one
- * speaks for all before it.
+ * Detects that the database has lost acknowledged writes of this process, after a fail-over to a standby that was
+ * behind or a restore from a backup. The runs that the workers of this process have in memory are then wrong. The check
+ * is made on each new connection, because no connection survives such a change. The server acknowledges commits in the
+ * order of its write-ahead log, so if the last write is there, all earlier ones are, too.
  */
 import { FencedError } from "../../core/errors/errors.js";
 import type { Batch, CommitResult, Fence, Transition } from "../contract/store.js";
 import type { PgQuery } from "./connection/driver.js";
 import type { Tables } from "./tables.js";
 
+/** Bounds the memory for the ends of logs. */
 const maxLogEnds = 100_000;
 
 type Committed = Extract<CommitResult, { kind: "committed" }>;
 
 export class LostWriteDetector {
   readonly #tables: Tables;
-  /** The epoch that each worker got last. */
+  /** The latest epoch of each worker of this process. */
   readonly #epochs = new Map<string, number>();
-  /** The epochs of workers up to which nothing counts any more. */
+  /** For each worker, the highest epoch whose writes the database has lost. */
   readonly #lostEpochs = new Map<string, number>();
-  /** Where the logs end that this process has appended to and still owns: nothing else can have changed them. */
+  /**
+   * The last event number of each log that this process has appended to and still owns: only the owner can change it.
+   */
   readonly #logEnds = new Map<string, number>();
-  /** The question for what was written last. */
   #lastWriteQuery: PgQuery | null = null;
 
   constructor(tables: Tables) {
@@ -32,24 +34,24 @@ export class LostWriteDetector {
     this.#epochs.set(workerId, epoch);
   }
 
-  /** The highest epoch that this worker is known to have had; the database may have forgotten it. */
+  /** The highest epoch that this worker is known to have had; the database may have lost it. */
   epochOf(workerId: string): number {
     return this.#epochs.get(workerId) ?? 0;
   }
 
-  /** Throws when this fence is of a past that the database does not have any more. */
+  /** @throws FencedError when the database has lost writes that were made under this fence */
   assertNotLost({ workerId, epoch }: Fence): void {
     if (epoch <= (this.#lostEpochs.get(workerId) ?? 0)) throw new FencedError(workerId, epoch);
   }
 
   recordCommit(batch: Batch, result: Committed): void {
-    // Made at once, although it is needed only when a connection is opened: the batch is large, and would be kept alive.
+    // The query is built now, although only the next new connection needs it, so that the large batch can be freed.
     this.#lastWriteQuery = this.#lastWriteQueryOf(batch, result);
     if (batch.fence !== null) this.#recordLogEnds(batch.transitions, result.notParked);
   }
 
   #recordLogEnds(transitions: readonly Transition[], notParked: readonly string[]): void {
-    // Runs that a dead worker of this process had are never let go of. They must not add up.
+    // Runs of a worker of this process that died are never removed, so the map is cleared when it grows too large.
     if (this.#logEnds.size > maxLogEnds) this.#logEnds.clear();
     for (const { runId, afterSeq, events, next } of transitions) {
       if (next.kind !== "keep" && !notParked.includes(runId)) this.#logEnds.delete(runId);
@@ -57,22 +59,22 @@ export class LostWriteDetector {
     }
   }
 
-  /** Whether this process has itself written the log up to here. Then no statement has to look where it ends. */
+  /** Whether this process itself has written the log up to `end`. Then a commit need not check where the log ends. */
   isLogEndKnown(runId: string, end: number): boolean {
     return this.#logEnds.get(runId) === end;
   }
 
-  /** It is not known whether this was written. */
+  /** To be called when it is unknown whether the batch was written. */
   forgetLogEnds({ transitions }: Batch): void {
     for (const { runId } of transitions) this.#logEnds.delete(runId);
   }
 
-  /** Returns a row with `there`; null: nothing was written yet. A standby that is still behind may catch up. */
+  /** Returns a row with `is_present`, which is true on a standby that may catch up. null before the first write. */
   lastWriteQuery(): PgQuery | null {
     return this.#lastWriteQuery;
   }
 
-  /** The database does not have it: every epoch of this process is over. */
+  /** The database has lost the last write: no epoch of this process is valid any more. */
   recordLoss(): void {
     this.#lastWriteQuery = null;
     this.#logEnds.clear();
@@ -80,8 +82,8 @@ export class LostWriteDetector {
   }
 
   /**
-   * Only what stays true once it is: the question may be answered after the next commit and before its acknowledgement. A
-   * claim leaves no such trace; that it was lost is noticed by the first commit for its run.
+   * Asks only for facts that later commits do not change, because the query may run after the next commit and before
+   * its acknowledgement. A claim leaves no such fact; a lost claim is noticed by the first commit for its run.
    */
   #lastWriteQueryOf({ transitions, starts }: Batch, { at, refused }: Committed): PgQuery | null {
     const { runs, events, cursors } = this.#tables;
@@ -104,6 +106,6 @@ export class LostWriteDetector {
 }
 
 const existenceQuery = (condition: string, values: readonly unknown[]): PgQuery => ({
-  text: `SELECT pg_is_in_recovery() OR EXISTS (SELECT 1 FROM ${condition}) AS there`,
+  text: `SELECT pg_is_in_recovery() OR EXISTS (SELECT 1 FROM ${condition}) AS is_present`,
   values,
 });

@@ -1,4 +1,7 @@
-/** Migrations: DDL is transactional here, so each is all or nothing, and an advisory lock lets one process in at a time. */
+/**
+ * Migrations on PostgreSQL. DDL is transactional, so a migration is applied completely or not at all; an advisory lock
+ * lets one process migrate at a time.
+ */
 import type { SqlRow } from "../sql/dialect.js";
 import type { MigrationPort, MigrationSession } from "../sql/migrations.js";
 import { realNow } from "./clock.js";
@@ -12,8 +15,11 @@ export function createMigrationPort(db: Database, tables: Tables): MigrationPort
   const readAppliedVersions = async (
     execute: (query: { text: string; values?: unknown[] }) => Promise<readonly SqlRow[]>,
   ) => {
-    const [row] = await execute({ text: "SELECT to_regclass($1) IS NOT NULL AS there", values: [tables.migrations] });
-    return row?.there === true ? versionsIn(await execute(select)) : [];
+    const [row] = await execute({
+      text: "SELECT to_regclass($1) IS NOT NULL AS is_present",
+      values: [tables.migrations],
+    });
+    return row?.is_present === true ? versionsIn(await execute(select)) : [];
   };
   const session: MigrationSession = {
     appliedVersions: () => readAppliedVersions((query) => db.read(query)),
@@ -23,14 +29,14 @@ export function createMigrationPort(db: Database, tables: Tables): MigrationPort
           text: "SELECT pg_advisory_xact_lock($1, hashtext($2))",
           values: [advisoryLockClass, tables.schema],
         });
-        // Asked first: IF NOT EXISTS wants the right to create one even when it is there.
+        // Not CREATE SCHEMA IF NOT EXISTS: that needs the right to create schemas even if the schema exists.
         const [schema] = await execute({
           text: "SELECT to_regnamespace($1) AS oid",
           values: [quoteName(tables.schema)],
         });
         if (schema?.oid === null) await execute({ text: `CREATE SCHEMA ${quoteName(tables.schema)}` });
         await execute({ text: createMigrationsTable(tables) });
-        // Another process may have been here while this one waited for the lock.
+        // Another process may have applied it while this one waited for the lock.
         if ((await readAppliedVersions(execute)).includes(migration.version)) return;
         for (const statement of migration.statements) await execute({ text: statement });
         await execute({
@@ -42,5 +48,5 @@ export function createMigrationPort(db: Database, tables: Tables): MigrationPort
   return { appliedVersions: session.appliedVersions, withLock: (work) => work(session) };
 }
 
-/** "pawl", as a number: one half of the advisory lock's key, the other is the schema. */
+/** "pawl" as a number: one half of the advisory lock's key. The other half is the schema. */
 const advisoryLockClass = 0x7061776c;

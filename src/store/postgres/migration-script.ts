@@ -1,10 +1,10 @@
-/** The migrations as plain SQL for PostgreSQL. */
+/** The migrations of PostgreSQL as plain SQL. */
 import { createMigrationScripts, type MigrationScript } from "../sql/migration-script.js";
 import { realNow } from "./clock.js";
 import { createMigrationsTable, migrationsOf } from "./schema.js";
 import { quoteName, tablesIn } from "./tables.js";
 
-/** Every database has it, and not everybody may create another. */
+/** Every database has this schema, and the user may not have the right to create another. */
 const defaultSchema = "public";
 
 export function migrationScripts(schema: string = defaultSchema): MigrationScript[] {

@@ -1,4 +1,4 @@
-/** What is in flight: closing waits for it and lets nothing new begin. */
+/** Counts the operations in flight: closing a store waits for them and refuses new ones. */
 import { StoreError } from "../../core/errors/errors.js";
 
 export class OperationTracker {
@@ -17,7 +17,7 @@ export class OperationTracker {
     }
   }
 
-  /** Refuses what comes from now on, and waits for the rest. */
+  /** Refuses new operations from now on, and waits for those in flight. */
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#inFlight === 0) return;

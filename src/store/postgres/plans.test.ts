@@ -1,7 +1,7 @@
 /**
- * The plans of our statements are made once and kept, at a time when the tables may be empty or full, known to the
- * planner or not. None of them may ever read a whole table: a plan that starts from the tasks, because there are none,
- * reads a hundred thousand sleeping ones for every run that ends later on.
+ * A prepared statement is planned once, at a time when the tables may be empty or full, analyzed or not. No plan may
+ * ever read a whole table: a plan that begins with all tasks, because there were none, later reads a hundred thousand
+ * sleeping ones for every run that ends.
  */
 
 import pg from "pg";
@@ -10,14 +10,14 @@ import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/suppor
 import { connect, Workflow, workflow } from "../../index.js";
 import { sessionSettings } from "./connection/session-settings.js";
 
-type Sent = { readonly name: string; readonly text: string; readonly values: readonly unknown[] };
+type SentStatement = { readonly name: string; readonly text: string; readonly values: readonly unknown[] };
 
 const child = workflow("child", (ctx, n: number) => ctx.step("part", () => n));
 const nap = workflow("nap", async (ctx) => {
   await ctx.sleep("nap", 5);
   await ctx.step("after", () => 1);
 });
-/** Something of everything, so that every kind of statement is sent. */
+/** Uses every feature that needs a kind of statement of its own. */
 const busy = workflow("busy", async (ctx) => {
   await ctx.step("one", (step) => step.progress(1, 2));
   await ctx.sleep("nap", 5);
@@ -29,14 +29,14 @@ const busy = workflow("busy", async (ctx) => {
 describe.skipIf(isLeftOut("postgres"))("whatever the statistics say", () => {
   let database: TestDatabase;
   let client: pg.Client;
-  const sent = new Map<string, Sent>();
+  const sentStatements = new Map<string, SentStatement>();
 
   beforeAll(async () => {
     database = await testDatabase("postgres");
     const { query } = pg.Client.prototype;
     vi.spyOn(pg.Client.prototype, "query").mockImplementation(function (this: pg.Client, ...args: unknown[]) {
-      const [first] = args as [Partial<Sent> | undefined];
-      if (first?.name?.startsWith("pawl_")) sent.set(first.name, { values: [], ...first } as Sent);
+      const [first] = args as [Partial<SentStatement> | undefined];
+      if (first?.name?.startsWith("pawl_")) sentStatements.set(first.name, { values: [], ...first } as SentStatement);
       return (query as (...rest: unknown[]) => unknown).apply(this, args) as never;
     });
     await runWorkload(database.url);
@@ -52,9 +52,11 @@ describe.skipIf(isLeftOut("postgres"))("whatever the statistics say", () => {
   });
 
   test("the workload sent every kind of statement", () => {
-    const letters = new Set([...sent.keys()].filter((name) => name.startsWith("pawl_worker_")).join(""));
-    for (const letter of "kzeodpflmrnbw") expect([...letters]).toContain(letter);
-    expect([...sent.keys()]).toEqual(
+    const sectionLetters = new Set(
+      [...sentStatements.keys()].filter((name) => name.startsWith("pawl_worker_")).join(""),
+    );
+    for (const letter of "kzeodpflmrnbw") expect([...sectionLetters]).toContain(letter);
+    expect([...sentStatements.keys()]).toEqual(
       expect.arrayContaining([
         ...["pawl_claim", "pawl_client_n", "pawl_worker_one_cursor"],
         ...["pawl_worker_one_event", "pawl_worker_own_event"],
@@ -75,43 +77,43 @@ describe.skipIf(isLeftOut("postgres"))("whatever the statistics say", () => {
     await expectSearches();
   });
 
-  describe("behind a pooler, where nothing is set and each statement is planned with its values", () => {
-    let plain: pg.Client;
+  describe("behind a pooler, where no settings are changed and each statement is planned with its values", () => {
+    let pooledClient: pg.Client;
 
     beforeAll(async () => {
-      plain = new pg.Client({ connectionString: database.url });
-      await plain.connect();
-      await fillTables(plain);
+      pooledClient = new pg.Client({ connectionString: database.url });
+      await pooledClient.connect();
+      await fillTables(pooledClient);
     });
-    afterAll(() => plain.end());
+    afterAll(() => pooledClient.end());
 
     test("no plan reads a whole table that has grown since it was analyzed", () => expectPlannedSearches());
 
     test("no plan reads a whole table of sleeping runs that was analyzed", async () => {
-      await plain.query("ANALYZE");
+      await pooledClient.query("ANALYZE");
       await expectPlannedSearches();
     });
 
-    test("no plan reads a whole table of which the statistics say that all is ready", async () => {
-      await plain.query("UPDATE pawl_tasks SET state = 1");
-      await plain.query("ANALYZE pawl_tasks");
-      await plain.query("UPDATE pawl_tasks SET state = 0");
+    test("no plan reads a whole table whose statistics say that all tasks are ready", async () => {
+      await pooledClient.query("UPDATE pawl_tasks SET state = 1");
+      await pooledClient.query("ANALYZE pawl_tasks");
+      await pooledClient.query("UPDATE pawl_tasks SET state = 0");
       await expectPlannedSearches();
     });
 
     async function expectPlannedSearches(): Promise<void> {
-      const found: string[] = [];
-      for (const { name, text, values } of sent.values()) {
-        const { rows } = await plain.query(`EXPLAIN (FORMAT JSON) ${text}`, [...values]);
-        for (const node of findFullScans(rows[0]["QUERY PLAN"][0].Plan)) found.push(`${name}: ${node}`);
+      const badScans: string[] = [];
+      for (const { name, text, values } of sentStatements.values()) {
+        const { rows } = await pooledClient.query(`EXPLAIN (FORMAT JSON) ${text}`, [...values]);
+        for (const node of findFullScans(rows[0]["QUERY PLAN"][0].Plan)) badScans.push(`${name}: ${node}`);
       }
-      expect(found).toEqual([]);
+      expect(badScans).toEqual([]);
     }
   });
 
-  test("the view of step executions searches for the events of the runs that it is asked for", async () => {
-    const asked = ["run_id = $1::uuid", "workflow = $1", "hero_id = $1"];
-    for (const where of asked) {
+  test("the view of step executions finds the events of the selected runs by index", async () => {
+    const conditionsToPlan = ["run_id = $1::uuid", "workflow = $1", "hero_id = $1"];
+    for (const where of conditionsToPlan) {
       await client.query("DEALLOCATE ALL");
       await client.query(`PREPARE planned AS SELECT * FROM pawl_step_executions WHERE ${where}`);
       const { rows } = await client.query(`EXPLAIN (FORMAT JSON) EXECUTE planned(NULL)`);
@@ -123,18 +125,20 @@ describe.skipIf(isLeftOut("postgres"))("whatever the statistics say", () => {
   });
 
   async function expectSearches(): Promise<void> {
-    const found: string[] = [];
-    for (const { name, text, values } of sent.values()) {
+    const badScans: string[] = [];
+    for (const { name, text, values } of sentStatements.values()) {
       await client.query("DEALLOCATE ALL");
       await client.query(`PREPARE planned AS ${text}`);
       const { rows } = await client.query(`EXPLAIN (FORMAT JSON) EXECUTE planned(${values.map(literal).join(", ")})`);
-      for (const node of findBadScans(rows[0]["QUERY PLAN"][0].Plan)) found.push(`${name}: ${node}`);
+      for (const node of findBadScans(rows[0]["QUERY PLAN"][0].Plan)) badScans.push(`${name}: ${node}`);
     }
-    expect(found).toEqual([]);
+    expect(badScans).toEqual([]);
   }
 });
 
-/** Many runs that sleep, each with a log, a message and a cursor. Their statistics change only when a test says so. */
+/**
+ * Inserts many sleeping runs, each with a log, a message and a cursor. Statistics change only when a test runs ANALYZE.
+ */
 async function fillTables(client: pg.Client): Promise<void> {
   for (const table of ["runs", "tasks", "events", "inbox", "cursors"])
     await client.query(`ALTER TABLE pawl_${table} SET (autovacuum_enabled = false)`);
@@ -149,13 +153,13 @@ async function fillTables(client: pg.Client): Promise<void> {
     INSERT INTO pawl_cursors (run_id, at, node) SELECT id, n, 'x' FROM i`);
 }
 
-/** The life of some runs, and everything a client can do to one. */
 class Loop extends Workflow {
   static {
     this.resumableStep("loop", (_w, iter) => iter.over([1, 2, 3], () => {}));
   }
 }
 
+/** Executes runs that use everything, and the client's commands. */
 async function runWorkload(url: string): Promise<void> {
   const pawl = await connect(url);
   const worker = await pawl.worker({ workflows: [busy, child, nap, Loop] }).start();
@@ -164,7 +168,7 @@ async function runWorkload(url: string): Promise<void> {
   await Promise.all(runs.map((run) => run.result()));
   await Promise.all((await pawl.startMany(child, Array(50).fill(1))).map((run) => run.result()));
   await (await pawl.start(Loop)).result();
-  // Alone, so that what it writes is not joined with others': once it is woken, its log has an end to look at.
+  // Alone, so that its events are committed singly; after it wakes up, its commit checks the end of the log.
   await (await pawl.start(nap)).result();
   await worker.stop();
   await pawl.startMany(child, [1, 2]);
@@ -188,8 +192,9 @@ interface Plan {
 const smallTables: ReadonlySet<string> = new Set(["pawl_workers", "pawl_queues"]);
 
 /**
- * What grows with a table or with the square of a batch: scans of our large tables that are no searches (workers and paused
- * queues are few, and every commit begins with a worker), and loops that compare each row with each.
+ * Plan nodes whose cost grows with a table or with the square of a batch: scans of large tables without an index
+ * condition, and loops that compare each row with each. Workers and paused queues are few, so scans of them are
+ * allowed.
  */
 function* findBadScans(plan: Plan): Generator<string> {
   const { "Node Type": type, "Relation Name": table } = plan;
@@ -199,7 +204,7 @@ function* findBadScans(plan: Plan): Generator<string> {
   for (const inner of plan.Plans ?? []) yield* findBadScans(inner);
 }
 
-/** Scans of our large tables without a place to begin; that of a bitmap is in the index scan that makes it. */
+/** Scans of large tables without an index condition; a bitmap scan has it in the index scan that builds the bitmap. */
 function* findFullScans(plan: Plan): Generator<string> {
   const { "Node Type": type, "Relation Name": table } = plan;
   const reads =

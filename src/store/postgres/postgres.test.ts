@@ -1,4 +1,7 @@
-/** What only PostgreSQL has: locks that wait, schemas, plans, notifications. The rest is in the conformance suite. */
+/**
+ * Behaviour of the PostgreSQL store alone: row locks, schemas, plans, notifications. The conformance suite tests the
+ * rest.
+ */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
@@ -24,7 +27,7 @@ import { createSqlClock } from "./clock.js";
 import { openPostgres } from "./index.js";
 import { tablesIn } from "./tables.js";
 
-describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
+describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store", () => {
   let database: TestDatabase;
   let admin: pg.Client;
   let store: Store;
@@ -32,12 +35,12 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
   const openedStores: Store[] = [];
 
   const openStore = async (options: StoreOptions = {}) => {
-    const another = await openPostgres(database.url, options);
-    openedStores.push(another);
-    await another.migrate();
-    return another;
+    const openedStore = await openPostgres(database.url, options);
+    openedStores.push(openedStore);
+    await openedStore.migrate();
+    return openedStore;
   };
-  /** Holds a row's lock as a stranger's transaction would. */
+  /** Locks a row in a transaction of another client. */
   const holdLock = async (sql: string, values: unknown[]) => {
     await admin.query("BEGIN");
     await admin.query(sql, values);
@@ -45,10 +48,10 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
   const lockTask = (runId: string) => holdLock("SELECT 1 FROM pawl_tasks WHERE run_id = $1 FOR UPDATE", [runId]);
   const count = async (sql: string, ...values: unknown[]) =>
     Number((await admin.query(`SELECT count(*) AS n FROM ${sql}`, values)).rows[0].n);
-  const waitUntil = async (what: string, holds: () => Promise<boolean> | boolean) => {
+  const waitUntil = async (condition: string, holds: () => Promise<boolean> | boolean) => {
     const deadline = performance.now() + 8_000;
     while (!(await holds())) {
-      if (performance.now() > deadline) throw new Error(`It never came true that ${what}.`);
+      if (performance.now() > deadline) throw new Error(`It never came true that ${condition}.`);
       await sleep(10);
     }
   };
@@ -77,26 +80,26 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     await database.drop();
   });
 
-  test("a worker's commit to a run that is not its own conflicts, alone and among others", async () => {
-    const stranger = await store.registerWorker(workerInfo());
-    const [mine, theirs] = [await startOwnedRun(), newRun({ due: { kind: "owned" } })];
-    await store.commit(batch(stranger, [], [theirs]));
+  test("a worker's commit to a run of another worker conflicts, alone and together with its own runs", async () => {
+    const otherWorker = await store.registerWorker(workerInfo());
+    const [own, theirs] = [await startOwnedRun(), newRun({ due: { kind: "owned" } })];
+    await store.commit(batch(otherWorker, [], [theirs]));
     const keep = (run: { id: string }) => transition(run.id, { events: [event("e")] });
-    for (const transitions of [[keep(theirs)], [keep(mine), keep(theirs)]]) {
+    for (const transitions of [[keep(theirs)], [keep(own), keep(theirs)]]) {
       expect(await store.commit(batch(worker, transitions))).toEqual({ kind: "conflict", runId: theirs.id });
     }
-    expect(await store.commit(batch({ ...worker, epoch: 99 }, [keep(mine)]))).toEqual({ kind: "fenced" });
-    const logs = await store.logs([mine.id, theirs.id]);
-    expect([logs.get(mine.id) ?? [], logs.get(theirs.id) ?? []]).toEqual([[], []]);
-    expect(await store.commit(batch(worker, [keep(mine)]))).toMatchObject({
+    expect(await store.commit(batch({ ...worker, epoch: 99 }, [keep(own)]))).toEqual({ kind: "fenced" });
+    const logs = await store.logs([own.id, theirs.id]);
+    expect([logs.get(own.id) ?? [], logs.get(theirs.id) ?? []]).toEqual([[], []]);
+    expect(await store.commit(batch(worker, [keep(own)]))).toMatchObject({
       kind: "committed",
       notParked: [],
       refused: [],
     });
-    expect(await store.commit(batch(worker, [keep(mine)]))).toEqual({ kind: "conflict", runId: mine.id });
+    expect(await store.commit(batch(worker, [keep(own)]))).toEqual({ kind: "conflict", runId: own.id });
   });
 
-  test("a client's commit that would leave a gap in the log, or begin inside a row of it, conflicts", async () => {
+  test("a client's commit conflicts if it would leave a gap in the log or begin inside one of its rows", async () => {
     const run = newRun({ due: { kind: "held" } });
     await store.commit(batch(null, [], [run]));
     const move = (afterSeq: number) =>
@@ -107,32 +110,32 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     expect((await store.log(run.id, { after: 0, limit: 10 })).map(({ seq }) => seq)).toEqual([1, 2, 3, 4]);
   });
 
-  test("a worker is not reaped in the middle of a commit, and after it at once", async () => {
-    const doomed = await store.registerWorker(workerInfo({ leaseMs: 1 }));
+  test("a worker with an expired lease is not reaped during a commit, but by the next heartbeat after it", async () => {
+    const expiring = await store.registerWorker(workerInfo({ leaseMs: 1 }));
     const run = newRun({ due: { kind: "owned" } });
-    await store.commit(batch(doomed, [], [run]));
+    await store.commit(batch(expiring, [], [run]));
     await lockTask(run.id);
-    const commit = store.commit(batch(doomed, [transition(run.id, { events: [event("last")], next: park() })]));
+    const commit = store.commit(batch(expiring, [transition(run.id, { events: [event("last")], next: park() })]));
     await waitUntil("the commit waits", async () => (await count(waitingSessions)) === 1);
-    expect((await store.heartbeat(worker)).reapedWorkerIds).not.toContain(doomed.workerId);
+    expect((await store.heartbeat(worker)).reapedWorkerIds).not.toContain(expiring.workerId);
     await admin.query("COMMIT");
     expect(await commit).toMatchObject({ kind: "committed" });
-    expect((await store.heartbeat(worker)).reapedWorkerIds).toContain(doomed.workerId);
-    expect(await store.commit(batch(doomed, []))).toEqual({ kind: "fenced" });
+    expect((await store.heartbeat(worker)).reapedWorkerIds).toContain(expiring.workerId);
+    expect(await store.commit(batch(expiring, []))).toEqual({ kind: "fenced" });
   });
 
-  test("a commit that waited for its worker's reaper finds itself fenced", async () => {
-    for (const howMany of [1, 3]) {
-      const doomed = await store.registerWorker(workerInfo());
-      const runs = newRuns(howMany, { due: { kind: "owned" } });
-      await store.commit(batch(doomed, [], runs));
-      await holdLock("SELECT 1 FROM pawl_workers WHERE id = $1 FOR UPDATE", [doomed.workerId]);
+  test("a commit that waits while its worker is reaped is fenced", async () => {
+    for (const runCount of [1, 3]) {
+      const expiring = await store.registerWorker(workerInfo());
+      const runs = newRuns(runCount, { due: { kind: "owned" } });
+      await store.commit(batch(expiring, [], runs));
+      await holdLock("SELECT 1 FROM pawl_workers WHERE id = $1 FOR UPDATE", [expiring.workerId]);
       const transitions = runs.map(({ id }) => transition(id, { events: [event("late")] }));
-      const commit = store.commit(batch(doomed, transitions));
+      const commit = store.commit(batch(expiring, transitions));
       await waitUntil("the commit waits", async () => (await count(waitingSessions)) === 1);
-      await admin.query("UPDATE pawl_workers SET live = false WHERE id = $1", [doomed.workerId]);
+      await admin.query("UPDATE pawl_workers SET live = false WHERE id = $1", [expiring.workerId]);
       await admin.query("UPDATE pawl_tasks SET state = 1, owner = NULL, due_at = 0 WHERE owner = $1", [
-        doomed.workerId,
+        expiring.workerId,
       ]);
       await admin.query("COMMIT");
       expect(await commit).toEqual({ kind: "fenced" });
@@ -140,25 +143,25 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     }
   });
 
-  test("a worker enlists anew only when its old commits are through, and frees what they wrote", async () => {
+  test("a worker registers again only after its old commits have ended, and frees the runs that they created", async () => {
     const info = workerInfo();
-    const old = await store.registerWorker(info);
+    const oldFence = await store.registerWorker(info);
     const run = newRun({ due: { kind: "owned" } });
-    await store.commit(batch(old, [], [run]));
+    await store.commit(batch(oldFence, [], [run]));
     await lockTask(run.id);
-    const born = newRun({ due: { kind: "owned" } });
-    const moves = [transition(run.id, { events: [event("e")], next: park() })];
-    const commit = store.commit(batch(old, moves, [born]));
+    const createdRun = newRun({ due: { kind: "owned" } });
+    const transitions = [transition(run.id, { events: [event("e")], next: park() })];
+    const commit = store.commit(batch(oldFence, transitions, [createdRun]));
     await waitUntil("the commit waits", async () => (await count(waitingSessions)) === 1);
-    const again = store.registerWorker(info);
-    await waitUntil("the enlisting waits", async () => (await count(waitingSessions)) === 2);
+    const registration = store.registerWorker(info);
+    await waitUntil("the registration waits", async () => (await count(waitingSessions)) === 2);
     await admin.query("COMMIT");
     expect(await commit).toMatchObject({ kind: "committed" });
-    expect(await again).toMatchObject({ epoch: old.epoch + 1 });
-    expect(await store.tasks([born.id])).toMatchObject([{ state: "ready", owner: null }]);
+    expect(await registration).toMatchObject({ epoch: oldFence.epoch + 1 });
+    expect(await store.tasks([createdRun.id])).toMatchObject([{ state: "ready", owner: null }]);
   });
 
-  test("a beat does not wait for a commit of its worker", async () => {
+  test("a heartbeat does not wait for a commit of its worker", async () => {
     const run = await startOwnedRun();
     await lockTask(run.id);
     const commit = store.commit(batch(worker, [transition(run.id, { events: [event("e")], next: park() })]));
@@ -168,7 +171,7 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     expect(await commit).toMatchObject({ kind: "committed" });
   });
 
-  test("a message that is committed while a park waits for its lock keeps the run", async () => {
+  test("a run is not parked if a message is committed while the park waits for the lock", async () => {
     const run = await startOwnedRun();
     await holdLock("UPDATE pawl_tasks SET pending_messages = pending_messages + 1 WHERE run_id = $1", [run.id]);
     await admin.query("INSERT INTO pawl_inbox (run_id, kind, data, at) VALUES ($1, 'a', 'b', 0)", [run.id]);
@@ -179,7 +182,7 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     expect(await store.tasks([run.id])).toMatchObject([{ state: "owned", pendingMessages: 1 }]);
   });
 
-  test("a message that is committed while an end waits for its lock keeps the run from ending", async () => {
+  test("a run is not finished if a message is committed while the finish waits for the lock", async () => {
     const run = await startOwnedRun();
     await holdLock("UPDATE pawl_tasks SET pending_messages = pending_messages + 1 WHERE run_id = $1", [run.id]);
     await admin.query("INSERT INTO pawl_inbox (run_id, kind, data, at) VALUES ($1, 'a', 'b', 0)", [run.id]);
@@ -190,10 +193,10 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     expect(await store.tasks([run.id])).toMatchObject([{ state: "owned", pendingMessages: 1 }]);
   });
 
-  test("a task that gets mail during a claim is claimed all the same", async () => {
+  test("a task that receives a message during a claim is claimed all the same", async () => {
     const run = newRun();
     await store.commit(batch(null, [], [run]));
-    // The fence is held by a stranger, so the claim has its snapshot but has not looked at tasks.
+    // Another client holds the fence's lock, so the claim has its snapshot but has not read any task yet.
     await holdLock("SELECT 1 FROM pawl_workers WHERE id = $1 FOR UPDATE", [worker.workerId]);
     const claim = store.claim({ fence: worker, routes: routesOf(run), limit: 5, limitPerRoute: 5 });
     await waitUntil("the claim waits", async () => (await count(waitingSessions)) === 1);
@@ -202,34 +205,34 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     expect(await claim).toMatchObject({ tasks: [{ run: { id: run.id }, pendingMessages: 1, isFresh: true }] });
   });
 
-  test("a child is mailed in the very batch that it is born in, and a held one released", async () => {
+  test("a batch can send a message to a child that it creates, and release a held child that it creates", async () => {
     const parent = await startOwnedRun();
-    const [mailed, held] = newRuns(2, { due: { kind: "held" } });
-    const newChildren = [mailed, held].filter((run) => run !== undefined);
-    const messages = [newMessage(mailed?.id ?? "", "first")];
-    const given = transition(parent.id, {
+    const [receiver, held] = newRuns(2, { due: { kind: "held" } });
+    const newChildren = [receiver, held].filter((run) => run !== undefined);
+    const messages = [newMessage(receiver?.id ?? "", "first")];
+    const parentTransition = transition(parent.id, {
       events: [event("e")],
       newChildren,
       messages,
       releasedChildIds: [held?.id ?? ""],
     });
-    expect(await store.commit(batch(worker, [given]))).toMatchObject({ kind: "committed" });
+    expect(await store.commit(batch(worker, [parentTransition]))).toMatchObject({ kind: "committed" });
     const tasks = await store.tasks(newChildren.map(({ id }) => id));
     expect(tasks).toMatchObject([
       { state: "ready", pendingMessages: 1 },
       { state: "ready", pendingMessages: 0 },
     ]);
-    expect(await store.commit(batch(worker, [{ ...given, afterSeq: 0 }]))).toEqual({
+    expect(await store.commit(batch(worker, [{ ...parentTransition, afterSeq: 0 }]))).toEqual({
       kind: "conflict",
       runId: parent.id,
     });
-    expect(await store.tasks([mailed?.id ?? ""])).toMatchObject([{ pendingMessages: 1 }]);
+    expect(await store.tasks([receiver?.id ?? ""])).toMatchObject([{ pendingMessages: 1 }]);
   });
 
-  test("batches that park, end and mail each other's runs never deadlock", async () => {
-    const trouble: string[] = [];
-    const stores = await Promise.all([1, 2].map(() => openStore({ onWarning: (what) => trouble.push(what) })));
-    const workers = await Promise.all(stores.map((each) => each.registerWorker(workerInfo())));
+  test("batches that park and finish runs and send messages to each other's runs never deadlock", async () => {
+    const warnings: string[] = [];
+    const stores = await Promise.all([1, 2].map(() => openStore({ onWarning: (message) => warnings.push(message) })));
+    const workers = await Promise.all(stores.map((openedStore) => openedStore.registerWorker(workerInfo())));
     for (let round = 0; round < 40; round += 1) {
       const sides = stores.map(() => newRuns(8, { due: { kind: "owned" } }));
       for (const [side, runs] of sides.entries()) await stores[side]?.commit(batch(workers[side] ?? null, [], runs));
@@ -247,38 +250,41 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
         }),
       );
     }
-    expect(trouble).toEqual([]);
+    expect(warnings).toEqual([]);
   });
 
-  test("a schema may have any name, and is a world of its own", async () => {
-    const [here, there] = [await openStore({ schema: 'we"ird; Schema' }), await openStore({ schema: "pawl_other" })];
+  test("a schema may have any name and shares neither runs nor hints with other schemas", async () => {
+    const [first, second] = [await openStore({ schema: 'we"ird; Schema' }), await openStore({ schema: "pawl_other" })];
     const hints: Hint[] = [];
-    there.watch((hint) => hints.push(hint));
+    second.watch((hint) => hints.push(hint));
     await waitUntil("the watcher is connected", () => hints.length > 0);
     hints.length = 0;
     const run = newRun();
-    await here.commit(batch(null, [], [run]));
-    expect(await here.run(run.id)).toMatchObject({ id: run.id });
-    expect(await there.run(run.id)).toBeNull();
+    await first.commit(batch(null, [], [run]));
+    expect(await first.run(run.id)).toMatchObject({ id: run.id });
+    expect(await second.run(run.id)).toBeNull();
     expect(await store.run(run.id)).toBeNull();
     await sleep(100);
     expect(hints).toEqual([]);
     expect(await count(`"we""ird; Schema".pawl_runs`)).toBe(1);
   });
 
-  test("a schema in the URL, which the driver passes over, is refused unless it is the one that is opened", async () => {
-    const named = (schema: string) => `${database.url}?application_name=x&schema=${schema}`;
-    await expect(openPostgres(named("t1"))).rejects.toMatchObject({
+  test("a schema in the URL, which the driver ignores, is refused unless it is the schema that is opened", async () => {
+    const urlWith = (schema: string) => `${database.url}?application_name=x&schema=${schema}`;
+    await expect(openPostgres(urlWith("t1"))).rejects.toMatchObject({
       code: "INVALID_INPUT",
       message: expect.stringMatching(/"\?schema=t1".*connect\(url, \{ schema: "t1" \}\).*--schema t1/),
     });
-    const [usual, chosen] = [await openPostgres(named("public")), await openPostgres(named("t1"), { schema: "t2" })];
-    openedStores.push(usual, chosen);
-    expect(usual.description).not.toContain("schema");
-    expect(chosen.description).toContain("(schema t2)");
+    const [defaultStore, chosenStore] = [
+      await openPostgres(urlWith("public")),
+      await openPostgres(urlWith("t1"), { schema: "t2" }),
+    ];
+    openedStores.push(defaultStore, chosenStore);
+    expect(defaultStore.description).not.toContain("schema");
+    expect(chosenStore.description).toContain("(schema t2)");
   });
 
-  test("the search path of the connection decides where no schema is named", async () => {
+  test("without the option schema, the search path of the connection decides", async () => {
     await admin.query("CREATE SCHEMA elsewhere");
     const url = new URL(database.url);
     url.searchParams.set("options", "-c search_path=elsewhere");
@@ -288,7 +294,7 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     expect(await count("pg_tables WHERE schemaname = 'elsewhere' AND tablename = 'pawl_runs'")).toBe(1);
   });
 
-  test("a start on the caller's transaction is told to the caller's own process when it commits", async () => {
+  test("a start in the caller's transaction sends a hint to the caller's own process when it commits", async () => {
     const hints: Hint[] = [];
     const stop = store.watch((hint) => hints.push(hint));
     await waitUntil("the watcher is connected", () => hints.length > 0);
@@ -299,40 +305,40 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     await sleep(50);
     expect(hints).toEqual([]);
     await admin.query("COMMIT");
-    await waitUntil("the start is told", () =>
+    await waitUntil("the hint arrives", () =>
       hints.some((hint) => hint.kind === "ready" && hint.workflows.includes(run.workflow)),
     );
     stop();
   });
 
-  test("what this process has done itself is told to it once, not again by the server", async () => {
+  test("a commit of this process sends it one hint, and the server's notification of it is ignored", async () => {
     const hints: Hint[] = [];
     const stop = store.watch((hint) => hints.push(hint));
     const other = await openStore();
     const [own, foreign] = [newRun(), newRun()];
     await store.commit(batch(null, [], [own]));
     await other.commit(batch(null, [], [foreign]));
-    const of = ({ workflow }: { workflow: string }) =>
+    const hintCount = ({ workflow }: { workflow: string }) =>
       hints.filter((hint) => hint.kind === "ready" && hint.workflows.includes(workflow)).length;
-    await waitUntil("the other's start is told", () => of(foreign) === 1);
+    await waitUntil("the hint about the other start arrives", () => hintCount(foreign) === 1);
     await sleep(50);
-    expect(of(own)).toBe(1);
+    expect(hintCount(own)).toBe(1);
     stop();
   });
 
   test("notify: false neither listens nor notifies", async () => {
     const hints: Hint[] = [];
     const stop = store.watch((hint) => hints.push(hint));
-    const quiet = await openStore({ notify: false });
-    quiet.watch(() => {});
-    await quiet.commit(batch(null, [], [newRun()]));
+    const silentStore = await openStore({ notify: false });
+    silentStore.watch(() => {});
+    await silentStore.commit(batch(null, [], [newRun()]));
     await sleep(150);
     expect(hints.filter((hint) => hint.kind !== "anything")).toEqual([]);
     expect(await count("pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'")).toBe(1);
     stop();
   });
 
-  test("user code in a transaction has the server's own settings, and a limit to its silence", async () => {
+  test("user code in a transaction has the server's own settings, and a limit for its idle time", async () => {
     const transaction = await store.beginTransaction();
     const handle = transaction.handle as pg.PoolClient;
     const show = async (name: string) => Object.values((await handle.query(`SHOW ${name}`)).rows[0])[0];
@@ -342,7 +348,7 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     await transaction.rollback();
   });
 
-  test("runs that sleep, are paused or have ended cost a claim next to nothing", async () => {
+  test("sleeping, paused and ended runs cost a claim next to nothing", async () => {
     const tables = tablesIn("public");
     const claimer = new Claimer(
       tables,
@@ -379,11 +385,11 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
       [workflow],
     );
     const after = await buffers();
-    // The trees have grown by a level or two; nothing is read in proportion to the rows.
+    // The index trees have grown by a level or two, but the reads do not grow with the number of rows.
     expect(after).toBeLessThan(before * 2 + 20);
   });
 
-  test("dead rows that cannot be removed do not slow the claim down, and nothing is missed for long", async () => {
+  test("dead rows that vacuum cannot remove do not slow claims down, and no task is missed for long", async () => {
     const [first] = newRuns(1);
     const workflow = first?.workflow ?? "";
     const routes = [{ workflow, version: "" }];
@@ -399,11 +405,11 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
       );
       await admin.query("DELETE FROM pawl_tasks WHERE workflow = $1", [workflow]);
     }
-    // The clock of the bounds makes every full claim a slow one, without waiting.
+    // With its own clock the test records a slow full claim without waiting.
     let now = 0;
     const bounds = new ClaimBoundsTracker(() => now);
-    const hampered = { tookMs: 100, oldestDueAt: await store.now(), priorities: [0], deadRows: 50_000 };
-    bounds.recordFullScan(routes, hampered);
+    const slowScan = { tookMs: 100, oldestDueAt: await store.now(), priorities: [0], deadRows: 50_000 };
+    bounds.recordFullScan(routes, slowScan);
     const buffers: number[] = [];
     const claim = async () => {
       const claimer = new Claimer(tablesIn("public"), createSqlClock(undefined), bounds, systemRuntime);
@@ -422,9 +428,9 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store alone", () => {
     };
     const [plain, urgent] = [newRun({ workflow }), newRun({ workflow, priority: 7 })];
     await store.commit(batch(null, [], [plain, urgent]));
-    const bounded = await claim();
-    expect(bounded).toMatchObject({ tasks: [{ run: { id: plain.id } }] });
-    expect((bounded as { nextDueAt: number }).nextDueAt - (bounded as { at: number }).at).toBe(1_000);
+    const boundedClaim = await claim();
+    expect(boundedClaim).toMatchObject({ tasks: [{ run: { id: plain.id } }] });
+    expect((boundedClaim as { nextDueAt: number }).nextDueAt - (boundedClaim as { at: number }).at).toBe(1_000);
     now = 1_000;
     expect(await claim()).toMatchObject({ tasks: [{ run: { id: urgent.id } }], nextDueAt: null });
     expect(buffers[0]).toBeLessThan(100);

@@ -1,4 +1,4 @@
-/** Connections that are cut: nothing crashes, nothing is lost that was acknowledged, and everything comes back. */
+/** Connections that are cut: nothing crashes, no acknowledged write is lost, and the store recovers. */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
@@ -14,15 +14,15 @@ describe.skipIf(isLeftOut("postgres"))("when connections are cut", () => {
   let admin: pg.Client;
   let store: Store;
 
-  const terminateSessions = (which = "true") =>
+  const terminateSessions = (condition = "true") =>
     admin.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-        WHERE datname = current_database() AND pid <> pg_backend_pid() AND ${which}`,
+        WHERE datname = current_database() AND pid <> pg_backend_pid() AND ${condition}`,
     );
-  const waitUntil = async (what: string, holds: () => boolean) => {
+  const waitUntil = async (condition: string, holds: () => boolean) => {
     const deadline = performance.now() + 8_000;
     while (!holds()) {
-      if (performance.now() > deadline) throw new Error(`It never came true that ${what}.`);
+      if (performance.now() > deadline) throw new Error(`It never came true that ${condition}.`);
       await sleep(10);
     }
   };
@@ -51,26 +51,26 @@ describe.skipIf(isLeftOut("postgres"))("when connections are cut", () => {
   });
 
   test("reads are repeated until they succeed", async () => {
-    let over = false;
+    let isOver = false;
     const cutting = (async () => {
       for (let cuts = 0; cuts < 10; cuts += 1) {
         await terminateSessions();
         await sleep(30);
       }
-      over = true;
+      isOver = true;
     })();
-    while (!over) await Promise.all([store.now(), store.runs({ limit: 1 }), store.workers()]);
+    while (!isOver) await Promise.all([store.now(), store.runs({ limit: 1 }), store.workers()]);
     await cutting;
   });
 
-  test("of commits that were cut, what was acknowledged is there, and the rest is reported as passing", async () => {
+  test("after cuts, every acknowledged commit is in the log, and the others have failed with a transient error", async () => {
     const worker = await store.registerWorker(workerInfo());
     const run = newRun({ due: { kind: "owned" } });
     await store.commit(batch(worker, [], [run]));
-    let over = false;
+    let isOver = false;
     let [acknowledged, unknown, position] = [0, 0, 0];
     const writing = (async () => {
-      while (!over) {
+      while (!isOver) {
         const type = `e${position}`;
         try {
           const result = await store.commit(
@@ -83,7 +83,7 @@ describe.skipIf(isLeftOut("postgres"))("when connections are cut", () => {
           expect((error as StoreError).transient).toBe(true);
           unknown += 1;
         }
-        // As a worker does: the log says what became of it.
+        // Like a worker, read the log to find out whether the event was written.
         const length = (await store.log(run.id, { after: 0, limit: 1e6 })).length;
         expect(length - position, "written once or not at all").toBeLessThanOrEqual(1);
         position = length;
@@ -93,41 +93,41 @@ describe.skipIf(isLeftOut("postgres"))("when connections are cut", () => {
       await terminateSessions("state = 'active'");
       await sleep(5);
     }
-    over = true;
+    isOver = true;
     await writing;
     expect(position).toBeGreaterThanOrEqual(acknowledged);
     expect(position).toBeLessThanOrEqual(acknowledged + unknown);
   });
 
-  test("a commit whose answer is lost is not repeated, and its error says that it may have been written", async () => {
+  test("a commit whose answer is lost is not repeated, and fails with a transient error", async () => {
     const proxy = await startProxy(database.url);
-    const far = await openPostgres(proxy.url, { notify: false });
-    const worker = await far.registerWorker(workerInfo());
+    const proxiedStore = await openPostgres(proxy.url, { notify: false });
+    const worker = await proxiedStore.registerWorker(workerInfo());
     const run = newRun({ due: { kind: "owned" } });
-    await far.commit(batch(worker, [], [run]));
+    await proxiedStore.commit(batch(worker, [], [run]));
     for (let afterSeq = 0; afterSeq < 5; afterSeq += 1) {
-      await far.now();
+      await proxiedStore.now();
       proxy.swallowNextAnswer();
-      const given = batch(worker, [transition(run.id, { afterSeq, events: [event(`e${afterSeq}`)] })]);
-      await expect(far.commit(given)).rejects.toMatchObject({ code: "STORE_ERROR", transient: true });
+      const eventBatch = batch(worker, [transition(run.id, { afterSeq, events: [event(`e${afterSeq}`)] })]);
+      await expect(proxiedStore.commit(eventBatch)).rejects.toMatchObject({ code: "STORE_ERROR", transient: true });
       expect(await store.log(run.id, { after: 0, limit: 10 })).toHaveLength(afterSeq + 1);
     }
-    await far.close();
+    await proxiedStore.close();
     await proxy.close();
   });
 
-  test("the listener comes back, says that something may have been missed, and hears again", async () => {
+  test('the listener reconnects, sends the hint "anything", and receives notifications again', async () => {
     const other = await openPostgres(database.url);
     const hints: Hint[] = [];
     const stop = store.watch((hint) => hints.push(hint));
-    await waitUntil("it is connected", () => hints.length > 0);
+    await waitUntil("the listener is connected", () => hints.length > 0);
     for (let round = 0; round < 3; round += 1) {
       hints.length = 0;
       await terminateSessions("query LIKE 'LISTEN%'");
-      await waitUntil("it says so", () => hints.some(({ kind }) => kind === "anything"));
+      await waitUntil('the hint "anything" arrives', () => hints.some(({ kind }) => kind === "anything"));
       const run = newRun();
       await other.commit(batch(null, [], [run]));
-      await waitUntil("it hears", () =>
+      await waitUntil("the hint about the start arrives", () =>
         hints.some((hint) => hint.kind === "ready" && hint.workflows.includes(run.workflow)),
       );
     }
@@ -135,7 +135,7 @@ describe.skipIf(isLeftOut("postgres"))("when connections are cut", () => {
     await other.close();
   });
 
-  test("a transaction that is cut fails with a passing error, and its place in the pool is free again", async () => {
+  test("a transaction that is cut fails with a transient error, and its place in the pool is free again", async () => {
     const worker = await store.registerWorker(workerInfo());
     const run = newRun({ due: { kind: "owned" } });
     await store.commit(batch(worker, [], [run]));
@@ -143,31 +143,31 @@ describe.skipIf(isLeftOut("postgres"))("when connections are cut", () => {
       const transaction = await store.beginTransaction();
       await terminateSessions("state = 'idle in transaction'");
       await sleep(10);
-      const given = batch(worker, [transition(run.id, { events: [event("e")] })]);
-      await expect(transaction.commit(given)).rejects.toMatchObject({ code: "STORE_ERROR", transient: true });
+      const eventBatch = batch(worker, [transition(run.id, { events: [event("e")] })]);
+      await expect(transaction.commit(eventBatch)).rejects.toMatchObject({ code: "STORE_ERROR", transient: true });
     }
     expect(await store.log(run.id, { after: 0, limit: 10 })).toEqual([]);
   });
 
-  test("a server that is not there is reported as passing, and nothing stays open", async () => {
+  test("an unreachable server is a transient error, and a missing database is not", async () => {
     await expect(openPostgres("postgres://postgres@127.0.0.1:1/nowhere")).rejects.toMatchObject({ transient: true });
     await expect(openPostgres(`${database.url}_none`)).rejects.toMatchObject({ transient: false });
   });
 
-  test("a store closes although its connections are gone, and refuses what comes later", async () => {
-    const doomed = await openPostgres(database.url);
-    doomed.watch(() => {});
-    await doomed.now();
-    const transaction = await doomed.beginTransaction();
+  test("a store closes although its connections are cut, and refuses calls afterwards", async () => {
+    const closingStore = await openPostgres(database.url);
+    closingStore.watch(() => {});
+    await closingStore.now();
+    const transaction = await closingStore.beginTransaction();
     await terminateSessions();
-    await doomed.close();
-    await doomed.close();
-    await expect(doomed.now()).rejects.toMatchObject({ code: "STORE_ERROR", transient: false });
+    await closingStore.close();
+    await closingStore.close();
+    await expect(closingStore.now()).rejects.toMatchObject({ code: "STORE_ERROR", transient: false });
     await transaction.rollback();
   });
 });
 
-/** Stands between a store and its server, and can cut the line after a question has got through. */
+/** A proxy between a store and its server that can cut the connection after a statement has reached the server. */
 async function startProxy(url: string) {
   const target = new URL(url);
   const sockets = new Set<Socket>();

@@ -1,27 +1,28 @@
 /**
- * The tables, in the order of a run's life.
+ * The tables of PostgreSQL, and what each is for.
  *
- * - `pawl_workflows`: what is known of each workflow by name, so that clients without its code can start it.
- * - `pawl_workers`: one row per worker process. Its `epoch` and `live` are the fence: every write of a worker locks this
- *   row against its reaper in the same transaction.
- * - `pawl_runs`: one row per run, for as long as anybody wants to read of it. Written when the run is born, when it parks
- *   and when it ends; never per step. `status` is what was last written: "running" is not in here, it is `state = 2` of
- *   the task.
- * - `pawl_tasks`: one row per run that has not ended: when it is due (`due_at`) and who has it (`owner`, `epoch`).
- *   `workflow` and `priority` are the run's until a park says otherwise: what claims go by, while the run's row keeps its
- *   birth. `state` is 0 parked, 1 ready, 2 owned. `mail` counts the undrained rows of its inbox, and its row lock puts senders
- *   and a parking owner in order. This is the queue.
- * - `pawl_events`: the log, the truth about a run. One row per transition: it holds the events number seq … seq + span - 1.
- * - `pawl_inbox`: messages to a run that its owner has not yet written into the log. Ids are taken under the lock of the
- *   task's row, so they grow in the order of commit within a run.
- * - `pawl_cursors`: one overwritten row per (run, node) for steps that go through many items.
- * - `pawl_queues`: the queues that are paused, since when and why. Those that are not have no row.
- * - `pawl_migrations`: which of the migrations below are applied.
- * - `pawl_step_executions`: a view for people, computed from the logs (step-executions.ts).
+ * - `pawl_workflows`: one row per registered workflow, so that clients without its code can start it by name.
+ * - `pawl_workers`: one row per worker. Its columns `epoch` and `live` are the fence: every write of a worker locks
+ *   this row in the same transaction, so that no other worker can reap it meanwhile.
+ * - `pawl_runs`: one row per run, until the run is deleted. It is written when the run is created, parked and finished,
+ *   never per step. `status` is the last written status; "running" is not stored, it means that the task has `state` 2.
+ * - `pawl_tasks`: the queue, one row per run that has not ended. `due_at` says when the run is due; `owner` and `epoch`
+ *   say which worker owns it. `state` is 0 parked, 1 ready, 2 owned. Claims search by `workflow` (the route) and
+ *   `priority`: a park may change both here, while the run's row keeps the original ones. `pending_messages` counts the
+ *   undrained rows of the run's inbox; senders and a parking owner lock the row, so that no message is missed.
+ * - `pawl_events`: the log, which is the truth about a run. One row per transition; a row holds the events with the
+ *   numbers seq … seq + span - 1.
+ * - `pawl_inbox`: messages that the run's owner has not yet written into the log. Their ids are assigned under the lock
+ *   of the task's row, so within a run they grow in the order of commit.
+ * - `pawl_cursors`: the checkpoints of resumable steps and the progress of steps, one row per (run, node) that is
+ *   overwritten.
+ * - `pawl_queues`: one row per paused queue, with the instant and the reason.
+ * - `pawl_migrations`: the applied migrations.
+ * - `pawl_step_executions`: a view for queries by hand, computed from the logs (step-executions.ts).
  *
- * All instants are epoch milliseconds. Payloads are text, because jsonb refuses \u0000 and costs parsing. Names and keys
- * are compared byte for byte (COLLATE "C"). Columns of fixed width come first, so that no bytes are lost to alignment.
- * There are no foreign keys: they would lock a parent's row per child.
+ * All instants are epoch milliseconds. Payloads are text, because jsonb refuses \u0000 and costs parsing. Names and
+ * keys are compared byte for byte (COLLATE "C"). Columns of fixed width come first, so that alignment wastes no bytes.
+ * There are no foreign keys, because each child would lock its parent's row.
  */
 import type { Migration } from "../sql/migrations.js";
 import { stepExecutionsView } from "./step-executions.js";
@@ -31,11 +32,13 @@ export function migrationsOf(tables: Tables): readonly Migration[] {
   return [{ version: 1, name: "tables", statements: [...createTables(tables), ...stepExecutionsView(tables)] }];
 }
 
-/** Not a migration: it must be there before the first one can be recorded. */
+/** Not a migration, because the table must exist before the first migration can be recorded. */
 export const createMigrationsTable = (t: Tables): string =>
   `CREATE TABLE IF NOT EXISTS ${t.migrations} (at bigint NOT NULL, version integer PRIMARY KEY, name text NOT NULL)`;
 
-/** A queue's tables die and are born all day. Vacuum by count, not by share: 20 % of a big table would be too late. */
+/**
+ * Rows of a queue are inserted and deleted all day. The default of 20 % dead rows would vacuum a large table too late.
+ */
 const frequentVacuum =
   "autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0";
 
@@ -55,7 +58,7 @@ const createTables = (t: Tables): readonly string[] => [
     reason text
   )`,
 
-  // Locked by every commit and updated at every beat: room for new versions on the same page.
+  // Every commit locks a row and every heartbeat updates one: fillfactor 50 keeps the new versions on the same page.
   `CREATE TABLE ${t.workers} (
     epoch bigint NOT NULL,
     started_at bigint NOT NULL,
@@ -70,11 +73,11 @@ const createTables = (t: Tables): readonly string[] => [
     routes text NOT NULL
   ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200)`,
 
-  // Rows of workers that are gone stay; a beat looks for silent ones among the living only.
+  // Rows of dead workers stay for a while; a heartbeat looks for expired leases among the live ones only.
   `CREATE INDEX pawl_workers_live ON ${t.workers} (id) WHERE live`,
 
-  // fillfactor 40: a run's row is written again when it ends, and is larger then. Finding room on its own page makes that
-  // a heap-only update, without an entry in any index (200 bytes of WAL less per run).
+  // fillfactor 40: a run's row is larger when it is written again at the end. Room on the same page makes that a
+  // heap-only update, which adds no index entries (200 bytes of WAL less per run).
   `CREATE TABLE ${t.runs} (
     id uuid PRIMARY KEY,
     parent_id uuid,
@@ -99,11 +102,11 @@ const createTables = (t: Tables): readonly string[] => [
     error text,
     waiting text
   ) WITH (fillfactor = 40)`,
-  // Listing, newest first, of all and of one workflow. Every start pays for each index that is not partial.
+  // For lists, newest first, of all runs and of one workflow. Every start writes to each index that is not partial.
   `CREATE INDEX pawl_runs_newest ON ${t.runs} (created_at, id)`,
   `CREATE INDEX pawl_runs_newest_of_workflow ON ${t.runs} (workflow, created_at, id)`,
   `CREATE UNIQUE INDEX pawl_runs_start_key ON ${t.runs} (workflow, start_key) WHERE start_key IS NOT NULL`,
-  // Cleared when the run ends, so it is unique among active runs.
+  // The key is cleared when the run ends, so it is unique among active runs.
   `CREATE UNIQUE INDEX pawl_runs_hero_key ON ${t.runs} (hero_key) WHERE hero_key IS NOT NULL`,
   `CREATE INDEX pawl_runs_hero ON ${t.runs} (hero_id, hero_type, created_at) WHERE hero_id IS NOT NULL`,
   `CREATE INDEX pawl_runs_parent ON ${t.runs} (parent_id, created_at) WHERE parent_id IS NOT NULL`,
@@ -121,11 +124,11 @@ const createTables = (t: Tables): readonly string[] => [
     version text COLLATE "C" NOT NULL,
     owner text COLLATE "C"
   ) WITH (fillfactor = 50, ${frequentVacuum})`,
-  // The claim reads these two from their beginning. What sleeps is behind the due ones, what is paused, waits for a
-  // message or is owned is in neither.
+  // The claim reads these two indexes from their beginning. Sleeping tasks come after the due ones; tasks that are
+  // owned or have no due time (paused, waiting for a message) are in neither.
   `CREATE INDEX pawl_tasks_ready ON ${t.tasks} (workflow, version, priority DESC, due_at) WHERE state = 1`,
   `CREATE INDEX pawl_tasks_due ON ${t.tasks} (workflow, version, due_at) WHERE state = 0 AND due_at IS NOT NULL`,
-  // What a beat asks for. Nearly empty at all times; an index of everything owned would cost every claim an entry.
+  // For heartbeats. This index is nearly always empty; an index of all owned tasks would get an entry with every claim.
   `CREATE INDEX pawl_tasks_with_messages ON ${t.tasks} (owner) WHERE owner IS NOT NULL AND pending_messages > 0`,
 
   `CREATE TABLE ${t.events} (

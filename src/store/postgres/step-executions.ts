@@ -1,14 +1,15 @@
 /**
- * The view `pawl_step_executions` on PostgreSQL (sql/step-executions.ts tells how it works): here its events are unpacked.
+ * The view `pawl_step_executions` on PostgreSQL: how its events are unpacked (sql/step-executions.ts explains the
+ * view).
  *
- * The view goes from run to run (LATERAL) and searches each one's events by the primary key. Whatever a query asks of the
- * runs (one of them, those of a workflow, of a hero), no other logs are read.
+ * The view goes from run to run (LATERAL) and finds the events of each by the primary key. Whichever runs a query
+ * selects (one run, those of a workflow or of a hero), no other logs are read.
  *
- * A row of one event has it in its columns, a row of several has them as tuples in `data`. PostgreSQL ends a statement
- * with an error at the first text that is no JSON to it, and that includes \u0000 and halves of surrogate pairs, which are
- * in any error message sooner or later. So `pawl_json` reads the text: it puts U+FFFD in the place of those, and makes
- * NULL of what cannot be read at all, so that one damaged row does not hide all the others. (IS JSON would do for the
- * latter, from PostgreSQL 16 on.)
+ * A row with one event has it in its columns; a row with several has them as tuples in `data`. PostgreSQL fails the
+ * whole statement at the first text that it does not accept as JSON, and that includes \u0000 and halves of surrogate
+ * pairs, which occur in error messages sooner or later. So the function `pawl_json` parses the text: it replaces those
+ * by U+FFFD and returns NULL for text that cannot be parsed at all, so that one damaged row does not hide all others.
+ * (IS JSON could check the latter, but only from PostgreSQL 16 on.)
  */
 import { isRelevantEvent, rewindsIfReattempted, stepExecutionsQuery } from "../sql/step-executions.js";
 import { quoteName, type Tables } from "./tables.js";
@@ -26,7 +27,9 @@ export function stepExecutionsView(tables: Tables): readonly string[] {
   return [createJsonFunction(json), `CREATE VIEW ${schema}.pawl_step_executions AS ${query}`];
 }
 
-/** After escaped backslashes have become \u005c, what looks like an escape is one. Whole pairs are never escaped. */
+/**
+ * Once escaped backslashes are replaced by \u005c, every \u is an escape. Complete surrogate pairs are never escaped.
+ */
 const createJsonFunction = (
   name: string,
 ) => String.raw`CREATE FUNCTION ${name}(text) RETURNS json LANGUAGE plpgsql IMMUTABLE STRICT AS $$
@@ -40,7 +43,7 @@ const createJsonFunction = (
     RETURN NULL;
   END $$`;
 
-/** json_to_record and json_array_elements refuse what is not of this type. */
+/** NULL for JSON of another type, which json_to_record and json_array_elements would refuse with an error. */
 const ofType = (type: "array" | "object", json: string) => `CASE json_typeof(${json}) WHEN '${type}' THEN ${json} END`;
 const parseMs = (text: string) => `CASE WHEN ${text} ~ '^[0-9]{1,16}$' THEN ${text}::bigint END`;
 const parseAttempt = (text: string) => `CASE WHEN ${text} ~ '^[0-9]{1,9}$' THEN (${text})::integer END`;
@@ -48,7 +51,7 @@ const parseAttempt = (text: string) => `CASE WHEN ${text} ~ '^[0-9]{1,9}$' THEN 
 const eventsQuery = (events: string, json: string) => `
     SELECT u.run_id, u.n, u.at, u.type, u.node, coalesce(u.attempt, 1) AS attempt, u.outcome,
       u.at + coalesce(${parseMs(`f."retryMs"`)}, ${parseMs(`f."waitMs"`)}) AS due_at,
-      CASE WHEN f.by IS NULL THEN u.at - coalesce(${parseMs("f.ms")}, 0) END AS begun_at,
+      CASE WHEN f.by IS NULL THEN u.at - coalesce(${parseMs("f.ms")}, 0) END AS started_at,
       f.error ->> 'message' AS message
     FROM (
       SELECT e.run_id, e.seq AS n, e.at, e.type, e.node, e.attempt, e.outcome, e.data

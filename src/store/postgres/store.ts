@@ -1,4 +1,4 @@
-/** The PostgreSQL store: its parts, put together. */
+/** The PostgreSQL store, composed of its parts. */
 
 import { FencedError, StoreError } from "../../core/errors/errors.js";
 import { randomHex } from "../../runtime/random-hex.js";
@@ -112,12 +112,12 @@ export class PostgresStore implements Store {
     db.onPoolerDetected(() => this.#stopListening());
   }
 
-  /** That the server is out of reach has been told. */
-  readonly #warn = (what: string, error: unknown): void => {
-    if (!(error instanceof StoreError && error.unreachable)) this.#parts.options.onWarning?.(what, error);
+  /** Errors of an unreachable server are left out, because `ServerReachability` has reported the outage. */
+  readonly #warn = (message: string, error: unknown): void => {
+    if (!(error instanceof StoreError && error.unreachable)) this.#parts.options.onWarning?.(message, error);
   };
 
-  /** Whatever it does may be done twice, so it is tried again like a read. */
+  /** Every maintenance query may be executed twice, so it is retried like a read. */
   #maintenancePort(): MaintenancePort {
     return {
       query: (text, values) => this.#operations.run(() => this.#db.read({ text, values })),
@@ -161,13 +161,13 @@ export class PostgresStore implements Store {
     }
   }
 
-  /** A fence of a past that the database has lost is refused by the time the statement would be sent. */
+  /** Checks the fence right before sending, because a new connection may just have revealed lost writes. */
   #writeWithFence(fence: Fence): ExecuteQuery {
     const check = () => this.#lostWriteDetector.assertNotLost(fence);
     return (query) => this.#db.write(query, check);
   }
 
-  /** Behind a pooler, what looks like a lost fence may be a statement that met another server, or was overtaken by time. */
+  /** Behind a pooler, "fenced" may mean that the statement reached another server or arrived too late. */
   async #retryIfServerMissed<T extends { readonly kind: string }>(operation: () => Promise<T>): Promise<T> {
     const target = this.#db.currentTarget();
     const result = await operation();
@@ -178,7 +178,7 @@ export class PostgresStore implements Store {
     try {
       return await this.#committer.apply(execute, batch, true);
     } catch (error) {
-      // Nothing was written: a run of it exists (the answer to its birth was lost), or is not the worker's, or has mail.
+      // Nothing was written: a new run exists already, or a finished run has messages or is not the worker's.
       if (!isFailedOptimisticCommit(error)) throw error;
       return this.#committer.apply(execute, batch);
     }
@@ -194,7 +194,7 @@ export class PostgresStore implements Store {
     starts: readonly NewRun[],
   ): Promise<{ readonly at: number; readonly refused: readonly RefusedStart[] }> {
     assertTransaction(tx);
-    // Without a name: the connection is not ours, and may know another schema's statement by that name.
+    // Without a name: the caller's connection may have prepared a statement of another schema under that name.
     const result = await this.#committer.start(
       async ({ text, values = [] }) => (await tx.query(text, values)).rows,
       starts,
@@ -219,7 +219,7 @@ export class PostgresStore implements Store {
     return { undeliverable: deliverable.map(({ to }) => to).filter((to) => !delivered.has(to)), notStarted };
   }
 
-  /** The server sends it when the caller commits, to this process as well: it cannot know when that is. */
+  /** The server sends it when the caller commits, also to this process, which cannot know when that is. */
   async #notifyInTransaction(tx: CallerTransaction, hints: readonly Hint[]): Promise<void> {
     if (this.#notifier === null || hints.length === 0) return;
     await tx.query("SELECT pg_notify($1, $2)", [this.#channel, encodeHints(hints)]);
@@ -241,8 +241,8 @@ export class PostgresStore implements Store {
       this.#committer,
       this.#operations,
       this.#lostWriteDetector,
-      (batch, applied) => this.#afterCommit(batch, applied),
-      (ended) => this.#transactions.delete(ended),
+      (batch, result) => this.#afterCommit(batch, result),
+      (transaction) => this.#transactions.delete(transaction),
     );
     this.#transactions.add(transaction);
     return transaction;
@@ -254,7 +254,7 @@ export class PostgresStore implements Store {
     return this.#fencedIfLost({ kind: "fenced" }, () => this.#retryIfServerMissed(claim));
   }
 
-  /** What a fence gets that the database cannot know any more. */
+  /** Returns `fenced` when the database has lost the writes of the fence. */
   #fencedIfLost<T>(fenced: T, operation: () => Promise<T>): Promise<T> {
     return this.#operations.run(operation).catch((error: unknown) => {
       if (error instanceof FencedError) return fenced;
@@ -264,7 +264,7 @@ export class PostgresStore implements Store {
 
   async registerWorker(worker: WorkerInfo): Promise<Fence> {
     this.#db.deadline.addLease(worker.id, worker.leaseMs);
-    // Its writes are meant for the server that answers now.
+    // Behind a pooler, the worker's writes will be valid only on the server that answers now.
     await this.#operations.run(() => this.#db.checkServer());
     const fence = await this.#operations.run(() =>
       this.#workers.register(worker, this.#lostWriteDetector.epochOf(worker.id)),
@@ -274,7 +274,7 @@ export class PostgresStore implements Store {
   }
 
   heartbeat(fence: Fence): Promise<HeartbeatResult> {
-    // A beat that is made twice is still one beat, so it may be repeated like a read.
+    // A heartbeat may be executed twice, so it is retried like a read.
     const read: ExecuteQuery = (query) => this.#db.read(query, () => this.#lostWriteDetector.assertNotLost(fence));
     return this.#fencedIfLost(fencedHeartbeat, () => this.#workers.heartbeat(read, fence));
   }
@@ -285,8 +285,8 @@ export class PostgresStore implements Store {
   }
 
   async now(): Promise<number> {
-    let bound = 0;
-    const text = `SELECT ${this.#clock.now(() => `$${++bound}`)} AS now`;
+    let parameterCount = 0;
+    const text = `SELECT ${this.#clock.now(() => `$${++parameterCount}`)} AS now`;
     const [row] = await this.#operations.run(() => this.#db.read({ text, values: this.#clock.values() }));
     return Number(row?.now);
   }
@@ -343,7 +343,7 @@ export class PostgresStore implements Store {
     return this.#operations.run(() => this.#reads.workflow(name));
   }
 
-  /** A pooler gives what a LISTEN would hear to another client. */
+  /** A LISTEN through a pooler hears nothing, so behind a pooler it needs the option `listenUrl`. */
   get hasCrossProcessHints(): boolean {
     return this.#notifier !== null && (!this.#db.isPooled || this.#parts.options.listenUrl !== undefined);
   }
@@ -353,7 +353,7 @@ export class PostgresStore implements Store {
     return this.#hints.watch(listener);
   }
 
-  /** On a pooler's connection it would hear nothing. */
+  /** Called when a pooler is detected: on its connections a listener hears nothing. */
   #stopListening(): void {
     if (this.hasCrossProcessHints) return;
     void this.#listener?.close();
@@ -376,7 +376,7 @@ export class PostgresStore implements Store {
     });
   }
 
-  /** To this process at once, to the others by way of the server. */
+  /** Sends hints to this process at once, and to other processes through the server. */
   #emitHints(hints: readonly Hint[]): void {
     this.#hints.emit(hints);
     this.#notifier?.enqueue(hints);
@@ -388,7 +388,7 @@ export class PostgresStore implements Store {
   }
 
   async #close(): Promise<void> {
-    // A server that has gone without a word would keep us here for as long as the network likes.
+    // Without this timeout, a server that vanished without closing its connections would block closing indefinitely.
     const closeTimer = this.#runtime.setTimeout(() => this.#db.destroyConnections(), closeTimeoutMs);
     await Promise.all([this.#operations.close(), this.#listener?.close()]);
     await this.#notifier?.flush();

@@ -1,9 +1,9 @@
-/** The names of the tables, each with its schema and quoted: nothing depends on a search path after the connect. */
+/** The names of the tables, quoted and with their schema, so that statements do not depend on the search path. */
 import type { TableName } from "../sql/dialect.js";
 
 export type Tables = Readonly<Record<TableName, string>> & { readonly schema: string };
 
-/** The one safe way to put a name into SQL. */
+/** Every name that is written into SQL must be quoted with this. */
 export const quoteName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 export function tablesIn(schema: string): Tables {

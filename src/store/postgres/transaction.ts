@@ -1,4 +1,4 @@
-/** Transactions for steps whose writes commit with their record. */
+/** Transactions of steps whose writes commit together with the step's record. */
 import { FencedError, StoreError } from "../../core/errors/errors.js";
 import type { Batch, CommitResult, StoreTransaction } from "../contract/store.js";
 import { TransactionGuard } from "../shared/transaction-guard.js";
@@ -11,13 +11,13 @@ import { createGuardedClient } from "./connection/guarded-client.js";
 import type { LostWriteDetector } from "./lost-write-detector.js";
 import type { OperationTracker } from "./operation-tracker.js";
 
-/** What a session's transaction is known by: its beginning. Asked again before anything is recorded. */
+/** Identifies a transaction by its session and start. It is queried again before the step is recorded. */
 const transactionIdentityQuery =
   "SELECT pg_backend_pid() || ' ' || extract(epoch FROM transaction_timestamp())::text AS id";
 const transactionIdOf = (result: PgResult | undefined): unknown => result?.rows[0]?.id;
 
 export class PostgresTransaction implements StoreTransaction {
-  /** A `pg` client inside a transaction. COMMIT and ROLLBACK are ours. */
+  /** A `pg` client inside a transaction, which refuses COMMIT and ROLLBACK. */
   readonly handle: unknown;
   readonly #client: PgPoolClient;
   readonly #id: unknown;
@@ -34,13 +34,13 @@ export class PostgresTransaction implements StoreTransaction {
     db: Database,
     committer: Committer,
     operations: OperationTracker,
-    history: LostWriteDetector,
+    lostWriteDetector: LostWriteDetector,
     onCommitted: (batch: Batch, result: CommitResult) => void,
     onEnd: (transaction: PostgresTransaction) => void,
   ): Promise<PostgresTransaction> {
     const { client, firstResult } = await db.checkOut(transactionIdentityQuery);
     const id = transactionIdOf(firstResult);
-    return new PostgresTransaction(client, id, db, committer, operations, history, onCommitted, onEnd);
+    return new PostgresTransaction(client, id, db, committer, operations, lostWriteDetector, onCommitted, onEnd);
   }
 
   private constructor(
@@ -49,7 +49,7 @@ export class PostgresTransaction implements StoreTransaction {
     db: Database,
     committer: Committer,
     operations: OperationTracker,
-    history: LostWriteDetector,
+    lostWriteDetector: LostWriteDetector,
     onCommitted: (batch: Batch, result: CommitResult) => void,
     onEnd: (transaction: PostgresTransaction) => void,
   ) {
@@ -58,13 +58,13 @@ export class PostgresTransaction implements StoreTransaction {
     this.#db = db;
     this.#committer = committer;
     this.#operations = operations;
-    this.#lostWriteDetector = history;
+    this.#lostWriteDetector = lostWriteDetector;
     this.#onCommitted = onCommitted;
     this.#onEnd = onEnd;
     this.handle = createGuardedClient(client, this.#guard);
   }
 
-  /** Closing the store waits for this, but not for user code that has not come so far. */
+  /** Closing the store waits for a commit that has begun, but not for user code that has not called it yet. */
   commit(batch: Batch): Promise<CommitResult> {
     return this.#operations.run(() => this.#commit(batch));
   }
@@ -95,7 +95,7 @@ export class PostgresTransaction implements StoreTransaction {
     return result;
   }
 
-  /** What the step wrote is gone if its transaction is: then the step must not be recorded either. */
+  /** If the transaction has ended, the step's writes are lost, and the step must not be recorded. */
   async #assertSameTransaction(): Promise<void> {
     const result = await this.#sendQuery({ text: transactionIdentityQuery }).catch((error: unknown) => {
       if (!isTransactionAborted(error)) throw error;
@@ -105,7 +105,7 @@ export class PostgresTransaction implements StoreTransaction {
       );
     });
     if (transactionIdOf(result) !== this.#id)
-      throw this.#guard.markBroken("The transaction of this step was ended before its time.");
+      throw this.#guard.markBroken("The transaction of this step was ended before the step did.");
   }
 
   #sendQuery(query: PgQuery): Promise<PgResult> {
@@ -113,11 +113,11 @@ export class PostgresTransaction implements StoreTransaction {
   }
 
   async rollback({ discard = false }: { readonly discard?: boolean } = {}): Promise<void> {
-    // A statement that is under way would be waited for, and the code that sent it might send another.
+    // ROLLBACK would wait for a statement that is running, and the user's code might send another one after it.
     await this.#end(discard || this.#guard.isBusy ? "give up" : "roll back");
   }
 
-  /** The store closes: whatever user code is doing, this is over. */
+  /** The store closes: the transaction ends even if user code is still using it. */
   abandon(): void {
     void this.#end("give up");
   }
@@ -126,7 +126,7 @@ export class PostgresTransaction implements StoreTransaction {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     this.#guard.end();
-    // A connection that cannot roll back is closed, which rolls back.
+    // If ROLLBACK fails, the connection is closed, which makes the server roll back.
     const isClean =
       ending === "return" ||
       (ending === "roll back" &&
@@ -140,7 +140,7 @@ export class PostgresTransaction implements StoreTransaction {
   }
 }
 
-/** What a caller's own transaction must be able to do. */
+/** The part of a caller's `pg` client that is used. */
 export interface CallerTransaction {
   query(text: string, values: readonly unknown[]): Promise<{ readonly rows: readonly Record<string, unknown>[] }>;
 }

@@ -1,4 +1,4 @@
-/** Workers: their rows are the fence, so everything that ends one locks its row first, and against its commits. */
+/** Workers. A worker's row is its fence, so it is locked against the worker's commits before the worker is ended. */
 
 import type { Fence, HeartbeatResult, WorkerInfo } from "../contract/store.js";
 import { taskState } from "../sql/records.js";
@@ -8,10 +8,10 @@ import type { Tables } from "./tables.js";
 
 type RunInTransaction = <T>(work: (run: ExecuteQuery) => Promise<T>) => Promise<T>;
 
-/** Called when others should look for work. */
+/** Called when tasks were freed or may be due, so that other workers poll. */
 type OnTasksFreed = () => void;
 
-/** What a fence gets that is dead. */
+/** The result for a dead fence. */
 export const fencedHeartbeat: HeartbeatResult = {
   isAlive: false,
   ownedWithMessages: [],
@@ -32,7 +32,7 @@ export class Workers {
     this.#onFreed = onFreed;
   }
 
-  /** @param knownEpoch one that it had, although the database may have lost it: it is not given again */
+  /** @param knownEpoch an earlier epoch of this worker, which the database may have lost; the new epoch is higher */
   async register(worker: WorkerInfo, knownEpoch: number): Promise<Fence> {
     const { workers } = this.#tables;
     const { id, name, host, pid, port, leaseMs, routes } = worker;
@@ -42,7 +42,7 @@ export class Workers {
           VALUES ($1, 0, false, '', '', 0, 0, '[]', 0, 0) ON CONFLICT DO NOTHING`,
         values: [id],
       });
-      // Waits for commits under the old epoch: what they write belongs to what is freed below.
+      // Waits for commits under the old epoch: runs that they create as owned must be freed below.
       await execute({ text: `SELECT 1 FROM ${workers} WHERE id = $1 FOR UPDATE`, values: [id] });
       const [row] = await execute({
         text: `UPDATE ${workers} SET epoch = greatest(epoch, $8::bigint) + 1, live = true, name = $2, host = $3, pid = $4, lease_ms = $5,
@@ -56,21 +56,21 @@ export class Workers {
     return { workerId: id, epoch };
   }
 
-  /** One statement when all is well; reaping is the exception. */
+  /** One statement, unless a lease has expired. */
   async heartbeat(execute: ExecuteQuery, fence: Fence): Promise<HeartbeatResult> {
     const { workers, tasks, queues } = this.#tables;
     const [row] = await execute({
-      name: "pawl_beat",
-      text: `WITH me AS (UPDATE ${workers} SET heartbeat_at = ${realNow} WHERE id = $1::text AND epoch = $2::bigint AND live RETURNING id)
+      name: "pawl_heartbeat",
+      text: `WITH renewed AS (UPDATE ${workers} SET heartbeat_at = ${realNow} WHERE id = $1::text AND epoch = $2::bigint AND live RETURNING id)
         SELECT ARRAY(SELECT run_id FROM ${tasks} WHERE owner = $1::text AND epoch = $2::bigint AND owner IS NOT NULL AND pending_messages > 0) AS with_messages,
           EXISTS (SELECT 1 FROM ${workers} w WHERE w.live AND w.id <> $1::text AND w.heartbeat_at + w.lease_ms < ${realNow}) AS has_expired,
-          ARRAY(SELECT name FROM ${queues} ORDER BY name) AS paused
-        FROM me`,
+          ARRAY(SELECT name FROM ${queues} ORDER BY name) AS paused_queues
+        FROM renewed`,
       values: [fence.workerId, fence.epoch],
     });
     if (row === undefined) return fencedHeartbeat;
     const reapedWorkerIds = row.has_expired === true ? await this.#reap(fence.workerId) : [];
-    const pausedQueues = row.paused as readonly string[];
+    const pausedQueues = row.paused_queues as readonly string[];
     return { isAlive: true, ownedWithMessages: row.with_messages as readonly string[], reapedWorkerIds, pausedQueues };
   }
 
@@ -79,29 +79,29 @@ export class Workers {
     await this.#markDead(condition, [fence.workerId, fence.epoch]);
   }
 
-  /** A silent worker in the middle of a commit is passed over: it is alive after all, or its turn comes next time. */
+  /** A worker in the middle of a commit is skipped: it is alive after all, or a later heartbeat reaps it. */
   async #reap(callerId: string): Promise<readonly string[]> {
     const expiredCondition = `live AND id <> $1::text AND heartbeat_at + lease_ms < ${realNow} ORDER BY id FOR UPDATE SKIP LOCKED`;
     return this.#markDead(expiredCondition, [callerId]);
   }
 
   /**
-   * Dead first, then its tasks are freed, in a statement of their own: its snapshot is taken when the row is locked, so it
-   * sees the last that the worker committed.
+   * Marks workers dead before it frees their tasks in a second statement. That statement's snapshot is taken after the
+   * worker's row is locked, so it sees everything that the worker has committed.
    */
   async #markDead(condition: string, values: readonly unknown[]): Promise<readonly string[]> {
     const { workers } = this.#tables;
     const deadIds = await this.#inTransaction(async (execute) => {
       const rows = await execute({
-        text: `WITH d AS MATERIALIZED (SELECT id FROM ${workers} WHERE ${condition})
-          UPDATE ${workers} w SET live = false FROM d WHERE w.id = d.id RETURNING w.id`,
+        text: `WITH dead AS MATERIALIZED (SELECT id FROM ${workers} WHERE ${condition})
+          UPDATE ${workers} w SET live = false FROM dead WHERE w.id = dead.id RETURNING w.id`,
         values,
       });
       const ids = rows.map((row) => row.id as string);
       if (ids.length > 0) await this.#freeTasks(execute, ids);
       return ids;
     });
-    // Also when nothing was freed: only the dead one knew when the runs that it had parked become due.
+    // Also when no task was freed: only the dead worker knew when the runs that it had parked become due.
     if (deadIds.length > 0) this.#onFreed();
     return deadIds;
   }
@@ -111,11 +111,11 @@ export class Workers {
     let parameterCount = 0;
     const now = this.#clock.now(() => `$${++parameterCount}`);
     const rows = await execute({
-      text: `WITH o AS MATERIALIZED (SELECT run_id FROM ${tasks} WHERE owner = ANY ($${parameterCount + 1}::text[]) ORDER BY run_id FOR UPDATE),
-        u AS (UPDATE ${tasks} t SET state = ${taskState.ready}, due_at = ${now}, owner = NULL, epoch = NULL FROM o WHERE t.run_id = o.run_id RETURNING 1)
-        SELECT count(*)::int AS freed FROM u`,
+      text: `WITH owned AS MATERIALIZED (SELECT run_id FROM ${tasks} WHERE owner = ANY ($${parameterCount + 1}::text[]) ORDER BY run_id FOR UPDATE),
+        freed AS (UPDATE ${tasks} t SET state = ${taskState.ready}, due_at = ${now}, owner = NULL, epoch = NULL FROM owned WHERE t.run_id = owned.run_id RETURNING 1)
+        SELECT count(*)::int AS freed_count FROM freed`,
       values: [...this.#clock.values(), workerIds],
     });
-    return Number(rows[0]?.freed) > 0;
+    return Number(rows[0]?.freed_count) > 0;
   }
 }

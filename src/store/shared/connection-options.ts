@@ -1,17 +1,17 @@
-/** The options of `connect` that say how connections are made, for the databases that have connections. */
+/** Checks the options of `connect` that only database servers have: `pooled`, `listenUrl` and `pool`. */
 import { InvalidInputError } from "../../core/errors/errors.js";
 import type { StoreOptions } from "../contract/store.js";
 import { checkPasswordEncoding } from "./secrets.js";
 
 type ConnectionOptions = Pick<StoreOptions, "pooled" | "listenUrl" | "pool">;
 
-/** Of a URL, in small letters. */
+/** The scheme of a database URL, in lower case. */
 type Scheme = string | undefined;
 
 const isPostgres = (scheme: Scheme) => scheme === "postgres" || scheme === "postgresql";
 const isMysql = (scheme: Scheme) => scheme === "mysql" || scheme === "mariadb";
 
-/** @throws InvalidInputError for one that this database does not have, which would be ignored otherwise */
+/** @throws InvalidInputError for an option that this database does not have: it would be ignored otherwise */
 export function checkConnectionOptions(scheme: Scheme, { pooled, listenUrl, pool }: ConnectionOptions): void {
   const values = { pooled, listenUrl, pool };
   const isSupported = {
@@ -22,7 +22,7 @@ export function checkConnectionOptions(scheme: Scheme, { pooled, listenUrl, pool
   for (const name of ["pooled", "listenUrl", "pool"] as const) {
     if (values[name] === undefined || isSupported[name]) continue;
     const databases = name === "pool" ? "PostgreSQL and MySQL" : "PostgreSQL";
-    throw new InvalidInputError(`\`${name}\` is for ${databases}; a database of kind "${scheme}" has no such thing.`);
+    throw new InvalidInputError(`\`${name}\` is for ${databases}; a "${scheme}" database does not have it.`);
   }
   if (pooled !== undefined && pooled !== "auto" && typeof pooled !== "boolean")
     throw new InvalidInputError(`\`pooled\` is true, false or "auto", not ${JSON.stringify(pooled)}.`);

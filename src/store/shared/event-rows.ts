@@ -1,15 +1,15 @@
 /**
- * How a transition's events become one row, and back.
+ * Packs the events of a transition into one row, and unpacks them.
  *
- * One row per commit and run is what makes fan-out cheap (1,000 parallel steps that finish together are one row, not
- * 1,000). A single event keeps its plain columns; several share a row of type "batch" whose data is a JSON array of
- * [type, node, attempt, outcome, data] tuples, readable by any database's JSON functions.
+ * One row per commit and run keeps fan-out cheap: 1,000 parallel steps that finish together are one row, not 1,000. A
+ * single event has its own columns; several events share a row of type "batch" whose data is a JSON array of
+ * [type, node, attempt, outcome, data] tuples, which the JSON functions of every database can read.
  */
 import type { PackedEvent } from "../../core/run/stored-schema.js";
 import type { NewEvent, StoredEvent } from "../contract/store.js";
 
 export interface EventRow extends NewEvent {
-  /** How many events the row holds: numbers seq … seq + span - 1. */
+  /** The number of events in the row: they have the numbers seq … seq + span - 1. */
   readonly span: number;
 }
 
@@ -50,7 +50,7 @@ export function unpackRow(
   }
   const tuples = row.type === batchType ? readTuples(row) : null;
   if (tuples === null) {
-    // One event stands for the row: folding this log refuses it, and reading many logs still gives the others.
+    // One event of type "batch" stands for a damaged row: folding this log fails, but reading many logs does not.
     const { seq, node, attempt, outcome, data, at } = row;
     out.push({ seq, type: batchType, node, attempt, outcome, data, at });
     return;

@@ -26,7 +26,7 @@ const hintsOfParks = (
     committed(notParked),
   );
 
-test("parks on routes name these and no others, each once", () => {
+test("the hint of parks with a route names each of these routes once and no others", () => {
   const parks = [
     park("waiting", { wakeInMs: 0, route: "a" }),
     park("waiting", { wakeInMs: 60_000, route: "b\tstep" }),
@@ -35,11 +35,11 @@ test("parks on routes name these and no others, each once", () => {
   expect(hintsOfParks(parks)).toEqual([{ kind: "ready", workflows: ["a", "b\tstep"] }]);
 });
 
-test("a park on a route that no time will end is told to nobody", () => {
+test("a park without a due time sends no hint, even if it has a route", () => {
   expect(hintsOfParks([park("waiting", { route: "a" })])).toEqual([]);
 });
 
-test("a park that changes no route is told only if it is due at once, and to all: the route is not known here", () => {
+test("a park that keeps its route sends a hint only if it is due at once, and that hint names no route", () => {
   expect(hintsOfParks([park("waiting", { wakeInMs: 60_000, priority: 3 }), park("waiting", { wakeAt: 1 })])).toEqual(
     [],
   );
@@ -47,7 +47,7 @@ test("a park that changes no route is told only if it is due at once, and to all
   expect(hintsOfParks(parks)).toEqual([{ kind: "ready", workflows: [] }]);
 });
 
-test("a run that its owner keeps is told to nobody", () => {
+test("a run that its owner keeps sends no hint", () => {
   const parks = [park("waiting", { wakeInMs: 0, route: "a" }), park("waiting", { wakeInMs: 0 })];
   expect(hintsOfParks(parks, ["run-0", "run-1"])).toEqual([]);
   expect(hintsOfParks([...parks, park("waiting", { wakeInMs: 0, route: "b" })], ["run-0", "run-1"])).toEqual([
@@ -55,7 +55,7 @@ test("a run that its owner keeps is told to nobody", () => {
   ]);
 });
 
-test("a client that has written to a run with a time tells the workers: a claim may have passed over the locked row", () => {
+test("a client's park with a due time sends a hint, because a claim may have skipped the locked row", () => {
   expect(hintsOfParks([park("pending", { wakeAt: 1 })], [], null)).toEqual([{ kind: "ready", workflows: [] }]);
   expect(hintsOfParks([park("waiting")], [], null)).toEqual([]);
 });

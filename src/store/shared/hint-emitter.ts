@@ -1,4 +1,4 @@
-/** Wake-ups: what a commit may have changed for others, and the listeners of this process. */
+/** Hints: which ones follow from a commit, and the listeners of this process. */
 import type { Batch, CommitResult, Hint, Message, NewRun } from "../contract/store.js";
 
 export class HintEmitter {
@@ -15,9 +15,9 @@ export class HintEmitter {
 }
 
 /**
- * The hints of a committed batch. A mailed run may be owned or was just made ready; both kinds of listeners look. A run
- * that nobody owned, written to by a client, may have become due just then, and a claim may have passed it over because
- * its row was locked: workers are told to look again.
+ * The hints of a committed batch. A receiver of messages is either owned or was just made ready, so its hint goes to
+ * owners and to claimers. A client's commit also sends a hint for an unowned run with a due time: the run may have
+ * become due during the commit, and a claim may have skipped its locked row.
  */
 export function hintsOfCommit(batch: Batch, result: CommitResult): Hint[] {
   if (result.kind !== "committed") return [];
@@ -33,14 +33,14 @@ export function hintsOfCommit(batch: Batch, result: CommitResult): Hint[] {
     const { runId, next } = transition;
     if (next.kind === "finish") finishedIds.push(runId);
     if (next.kind !== "park" || result.notParked.includes(runId)) continue;
-    // Whoever is asked for it from now on may not be the one that parked it, and has to learn when to look.
+    // Workers of the new route may be in another process than the one that parked the run, and must learn the due time.
     if (next.route !== undefined && (next.wakeAt !== null || next.wakeInMs !== null)) readyRoutes.add(next.route);
-    // Otherwise a run that parks is due again by time or by message; only an immediate wake-up is worth telling.
+    // The worker that parked the run knows a later due time itself; only an immediate one needs a hint.
     else if (next.wakeInMs === 0 || next.keepsDueTime || (batch.fence === null && next.wakeAt !== null))
       hasReadyOfUnknownRoute = true;
   }
   const hints: Hint[] = [];
-  // An empty list of workflows means: of some workflow.
+  // An empty list means that the routes are not known.
   if (hasReadyOfUnknownRoute) hints.push({ kind: "ready", workflows: [] });
   else if (readyRoutes.size > 0) hints.push({ kind: "ready", workflows: [...readyRoutes] });
   if (receiverIds.size > 0) hints.push({ kind: "messages", runIds: [...receiverIds] });
@@ -48,7 +48,7 @@ export function hintsOfCommit(batch: Batch, result: CommitResult): Hint[] {
   return hints;
 }
 
-/** A run that is due later counts too: whoever hears of it learns when to look again. */
+/** A run that is due later counts, too: the hint makes workers poll, and the poll tells them the due time. */
 const hasDueTime = (run: NewRun) => run.due.kind !== "held" && run.due.kind !== "owned";
 
 export function hintsOfStarts(starts: readonly NewRun[]): Hint[] {

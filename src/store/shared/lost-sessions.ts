@@ -1,13 +1,13 @@
 /**
- * Sessions of connections that were given up while something was under way. They may still be at work, and what they did is
- * not known before they are gone: nothing else is sent until they have ended.
+ * Server sessions whose connection was given up while a statement was running. Such a session may still be executing,
+ * and its outcome is unknown until it has ended, so the store sends nothing else before that.
  */
 export class LostSessions<Session> {
   readonly #sessions = new Set<Session>();
   readonly #endSessions: (sessions: readonly Session[]) => Promise<void>;
   #ending: Promise<void> | null = null;
 
-  /** @param endSessions returns when all of these are gone; throws when that cannot be found out now */
+  /** @param endSessions resolves when all of these sessions have ended; rejects when that cannot be determined now */
   constructor(endSessions: (sessions: readonly Session[]) => Promise<void>) {
     this.#endSessions = endSessions;
   }
@@ -20,7 +20,7 @@ export class LostSessions<Session> {
     return this.#sessions.size === 0;
   }
 
-  /** Returns when all of them are gone; throws when that cannot be found out now. One call ends them for all that wait. */
+  /** Resolves when all have ended; rejects when that cannot be determined now. Concurrent callers share one attempt. */
   async ensureEnded(): Promise<void> {
     while (!this.haveEnded) {
       this.#ending ??= this.#endAll().finally(() => {

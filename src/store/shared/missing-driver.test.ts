@@ -3,7 +3,7 @@ import { createDriverError } from "./missing-driver.js";
 
 const createError = (message: string, code?: string) => Object.assign(new Error(message), { code });
 
-test("a package that is not there is to be installed", () => {
+test("the error for a missing package says how to install it", () => {
   const cause = createError("Cannot find package 'pg' imported from /app/dist/driver.js", "ERR_MODULE_NOT_FOUND");
   expect(createDriverError("pg", "run: npm install pg", cause)).toMatchObject({
     message: "run: npm install pg",
@@ -13,10 +13,10 @@ test("a package that is not there is to be installed", () => {
   expect(createDriverError("mysql2", "run: npm install mysql2", required).message).toBe("run: npm install mysql2");
 });
 
-test("one that a bundle has broken is to be left out of the bundle", () => {
+test("the error for a driver that a bundle has broken says to leave it out of the bundle", () => {
   const messageFor = (cause: Error) => createDriverError("pg", "run: npm install pg", cause).message;
   expect(messageFor(createError('Dynamic require of "events" is not supported'))).toBe(
-    'The driver pg cannot be loaded: Dynamic require of "events" is not supported. If this program is bundled, leave the driver out of the bundle (esbuild: --external:pg) and install it beside.',
+    'The driver pg cannot be loaded: Dynamic require of "events" is not supported. If this program is bundled, leave the driver out of the bundle (esbuild: --external:pg) and install it next to the bundle.',
   );
   expect(messageFor(createError("Cannot find package 'pg-types' imported from …", "ERR_MODULE_NOT_FOUND"))).toContain(
     "--external:pg",

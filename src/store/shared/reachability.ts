@@ -1,10 +1,10 @@
 /**
- * Whether a server can be reached. Every statement, connection and worker finds out for itself that it cannot; that is told
- * once, in one line, and once more when it answers again.
+ * Whether a server can be reached. During an outage every statement, connection and worker fails on its own; the log
+ * gets one line for the outage and one when the server answers again.
  */
 import type { StoreOptions } from "../contract/store.js";
 
-/** How long a store that is being closed waits for an answer. */
+/** How long closing a store waits for answers of the server. */
 export const closeTimeoutMs = 3_000;
 
 export class ServerReachability {
@@ -16,7 +16,7 @@ export class ServerReachability {
     this.#onWarning = onWarning;
   }
 
-  /** To be noted before the server is asked something, for `answered`. */
+  /** Callers read this before they send a statement, and pass it to `recordAnswer`. */
   get failureCount(): number {
     return this.#failureCount;
   }
@@ -28,7 +28,10 @@ export class ServerReachability {
     this.#onWarning(`cannot be reached (${describeError(error)}); trying again.`);
   }
 
-  /** @param failureCount when it was asked: what was under way as the server went says nothing about now */
+  /**
+   * @param failureCount the count before the statement was sent: an answer to a statement that was sent before the last
+   * failure does not prove that the server can be reached now
+   */
   recordAnswer(failureCount: number): void {
     if (!this.#isUnreachable || failureCount !== this.#failureCount) return;
     this.#isUnreachable = false;
@@ -38,7 +41,7 @@ export class ServerReachability {
 
 /** "connect ECONNREFUSED 127.0.0.1:5432", "57P01 terminating connection due to administrator command" */
 export function describeError(error: unknown): string {
-  // Of a host with several addresses: an error for each of them, and no message of its own.
+  // Connecting to a host with several addresses fails with one error per address and an empty message.
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(describeError).join(", ");
   const { code, message = String(error) } = error as { readonly code?: unknown; readonly message?: string };
   const [line] = message.split("\n") as [string];

@@ -1,19 +1,19 @@
-/** Passwords and tokens in the URL of a database: they are for the driver, and for nothing that people read. */
+/** Keeps passwords and tokens of database URLs out of everything that is displayed or logged. */
 import { inspect } from "node:util";
 import { InvalidInputError, StoreError } from "../../core/errors/errors.js";
 
-/** Between the scheme and the last "@": a password may hold characters that should have been percent-encoded. */
+/** Reads up to the last "@", because a password may contain characters that should have been percent-encoded. */
 const userAndPassword = /^([a-z][a-z0-9+.-]*:\/\/)([^:@]*):(.*)@/is;
 const secretParameters = /([?&][^=&#]*(?:pass|pwd|token|secret|key)[^=&#]*=)([^&#]*)/gi;
 
-/** The URL for people to see. */
+/** The URL for display, without secrets. */
 export const redactUrl = (url: string): string =>
   url.replace(userAndPassword, "$1$2:…@").replace(secretParameters, "$1…");
 
-/** Shorter ones would be found in ordinary words. */
+/** Shorter secrets would be found in ordinary words. */
 const minSecretLength = 3;
 
-/** As they are in the URL, and as the driver decodes them. */
+/** The secrets as they are written in the URL and as the driver decodes them, the longest first. */
 function findSecrets(url: string): string[] {
   const encodedSecrets = [
     userAndPassword.exec(url)?.[3] ?? "",
@@ -32,8 +32,8 @@ function tryDecode(text: string): string {
 }
 
 /**
- * What a driver says may repeat the URL (Node's "Invalid URL" has it in a property). Such an error is replaced by one with
- * the same message, without the secrets and without what it was made of.
+ * A driver's error may contain the URL (Node's "Invalid URL" has it in a property). Such an error is replaced by one
+ * with the same message but without the secrets and without a cause.
  */
 export function redactError(url: string, error: unknown, token = ""): unknown {
   const secrets = token.length < minSecretLength ? findSecrets(url) : [...findSecrets(url), token];
@@ -47,7 +47,9 @@ export function redactError(url: string, error: unknown, token = ""): unknown {
   });
 }
 
-/** With "/" or "#" in it, the rest of a password would count as the name of the host or of the database, and be shown. */
+/**
+ * After a "/" or "#", the rest of a password would be taken for the host or the database, whose names are displayed.
+ */
 export function checkPasswordEncoding(url: string): void {
   if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*[/#][^?]*@/is.test(url)) return;
   throw new InvalidInputError(

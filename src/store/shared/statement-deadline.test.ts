@@ -1,4 +1,4 @@
-/** The limit of a statement, and what happens at it. */
+/** The deadline of a statement, and what happens when it passes. */
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { systemRuntime } from "../../runtime/system.js";
@@ -7,7 +7,7 @@ import { NoAnswerError, StatementDeadline } from "./statement-deadline.js";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-test("it is a third of the shortest lease of the workers that are there, ten seconds without any", () => {
+test("the deadline is a third of the shortest registered lease, at least one second, and ten seconds without a lease", () => {
   const deadline = new StatementDeadline(systemRuntime);
   expect(deadline.ms).toBe(10_000);
   deadline.addLease("a", 30_000);
@@ -22,39 +22,39 @@ test("it is a third of the shortest lease of the workers that are there, ten sec
   expect(deadline.ms).toBe(10_000);
 });
 
-test("an answer in time is passed on, and nothing is left behind", async () => {
+test("an answer in time is passed on and leaves no timer behind", async () => {
   const deadline = new StatementDeadline(systemRuntime);
-  const awaited = { isExecuting: vi.fn(async () => false), dropConnection: vi.fn() };
-  expect(await deadline.within(Promise.resolve(7), awaited)).toBe(7);
-  await expect(deadline.within(Promise.reject(new Error("no")), awaited)).rejects.toThrow("no");
+  const statement = { isExecuting: vi.fn(async () => false), dropConnection: vi.fn() };
+  expect(await deadline.within(Promise.resolve(7), statement)).toBe(7);
+  await expect(deadline.within(Promise.reject(new Error("no")), statement)).rejects.toThrow("no");
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("silence cuts the connection and is an error of its own", async () => {
+test("a statement without an answer drops the connection and rejects with NoAnswerError", async () => {
   const deadline = new StatementDeadline(systemRuntime);
-  const awaited = { isExecuting: vi.fn(async () => false), dropConnection: vi.fn() };
-  const failed = expect(deadline.within(new Promise(() => {}), awaited)).rejects.toThrow(NoAnswerError);
+  const statement = { isExecuting: vi.fn(async () => false), dropConnection: vi.fn() };
+  const failed = expect(deadline.within(new Promise(() => {}), statement)).rejects.toThrow(NoAnswerError);
   await vi.advanceTimersByTimeAsync(9_999);
-  expect(awaited.dropConnection).not.toHaveBeenCalled();
+  expect(statement.dropConnection).not.toHaveBeenCalled();
   await vi.advanceTimersByTimeAsync(1);
   await failed;
-  expect(awaited.dropConnection).toHaveBeenCalledOnce();
+  expect(statement.dropConnection).toHaveBeenCalledOnce();
 });
 
-test("a server that says it is at work is waited for", async () => {
+test("a statement that the server is still executing is waited for", async () => {
   const deadline = new StatementDeadline(systemRuntime);
-  let isAtWork = true;
-  const awaited = { isExecuting: vi.fn(async () => isAtWork), dropConnection: vi.fn() };
-  const failed = expect(deadline.within(new Promise(() => {}), awaited)).rejects.toThrow(NoAnswerError);
+  let isServerExecuting = true;
+  const statement = { isExecuting: vi.fn(async () => isServerExecuting), dropConnection: vi.fn() };
+  const failed = expect(deadline.within(new Promise(() => {}), statement)).rejects.toThrow(NoAnswerError);
   await vi.advanceTimersByTimeAsync(35_000);
-  expect(awaited.isExecuting).toHaveBeenCalledTimes(3);
-  expect(awaited.dropConnection).not.toHaveBeenCalled();
-  isAtWork = false;
+  expect(statement.isExecuting).toHaveBeenCalledTimes(3);
+  expect(statement.dropConnection).not.toHaveBeenCalled();
+  isServerExecuting = false;
   await vi.advanceTimersByTimeAsync(5_000);
   await failed;
 });
 
-test("a server that cannot be asked is silent", async () => {
+test("a server that cannot be asked on another connection counts as not answering", async () => {
   const deadline = new StatementDeadline(systemRuntime);
   const dropConnection = vi.fn();
   const isExecuting = () => Promise.reject(new Error("unreachable"));

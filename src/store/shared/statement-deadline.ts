@@ -1,15 +1,16 @@
 /**
- * How long a statement may go unanswered. A connection can swallow every packet without ever breaking; a worker that waits
- * on one loses its lease while new connections would work. The limit is therefore tied to the lease.
+ * How long a statement may go unanswered. A connection can drop every packet without ever reporting an error, and a
+ * worker that waits on it loses its lease although a new connection would work. The deadline is therefore tied to the
+ * lease.
  */
 import type { Runtime, Timer } from "../../runtime/runtime.js";
 
-/** No lease depends on it then. */
+/** Used while no worker is registered, when no lease depends on the deadline. */
 const defaultDeadlineMs = 10_000;
-/** Below this a busy machine would be taken for a silent server. */
+/** With a shorter deadline, a busy machine would be mistaken for a server that does not answer. */
 const minDeadlineMs = 1_000;
 
-/** The connection is of no use; whether the statement was done is not known. */
+/** The connection cannot be used any more, and it is unknown whether the statement was executed. */
 export class NoAnswerError extends Error {
   readonly code = "ETIMEDOUT";
 
@@ -20,11 +21,10 @@ export class NoAnswerError extends Error {
 
 export interface PendingStatement {
   /**
-   * Whether the server says, asked on another connection, that it is still at work on it: a statement that waits for a lock
-   * is slow, not lost.
+   * Asks the server, on another connection, whether it is still executing the statement: a statement that waits for a
+   * lock is slow, not lost.
    */
   isExecuting(): Promise<boolean>;
-  /** Drops the connection. */
   dropConnection(error: NoAnswerError): void;
 }
 
@@ -51,13 +51,15 @@ export class StatementDeadline {
     this.#recompute();
   }
 
-  /** A third: a heartbeat that is swallowed is noticed, and made again, before the lease is over. */
+  /** With a third of the lease, a lost heartbeat is noticed and repeated before the lease expires. */
   #recompute(): void {
     const shortestLeaseMs = Math.min(...this.#leases.values());
     this.#ms = this.#leases.size === 0 ? defaultDeadlineMs : Math.max(minDeadlineMs, Math.floor(shortestLeaseMs / 3));
   }
 
-  /** What comes of the call; NoAnswerError when the deadline passes and the server is not at work on it. */
+  /**
+   * Settles as the call does; rejects with NoAnswerError when the deadline passes and the server is not executing it.
+   */
   within<T>(call: Promise<T>, statement: PendingStatement): Promise<T> {
     const runtime = this.#runtime;
     return new Promise((resolve, reject) => {
@@ -69,9 +71,9 @@ export class StatementDeadline {
         runtime.clearTimeout(timer);
       };
       const checkProgress = async () => {
-        const isAtWork = await statement.isExecuting().catch(() => false);
+        const isExecuting = await statement.isExecuting().catch(() => false);
         if (isFinished) return;
-        if (isAtWork) return scheduleCheck();
+        if (isExecuting) return scheduleCheck();
         finish();
         const error = new NoAnswerError(Math.round(runtime.monotonic() - startedAt));
         statement.dropConnection(error);

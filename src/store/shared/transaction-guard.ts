@@ -1,6 +1,7 @@
 /**
- * Stands between user code and the connection of its transaction. The driver's own handle would outlive the transaction: a
- * write through it, after the step has timed out, would commit by itself, and the step's next attempt writes again.
+ * Guards the connection of a transactional step against the user's code. The driver's own handle would outlive the
+ * transaction: a write through it after the step has timed out would be committed on its own, and the step's next
+ * attempt would write again.
  */
 import { TransactionError } from "../../core/errors/errors.js";
 import type { SqlSyntax } from "../sql/lexer.js";
@@ -9,7 +10,7 @@ import { findTransactionControl } from "../sql/transaction-control.js";
 const endedMessage =
   "This transaction has ended, so its `tx` cannot be used any more: await everything that a transactional step does before it returns.";
 
-/** What must be known of a transaction's handle. Each driver has a wrapper that asks this before it passes a call on. */
+/** The state of a transaction's handle. The wrapper of each driver asks the guard before it passes a call on. */
 export class TransactionGuard {
   readonly #syntax: SqlSyntax;
   readonly #closeCallbacks = new Set<() => void>();
@@ -21,7 +22,10 @@ export class TransactionGuard {
     this.#syntax = syntax;
   }
 
-  /** Throws unless this SQL may be sent. A step that tried to end its transaction is not recorded, even if it catches this. */
+  /**
+   * Throws unless this SQL may be sent. A step that tries to end its transaction is not recorded, even if it catches
+   * the error.
+   */
   assertAllowed(sql: string): void {
     this.assertUsable();
     const control = findTransactionControl(sql, this.#syntax);
@@ -31,7 +35,7 @@ export class TransactionGuard {
     );
   }
 
-  /** Throws when the transaction has ended, or cannot be committed any more. */
+  /** Throws when the transaction has ended or can only be rolled back. */
   assertUsable(): void {
     if (this.#hasEnded) throw new TransactionError(endedMessage);
     this.assertNotBroken();
@@ -48,7 +52,7 @@ export class TransactionGuard {
     return this.#failure;
   }
 
-  /** Counts a call for as long as it takes. It is passed on, and an error of it that user code does not await harms no process. */
+  /** Counts the call as running until it settles. */
   async track<T>(call: Promise<T>): Promise<T> {
     const endCall = this.beginCall();
     try {
@@ -58,7 +62,7 @@ export class TransactionGuard {
     }
   }
 
-  /** For a call that has no promise; the returned function says that it is over. */
+  /** Counts a call that has no promise as running until the returned function is called. */
   beginCall(): () => void {
     let isRunning = true;
     this.#runningCalls += 1;
@@ -68,17 +72,19 @@ export class TransactionGuard {
     };
   }
 
-  /** Whether a call of user code is under way, so that the connection must not be used for anything else. */
+  /** Whether a call of the user's code is running, so that the connection must not be used for anything else. */
   get isBusy(): boolean {
     return this.#runningCalls > 0;
   }
 
-  /** Something that is open on the connection, such as an iterator, and is closed at the end. */
+  /**
+   * Registers something that is open on the connection, such as an iterator, to be closed when the transaction ends.
+   */
   closeAtEnd(close: () => void): void {
     this.#closeCallbacks.add(close);
   }
 
-  /** The handle is of no use from now on. */
+  /** From now on every use of the handle throws. */
   end(): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;

@@ -1,9 +1,9 @@
-/** The audit of every SQL store, written once. Each page is one statement, so that what it says is of one instant. */
+/** The audit that all SQL stores share. Each page is one statement, so that all its rows are of one instant. */
 import type { Audit, AuditedRun, AuditedTask, AuditPage, OrphanTable } from "../contract/audit.js";
 import { type Bind, createStatement, type Dialect, type Queryable, type SqlRow } from "./dialect.js";
 import { numberOrNull, taskStateNames } from "./records.js";
 
-/** Databases limit the number of bound values. */
+/** Longer lists are split, because databases limit the number of bound values. */
 const idsPerQuery = 500;
 
 export class SqlAudit implements Audit {

@@ -1,33 +1,35 @@
-/** What the shared SQL has to know about a database: an object with its expressions, never a name to branch on. */
+/** The expressions in which databases differ, as an object, so that no shared code branches on a database's name. */
 
 export type SqlRow = Readonly<Record<string, unknown>>;
 
-/** All that the reads need of a driver. Values are bound in the order of their placeholders. */
+/** The part of a driver that the shared SQL uses. Values are bound in the order of their placeholders. */
 export interface Queryable {
   query(sql: string, values: readonly unknown[]): Promise<readonly SqlRow[]>;
 }
 
-/** Adds a value to a statement and gives back its placeholder. */
+/** Adds a value to a statement and returns its placeholder. */
 export type Bind = (value: unknown) => string;
 
 export interface Dialect {
-  /** The nth value of a statement, from 1: "?" or "$1". */
+  /** The placeholder of the nth value of a statement, counted from 1: "?" or "$1". */
   placeholder(n: number): string;
-  /** "runs" → the table's full name, quoted if need be and with its schema if it has one. */
+  /** The full name of a table, with its schema and quotes where the database needs them. */
   table(name: TableName): string;
-  /** True where `column` is one of the run ids. Whether they are one bound list or one value each is the dialect's. */
+  /** A condition: `column` is one of the run ids. The dialect binds them as one list or as one value each. */
   oneOf(column: string, ids: readonly string[], bind: Bind): string;
-  /** False for text that no run id column could hold, so that it is not sent (PostgreSQL's uuid refuses it loudly). */
+  /**
+   * False for text that a run id column cannot hold; it is not sent, because PostgreSQL's uuid type throws an error.
+   */
   isId(text: string): boolean;
-  /** True where the text of `column` contains the bound text, byte for byte. */
+  /** A condition: the text of `column` contains the bound text, byte for byte. */
   contains(column: string, placeholder: string): string;
-  /** The store's now in epoch milliseconds: the virtual clock's reading, bound, or the database's own expression. */
+  /** The store's clock in epoch milliseconds: the bound value of a virtual clock, or the database's own expression. */
   now(bind: Bind): string;
-  /** What follows VALUES (…) to update the row that has this key already: "ON CONFLICT (name) DO UPDATE SET". */
+  /** Follows VALUES (…) to update an existing row with the same key: "ON CONFLICT (name) DO UPDATE SET". */
   onDuplicateUpdate(key: string): string;
-  /** Of a task `t`: it is parked, in the words of the index that has the parked ones by workflow, version and time. */
+  /** A condition: task `t` is parked with a due time, written so that the index of such tasks is used. */
   readonly isParked: string;
-  /** What follows a DELETE so that it finds its rows by this key; "" where that needs no saying. */
+  /** Follows a DELETE so that it finds its rows by this key; "" where the database does so anyway. */
   deleteOrder(key: string): string;
 }
 

@@ -1,19 +1,20 @@
 /**
- * Splits SQL into statements, each as its words in upper case. Strings, quoted names and comments are passed over, so that a
- * word in them is never taken for a statement. It knows no grammar: it is made to find how statements begin.
+ * Splits SQL into statements, each a list of its words in upper case. Strings, quoted names and comments are skipped,
+ * so that a word inside them is not taken for a statement. The lexer knows no grammar: its result only tells how
+ * statements begin.
  */
 
-/** How a database writes strings and comments; where they differ, the same text can mean different statements. */
+/** How a database writes strings and comments: the same text can be different statements on different databases. */
 export interface SqlSyntax {
-  /** A backslash in '…' escapes the next character (MySQL). PostgreSQL does so in E'…' only. */
+  /** A backslash in '…' escapes the next character (MySQL). On PostgreSQL it does so only in E'…'. */
   readonly backslashEscapes: boolean;
   /** $tag$ … $tag$ is a string. */
   readonly dollarQuotes: boolean;
   /** Comments nest. */
   readonly nestedComments: boolean;
-  /** # begins a comment, and what stands in a comment of the form /*! … *\/ is executed. */
+  /** # begins a comment, and the content of a comment of the form /*! … *\/ is executed. */
   readonly mysqlComments: boolean;
-  /** DDL and the like commit the transaction that is open. */
+  /** DDL and some other statements commit the open transaction. */
   readonly implicitCommits: boolean;
 }
 
@@ -37,12 +38,11 @@ export const mysqlSyntax: SqlSyntax = {
 
 const wordPattern = /[\p{L}_][\p{L}\p{N}_$]*/uy;
 const dollarTagPattern = /\$(?:[\p{L}_][\p{L}\p{N}_]*)?\$/uy;
-/** Numbers, placeholders, and variables of the user's own. Of a system variable (@@session.x) the words are read. */
+/** Numbers, placeholders and user variables. The words of a system variable (@@session.x) are read. */
 const nonWordPattern = /@@|[@:$]*[\p{N}\p{L}_$]+/uy;
-/** The opening of a comment that MySQL (or only MariaDB) executes, with the version from which it does. */
+/** The opening of a comment that MySQL (or only MariaDB) executes, with the minimum version. */
 const executableCommentPattern = /\/\*M?!\d*/y;
 
-/** The words of each statement. */
 export function splitStatements(sql: string, syntax: SqlSyntax): readonly (readonly string[])[] {
   const statements: string[][] = [[]];
   let words = statements[0] as string[];
@@ -59,7 +59,7 @@ export function splitStatements(sql: string, syntax: SqlSyntax): readonly (reado
     else if (char === "$" && syntax.dollarQuotes) position = endOfDollarQuoted(sql, position);
     else if (char === ";") {
       position += 1;
-      // The body of a trigger or function, written out: its semicolons are its own.
+      // Semicolons inside the body of a trigger or function do not end the statement.
       if (isInsideBody(words)) continue;
       statements.push((words = []));
     } else {
@@ -88,7 +88,7 @@ function endOfLine(sql: string, from: number): number {
 }
 
 function endOfComment(sql: string, from: number, { mysqlComments, nestedComments }: SqlSyntax): number {
-  // What is executed is read on; its end, a lone "*/", means nothing.
+  // The content of an executable comment is read like other SQL; the closing "*/" is skipped as punctuation.
   const opening = mysqlComments ? matchAt(executableCommentPattern, sql, from) : null;
   if (opening !== null) return from + opening.length;
   let depth = 1;
@@ -102,7 +102,7 @@ function endOfComment(sql: string, from: number, { mysqlComments, nestedComments
   return position;
 }
 
-/** A doubled quote is read as the end of one string and the beginning of the next, which comes to the same. */
+/** A doubled quote ends one string and begins the next, which gives the same words. */
 function endOfQuoted(sql: string, from: number, hasEscapes: boolean): number {
   const quote = sql[from];
   for (let at = from + 1; at < sql.length; at += 1) {

@@ -1,4 +1,4 @@
-/** Upkeep of every SQL store, written once: a store hands in a way to query, a way to do several things at once, its dialect. */
+/** The maintenance that all SQL stores share. A store provides a `MaintenancePort` and its dialect. */
 
 import type {
   AgePosition,
@@ -25,9 +25,9 @@ export interface WriteStatement {
 }
 
 export interface MaintenancePort extends Queryable {
-  /** All of the statements or none, in their order. */
+  /** Executes the statements in order, in one transaction. */
   writeAtomically(writes: readonly WriteStatement[]): Promise<void>;
-  /** To this process, and to the others if the database can. */
+  /** Sends hints to this process, and to other processes if the database can notify. */
   emitHints(hints: readonly Hint[]): void;
 }
 
@@ -36,7 +36,7 @@ interface RouteKey {
   readonly version: string;
 }
 
-/** So many runs are removed in one transaction at most. */
+/** The maximum number of runs that are deleted in one transaction. */
 const runsPerTransaction = 500;
 
 export class SqlMaintenance implements Maintenance {
@@ -66,7 +66,7 @@ export class SqlMaintenance implements Maintenance {
     }));
   }
 
-  /** In the order of the parents first: in that of the ids alone, PostgreSQL might walk through all runs. */
+  /** Ordered by parent first: if it ordered by id alone, PostgreSQL might scan all runs. */
   async childRuns(
     parentIds: readonly string[],
     { after, limit }: { readonly after: ChildKey | null; readonly limit: number },
@@ -89,14 +89,14 @@ export class SqlMaintenance implements Maintenance {
 
   async deleteRuns(runIds: readonly string[]): Promise<number> {
     const validIds = runIds.filter((id) => this.#dialect.isId(id));
-    let removed = 0;
+    let deletedCount = 0;
     for (let from = 0; from < validIds.length; from += runsPerTransaction) {
-      removed += await this.#deleteEndedRuns(validIds.slice(from, from + runsPerTransaction));
+      deletedCount += await this.#deleteEndedRuns(validIds.slice(from, from + runsPerTransaction));
     }
-    return removed;
+    return deletedCount;
   }
 
-  /** An ended run never changes, so what was found to have ended may be deleted a moment later. */
+  /** An ended run never changes, so reading and deleting need not be one transaction. */
   async #deleteEndedRuns(runIds: readonly string[]): Promise<number> {
     const rows = await this.#query((bind, table) => {
       const isRequested = this.#dialect.oneOf("r.id", runIds, bind);
@@ -125,7 +125,7 @@ export class SqlMaintenance implements Maintenance {
     return rows.map((row) => row.id as string);
   }
 
-  /** Whether they own anything is asked only if there are some: it may mean to read all open tasks. */
+  /** Owned tasks are looked up only if there are candidates, because that may read all open tasks. */
   async deleteDeadWorkers({
     lastHeartbeatBefore,
   }: {
@@ -162,7 +162,7 @@ export class SqlMaintenance implements Maintenance {
     }));
   }
 
-  /** Ready ones and overdue ones are found by an index each. */
+  /** Two queries, because ready and overdue tasks are in different indexes. */
   async parentsWaitingFor(routes: readonly string[], limit: number): Promise<readonly WaitingParent[]> {
     if (routes.length === 0) return [];
     const ready = await this.#findWaitingParents(routes, limit, () => `t.state = ${taskState.ready}`);
@@ -218,7 +218,10 @@ export class SqlMaintenance implements Maintenance {
 
   async backlog(): Promise<readonly RouteBacklog[]> {
     const ready = await this.#query(
-      (_, table) => `SELECT t.workflow, t.version, count(*) AS due, min(t.due_at) AS oldest FROM ${table("tasks")} t
+      (
+        _,
+        table,
+      ) => `SELECT t.workflow, t.version, count(*) AS due_count, min(t.due_at) AS oldest_due_at FROM ${table("tasks")} t
         WHERE t.state = ${taskState.ready} GROUP BY t.workflow, t.version`,
     );
     const backlogs = ready.map(decodeBacklog);
@@ -229,7 +232,7 @@ export class SqlMaintenance implements Maintenance {
     return mergeByRoute(backlogs);
   }
 
-  /** From one route to the next, each found by index: the many that sleep between them are not read. */
+  /** Jumps from one route to the next by index, without reading the sleeping tasks in between. */
   async *#parkedRoutes(): AsyncGenerator<RouteKey> {
     let previous: RouteKey | null = null;
     for (;;) {
@@ -257,22 +260,24 @@ export class SqlMaintenance implements Maintenance {
 
   async #overdueBacklog({ route, version }: RouteKey): Promise<RouteBacklog | null> {
     const [row] = await this.#query(
-      (bind, table) => `SELECT count(*) AS due, min(t.due_at) AS oldest FROM ${table("tasks")} t
+      (bind, table) => `SELECT count(*) AS due_count, min(t.due_at) AS oldest_due_at FROM ${table("tasks")} t
         WHERE ${this.#dialect.isParked} AND t.workflow = ${bind(route)} AND t.version = ${bind(version)}
         AND t.due_at <= ${this.#dialect.now(bind)}`,
     );
-    return row === undefined || Number(row.due) === 0 ? null : decodeBacklog({ ...row, workflow: route, version });
+    return row === undefined || Number(row.due_count) === 0
+      ? null
+      : decodeBacklog({ ...row, workflow: route, version });
   }
 
   async ownedTaskCounts(): Promise<readonly OwnedTaskCount[]> {
     const rows = await this.#query(
-      (_, table) => `SELECT t.workflow, t.version, count(*) AS owned FROM ${table("tasks")} t
+      (_, table) => `SELECT t.workflow, t.version, count(*) AS owned_count FROM ${table("tasks")} t
         WHERE t.state = ${taskState.owned} GROUP BY t.workflow, t.version ORDER BY t.workflow, t.version`,
     );
     return rows.map((row) => ({
       route: row.workflow as string,
       version: row.version as string,
-      ownedCount: Number(row.owned),
+      ownedCount: Number(row.owned_count),
     }));
   }
 
@@ -319,18 +324,18 @@ export class SqlMaintenance implements Maintenance {
 
 const hasFailed = (row: SqlRow): boolean => row.status === "failed";
 
-/** The first comparison is implied by the others; it is the one that an index range is made of. */
+/** The first comparison is implied by the others, but only it can become an index range. */
 const isAfterPosition = ({ createdAt, id }: AgePosition, bind: Bind) =>
   `r.created_at >= ${bind(createdAt)} AND (r.created_at > ${bind(createdAt)} OR r.id > ${bind(id)})`;
 
 const decodeBacklog = (row: SqlRow): RouteBacklog => ({
   route: row.workflow as string,
   version: row.version as string,
-  dueCount: Number(row.due),
-  oldestDueAt: Number(row.oldest),
+  dueCount: Number(row.due_count),
+  oldestDueAt: Number(row.oldest_due_at),
 });
 
-/** What is ready and what is overdue, as one. */
+/** Adds up the ready and the overdue tasks of each route. */
 function mergeByRoute(parts: readonly RouteBacklog[]): readonly RouteBacklog[] {
   const byRoute = new Map<string, RouteBacklog>();
   for (const backlog of parts) {

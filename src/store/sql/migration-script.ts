@@ -1,17 +1,17 @@
-/** Migrations as plain SQL, for teams whose own tool or database administrator runs them. */
+/** Migrations as plain SQL, for teams that apply them with their own tool or by a database administrator. */
 import type { Migration } from "./migrations.js";
 
 export interface MigrationScript extends Pick<Migration, "version" | "name"> {
-  /** In order, without semicolons; the last one records that the migration is applied. */
+  /** In order, without semicolons. The last one records that the migration is applied. */
   readonly statements: readonly string[];
 }
 
-/** What a store does around the statements of a migration. */
+/** The SQL of a database around the statements of a migration. */
 export interface ScriptDialect {
-  /** Made before the first migration, whether or not it is there: the table of those that are applied. */
+  /** Create the table of applied migrations if it does not exist; every script begins with these statements. */
   readonly createMigrationsTable: readonly string[];
   readonly migrationsTable: string;
-  /** The database's clock, in epoch milliseconds. */
+  /** An expression for the database's clock in epoch milliseconds. */
   readonly now: string;
 }
 

@@ -1,23 +1,23 @@
 /**
- * Numbered migrations, for every SQL store. The runner decides what is to be done and in which order; the store's port
- * knows how to lock, what is applied, and how to apply one so that being killed in the middle does no harm.
+ * Numbered migrations for every SQL store. The functions here decide which migrations to apply and in which order; the
+ * port of a store locks, reads the applied versions, and applies a migration so that a process may be killed halfway.
  */
 import { isTransient } from "../../concurrency/retry-until-reachable.js";
 import { MigrationError } from "../../core/errors/errors.js";
 
 export interface Migration {
-  /** 1, 2, 3…; never changed once released. */
+  /** 1, 2, 3…; a released migration never changes. */
   readonly version: number;
   readonly name: string;
   readonly statements: readonly string[];
 }
 
 export interface MigrationPort {
-  /** The versions in `pawl_migrations`; none when that table does not exist yet. */
+  /** The versions in `pawl_migrations`; none if that table does not exist yet. */
   appliedVersions(): Promise<readonly number[]>;
   /**
-   * Calls `work` while no other process is in here. What is applied may have changed while waiting for the lock, so
-   * `session.applied` is asked again inside.
+   * Calls `work` while no other process migrates. Another process may have migrated during the wait for the lock, so
+   * `work` reads `session.appliedVersions` again.
    */
   withLock(work: (session: MigrationSession) => Promise<void>): Promise<void>;
 }
@@ -25,14 +25,14 @@ export interface MigrationPort {
 export interface MigrationSession {
   appliedVersions(): Promise<readonly number[]>;
   /**
-   * Runs the statements and records the version, in one transaction where DDL is transactional. Elsewhere the record
-   * comes last and every statement can be run a second time, so that a migration cut short is simply run again.
+   * Runs the statements and records the version, in one transaction where DDL is transactional. Elsewhere the version
+   * is recorded last and every statement can be repeated, so that an interrupted migration is simply run again.
    */
   apply(migration: Migration): Promise<void>;
 }
 
 export async function migrate(port: MigrationPort, migrations: readonly Migration[]): Promise<void> {
-  // The common case, at every start of every process: nothing to do, and no lock for it.
+  // Usually nothing is pending. Every process checks this at its start, so it takes no lock.
   if ((await pendingMigrations(port, migrations)).length === 0) return;
   await port.withLock(async (session) => {
     const versions = await session.appliedVersions();
@@ -44,7 +44,7 @@ export async function migrate(port: MigrationPort, migrations: readonly Migratio
     for (const migration of migrations) {
       if (applied.has(migration.version)) continue;
       await session.apply(migration).catch((error: unknown) => {
-        // A lost connection says so itself, and may be worth another try.
+        // An error of the connection is clear by itself, and the caller may retry it.
         if (isTransient(error)) throw error;
         const reason = (error instanceof Error ? error.message : String(error)).replace(/[.]$/, "");
         throw new MigrationError(
@@ -56,7 +56,7 @@ export async function migrate(port: MigrationPort, migrations: readonly Migratio
   });
 }
 
-/** @throws MigrationError when a newer Pawl has been here: this one does not know what its tables mean */
+/** @throws MigrationError when a newer Pawl has migrated the database: this version does not know its tables */
 export async function pendingMigrations(
   port: Pick<MigrationPort, "appliedVersions">,
   migrations: readonly Migration[],

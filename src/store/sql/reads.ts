@@ -1,6 +1,6 @@
 /**
- * The read side of every SQL store, written once. A store hands in a way to query and its dialect; statements whose
- * text does not depend on the arguments are always the same text, so that drivers can keep them prepared.
+ * The reads that all SQL stores share. A store provides a way to query and its dialect. The text of a statement varies
+ * only with the arguments that must change it, so that drivers can keep it prepared.
  */
 
 import type {
@@ -32,7 +32,7 @@ import {
   workflowColumns,
 } from "./records.js";
 
-/** Lists longer than this are read in parts: databases limit the number of bound values (SQLite 32,766). */
+/** Longer lists are split, because databases limit the number of bound values (SQLite 32,766). */
 const idsPerQuery = 500;
 
 type ReadSide = Pick<
@@ -104,7 +104,7 @@ export class SqlReads implements ReadSide {
     if (filter.createdBefore !== undefined) conditions.push(`r.created_at < ${bind(filter.createdBefore)}`);
     if (filter.after !== undefined) {
       const { createdAt, id } = filter.after;
-      // The first comparison is implied by the others; it is the one that an index range is made of.
+      // The first comparison is implied by the others, but only it can become an index range.
       conditions.push(`r.created_at <= ${bind(createdAt)}`);
       conditions.push(`(r.created_at < ${bind(createdAt)} OR r.id < ${bind(id)})`);
     }
@@ -112,14 +112,14 @@ export class SqlReads implements ReadSide {
   }
 
   /**
-   * Inside JSON text a quote that belongs to a string is always escaped, so `["x"` and `,"x"` can only be found where
-   * the element "x" begins. (`"x"` alone would also be found at the end of the tag `a"x`.)
+   * In JSON text a quote inside a string is always escaped, so `["x"` and `,"x"` match only where the element "x"
+   * begins. (`"x"` alone would also match at the end of the tag `a"x`.)
    */
   #hasTag(tag: string, bind: Bind): string {
-    const quoted = JSON.stringify(tag);
-    const first = this.#dialect.contains("r.tags", bind(`[${quoted}`));
-    const later = this.#dialect.contains("r.tags", bind(`,${quoted}`));
-    return `(${first} OR ${later})`;
+    const quotedTag = JSON.stringify(tag);
+    const isFirst = this.#dialect.contains("r.tags", bind(`[${quotedTag}`));
+    const isLater = this.#dialect.contains("r.tags", bind(`,${quotedTag}`));
+    return `(${isFirst} OR ${isLater})`;
   }
 
   async tasks(runIds: readonly string[]): Promise<readonly TaskRecord[]> {
@@ -127,7 +127,7 @@ export class SqlReads implements ReadSide {
     return sortByIds(runIds, rows.map(decodeTask), (task) => task.runId);
   }
 
-  /** Reads all open tasks on databases without an index for it; it is asked only after a lost connection. */
+  /** Reads all open tasks on databases without an index of owned ones; workers call it only after a lost connection. */
   async ownedTasks({ workerId, epoch }: Fence): Promise<readonly TaskRecord[]> {
     const { bind, values } = createStatement(this.#dialect);
     const isOwned = `t.state = ${taskState.owned} AND t.owner = ${bind(workerId)} AND t.epoch = ${bind(epoch)}`;
@@ -150,8 +150,9 @@ export class SqlReads implements ReadSide {
   }
 
   /**
-   * A row may hold several events, and the page may begin inside one: the row of number after + 1 is the last that
-   * begins no later. Looking it up costs one step in the primary key; comparing seq + span would read the whole log.
+   * A row may hold several events, and the page may begin inside a row. The row with event number after + 1 is the last
+   * row whose seq is not greater. Finding it is one lookup in the primary key; comparing seq + span would read the
+   * whole log.
    */
   async log(runId: string, page: { readonly after: number; readonly limit: number }): Promise<readonly StoredEvent[]> {
     if (!this.#dialect.isId(runId)) return [];
@@ -186,7 +187,7 @@ export class SqlReads implements ReadSide {
   }
 
   async cursors(runId: string): Promise<readonly CursorRow[]> {
-    // `c.` spares the quotes: "cursor" is a reserved word in MySQL, but not after a dot.
+    // "cursor" is a reserved word in MySQL and needs quotes, but not after `c.`.
     const select = `SELECT c.node, c.cursor, c.progress, c.at FROM ${this.#dialect.table("cursors")} c WHERE`;
     const rows = await this.#queryByIds([runId], (oneOf) => `${select} ${oneOf("c.run_id")} ORDER BY c.node`);
     return rows.map((row) => ({
@@ -199,10 +200,10 @@ export class SqlReads implements ReadSide {
 
   async workers(): Promise<readonly WorkerRecord[]> {
     const columns =
-      "w.id, w.name, w.host, w.pid, w.port, w.routes, w.lease_ms, w.epoch, w.live, w.started_at, w.heartbeat_at, o.owned";
+      "w.id, w.name, w.host, w.pid, w.port, w.routes, w.lease_ms, w.epoch, w.live, w.started_at, w.heartbeat_at, o.owned_count";
     const { table } = this.#dialect;
-    const owned = `SELECT owner, count(*) AS owned FROM ${table("tasks")} WHERE owner IS NOT NULL GROUP BY owner`;
-    const from = `${table("workers")} w LEFT JOIN (${owned}) o ON o.owner = w.id`;
+    const ownedCounts = `SELECT owner, count(*) AS owned_count FROM ${table("tasks")} WHERE owner IS NOT NULL GROUP BY owner`;
+    const from = `${table("workers")} w LEFT JOIN (${ownedCounts}) o ON o.owner = w.id`;
     const rows = await this.#db.query(`SELECT ${columns} FROM ${from} ORDER BY w.started_at, w.id`, []);
     return rows.map(decodeWorker);
   }
@@ -214,7 +215,9 @@ export class SqlReads implements ReadSide {
     return rows[0] === undefined ? null : decodeWorkflow(rows[0]);
   }
 
-  /** One statement each, in the order of their names: what many processes do at once when they start. */
+  /**
+   * One statement each, ordered by name, because many processes register the same workflows at once when they start.
+   */
   async registerWorkflows(workflows: readonly WorkflowRegistration[]): Promise<void> {
     const table = this.#dialect.table("workflows");
     for (const { name, queue, version, signature, graph } of workflows.toSorted(byName)) {
@@ -262,7 +265,7 @@ export class SqlReads implements ReadSide {
   }
 }
 
-/** In the text, not bound: a partial index is used only for a value that the planner can see. */
+/** These are written into the SQL, not bound: a partial index is used only for a value that the planner can see. */
 const statusNames: ReadonlySet<string> = new Set<RunStatus>([
   "pending",
   "waiting",

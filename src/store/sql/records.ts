@@ -1,4 +1,4 @@
-/** Rows of the SQL tables, decoded. Drivers differ in what they make of BIGINT and booleans; here that ends. */
+/** Decodes the rows of the SQL tables. Drivers return BIGINT and booleans in different types; records have one. */
 
 import type {
   Damage,
@@ -13,20 +13,20 @@ import type {
 import type { EventRow } from "../shared/event-rows.js";
 import type { SqlRow } from "./dialect.js";
 
-/** `pawl_tasks.state`. */
+/** The numbers in the column `pawl_tasks.state`. */
 export const taskState = { parked: 0, ready: 1, owned: 2 } as const;
 
 export const taskStateNames = ["parked", "ready", "owned"] as const;
 
 /**
- * The columns of a run as `decodeRun` wants them, from `runs r`. "running" is in no column of a run, it is derived from
- * its task. That is looked up run by run: a join could be planned the other way round, beginning with all tasks.
+ * The columns that `decodeRun` needs, selected from `runs r`. The status "running" is not stored in the run's row but
+ * derived from its task. A subquery reads the task of each run: a join could be planned to begin with all tasks.
  */
 export const runColumns = (tasks: string): string => runColumnsWith(taskStateSubquery(tasks));
 
 export const taskStateSubquery = (tasks: string): string => `(SELECT t.state FROM ${tasks} t WHERE t.run_id = r.id)`;
 
-/** The same when the state of the task is at hand. */
+/** The same columns when the state of the task is already known. */
 export const runColumnsWith = (state: string | number): string => `${runTableColumns}, ${state} AS task_state`;
 
 const runTableColumns = [
@@ -35,7 +35,7 @@ const runTableColumns = [
   "r.created_at, r.started_at, r.finished_at",
 ].join(", ");
 
-/** A row that is damaged is marked, never thrown at: it may stand in the middle of a list, or of a claim. */
+/** A damaged row is marked instead of throwing: it must not make a whole list or claim fail. */
 export function decodeRun(row: SqlRow): RunRecord {
   const damage = findRunDamage(row);
   const run = decodeRunFields(row);
@@ -78,7 +78,7 @@ const runStatuses = new Set<unknown>([
   "canceled",
 ] satisfies RunStatus[]);
 
-/** SQLite keeps text in a column of numbers if that is what it was given. */
+/** Checked because SQLite stores text in a numeric column if it is given text. */
 const numberColumns = [
   "priority",
   "parent_index",
@@ -89,9 +89,9 @@ const numberColumns = [
 ] as const;
 
 function findRunDamage(row: SqlRow): Damage | null {
-  if (!runStatuses.has(row.status)) return { column: "status", problem: `"${row.status}" is no status` };
+  if (!runStatuses.has(row.status)) return { column: "status", problem: `"${row.status}" is not a status` };
   for (const column of numberColumns) {
-    if (Number.isNaN(Number(row[column] ?? 0))) return { column, problem: `"${row[column]}" is no number` };
+    if (Number.isNaN(Number(row[column] ?? 0))) return { column, problem: `"${row[column]}" is not a number` };
   }
   return findTagsDamage(row.tags as string | null);
 }
@@ -140,7 +140,7 @@ export function decodeWorker(row: SqlRow): WorkerRecord {
     live: Number(row.live) === 1,
     startedAt: Number(row.started_at),
     heartbeatAt: Number(row.heartbeat_at),
-    ownedTaskCount: Number(row.owned ?? 0),
+    ownedTaskCount: Number(row.owned_count ?? 0),
     ...(routes === null ? { damage: { column: "routes", problem: "it is not a list of routes" } } : {}),
   };
 }
@@ -152,7 +152,7 @@ function readRoutes(text: string): readonly Route[] | null {
   return Array.isArray(routes) && routes.every(isRoute) ? routes : null;
 }
 
-/** From `workflows w`. */
+/** The columns that `decodeWorkflow` needs, selected from `workflows w`. */
 export const workflowColumns = "w.name, w.queue, w.version, w.signature, w.graph, w.created_at";
 
 export function decodeWorkflow(row: SqlRow): WorkflowRecord {
@@ -166,12 +166,12 @@ export function decodeWorkflow(row: SqlRow): WorkflowRecord {
   };
 }
 
-/** No tags are NULL: most runs have none, and the row stays short. */
+/** An empty list is stored as NULL: most runs have no tags, and their rows stay short. */
 export const encodeTags = (tags: readonly string[]): string | null => (tags.length === 0 ? null : JSON.stringify(tags));
 
 const noTags: readonly string[] = [];
 
-/** None when they cannot be read; `damageOfTags` says so. */
+/** Empty when the tags cannot be read; `findTagsDamage` reports that. */
 export const decodeTags = (text: string | null): readonly string[] =>
   text === null ? noTags : (readTags(text) ?? noTags);
 

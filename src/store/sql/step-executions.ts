@@ -1,58 +1,64 @@
 /**
- * The view `pawl_step_executions`: each attempt at each step of each run, for people who ask with SQL. It shows what
- * `executionsOf` tells of the same log, and holds nothing itself.
+ * The view `pawl_step_executions`: one row per attempt at each step of each run, for queries in SQL. It shows what
+ * `executionsOf` computes from the same log, and stores nothing itself.
  *
- * `executionsOf` goes through a log and takes notes. SQL has no notes, it has windows: here every event looks along its
- * log for the number (`…_n`) of the event that matters to it.
+ * `executionsOf` reads a log from its beginning and keeps notes. SQL has window functions instead: each event looks
+ * along its log for the number (`…_n`) of the event that it needs. A log consists of eras: an era ends when the run
+ * starts over (`run.moved`, or `run.reattempted` with a rewind). Attempts that were still planned end with their era,
+ * and attempts of the next era continue none of the old ones. The common table expressions build on each other:
  *
- * - `events`, `kinds`: the events that matter, unpacked (each database has its own way), and what each is about.
- * - `likes`, `fates`: when, after this, the run was resumed (`released_n`), was taken over from a dead worker (`lost_n`),
- *   or started over (`closed_n`). Events with the same closed_n are an era: what is still to come ends with it, and what
- *   is done in the next one continues nothing.
- * - `begins`, `drafts`: events of one step, next to each other in an era, with the same attempt number are one execution:
- *   its draft.
- * - `ends`, `picks`: the first end stands, what comes after it does not count; but only after it there is something that
- *   a pause can hold. Where a later event overwrites what an earlier one said, its number is picked.
- * - `executions`: a draft becomes one row, that of its first event. If its end names a wait, another execution is planned,
- *   and a pause because of this very step holds it.
+ * - `events`, `classified`: the relevant events, unpacked in the way of each database, and the kind of each.
+ * - `with_next_of_kind`, `with_next_events`: for each event, the number of the next event that resumed the run
+ *   (`resumed_n`), recovered it from a dead worker (`worker_died_n`) or ended the era (`era_end_n`, which also
+ *   identifies the era).
+ * - `with_first`, `with_execution_no`: consecutive events of one step and era with the same attempt number are one
+ *   execution. `first_n` is set on its first event; `execution_no` counts the executions of the step.
+ * - `with_ends`, `effective_events`: the first end of an execution counts (`end_n`), and later step events of it are
+ *   dropped. Pauses are kept only after the end, because a pause blocks the attempt that the end has planned. Where a
+ *   later event overwrites an earlier one, `last_scheduled_n` and `last_started_n` name the later one.
+ * - `executions`: one row per execution, taken from its first event. If its end names a wait, one more attempt is
+ *   planned, unless a pause because of this step blocks it.
  *
- * To tell what came first numbers are compared, never instants: a clock may go back. (When an execution began is the
- * earlier of what its events say: the start of one that takes long is recorded late.) The end of a run is no event, it comes in last, with
- * the run's row.
+ * Order is decided by event numbers, never by instants, because a clock may go back. (The start of an execution is the
+ * earliest instant that its events give, because the start of a long one is recorded late.) The end of a run is not an
+ * event: it comes from the run's row.
  *
- * `WHERE run_id = …` must not read the logs of other runs. PostgreSQL is given one run at a time. The others move the
- * condition to where the events are read, past windows that have run_id in their partitions; SQLite only if all windows
- * of a SELECT have the same partition, and never past a GROUP BY. This is why there is none.
+ * `WHERE run_id = …` must not read the logs of other runs. PostgreSQL evaluates the view for one run at a time
+ * (LATERAL). The other databases push the condition down to the read of the events, past windows that are partitioned
+ * by run_id; SQLite does so only if all windows of a SELECT have the same partition, and never past a GROUP BY. So the
+ * view has no GROUP BY.
  *
- * A run may have many thousands of events, and MariaDB computes a MIN or MAX over a window anew for each row: those have
- * a draft for their window, and what looks along a whole log is a sum, a count or a neighbour.
+ * A run may have many thousands of events, and MariaDB recomputes a MIN or MAX over a window for each row. Such windows
+ * therefore span one execution, and windows over a whole log use only sums, counts and neighbours.
  */
 
-/** What the databases write in different ways. */
+/** The parts of the view that differ between databases. */
 interface StepExecutionsDialect {
-  /** The tables' names, as a statement has them. */
+  /** The names of the tables as they are written in SQL. */
   readonly tables: { readonly runs: string; readonly events: string };
   /**
-   * Selects the events that matter (`isTold`, `isKept`), unpacked: run_id, n (its number), at, type, node, attempt (1 if
-   * it has none), outcome, due_at (`at` and the wait that its data names, if any), begun_at (`at` less the time it took;
-   * NULL for a step that was passed over and never ran), message (of its error).
+   * Selects the relevant events (`isRelevantEvent`, `rewindsIfReattempted`), unpacked, with the columns run_id, n (the
+   * event's number), at, type, node, attempt (1 if it has none), outcome, due_at (`at` plus the wait in its data, if
+   * any), started_at (`at` minus the duration; NULL for a step that was skipped and never ran), message (of its error).
    */
   readonly eventsQuery: string;
-  /** "LATERAL", if `events` selects those of the run `r.id`; "" if it selects all. */
+  /** "LATERAL" if `eventsQuery` selects the events of the run `r.id`; "" if it selects those of all runs. */
   readonly lateral: "LATERAL" | "";
-  /** The id of an execution. */
+  /** An expression for the id of an execution. */
   executionId(runId: string, step: string, attempt: string): string;
-  /** A name's column, so that every client shows it as text. */
+  /** A column of names, converted so that every client shows it as text. */
   asText(column: string): string;
 }
 
-/** Whether the event is one of those that are told here, by the columns `type` and `node`. */
+/** Whether an event matters for the view, by its columns `type` and `node`. */
 export const isRelevantEvent = `(
       (SUBSTR(type, 1, 5) = 'step.' AND node IS NOT NULL)
       OR (type = 'run.paused' AND node IS NOT NULL)
       OR type IN ('run.resumed', 'run.recovered', 'run.moved', 'run.reattempted')
     )`;
-/** A run's reattempt is a new beginning only if it rewinds. Apart from `isTold`, which spares looking into the data. */
+/**
+ * A reattempt of a run matters only if it rewinds. This is a condition of its own because it reads the event's data.
+ */
 export const rewindsIfReattempted = (rewinds: string): string => `(type <> 'run.reattempted' OR ${rewinds})`;
 
 export function stepExecutionsQuery({
@@ -63,160 +69,163 @@ export function stepExecutionsQuery({
   asText,
 }: StepExecutionsDialect): string {
   const instantOfEvent = (n: string) =>
-    `(SELECT e.at FROM ${tables.events} e WHERE e.run_id = d.run_id AND e.seq <= ${n} ORDER BY e.seq DESC LIMIT 1)`;
-  const scheduledFor = (dueAt: string, releasedN: string) =>
-    `CASE WHEN ${releasedN} IS NULL THEN ${dueAt} ELSE ${instantOfEvent(releasedN)} END`;
+    `(SELECT e.at FROM ${tables.events} e WHERE e.run_id = a.run_id AND e.seq <= ${n} ORDER BY e.seq DESC LIMIT 1)`;
+  const scheduledFor = (dueAt: string, resumedN: string) =>
+    `CASE WHEN ${resumedN} IS NULL THEN ${dueAt} ELSE ${instantOfEvent(resumedN)} END`;
   return `
 SELECT
-  ${executionId("d.run_id", "d.step", "(d.attempt + look.ahead)")} AS execution_id,
-  d.run_id AS run_id,
+  ${executionId("a.run_id", "a.step", "(a.attempt + row_type.is_planned)")} AS execution_id,
+  a.run_id AS run_id,
   ${asText("r.workflow")} AS workflow,
   ${asText("r.hero_type")} AS hero_type,
   ${asText("r.hero_id")} AS hero_id,
-  ${asText("d.step")} AS step,
-  d.attempt + look.ahead AS attempt,
+  ${asText("a.step")} AS step,
+  a.attempt + row_type.is_planned AS attempt,
   CASE
-    WHEN ${isScheduled} AND ${isEraClosed} THEN 'canceled'
+    WHEN ${isScheduled} AND ${isEraOver} THEN 'canceled'
     WHEN ${isScheduled} THEN 'scheduled'
-    WHEN d.state = 'executing' AND r.finished_at IS NOT NULL THEN 'canceled'
-    ELSE d.state
+    WHEN a.state = 'executing' AND r.finished_at IS NOT NULL THEN 'canceled'
+    ELSE a.state
   END AS state,
   CASE
-    WHEN ${isScheduled} AND ${isEraClosed} THEN 'canceled_by_flow_control'
+    WHEN ${isScheduled} AND ${isEraOver} THEN 'canceled_by_flow_control'
     WHEN ${isScheduled} THEN NULL
-    WHEN d.state = 'executing' AND r.finished_at IS NOT NULL THEN 'canceled_by_flow_control'
+    WHEN a.state = 'executing' AND r.finished_at IS NOT NULL THEN 'canceled_by_flow_control'
     WHEN ${wasAbandoned} THEN 'abandoned'
-    ELSE ${asText("d.outcome")}
+    ELSE ${asText("a.outcome")}
   END AS outcome,
   CASE
-    WHEN look.ahead = 1 THEN ${scheduledFor("d.next_due_at", "d.released_n")}
-    WHEN d.due_at IS NOT NULL THEN d.due_at
-    WHEN d.attempt = d.previous_attempt + 1 THEN ${scheduledFor("d.previous_due_at", "d.previous_released_n")}
+    WHEN row_type.is_planned = 1 THEN ${scheduledFor("a.next_due_at", "a.resumed_n")}
+    WHEN a.due_at IS NOT NULL THEN a.due_at
+    WHEN a.attempt = a.previous_attempt + 1 THEN ${scheduledFor("a.previous_due_at", "a.previous_resumed_n")}
   END AS scheduled_for,
-  CASE WHEN look.ahead = 0 THEN d.begun_at END AS started_at,
+  CASE WHEN row_type.is_planned = 0 THEN a.started_at END AS started_at,
   CASE
-    WHEN ${isScheduled} AND d.closed_n IS NOT NULL THEN ${instantOfEvent("d.closed_n")}
-    WHEN ${isScheduled} OR (d.state = 'executing' AND r.finished_at IS NOT NULL) THEN r.finished_at
-    WHEN ${wasAbandoned} THEN ${instantOfEvent("d.lost_n")}
-    ELSE d.ended_at
+    WHEN ${isScheduled} AND a.era_end_n IS NOT NULL THEN ${instantOfEvent("a.era_end_n")}
+    WHEN ${isScheduled} OR (a.state = 'executing' AND r.finished_at IS NOT NULL) THEN r.finished_at
+    WHEN ${wasAbandoned} THEN ${instantOfEvent("a.worker_died_n")}
+    ELSE a.ended_at
   END AS finished_at,
-  CASE WHEN look.ahead = 0 THEN d.message END AS error_message,
+  CASE WHEN row_type.is_planned = 0 THEN a.message END AS error_message,
   CASE
-    WHEN look.ahead = 1 THEN ${executionId("d.run_id", "d.step", "d.attempt")}
-    WHEN d.previous_attempt IS NOT NULL THEN ${executionId("d.run_id", "d.step", "d.previous_attempt")}
+    WHEN row_type.is_planned = 1 THEN ${executionId("a.run_id", "a.step", "a.attempt")}
+    WHEN a.previous_attempt IS NOT NULL THEN ${executionId("a.run_id", "a.step", "a.previous_attempt")}
   END AS continues_from
 FROM ${tables.runs} r
-JOIN ${lateral} (${attemptsQuery(eventsQuery)}) d ON d.run_id = r.id
-JOIN (SELECT 0 AS ahead UNION ALL SELECT 1 AS ahead) look
-  ON look.ahead = 0 OR (d.is_continued = 1 AND CASE WHEN ${isEraClosed} THEN d.was_held ELSE d.is_held END = 0)`;
+JOIN ${lateral} (${attemptsQuery(eventsQuery)}) a ON a.run_id = r.id
+JOIN (SELECT 0 AS is_planned UNION ALL SELECT 1 AS is_planned) row_type
+  ON row_type.is_planned = 0 OR (a.is_continuation_planned = 1 AND CASE WHEN ${isEraOver} THEN a.was_paused ELSE a.is_paused END = 0)`;
 }
 
-/** It has not begun. */
-const isScheduled = "(look.ahead = 1 OR d.state = 'scheduled')";
-/** Its era is. */
-const isEraClosed = "(d.closed_n IS NOT NULL OR r.finished_at IS NOT NULL)";
-/** Its worker died, and nobody has told of its end. */
-const wasAbandoned = "(d.lost_n IS NOT NULL AND d.ended_at IS NULL)";
+/** The attempt has not started. */
+const isScheduled = "(row_type.is_planned = 1 OR a.state = 'scheduled')";
+/** The attempt's era is over, or its run has ended. */
+const isEraOver = "(a.era_end_n IS NOT NULL OR r.finished_at IS NOT NULL)";
+/** The attempt's worker died, and the log has no end of the attempt. */
+const wasAbandoned = "(a.worker_died_n IS NOT NULL AND a.ended_at IS NULL)";
 
-const partitionByStep = "PARTITION BY run_id, closed_n, node";
+const partitionByStep = "PARTITION BY run_id, era_end_n, node";
 const isStartOrEnd = "kind IN ('started', 'ended')";
-const isPauseFlag = "CASE kind WHEN 'held' THEN 1 ELSE 0 END";
+const isPauseFlag = "CASE kind WHEN 'paused' THEN 1 ELSE 0 END";
 
-/** The number of the next event of a kind, by the differences between each and the next like it, from the end to here. */
+/**
+ * The number of the next event of a kind. The sum runs from the end of the log to here over the differences between
+ * each event of that kind and the next one, so that all but the nearest cancel out.
+ */
 const nextEventNumber = (kind: string) =>
-  `SUM(CASE WHEN kind = '${kind}' THEN n - COALESCE(next_like_n, 0) END) OVER from_here`;
+  `SUM(CASE WHEN kind = '${kind}' THEN n - COALESCE(next_of_kind_n, 0) END) OVER from_here`;
 
 const attemptsQuery = (events: string) => `
   WITH events AS (${events}),
-  kinds AS (
-    SELECT run_id, n, at, type, node, attempt, outcome, due_at, begun_at, message,
+  classified AS (
+    SELECT run_id, n, at, type, node, attempt, outcome, due_at, started_at, message,
       CASE type
         WHEN 'step.scheduled' THEN 'scheduled'
         WHEN 'step.started' THEN 'started'
-        WHEN 'run.paused' THEN 'held'
-        WHEN 'run.resumed' THEN 'released'
-        WHEN 'run.recovered' THEN 'lost'
-        WHEN 'run.moved' THEN 'closed'
-        WHEN 'run.reattempted' THEN 'closed'
+        WHEN 'run.paused' THEN 'paused'
+        WHEN 'run.resumed' THEN 'resumed'
+        WHEN 'run.recovered' THEN 'worker_died'
+        WHEN 'run.moved' THEN 'era_end'
+        WHEN 'run.reattempted' THEN 'era_end'
         ELSE 'ended'
       END AS kind
     FROM events
   ),
-  likes AS (
-    SELECT kinds.*, LEAD(n) OVER (PARTITION BY run_id, kind ORDER BY n) AS next_like_n
-    FROM kinds
+  with_next_of_kind AS (
+    SELECT classified.*, LEAD(n) OVER (PARTITION BY run_id, kind ORDER BY n) AS next_of_kind_n
+    FROM classified
   ),
-  fates AS (
-    SELECT likes.*, ${nextEventNumber("closed")} AS closed_n, ${nextEventNumber("released")} AS released_n, ${nextEventNumber("lost")} AS lost_n
-    FROM likes
+  with_next_events AS (
+    SELECT with_next_of_kind.*, ${nextEventNumber("era_end")} AS era_end_n, ${nextEventNumber("resumed")} AS resumed_n, ${nextEventNumber("worker_died")} AS worker_died_n
+    FROM with_next_of_kind
     WINDOW from_here AS (PARTITION BY run_id ORDER BY n DESC ROWS UNBOUNDED PRECEDING)
   ),
-  begins AS (
-    SELECT fates.*,
+  with_first AS (
+    SELECT with_next_events.*,
       CASE
-        WHEN kind = 'held' OR attempt = LAG(attempt) OVER (${partitionByStep}, ${isPauseFlag} ORDER BY n) THEN NULL
+        WHEN kind = 'paused' OR attempt = LAG(attempt) OVER (${partitionByStep}, ${isPauseFlag} ORDER BY n) THEN NULL
         ELSE n
-      END AS begin_n
-    FROM fates
-    WHERE kind IN ('scheduled', 'started', 'ended', 'held')
+      END AS first_n
+    FROM with_next_events
+    WHERE kind IN ('scheduled', 'started', 'ended', 'paused')
   ),
-  drafts AS (
-    SELECT begins.*, COUNT(begin_n) OVER (${partitionByStep} ORDER BY n ROWS UNBOUNDED PRECEDING) AS draft
-    FROM begins
+  with_execution_no AS (
+    SELECT with_first.*, COUNT(first_n) OVER (${partitionByStep} ORDER BY n ROWS UNBOUNDED PRECEDING) AS execution_no
+    FROM with_first
   ),
-  ends AS (
-    SELECT drafts.*,
-      MIN(CASE WHEN kind = 'ended' THEN n END) OVER whole AS end_n,
-      MAX(CASE WHEN kind = 'held' THEN n END) OVER whole AS hold_n
-    FROM drafts
-    WHERE draft > 0
-    WINDOW whole AS (${partitionByStep}, draft)
+  with_ends AS (
+    SELECT with_execution_no.*,
+      MIN(CASE WHEN kind = 'ended' THEN n END) OVER of_execution AS end_n,
+      MAX(CASE WHEN kind = 'paused' THEN n END) OVER of_execution AS last_pause_n
+    FROM with_execution_no
+    WHERE execution_no > 0
+    WINDOW of_execution AS (${partitionByStep}, execution_no)
   ),
-  picks AS (
-    SELECT ends.*,
-      MAX(CASE WHEN kind = 'scheduled' THEN n END) OVER whole AS scheduled_n,
-      MAX(CASE WHEN kind = 'started' THEN n END) OVER whole AS started_n
-    FROM ends
+  effective_events AS (
+    SELECT with_ends.*,
+      MAX(CASE WHEN kind = 'scheduled' THEN n END) OVER of_execution AS last_scheduled_n,
+      MAX(CASE WHEN kind = 'started' THEN n END) OVER of_execution AS last_started_n
+    FROM with_ends
     WHERE CASE WHEN n > end_n THEN 1 ELSE 0 END = ${isPauseFlag}
-    WINDOW whole AS (${partitionByStep}, draft)
+    WINDOW of_execution AS (${partitionByStep}, execution_no)
   ),
   executions AS (
-    SELECT run_id, closed_n, node AS step, begin_n, attempt,
-      MAX(CASE WHEN n = scheduled_n THEN due_at END) OVER whole AS due_at,
-      MIN(CASE WHEN ${isStartOrEnd} THEN begun_at END) OVER whole AS begun_at,
+    SELECT run_id, era_end_n, node AS step, first_n, attempt,
+      MAX(CASE WHEN n = last_scheduled_n THEN due_at END) OVER of_execution AS due_at,
+      MIN(CASE WHEN ${isStartOrEnd} THEN started_at END) OVER of_execution AS started_at,
       MAX(CASE
-        WHEN kind = 'started' AND end_n IS NULL AND n = started_n
-        THEN CASE WHEN lost_n IS NULL THEN 'executing' ELSE 'failed' END
+        WHEN kind = 'started' AND end_n IS NULL AND n = last_started_n
+        THEN CASE WHEN worker_died_n IS NULL THEN 'executing' ELSE 'failed' END
         WHEN kind <> 'ended' THEN NULL
         WHEN outcome = 'workflow_paused' THEN 'canceled'
         WHEN outcome IN ('skipped_by_exception', 'timed_out') OR type = 'step.failed' THEN 'failed'
         WHEN type = 'step.skipped' THEN 'skipped'
         WHEN type = 'step.canceled' THEN 'canceled'
         ELSE 'completed'
-      END) OVER whole AS state,
-      MAX(CASE WHEN kind = 'started' AND (n = started_n OR lost_n < started_n) THEN lost_n END) OVER whole AS lost_n,
-      MAX(CASE WHEN kind = 'ended' THEN at END) OVER whole AS ended_at,
-      MAX(CASE WHEN kind = 'ended' THEN outcome END) OVER whole AS outcome,
-      MAX(CASE WHEN kind = 'ended' THEN message END) OVER whole AS message,
-      MAX(CASE WHEN kind = 'ended' THEN due_at END) OVER whole AS next_due_at,
-      MAX(CASE WHEN kind = 'held' THEN 1 ELSE 0 END) OVER whole AS was_held,
-      MAX(CASE WHEN kind = 'held' AND released_n IS NULL THEN 1 ELSE 0 END) OVER whole AS is_held,
-      MAX(CASE WHEN kind = 'held' THEN released_n END) OVER whole AS released_n,
-      MAX(CASE WHEN kind = 'held' AND released_n < hold_n THEN released_n END) OVER whole AS released_before_n
-    FROM picks
-    WINDOW whole AS (${partitionByStep}, draft)
+      END) OVER of_execution AS state,
+      MAX(CASE WHEN kind = 'started' AND (n = last_started_n OR worker_died_n < last_started_n) THEN worker_died_n END) OVER of_execution AS worker_died_n,
+      MAX(CASE WHEN kind = 'ended' THEN at END) OVER of_execution AS ended_at,
+      MAX(CASE WHEN kind = 'ended' THEN outcome END) OVER of_execution AS outcome,
+      MAX(CASE WHEN kind = 'ended' THEN message END) OVER of_execution AS message,
+      MAX(CASE WHEN kind = 'ended' THEN due_at END) OVER of_execution AS next_due_at,
+      MAX(CASE WHEN kind = 'paused' THEN 1 ELSE 0 END) OVER of_execution AS was_paused,
+      MAX(CASE WHEN kind = 'paused' AND resumed_n IS NULL THEN 1 ELSE 0 END) OVER of_execution AS is_paused,
+      MAX(CASE WHEN kind = 'paused' THEN resumed_n END) OVER of_execution AS resumed_n,
+      MAX(CASE WHEN kind = 'paused' AND resumed_n < last_pause_n THEN resumed_n END) OVER of_execution AS resumed_before_pause_n
+    FROM effective_events
+    WINDOW of_execution AS (${partitionByStep}, execution_no)
   )
-  SELECT run_id, closed_n, step, attempt, due_at, begun_at, COALESCE(state, 'scheduled') AS state, lost_n, ended_at, outcome,
-    message, next_due_at, released_n, was_held, is_held,
-    LAG(attempt) OVER along AS previous_attempt,
-    LAG(next_due_at) OVER along AS previous_due_at,
+  SELECT run_id, era_end_n, step, attempt, due_at, started_at, COALESCE(state, 'scheduled') AS state, worker_died_n, ended_at, outcome,
+    message, next_due_at, resumed_n, was_paused, is_paused,
+    LAG(attempt) OVER of_step AS previous_attempt,
+    LAG(next_due_at) OVER of_step AS previous_due_at,
     CASE
-      WHEN LAG(next_due_at) OVER along IS NULL THEN NULL
-      WHEN LAG(released_n) OVER along < begin_n THEN LAG(released_n) OVER along
-      ELSE LAG(released_before_n) OVER along
-    END AS previous_released_n,
-    CASE WHEN next_due_at IS NOT NULL AND LEAD(begin_n) OVER along IS NULL THEN 1 ELSE 0 END AS is_continued
+      WHEN LAG(next_due_at) OVER of_step IS NULL THEN NULL
+      WHEN LAG(resumed_n) OVER of_step < first_n THEN LAG(resumed_n) OVER of_step
+      ELSE LAG(resumed_before_pause_n) OVER of_step
+    END AS previous_resumed_n,
+    CASE WHEN next_due_at IS NOT NULL AND LEAD(first_n) OVER of_step IS NULL THEN 1 ELSE 0 END AS is_continuation_planned
   FROM executions
-  WHERE begin_n IS NOT NULL
-  WINDOW along AS (PARTITION BY run_id, closed_n, step ORDER BY begin_n)
+  WHERE first_n IS NOT NULL
+  WINDOW of_step AS (PARTITION BY run_id, era_end_n, step ORDER BY first_n)
 `;

@@ -1,4 +1,4 @@
-/** What counts as transaction control, and what only looks like it. */
+/** Which SQL counts as transaction control, and which only looks like it. */
 import { describe, expect, test } from "vitest";
 import { mysqlSyntax, postgresSyntax, type SqlSyntax, sqliteSyntax } from "./lexer.js";
 import { findTransactionControl } from "./transaction-control.js";
@@ -28,7 +28,7 @@ describe.each(Object.entries(syntaxes))("in the SQL of %s", (_name, syntax: SqlS
     ["SELECT 'it''s'; COMMIT", "COMMIT"],
     ['SELECT ";"; COMMIT', "COMMIT"],
     ["(COMMIT)", "COMMIT"],
-  ])("%j is found", (sql, control) => {
+  ])("%j is transaction control", (sql, control) => {
     expect(findTransactionControl(sql, syntax)).toBe(control);
   });
 
@@ -55,12 +55,12 @@ describe.each(Object.entries(syntaxes))("in the SQL of %s", (_name, syntax: SqlS
     "PREPARE mine AS SELECT 1",
     "SET search_path = x",
     "INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING",
-  ])("%j is not", (sql) => {
+  ])("%j is not transaction control", (sql) => {
     expect(findTransactionControl(sql, syntax)).toBeNull();
   });
 });
 
-describe("where databases read the same text differently", () => {
+describe("where databases parse the same text differently", () => {
   test("a backslash escapes a quote on MySQL only", () => {
     const sql = "SELECT '\\'; COMMIT; -- '";
     expect(findTransactionControl(sql, postgresSyntax)).toBe("COMMIT");
@@ -70,7 +70,7 @@ describe("where databases read the same text differently", () => {
     expect(findTransactionControl("SELECT e'\\\\'; COMMIT", postgresSyntax)).toBe("COMMIT");
   });
 
-  test("dollar quoting is a string on PostgreSQL", () => {
+  test("a dollar-quoted text is a string on PostgreSQL", () => {
     expect(findTransactionControl("DO $$ BEGIN; COMMIT; END $$", postgresSyntax)).toBeNull();
     expect(findTransactionControl("SELECT $a$ $$; COMMIT; $a$", postgresSyntax)).toBeNull();
     expect(findTransactionControl("SELECT $1; COMMIT", postgresSyntax)).toBe("COMMIT");
@@ -88,7 +88,7 @@ describe("where databases read the same text differently", () => {
     expect(findTransactionControl("SELECT `; COMMIT` FROM t", mysqlSyntax)).toBeNull();
   });
 
-  test("the body of a trigger or a function has semicolons of its own", () => {
+  test("semicolons inside the body of a trigger or function do not end the statement", () => {
     const trigger =
       "CREATE TRIGGER t AFTER INSERT ON a BEGIN UPDATE b SET c = CASE WHEN 1 THEN 2 END; DELETE FROM d; END";
     expect(findTransactionControl(trigger, sqliteSyntax)).toBeNull();
@@ -117,7 +117,7 @@ describe("where databases read the same text differently", () => {
     ["LOAD DATA INFILE 'x' INTO TABLE t", null],
     ["SELECT * FROM t LOCK IN SHARE MODE", null],
     ["SET @a = 1", null],
-  ])("on MySQL, where DDL commits: %j", (sql, control) => {
+  ])("on MySQL, where DDL commits the transaction: %j", (sql, control) => {
     expect(findTransactionControl(sql, mysqlSyntax)).toBe(control);
   });
 

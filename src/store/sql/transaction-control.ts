@@ -1,10 +1,10 @@
 /**
- * Finds SQL that would end, begin or change a transaction. The transaction of a transactional step is Pawl's: if the step
- * ended it, its effects would stay without its record, or its record without its effects.
+ * Finds SQL that would end, begin or change a transaction. Pawl commits the transaction of a transactional step
+ * together with the step's record; if the step ended it, its effects and its record could exist without each other.
  */
 import { type SqlSyntax, splitStatements } from "./lexer.js";
 
-/** The word for the transaction control that this SQL holds ("COMMIT", "START TRANSACTION"), or null. Savepoints are allowed. */
+/** The transaction control in this SQL ("COMMIT", "START TRANSACTION"), or null. Savepoints are allowed. */
 export function findTransactionControl(sql: string, syntax: SqlSyntax): string | null {
   if (!mayContainControl(sql, syntax)) return null;
   for (const words of splitStatements(sql, syntax)) {
@@ -14,7 +14,7 @@ export function findTransactionControl(sql: string, syntax: SqlSyntax): string |
   return null;
 }
 
-/** Nearly every statement is a query or a write without any of these words: it is not taken apart. */
+/** Nearly every statement contains none of these words, and then it need not be split. */
 const controlWords = /\b(?:begin|start|commit|end|rollback|abort|prepare|set|xa|lock|unlock)\b/i;
 const mayContainControl = (sql: string, { implicitCommits }: SqlSyntax) =>
   controlWords.test(sql) || (implicitCommits && implicitCommitWords.test(sql));
@@ -38,7 +38,7 @@ function controlOf(words: readonly string[]): string | null {
       return transactionSettingOf(words);
     case "LOCK":
     case "UNLOCK":
-      // Of PostgreSQL, LOCK TABLE is held until the end of the transaction and does it no harm.
+      // PostgreSQL's LOCK TABLE is allowed: it lasts until the end of the transaction and does not end it.
       return second === "TABLES" ? `${first} TABLES` : null;
     default:
       return null;
@@ -57,7 +57,7 @@ function transactionSettingOf(words: readonly string[]): string | null {
   return words.includes("AUTOCOMMIT") ? "SET autocommit" : null;
 }
 
-/** Statements that commit what is open, of MySQL and MariaDB. */
+/** Statements that commit the open transaction on MySQL and MariaDB. */
 const implicitCommitWords =
   /\b(?:alter|analyze|cache|change|check|create|drop|flush|grant|install|load|optimize|purge|rename|repair|reset|revoke|stop|truncate|uninstall)\b/i;
 

@@ -1,9 +1,10 @@
 /**
- * Against dead entries. A claimed task leaves its entry in the index until vacuum may remove it, and while somebody holds
- * an old snapshot (a dump, a long report) it may not. Every claim then walks over all that was ever claimed: 45 ms after
- * 200,000 tasks, and growing. So when a claim is slow and the table full of dead rows, the next ones look only above a lower bound and at the
- * priorities that were seen; what that misses (another priority, a start dated back) a full claim finds now and then.
- * While claims are fast, which is nearly always, none of this happens.
+ * Keeps claims fast when the index is full of dead entries. A claimed task leaves its index entry behind until vacuum
+ * removes it, and vacuum cannot do so while another transaction holds an old snapshot (a dump, a long report). Every
+ * claim then scans the entries of all tasks that were claimed since: 45 ms after 200,000 tasks, and growing. So when a
+ * claim is slow and the table has many dead rows, the next claims search only above a minimum due time and only the
+ * priorities that were seen. Tasks that this misses (another priority, an earlier due time) are found by a full claim
+ * from time to time. While claims are fast, which is nearly always, they are not bounded.
  */
 import type { Route } from "../../contract/store.js";
 
@@ -12,16 +13,17 @@ export interface ClaimBounds {
   readonly priorities: readonly number[];
 }
 
-/** What a full claim has shown. */
+/** The findings of a full claim. */
 export interface FullScan {
   readonly tookMs: number;
-  /** No task that is left is due earlier, as far as this claim could see. */
+  /** As far as this claim could see, no remaining task is due earlier. */
   readonly oldestDueAt: number;
   readonly priorities: readonly number[];
-  /** Of the table, by the server's statistics. */
+  /** The number of dead rows of the table, from the server's statistics. */
   readonly deadRows: number;
 }
 
+/** What is known about claims for one set of routes. */
 interface RouteSetState {
   bounds: ClaimBounds | null;
   nextFullScanAt: number;
@@ -30,9 +32,9 @@ interface RouteSetState {
 
 export const slowClaimMs = 25;
 const minDeadRows = 20_000;
-/** For transactions that took their time to commit. */
+/** Allows for tasks whose transaction took long to commit. */
 const commitSlackMs = 2_000;
-/** Full claims take at most a tenth of the time, but come at least so often. */
+/** Full claims take about a tenth of the time at most, but happen at least this often. */
 const maxFullScanIntervalMs = 2_000;
 const maxPriorities = 16;
 const maxStates = 50;
@@ -46,7 +48,7 @@ export class ClaimBoundsTracker {
     this.#now = now;
   }
 
-  /** The bounds for the next claim; null: a full one. */
+  /** The bounds for the next claim; null for a full claim. */
   boundsFor(routes: readonly Route[]): ClaimBounds | null {
     const state = this.#states.get(routeSetKeyOf(routes));
     return state === undefined || this.#now() >= state.nextFullScanAt ? null : state.bounds;
@@ -80,7 +82,7 @@ export class ClaimBoundsTracker {
   }
 }
 
-/** Workers rotate their routes. */
+/** Sorted, because workers rotate the order of their routes. */
 const routeSetKeyOf = (routes: readonly Route[]) =>
   routes
     .map(({ workflow, version }) => JSON.stringify([workflow, version]))

@@ -1,4 +1,4 @@
-/** The claim: takes due tasks, with all that is needed to run them, in one statement. */
+/** The claim: takes ownership of due tasks and reads their runs, in one statement. */
 
 import type { Runtime } from "../../../runtime/runtime.js";
 import type { ClaimedTask, ClaimRequest, ClaimResult, Route, RunRecord } from "../../contract/store.js";
@@ -43,7 +43,7 @@ export class Claimer {
     const tasks = claimedRows.map((row) => decodeClaimed(row, request.routes));
     if (bounds === null) {
       const tookMs = this.#runtime.monotonic() - startedAt;
-      // A virtual clock cannot say when to come back.
+      // Bounds need real time: with a virtual clock, the instant of the next full claim cannot be computed.
       if (this.#clock.isVirtual) return { kind: "claimed", at, tasks, nextDueAt };
       this.#bounds.recordFullScan(request.routes, {
         tookMs,
@@ -53,7 +53,7 @@ export class Claimer {
       });
       return { kind: "claimed", at, tasks, nextDueAt };
     }
-    // What lies outside of the bounds is looked for soon, and the caller must come back for it.
+    // The caller must claim again in time for the next full claim, which finds the tasks outside of the bounds.
     const fullScanAt = at + this.#bounds.msToFullScan(request.routes);
     return {
       kind: "claimed",
@@ -63,7 +63,9 @@ export class Claimer {
     };
   }
 
-  /** A slow claim may only mean a busy machine. A diagnosis that fails must not lose the tasks that were claimed. */
+  /**
+   * Tells dead rows from a busy machine as the cause of a slow claim. An error here must not lose the claimed tasks.
+   */
   async #countDeadRows(execute: ExecuteQuery): Promise<number> {
     const text = "SELECT n_dead_tup AS n FROM pg_stat_all_tables WHERE relid = $1::regclass";
     const rows = await execute({ text, values: [this.#tables.tasks] }).catch(() => []);
@@ -86,10 +88,10 @@ const byPriorityThenTime = (a: SqlRow, b: SqlRow) =>
   Number(b.priority) - Number(a.priority) || Number(a.due_at) - Number(b.due_at);
 
 /**
- * Most claimed runs are plain: new, of no hero, nobody's child. For them only what differs from run to run is sent; the
- * route is known by its number, and everything else is in `rest`, which is null then. (Half of the time that Node spends
- * on a claim is spent on taking fields apart.) Route and priority are the task's; a run that was born with others is not
- * plain.
+ * Most claimed runs are plain: new, without a hero, without a parent. For a plain run only the columns that differ from
+ * run to run are sent, the route as its index in the request. The others are in `rare_fields`, which is null for a
+ * plain run, because parsing fields takes half of the time that Node spends on a claim. A run whose task has another
+ * route or priority than the run itself is not plain.
  */
 const rareColumns =
   "r.waiting, r.hero_type, r.hero_id, r.start_key, r.tags, r.parent_id, r.parent_node, r.parent_index, " +
@@ -97,8 +99,8 @@ const rareColumns =
 const matchesTask = "r.workflow = t.workflow AND r.priority = t.priority AND r.queue = r.workflow";
 const isPlain = [matchesTask, ...rareColumns.split(", ").map((column) => `${column} IS NULL`)].join(" AND ");
 
-const claimedColumns = `r.id, t.priority, r.input, r.created_at, t.deliveries, t.pending_messages, c.fresh AS was_fresh, c.due_at, c.route,
-    CASE WHEN NOT (${isPlain}) THEN json_build_array(r.workflow, r.priority, r.queue, ${rareColumns}) END AS rest`;
+const claimedColumns = `r.id, t.priority, r.input, r.created_at, t.deliveries, t.pending_messages, c.fresh AS is_fresh, c.due_at, c.route,
+    CASE WHEN NOT (${isPlain}) THEN json_build_array(r.workflow, r.priority, r.queue, ${rareColumns}) END AS rare_fields`;
 
 type RareFields = [
   workflow: string,
@@ -147,7 +149,7 @@ function decodeClaimed(row: SqlRow, routes: readonly Route[]): ClaimedTask {
     parentIndex,
     parentAttempt,
     startedAt,
-  ] = (row.rest as RareFields | null) ?? plainFields;
+  ] = (row.rare_fields as RareFields | null) ?? plainFields;
   const run: RunRecord = {
     id: row.id as string,
     workflow,
@@ -175,19 +177,22 @@ function decodeClaimed(row: SqlRow, routes: readonly Route[]): ClaimedTask {
     run,
     deliveries: Number(row.deliveries),
     pendingMessages: Number(row.pending_messages),
-    isFresh: row.was_fresh as boolean,
+    isFresh: row.is_fresh as boolean,
   };
 }
 
 /**
- * Per route the ready ones by priority and time, and the parked ones whose time has come; each from the beginning of its
- * own index, so that what sleeps, is paused or is owned is never read. Rows that another claim has locked are skipped, not
- * waited for. MATERIALIZED: a claim that were run twice would lock more than it returns.
+ * For each route, selects ready tasks by priority and due time, and parked tasks that have become due. Both are read
+ * from the beginning of their own index, so that sleeping, paused and owned tasks are never read. Rows that another
+ * claim has locked are skipped, not waited for. The candidates are MATERIALIZED, because evaluating them twice would
+ * lock more tasks than are returned.
  *
- * The update finds the rows by run id and not by ctid, which would be cheaper: a message that arrived since the snapshot
- * has moved the row, the lock has found the new version, but by its ctid the snapshot would not see it.
+ * The update finds the rows by run id and not by ctid, which would be cheaper: a message that arrived after the
+ * snapshot has created a new version of the row. The lock finds that version, but the snapshot cannot see it by its
+ * ctid.
  *
- * `bounded`: see claim-bounds.ts. With priorities that are given, one by one, the lower bound is a place in the index.
+ * For `isBounded` see claim-bounds.ts: the query goes through the given priorities one by one, because only then is the
+ * minimum due time a position in the index.
  */
 function buildClaimSql(tables: Tables, clock: SqlClock, isBounded: boolean): string {
   let parameterCount = 0;
@@ -200,27 +205,27 @@ function buildClaimSql(tables: Tables, clock: SqlClock, isBounded: boolean): str
   const columns = "t.run_id, t.priority, t.due_at, t.fresh";
   const lock = `LIMIT ${limitPerRoute} FOR UPDATE SKIP LOCKED`;
   const minDueAtCondition = isBounded ? `AND t.due_at >= ${bind()}::bigint` : "";
-  const readyTasksSql = `SELECT ${columns} ${from} AND t.state = ${ready} AND f.at IS NOT NULL`;
+  const readyTasksSql = `SELECT ${columns} ${from} AND t.state = ${ready} AND fence.at IS NOT NULL`;
   const readySelectSql = isBounded
     ? `SELECT q.* FROM unnest(${bind()}::int[]) p(priority), LATERAL (
         ${readyTasksSql} AND t.priority = p.priority ${minDueAtCondition} ORDER BY t.due_at ${lock}) q`
     : `SELECT q.* FROM (${readyTasksSql} ORDER BY t.priority DESC, t.due_at ${lock}) q`;
-  return `WITH f AS MATERIALIZED (${fenceClause(tables, now, workerId, epoch)}),
-c AS MATERIALIZED (
-  SELECT d.*, r.route FROM f, ${routes}, LATERAL (
+  return `WITH fence AS MATERIALIZED (${fenceClause(tables, now, workerId, epoch)}),
+candidates AS MATERIALIZED (
+  SELECT d.*, r.route FROM fence, ${routes}, LATERAL (
     SELECT * FROM (
       ${readySelectSql}
       UNION ALL
-      SELECT q.* FROM (SELECT ${columns} ${from} AND t.state = ${parked} AND t.due_at <= f.at ${minDueAtCondition} ORDER BY t.due_at ${lock}) q
+      SELECT q.* FROM (SELECT ${columns} ${from} AND t.state = ${parked} AND t.due_at <= fence.at ${minDueAtCondition} ORDER BY t.due_at ${lock}) q
     ) e ORDER BY e.priority DESC, e.due_at LIMIT ${limitPerRoute}
   ) d ORDER BY d.priority DESC, d.due_at LIMIT ${limit}),
-u AS (
+claimed AS (
   UPDATE ${tables.tasks} t SET state = ${owned}, owner = ${workerId}, epoch = ${epoch}, deliveries = t.deliveries + 1, fresh = false
-  FROM c JOIN ${tables.runs} r ON r.id = c.run_id WHERE t.run_id = c.run_id
-    AND r.id = ANY (ARRAY(SELECT run_id FROM c)) AND t.run_id = ANY (ARRAY(SELECT run_id FROM c))
+  FROM candidates c JOIN ${tables.runs} r ON r.id = c.run_id WHERE t.run_id = c.run_id
+    AND r.id = ANY (ARRAY(SELECT run_id FROM candidates)) AND t.run_id = ANY (ARRAY(SELECT run_id FROM candidates))
   RETURNING ${claimedColumns})
-SELECT f.at, CASE WHEN (SELECT count(*) FROM c) < ${limit} THEN (
-    SELECT min(n.due_at) FROM f, ${routes}, LATERAL (
-      SELECT t.due_at ${from} AND t.state = ${parked} AND t.due_at > f.at ORDER BY t.due_at LIMIT 1) n) END AS next_due_at, u.*
-FROM f LEFT JOIN u ON true`;
+SELECT fence.at, CASE WHEN (SELECT count(*) FROM candidates) < ${limit} THEN (
+    SELECT min(n.due_at) FROM fence, ${routes}, LATERAL (
+      SELECT t.due_at ${from} AND t.state = ${parked} AND t.due_at > fence.at ORDER BY t.due_at LIMIT 1) n) END AS next_due_at, claimed.*
+FROM fence LEFT JOIN claimed ON true`;
 }

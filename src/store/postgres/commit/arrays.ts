@@ -1,9 +1,10 @@
 /**
- * Array literals for `unnest`. `pg` would make them too, but it copies every element twice to escape it; these look first.
- * A column that is null throughout is sent as NULL: `unnest` pads it to the length of the others.
+ * Array literals for `unnest`. `pg` can build them, too, but it copies every element twice to escape it; these
+ * functions first check whether escaping is needed. A column that contains only nulls is sent as NULL, which `unnest`
+ * pads to the length of the others.
  */
 
-/** Elements that need no quotes: uuids, whole numbers, booleans. */
+/** For elements that need no quotes: uuids, whole numbers, booleans. */
 export function plainArray(items: readonly (string | number | boolean | null)[]): string | null {
   if (items.every(isNull)) return items.length === 0 ? "{}" : null;
   return `{${items.map((item) => item ?? "NULL").join(",")}}`;
@@ -15,7 +16,7 @@ export function textArray(items: readonly (string | null)[]): string | null {
   return `{${items.map((item) => (item === null ? "NULL" : `"${item.replace(quoteOrBackslash, "\\$&")}"`)).join(",")}}`;
 }
 
-/** JSON writes a quote and a backslash as an array literal does, and null as well; these it writes in ways of its own. */
+/** JSON writes these in its own way; quotes, backslashes and null it writes as an array literal does. */
 const jsonOnlyEscapes = /[\p{Cc}\p{Cs}]/u;
 const needsOwnEscaping = (item: string | null) => item !== null && jsonOnlyEscapes.test(item);
 

@@ -1,4 +1,4 @@
-/** Commits: one statement each, and what its answer means. */
+/** Commits: each is one statement, whose answer is translated into a `CommitResult`. */
 import { StoreError } from "../../../core/errors/errors.js";
 import type { Batch, CommitResult, Message, NewRun, RefusedStart } from "../../contract/store.js";
 import type { SqlRow } from "../../sql/dialect.js";
@@ -50,7 +50,7 @@ const sections: readonly Section[] = [
   ...cursorSections,
 ];
 
-/** How often something that changes under our eyes is looked at again. */
+/** How often a commit is tried again while other transactions change the rows that refused it. */
 const maxAttempts = 10;
 
 export class Committer {
@@ -61,7 +61,7 @@ export class Committer {
   readonly #singleEventCommit: SingleEventCommit;
   readonly #singleCursorCommit: SingleCursorCommit;
 
-  /** @param isLogEndKnown whether this process has written the log up to there, and the database still has it */
+  /** @param isLogEndKnown whether this process has written the log up to there and the database still has it */
   constructor(tables: Tables, clock: SqlClock, isLogEndKnown?: IsLogEndKnown) {
     this.#tables = tables;
     this.#isLogEndKnown = isLogEndKnown;
@@ -72,8 +72,8 @@ export class Committer {
   }
 
   /**
-   * Writes all of the batch, or nothing; a number that is taken in a log may also be thrown (`conflictOf`), and so is,
-   * when it was `optimistic`, that it was mistaken.
+   * Writes the whole batch or nothing. It throws the server's error if an event number is taken (see `conflictOf`), or
+   * if an optimistic commit has assumed something wrong.
    */
   async apply(execute: ExecuteQuery, batch: Batch, isOptimistic = false): Promise<CommitResult> {
     assertOwnedStartsAreFenced(batch);
@@ -83,23 +83,23 @@ export class Committer {
     const singleWriteQuery = this.#singleEventCommit.query(work) ?? this.#singleCursorCommit.query(work);
     const writtenRow = singleWriteQuery === null ? undefined : (await execute(singleWriteQuery))[0];
     if (writtenRow !== undefined) {
-      const ownedWithMessages = writtenRow.mailed === true ? work.keptRunIds : [];
+      const ownedWithMessages = writtenRow.has_messages === true ? work.keptRunIds : [];
       return { kind: "committed", at: Number(writtenRow.at), notParked: [], ownedWithMessages, refused: [] };
     }
     const query = this.#statements.build(work, this.#clock.values());
     for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
       const row = (await execute(query))[0];
       if (row === undefined) return { kind: "fenced" };
-      if (row.passed === true) return this.#committedResult(execute, batch, work, row);
+      if (row.is_gate_open === true) return this.#committedResult(execute, batch, work, row);
       const conflict = await this.#findConflict(execute, batch);
       if (conflict !== null) return conflict;
     }
-    throw new StoreError("A commit was refused for a reason that was gone whenever it was looked for.", {
+    throw new StoreError("A commit was refused, but no run was found that conflicts; commit again.", {
       transient: true,
     });
   }
 
-  /** What a thrown error says of the batch; `run` must not be inside the transaction that it ended. */
+  /** The conflict that a thrown error means. `execute` must not run in the transaction that the error has aborted. */
   async conflictOf(execute: ExecuteQuery, batch: Batch, error: unknown): Promise<CommitResult> {
     const duplicateRunId = runOfDuplicateEvent(error);
     if (duplicateRunId !== null && duplicateRunId !== "") return { kind: "conflict", runId: duplicateRunId };
@@ -110,27 +110,30 @@ export class Committer {
 
   async #committedResult(execute: ExecuteQuery, batch: Batch, work: CommitWork, row: SqlRow): Promise<CommitResult> {
     const at = Number(row.at);
-    const notParked = (row.kept ?? []) as readonly string[];
-    const ownedWithMessages = [row.mailed, row.drained_mailed].flatMap((ids) => (ids ?? []) as readonly string[]);
+    const notParked = (row.not_parked ?? []) as readonly string[];
+    const ownedWithMessages = [row.kept_with_messages, row.drained_with_messages].flatMap(
+      (ids) => (ids ?? []) as readonly string[],
+    );
     if (work.messagesToNewRuns.length > 0) await this.send(execute, work.messagesToNewRuns);
-    const areAllStartsCreated = work.areAllRunsNew || work.starts.length === 0 || row.ss === work.starts.length;
+    const areAllStartsCreated =
+      work.areAllRunsNew || work.starts.length === 0 || row.created_starts === work.starts.length;
     const refused = areAllStartsCreated ? [] : await this.#resolveStarts(execute, batch);
     return { kind: "committed", at, notParked, ownedWithMessages, refused };
   }
 
-  /** Makes runs and nothing else. */
+  /** Creates runs and does nothing else. */
   async start(
     execute: ExecuteQuery,
     starts: readonly NewRun[],
   ): Promise<{ readonly at: number; readonly refused: readonly RefusedStart[] }> {
     const result = await this.apply(execute, { fence: null, transitions: [], starts });
-    if (result.kind !== "committed") throw new TypeError("A start without a fence has nothing to conflict with.");
+    if (result.kind !== "committed") throw new TypeError("A commit of starts without a fence cannot conflict.");
     return { at: result.at, refused: result.refused };
   }
 
   /**
-   * Some starts were not written. One that exists is fine (it was repeated), one whose key is taken is refused. If nobody
-   * has its key any more when we look, it is tried again.
+   * Finds out why some starts were not written. A start whose run exists was repeated and is fine; one whose key is
+   * taken is refused. If no run holds the key any more, the start is tried again.
    */
   async #resolveStarts(execute: ExecuteQuery, batch: Batch): Promise<readonly RefusedStart[]> {
     const refused = new Map<string, RefusedStart>();
@@ -154,7 +157,7 @@ export class Committer {
     });
   }
 
-  /** Delivers messages; returns who got theirs. */
+  /** Delivers messages; returns the runs that received them. */
   async send(execute: ExecuteQuery, messages: readonly Message[]): Promise<ReadonlySet<string>> {
     const work = messageWork(messages);
     if (work.messages.length === 0) return new Set();
@@ -162,7 +165,7 @@ export class Committer {
     return new Set(row?.delivered as readonly string[]);
   }
 
-  /** The first run of the batch that keeps it from being committed, and whether messages are what keeps it. */
+  /** The first run that prevents the batch from being committed, and whether undrained messages are the reason. */
   async #findConflict(execute: ExecuteQuery, { fence, transitions }: Batch): Promise<Conflict | null> {
     const { tasks, events } = this.#tables;
     const isWritable =
@@ -172,16 +175,16 @@ export class Committer {
     const lastSeqSql = `SELECT e.seq + e.span - 1 FROM ${events} e WHERE e.run_id = u.id ORDER BY e.seq DESC LIMIT 1`;
     const isAppendable = `coalesce(${isWritable}, false) AND NOT (u.appends AND u.after <> coalesce((${lastSeqSql}), 0))`;
     const rows = await execute({
-      text: `SELECT x.id, x.fits FROM (
-          SELECT u.id, u.n, ${isAppendable} AS fits, t.pending_messages > u.drained AS unread
+      text: `SELECT x.id, x.is_appendable FROM (
+          SELECT u.id, u.n, ${isAppendable} AS is_appendable, t.pending_messages > u.drained AS has_unread
           FROM unnest($1::uuid[], $2::int4[], $3::bool[], $4::int4[]) WITH ORDINALITY u(id, after, appends, drained, n)
           LEFT JOIN ${tasks} t ON t.run_id = u.id
-        ) x WHERE NOT x.fits OR x.unread ORDER BY x.n LIMIT 1`,
+        ) x WHERE NOT x.is_appendable OR x.has_unread ORDER BY x.n LIMIT 1`,
       values: [
         plainArray(transitions.map(({ runId }) => runId)),
         plainArray(transitions.map(({ afterSeq }) => afterSeq)),
         plainArray(transitions.map(({ events: appended }) => appended.length > 0)),
-        // How much is drained matters where a run ends.
+        // Undrained messages prevent only a finish, so other transitions send null.
         plainArray(transitions.map(({ next, drainedInboxIds: ids }) => (next.kind === "finish" ? ids.length : null))),
         ...(fence === null ? [] : [fence.workerId, fence.epoch]),
       ],
@@ -189,15 +192,15 @@ export class Committer {
     const [conflictRow] = rows;
     if (conflictRow === undefined) return null;
     const conflict = { kind: "conflict", runId: conflictRow.id as string } as const;
-    return conflictRow.fits === true ? { ...conflict, hasUnreadMessages: true } : conflict;
+    return conflictRow.is_appendable === true ? { ...conflict, hasUnreadMessages: true } : conflict;
   }
 }
 
-/** True when the batch cannot be one statement: a child that is born in it gets mail in it. Then it needs an open transaction. */
+/** True when the batch sends a message to a child that it creates, which needs two statements in a transaction. */
 export function needsTransaction({ transitions }: Batch): boolean {
   const hasAny = (field: "newChildren" | "messages") => transitions.some((transition) => transition[field].length > 0);
   if (!hasAny("newChildren") || !hasAny("messages")) return false;
-  const newRunIds = new Set(transitions.flatMap(({ newChildren: starts }) => starts.map(({ id }) => id)));
+  const newRunIds = new Set(transitions.flatMap(({ newChildren }) => newChildren.map(({ id }) => id)));
   return transitions.some((transition) => transition.messages.some(({ to }) => newRunIds.has(to)));
 }
 
@@ -205,6 +208,6 @@ function assertOwnedStartsAreFenced({ fence, starts, transitions }: Batch): void
   if (fence !== null) return;
   const isOwnedStart = ({ due }: NewRun) => due.kind === "owned";
   if (starts.some(isOwnedStart) || transitions.some((transition) => transition.newChildren.some(isOwnedStart))) {
-    throw new TypeError("Only a worker's commit can start a run as its own.");
+    throw new TypeError("A run can be started as owned only in a commit with a fence.");
   }
 }

@@ -1,4 +1,4 @@
-/** Who has the keys that starts were refused for. */
+/** Finds the runs that hold the keys of refused starts. */
 
 import type { NewRun, RefusedStart } from "../../contract/store.js";
 import type { SqlRow } from "../../sql/dialect.js";
@@ -7,7 +7,7 @@ import type { ExecuteQuery } from "../connection/driver.js";
 import type { Tables } from "../tables.js";
 import { plainArray, textArray } from "./arrays.js";
 
-/** One refusal for each of these starts whose key is taken; the start key is told before the hero key. */
+/** One refusal for each start whose key is taken. If both its keys are taken, the refusal names the start key. */
 export async function findKeyHolders(
   execute: ExecuteQuery,
   tables: Tables,
@@ -17,7 +17,7 @@ export async function findKeyHolders(
   const selectHolders = (
     reason: string,
     condition: string,
-  ) => `SELECT u.id AS wanted, '${reason}' AS reason, ${runColumns(tables.tasks)}
+  ) => `SELECT u.id AS start_id, '${reason}' AS reason, ${runColumns(tables.tasks)}
     FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) u(id, workflow, start_key, hero_key)
     JOIN ${tables.runs} r ON ${condition}`;
   const byStartKey = selectHolders(
@@ -43,7 +43,7 @@ export async function findKeyHolders(
 }
 
 const decodeRefusedStart = (row: SqlRow): RefusedStart => ({
-  runId: row.wanted as string,
+  runId: row.start_id as string,
   reason: row.reason as RefusedStart["reason"],
   existing: decodeRun(row),
 });

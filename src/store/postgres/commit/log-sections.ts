@@ -5,10 +5,9 @@ import { plainArray, textArray } from "./arrays.js";
 import type { Section, SectionContext, SectionParts } from "./statement.js";
 
 /**
- * A plain insert: a number that is taken aborts the whole statement, and the error names the run. (ON CONFLICT DO NOTHING
- * would leave holes.) That the log really ends there is looked at, too, although a worker is the only writer of its runs: a
- * standby that takes over may have lost the end of it. Not where this process has written the end itself: that it is still
- * there was asked when the connection was opened (`history.ts`), and looking for it costs the server 2 µs a step.
+ * Appends events and checks where each log ends. The insert is a plain one: an event number that is taken aborts the
+ * whole statement, and the error names the run (ON CONFLICT DO NOTHING would leave gaps). The end of the log is checked
+ * although a worker is the only writer of its runs, because a standby that takes over may have lost the end.
  */
 export const eventsSection: Section = {
   letter: "e",
@@ -16,6 +15,10 @@ export const eventsSection: Section = {
   parts: (context) => appendParts(context, true),
 };
 
+/**
+ * Appends events to logs whose end this process has written itself. The check is left out: it would cost the server 2
+ * µs per step, and each new connection has already checked that the last write still exists (lost-write-detector.ts).
+ */
 export const ownEventsSection: Section = {
   letter: "o",
   values: (work) => (work.events.length > 0 && work.areLogEndsKnown ? eventValues(work) : null),
@@ -40,7 +43,7 @@ function appendParts({ tables, bind }: SectionContext, checksLogEnd: boolean): S
   return {
     checks: checksLogEnd ? [logEndCheck(tables.events, arrays[0] as string, arrays[1] as string)] : [],
     writes: [
-      `ev AS (INSERT INTO ${tables.events} (${columns}, at) SELECT u.*, g.at FROM g, unnest(${arrays.join(", ")}) u(${columns}))`,
+      `inserted_events AS (INSERT INTO ${tables.events} (${columns}, at) SELECT u.*, gate.at FROM gate, unnest(${arrays.join(", ")}) u(${columns}))`,
     ],
   };
 }
@@ -49,10 +52,12 @@ const logEndCheck = (table: string, ids: string, seqs: string) =>
   `NOT EXISTS (SELECT 1 FROM unnest(${ids}, ${seqs}) u(run_id, seq) WHERE u.seq <> 1 + coalesce((
     SELECT e.seq + e.span - 1 FROM ${table} e WHERE e.run_id = u.run_id ORDER BY e.seq DESC LIMIT 1), 0))`;
 
-/** A column that is not given stays as it is, so there is one section for each set of columns. */
+/** There is one section for each set of given columns, because a column that is not given keeps its value. */
 const createCursorSection = (letter: string, columns: readonly ("cursor" | "progress")[]): Section => {
   const matchingCursors = ({ cursors }: CommitWork): readonly RunCursor[] =>
-    cursors.filter((row) => (["cursor", "progress"] as const).every((one) => one in row === columns.includes(one)));
+    cursors.filter((row) =>
+      (["cursor", "progress"] as const).every((column) => column in row === columns.includes(column)),
+    );
   return {
     letter,
     values: (work) => {
@@ -70,8 +75,8 @@ const createCursorSection = (letter: string, columns: readonly ("cursor" | "prog
       const sets = [...columns, "at"].map((column) => `${column} = excluded.${column}`);
       return {
         writes: [
-          `cu${letter} AS (INSERT INTO ${tables.cursors} (run_id, ${names.join(", ")}, at)
-            SELECT u.*, g.at FROM g, unnest(${arrays.join(", ")}) u(run_id, ${names.join(", ")})
+          `cursors_${letter} AS (INSERT INTO ${tables.cursors} (run_id, ${names.join(", ")}, at)
+            SELECT u.*, gate.at FROM gate, unnest(${arrays.join(", ")}) u(run_id, ${names.join(", ")})
             ON CONFLICT (run_id, node) DO UPDATE SET ${sets.join(", ")})`,
         ],
       };

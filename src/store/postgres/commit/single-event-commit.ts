@@ -1,7 +1,7 @@
 /**
- * The commit of a run that is alone: one event, nothing else. It is what a person waits for, step by step, and most of
- * its time is the server's work to set up a statement. Without arrays and without the fence and the gate as parts of
- * their own it costs 1.15 times a bare insert of one row; the general statement costs twice as much.
+ * The commit of one event and nothing else, as a single run makes it step by step. Most of its time is the server's
+ * overhead per statement. Without arrays, and without separate parts for the fence and the gate, it costs 1.15 times as
+ * much as a bare insert of one row; the general statement costs twice as much.
  */
 import type { SqlClock } from "../clock.js";
 import type { CommitWork, NewEventRow } from "../commit-work.js";
@@ -9,11 +9,14 @@ import type { PgQuery } from "../connection/driver.js";
 import { serverConditionMarker } from "../connection/server-identity.js";
 import type { Tables } from "../tables.js";
 
-/** Returns a row with `at` and whether it has mail, or none: fenced, or the run is not the worker's, or its log ends elsewhere. The general statement then says which. */
+/**
+ * The statement returns one row with `at` and `has_messages`. It returns no row if the worker is fenced or does not own
+ * the run, or if the log ends elsewhere; the general statement then tells which.
+ */
 export class SingleEventCommit {
   readonly #clock: SqlClock;
   readonly #text: string;
-  /** The same without a look at the end of the log, see `log-sections.ts`. */
+  /** The same without the check of the log's end, see `ownEventsSection`. */
   readonly #knownEndText: string;
 
   constructor(tables: Tables, clock: SqlClock) {
@@ -31,12 +34,12 @@ SELECT ${runId}, ${columns.join(", ")}, ${now} FROM ${tables.workers} w
 WHERE w.id = ${workerId} AND w.epoch = ${epoch} AND w.live ${serverConditionMarker}
   AND (SELECT t.owner = ${workerId} AND t.epoch = ${epoch} FROM ${tables.tasks} t WHERE t.run_id = ${runId})
   ${check}
-FOR KEY SHARE OF w RETURNING at, (SELECT t.pending_messages > 0 FROM ${tables.tasks} t WHERE t.run_id = ${runId}) AS mailed`;
+FOR KEY SHARE OF w RETURNING at, (SELECT t.pending_messages > 0 FROM ${tables.tasks} t WHERE t.run_id = ${runId}) AS has_messages`;
     this.#text = textWith(`AND coalesce((${nextSeqSql}), 1) = ${columns[0]}`);
     this.#knownEndText = textWith("");
   }
 
-  /** null: there is more to do than that. */
+  /** null when the work is more than one event. */
   query(work: CommitWork): PgQuery | null {
     const { fence, keptRunIds, taskChanges, events, starts, children, cursors } = work;
     if (fence === null || keptRunIds.length !== 1 || events.length !== 1) return null;

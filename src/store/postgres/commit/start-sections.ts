@@ -1,4 +1,4 @@
-/** The sections of a commit that make runs. */
+/** The sections of a commit that create runs. */
 
 import type { NewRun } from "../../contract/store.js";
 import { encodeTags, taskState } from "../../sql/records.js";
@@ -11,34 +11,34 @@ const { parked, ready, owned } = taskState;
 type SelectRuns = (work: CommitWork) => readonly NewRun[];
 
 /**
- * Runs that are certainly new, which is the rule: no key can keep them out and their ids were never sent before. A plain
- * insert takes a third less of the server than one that looks for conflicts; should an id exist after all, the statement
- * fails as a whole and is sent again in the other form.
+ * Creates runs that are assumed to be new, as most are: they have no keys and their ids were not sent before. A plain
+ * insert costs the server a third less than one that handles conflicts. If an id exists after all, the whole statement
+ * fails and is sent again with the sections that handle conflicts.
  */
-const createNewRunSection = (letter: string, selectRuns: SelectRuns): Section => ({
+const createNewRunSection = (letter: string, name: string, selectRuns: SelectRuns): Section => ({
   letter,
   values: (work) => valuesOf(work.areAllRunsNew ? selectRuns(work) : []),
   parts: (context) => {
     const { runs, tasks } = buildInserts(context);
-    return { writes: [`s${letter} AS (${runs})`, `t${letter} AS (${tasks})`] };
+    return { writes: [`created_${name} AS (${runs})`, `tasks_of_${name} AS (${tasks})`] };
   },
 });
 
 /**
- * Runs that may exist or be refused: tasks only for those that were inserted. That all were is the rule here too and is
- * checked by a count; only otherwise is each id looked for (a join would be a nested loop over both, each time).
+ * Creates runs that may exist already or be refused, and tasks only for the runs that were inserted. Usually all were,
+ * which a count shows; only otherwise is each id looked up, because a join would always be a nested loop.
  */
-const createRunSection = (letter: string, selectRuns: SelectRuns, onConflict: string): Section => ({
+const createRunSection = (letter: string, name: string, selectRuns: SelectRuns, onConflict: string): Section => ({
   letter,
   values: (work) => valuesOf(work.areAllRunsNew ? [] : selectRuns(work)),
   parts: (context) => {
     const { runs, tasks, count } = buildInserts(context);
-    const insertedCte = `s${letter}`;
+    const insertedCte = `created_${name}`;
     const isInserted = `(SELECT count(*) FROM ${insertedCte}) = ${count}::int OR u.id = ANY (ARRAY(SELECT id FROM ${insertedCte}))`;
     return {
       writes: [
         `${insertedCte} AS (${runs} ${onConflict} RETURNING id)`,
-        `t${letter} AS (${tasks} WHERE ${isInserted})`,
+        `tasks_of_${name} AS (${tasks} WHERE ${isInserted})`,
       ],
       columns: [`(SELECT count(*) FROM ${insertedCte})::int AS ${insertedCte}`],
     };
@@ -48,8 +48,8 @@ const createRunSection = (letter: string, selectRuns: SelectRuns, onConflict: st
 function buildInserts({ tables, bind, workerId, epoch }: SectionContext) {
   const arrays = columns.map(([, type]) => `${bind()}::${type}[]`);
   const isOwned = `${bind()}::bool[]`;
-  const dueAt = `${bind()}::int8[]`;
-  const dueIn = `${bind()}::int8[]`;
+  const wakeAt = `${bind()}::int8[]`;
+  const wakeIn = `${bind()}::int8[]`;
   const count = bind();
   const names = columns.map(([name]) => name).join(", ");
   const array = (name: string) => arrays[columns.findIndex(([column]) => column === name)];
@@ -57,26 +57,31 @@ function buildInserts({ tables, bind, workerId, epoch }: SectionContext) {
   return {
     count,
     runs: `INSERT INTO ${tables.runs} (${names}, status, created_at)
-      SELECT u.*, 'pending', g.at FROM g, unnest(${arrays.join(", ")}) u(${names})`,
+      SELECT u.*, 'pending', gate.at FROM gate, unnest(${arrays.join(", ")}) u(${names})`,
     tasks: `INSERT INTO ${tables.tasks}
         (run_id, workflow, version, priority, state, due_at, owner, epoch, deliveries, pending_messages, fresh)
       SELECT u.id, u.workflow, u.version, u.priority,
-        CASE WHEN u.own THEN ${owned} WHEN u.due_at <= u.at THEN ${ready} ELSE ${parked} END,
-        u.due_at, CASE WHEN u.own THEN ${workerId} END, CASE WHEN u.own THEN ${epoch} END, u.own::int, 0, NOT u.own
-      FROM (SELECT u.*, g.at, coalesce(u.at_, g.at + u.in_) AS due_at FROM g,
-        unnest(${task.join(", ")}, ${isOwned}, ${dueAt}, ${dueIn}) u(id, workflow, version, priority, own, at_, in_)
+        CASE WHEN u.is_owned THEN ${owned} WHEN u.due_at <= u.at THEN ${ready} ELSE ${parked} END,
+        u.due_at, CASE WHEN u.is_owned THEN ${workerId} END, CASE WHEN u.is_owned THEN ${epoch} END, u.is_owned::int, 0, NOT u.is_owned
+      FROM (SELECT u.*, gate.at, coalesce(u.wake_at, gate.at + u.wake_in) AS due_at FROM gate,
+        unnest(${task.join(", ")}, ${isOwned}, ${wakeAt}, ${wakeIn}) u(id, workflow, version, priority, is_owned, wake_at, wake_in)
         WHERE ${count}::int > 0) u`,
   };
 }
 
-export const newStartsSection = createNewRunSection("n", ({ starts }) => starts);
-export const newChildrenSection = createNewRunSection("b", ({ children }) => children);
+export const newStartsSection = createNewRunSection("n", "starts", ({ starts }) => starts);
+export const newChildrenSection = createNewRunSection("b", "children", ({ children }) => children);
 
-/** A key that is taken keeps a start out, and the caller is told afterwards who has it. */
-export const startsSection = createRunSection("s", ({ starts }) => starts, "ON CONFLICT DO NOTHING");
+/** A start whose key is taken is not inserted; `findKeyHolders` then finds the run that holds the key. */
+export const startsSection = createRunSection("s", "starts", ({ starts }) => starts, "ON CONFLICT DO NOTHING");
 
-/** A child that exists is our own. A child whose keys are taken is a mistake, and an error. */
-export const childrenSection = createRunSection("c", ({ children }) => children, "ON CONFLICT (id) DO NOTHING");
+/** A child whose id exists was created by an earlier commit of its parent. A child whose key is taken is an error. */
+export const childrenSection = createRunSection(
+  "c",
+  "children",
+  ({ children }) => children,
+  "ON CONFLICT (id) DO NOTHING",
+);
 
 const columns: readonly (readonly [name: string, type: string, values: (runs: readonly NewRun[]) => string | null])[] =
   [

@@ -1,16 +1,17 @@
 /**
- * The commit is ONE statement, made of sections: a commit is then one round trip and no BEGIN/COMMIT. Each set of sections
- * that occurs is a text of its own, prepared under its own name; one text that carried them all took 0.7 ms where the
- * plain append takes 0.5.
+ * A commit is ONE statement made of sections, so that it takes one round trip and no BEGIN/COMMIT. Each combination of
+ * sections that occurs is a text of its own, prepared under its own name: one text with all sections took 0.7 ms, where
+ * a plain append takes 0.5 ms. The parts of the statement are common table expressions:
  *
- *   f   the fence: locks the worker's row against its reaper, and reads the clock. No row: fenced.
- *   …   locks and checks of the sections
- *   g   the gate: has its one row only if every check held. Everything that writes reads from it, so without the row
- *       nothing is written.
- *   …   writes of the sections
+ * - `fence` locks the worker's row against reaping and reads the clock. Without a row, the worker is fenced.
+ * - Then come the locks of the sections.
+ * - `gate` has one row if every check of the sections holds. All writes read from it, so without the row nothing is
+ *   written.
+ * - Then come the writes of the sections.
  *
- * Two things to know when changing this. All parts of a statement see the same snapshot: what one part has written no
- * other part sees, except through RETURNING. And a SELECT part that nobody reads from is not run, locks and all.
+ * Two rules matter when this changes. All parts of a statement see the same snapshot: no part sees what another part
+ * has written, except through RETURNING. And a SELECT part is executed, with its locks, only if another part reads from
+ * it.
  */
 
 import type { CommitWork } from "../commit-work.js";
@@ -21,34 +22,35 @@ import type { Tables } from "../tables.js";
 export interface SectionContext {
   readonly tables: Tables;
   readonly isFenced: boolean;
-  /** The next placeholder. A section calls it once for each of its values, in their order. */
+  /** Returns the next placeholder. A section calls it once for each of its values, in their order. */
   readonly bind: () => string;
-  /** The placeholders of the fence. */
+  /** The placeholder of the fence's worker id. */
   readonly workerId: string;
+  /** The placeholder of the fence's epoch. */
   readonly epoch: string;
 }
 
-/** What a section contributes to the statement. */
+/** The parts that a section adds to the statement. */
 export interface SectionParts {
-  /** Before the gate. */
+  /** Common table expressions before the gate. */
   readonly locks?: readonly string[];
   /** Conditions of the gate. */
   readonly checks?: readonly string[];
-  /** After the gate, in this order. */
+  /** Common table expressions after the gate. */
   readonly writes?: readonly string[];
-  /** Of the one row that comes back. */
+  /** Columns of the one row that the statement returns. */
   readonly columns?: readonly string[];
 }
 
 export interface Section {
-  /** One letter in the statement's name. */
+  /** Stands for the section in the statement's name. */
   readonly letter: string;
-  /** The values to bind, or null when this section has nothing to do. */
+  /** The values to bind; null when the section has nothing to do. */
   values(work: CommitWork): readonly unknown[] | null;
   parts(context: SectionContext): SectionParts;
 }
 
-/** Makes the statement for a piece of work, and remembers the texts. */
+/** Builds the statement for a piece of work, and caches the texts. */
 export class StatementBuilder {
   readonly #tables: Tables;
   readonly #sections: readonly Section[];
@@ -61,7 +63,7 @@ export class StatementBuilder {
     this.#now = now;
   }
 
-  /** @param clockValues what `now` binds */
+  /** @param clockValues the values that `now` binds */
   build(work: CommitWork, clockValues: readonly number[]): PgQuery & { readonly name: string } {
     const { fence } = work;
     const values: unknown[] = fence === null ? [...clockValues] : [...clockValues, fence.workerId, fence.epoch];
@@ -93,20 +95,20 @@ export class StatementBuilder {
     const fence = isFenced ? fenceClause(this.#tables, now, workerId, epoch) : `SELECT ${now} AS at`;
     const checks = collect((part) => part.checks);
     const ctes = [
-      `f AS MATERIALIZED (${fence})`,
+      `fence AS MATERIALIZED (${fence})`,
       ...collect((part) => part.locks),
-      `g AS MATERIALIZED (SELECT f.at FROM f${checks.length === 0 ? "" : ` WHERE ${checks.join(" AND ")}`})`,
+      `gate AS MATERIALIZED (SELECT fence.at FROM fence${checks.length === 0 ? "" : ` WHERE ${checks.join(" AND ")}`})`,
       ...collect((part) => part.writes),
     ];
-    const columns = ["f.at", "g.at IS NOT NULL AS passed", ...collect((part) => part.columns)];
-    return `WITH ${ctes.join(",\n")}\nSELECT ${columns.join(", ")} FROM f LEFT JOIN g ON true`;
+    const columns = ["fence.at", "gate.at IS NOT NULL AS is_gate_open", ...collect((part) => part.columns)];
+    return `WITH ${ctes.join(",\n")}\nSELECT ${columns.join(", ")} FROM fence LEFT JOIN gate ON true`;
   }
 }
 
 /**
- * KEY SHARE excludes the reaper, which locks FOR UPDATE before it marks a worker dead, but not the worker's own beat (a
- * plain update): a lease can be renewed while commits overlap without end. If the row changed while this waited for it,
- * the condition is checked again on what is there now.
+ * FOR KEY SHARE conflicts with reaping, which locks FOR UPDATE before it marks a worker dead, but not with the worker's
+ * own heartbeat, which is a plain update: a lease can be renewed while commits overlap without a pause. If the row
+ * changes while the statement waits for the lock, PostgreSQL checks the condition again on the new version.
  */
 export const fenceClause = (tables: Tables, now: string, workerId: string, epoch: string): string =>
   `SELECT ${now} AS at FROM ${tables.workers} WHERE id = ${workerId} AND epoch = ${epoch} AND live ${serverConditionMarker} FOR KEY SHARE`;

@@ -1,4 +1,4 @@
-/** The sections of a commit that concern tasks: whose they are, parking, ending, and messages. */
+/** The sections of a commit that concern tasks: ownership, parking, finishing and messages. */
 import { taskState } from "../../sql/records.js";
 import { type CommitWork, changeKind, dueUnchanged, startedNow, type TaskChange } from "../commit-work.js";
 import { plainArray, textArray } from "./arrays.js";
@@ -6,41 +6,42 @@ import type { Section } from "./statement.js";
 
 const { parked, ready, owned } = taskState;
 
-/** An inline step: only its event is written, and no task is locked. That the runs are the worker's is read. */
+/** Runs that stay with their owner, as after an inline step: their ownership is checked, but no task is locked. */
 export const keepsSection: Section = {
   letter: "k",
   values: ({ keptRunIds }) => (keptRunIds.length === 0 ? null : [plainArray(keptRunIds), keptRunIds.length]),
   parts: ({ tables, bind, workerId, epoch }) => {
-    const mine = `t.run_id = ANY (${bind()}::uuid[]) AND t.owner = ${workerId} AND t.epoch = ${epoch}`;
+    const isOwn = `t.run_id = ANY (${bind()}::uuid[]) AND t.owner = ${workerId} AND t.epoch = ${epoch}`;
     return {
-      locks: [`kp AS MATERIALIZED (SELECT t.run_id, t.pending_messages FROM ${tables.tasks} t WHERE ${mine})`],
-      checks: [`(SELECT count(*) FROM kp) = ${bind()}::int`],
-      columns: ["ARRAY(SELECT kp.run_id FROM kp WHERE kp.pending_messages > 0) AS mailed"],
+      locks: [`kept_tasks AS MATERIALIZED (SELECT t.run_id, t.pending_messages FROM ${tables.tasks} t WHERE ${isOwn})`],
+      checks: [`(SELECT count(*) FROM kept_tasks) = ${bind()}::int`],
+      columns: ["ARRAY(SELECT k.run_id FROM kept_tasks k WHERE k.pending_messages > 0) AS kept_with_messages"],
     };
   },
 };
 
 /**
- * Nothing but runs that end, without mail, which is the rule: the tasks are deleted without being locked and looked at
- * first. If one of them is not the worker's, or has mail after all, the division fails and with it the statement; it is
- * then sent again in the general form, which finds out why. (One record of the WAL less per run, and a loop.)
+ * Finishes runs when the batch changes no other tasks. It assumes that they have no messages, as is usual, and deletes
+ * the tasks without locking and checking them first, which saves a loop and one WAL record per run. If a task has
+ * messages or is not the worker's, the division by zero makes the statement fail; it is then sent again in the general
+ * form, which finds the reason.
  */
 export const plainFinishesSection: Section = {
   letter: "z",
   values: (work) => (isOptimisticFinish(work) ? finishValues(work.taskChanges) : null),
   parts: ({ tables, bind, workerId, epoch }) => {
     const [ids, ...arrays] = ["uuid", "text", "text", "text", "int8", "text"].map((type) => `${bind()}::${type}[]`);
-    const began = `CASE u.started_at WHEN ${startedNow} THEN g.at ELSE u.started_at END`;
+    const startedAt = `CASE u.started_at WHEN ${startedNow} THEN gate.at ELSE u.started_at END`;
     return {
       writes: [
-        `zt AS (DELETE FROM ${tables.tasks} t WHERE t.run_id = ANY (${ids}) AND (SELECT g.at FROM g) IS NOT NULL
+        `deleted_tasks AS (DELETE FROM ${tables.tasks} t WHERE t.run_id = ANY (${ids}) AND (SELECT gate.at FROM gate) IS NOT NULL
           AND t.owner = ${workerId} AND t.epoch = ${epoch} AND t.pending_messages = 0 RETURNING 1)`,
-        `zr AS (UPDATE ${tables.runs} r SET status = u.status, output = u.output, error = u.error, waiting = u.events,
-            hero_key = NULL, started_at = coalesce(r.started_at, ${began}), finished_at = g.at
-          FROM g, unnest(${[ids, ...arrays].join(", ")}) u(id, status, output, error, started_at, events)
+        `finished_runs AS (UPDATE ${tables.runs} r SET status = u.status, output = u.output, error = u.error, waiting = u.event_count,
+            hero_key = NULL, started_at = coalesce(r.started_at, ${startedAt}), finished_at = gate.at
+          FROM gate, unnest(${[ids, ...arrays].join(", ")}) u(id, status, output, error, started_at, event_count)
           WHERE r.id = u.id AND r.id = ANY (${ids}))`,
       ],
-      columns: [`1 / ((SELECT count(*) FROM zt) = ${bind()}::int)::int AS ended`],
+      columns: [`1 / ((SELECT count(*) FROM deleted_tasks) = ${bind()}::int)::int AS are_all_finished`],
     };
   },
 };
@@ -65,9 +66,9 @@ function finishValues(taskChanges: readonly TaskChange[]): readonly unknown[] {
 }
 
 /**
- * Every task row that is going to change is locked first, in the order of run ids (the arrays are sorted, and LATERAL
- * makes it a loop over them): two batches that touch the same runs wait for each other, but never in a circle. What the
- * lock returns is the row's latest version, so `mail` is right although the snapshot may be older.
+ * Locks every task row that is going to change, in the order of run ids (the arrays are sorted, and LATERAL loops over
+ * them), so that two batches with the same runs wait for each other but cannot deadlock. The lock returns the latest
+ * version of the row, so `pending_messages` is right even if the snapshot is older.
  */
 export const locksSection: Section = {
   letter: "l",
@@ -75,18 +76,19 @@ export const locksSection: Section = {
   parts: ({ tables, isFenced, bind, workerId, epoch }) => {
     const types = ["uuid", "int2", "text", "text", "text", "int8", "int8", "int8", "int4", "text", "int4"];
     const arrays = types.map((type) => `${bind()}::${type}[]`);
-    const columns = "id, kind, status, text, error, started_at, wake_at, wake_in, letters, route, priority";
-    // `f.at` is in there to have the worker's row locked before any task.
+    const columns =
+      "id, kind, status, waiting_or_output, error, started_at, wake_at, wake_in, message_count, route, priority";
+    // The condition on `fence.at` makes the statement lock the worker's row before any task.
     const task = `SELECT t.state, t.pending_messages, t.owner, t.epoch FROM ${tables.tasks} t
-      WHERE t.run_id = u.id AND f.at IS NOT NULL FOR UPDATE`;
-    const lock = `lk AS MATERIALIZED (SELECT u.*, t.* FROM f, unnest(${arrays.join(", ")}) u(${columns}), LATERAL (${task}) t)`;
-    const mine = isFenced
-      ? `lk.owner = ${workerId} AND lk.epoch = ${epoch}`
-      : `lk.state <> ${owned} AND lk.pending_messages = 0`;
-    // A run that has messages which this commit does not drain cannot end.
-    const isRead = `(lk.kind <> ${changeKind.finish} OR lk.pending_messages <= lk.letters)`;
-    const count = `SELECT count(*) FROM lk WHERE lk.kind < ${changeKind.deliver} AND ${mine} AND ${isRead}`;
-    // The count is needed for its reading of lk, too: without a reader there would be no lock.
+      WHERE t.run_id = u.id AND fence.at IS NOT NULL FOR UPDATE`;
+    const lock = `locked_tasks AS MATERIALIZED (SELECT u.*, t.* FROM fence, unnest(${arrays.join(", ")}) u(${columns}), LATERAL (${task}) t)`;
+    const isWritable = isFenced
+      ? `locked.owner = ${workerId} AND locked.epoch = ${epoch}`
+      : `locked.state <> ${owned} AND locked.pending_messages = 0`;
+    // A run cannot finish while it has messages that this commit does not drain.
+    const isFullyDrained = `(locked.kind <> ${changeKind.finish} OR locked.pending_messages <= locked.message_count)`;
+    const count = `SELECT count(*) FROM locked_tasks locked WHERE locked.kind < ${changeKind.deliver} AND ${isWritable} AND ${isFullyDrained}`;
+    // The check must read from locked_tasks: without a reader PostgreSQL would not lock anything.
     return { locks: [lock], checks: [`(${count}) = ${bind()}::int`] };
   },
 };
@@ -99,18 +101,18 @@ function lockValues(taskChanges: readonly TaskChange[]): readonly unknown[] {
     textArray(taskChanges.map(({ waitingOrOutput }) => waitingOrOutput)),
     textArray(taskChanges.map(({ error }) => error)),
     plainArray(taskChanges.map(({ startedAt }) => startedAt)),
-    // Whole milliseconds, and never early.
+    // Rounded up to whole milliseconds, so that no run wakes up early.
     plainArray(taskChanges.map(({ wakeAt }) => wakeAt && Math.ceil(wakeAt))),
     plainArray(taskChanges.map(({ wakeInMs }) => wakeInMs && Math.ceil(wakeInMs))),
     plainArray(taskChanges.map(({ messageCount }) => messageCount)),
-    // Mostly null throughout, which is sent as one NULL each.
+    // Routes and priorities are mostly all null, and then each array is sent as one NULL.
     textArray(taskChanges.map(({ route }) => route)),
     plainArray(taskChanges.map(({ priority }) => priority)),
     taskChanges.filter(({ kind }) => kind < changeKind.deliver).length,
   ];
 }
 
-/** Deletes what was drained. Counted per run by what was really there. */
+/** Deletes the drained inbox rows and returns those that existed, so that they can be counted per run. */
 export const drainedSection: Section = {
   letter: "d",
   values: ({ drained }) =>
@@ -119,16 +121,16 @@ export const drainedSection: Section = {
       : [plainArray(drained.map(({ runId }) => runId)), plainArray(drained.map(({ id }) => id))],
   parts: ({ tables, bind }) => ({
     writes: [
-      `dr AS (DELETE FROM ${tables.inbox} i WHERE i.run_id = ANY (${bind()}::uuid[]) AND i.id = ANY (${bind()}::int8[])
-        AND (SELECT g.at FROM g) IS NOT NULL RETURNING i.run_id)`,
+      `drained_rows AS (DELETE FROM ${tables.inbox} i WHERE i.run_id = ANY (${bind()}::uuid[]) AND i.id = ANY (${bind()}::int8[])
+        AND (SELECT gate.at FROM gate) IS NOT NULL RETURNING i.run_id)`,
     ],
   }),
 };
 
-/** The locked rows behind the gate, with the instant of the commit and how much of their mail was drained. */
+/** The locked rows behind the gate, with the instant of the commit and the number of their drained messages. */
 const changedTasksCte = (drainedCount: string) =>
-  `mv AS MATERIALIZED (SELECT lk.*, g.at, ${drainedCount} AS drained,
-    CASE lk.started_at WHEN ${startedNow} THEN g.at ELSE lk.started_at END AS began FROM g, lk)`;
+  `changed_tasks AS MATERIALIZED (SELECT locked.*, gate.at, ${drainedCount} AS drained_count,
+    CASE locked.started_at WHEN ${startedNow} THEN gate.at ELSE locked.started_at END AS started_at_or_now FROM gate, locked_tasks locked)`;
 
 export const changedTasksSection: Section = {
   letter: "",
@@ -142,36 +144,36 @@ export const changedAndDrainedTasksSection: Section = {
   parts: ({ tables }) => ({
     writes: [
       changedTasksCte(
-        "CASE WHEN lk.letters = 0 THEN 0 ELSE (SELECT count(*)::int FROM dr WHERE dr.run_id = lk.id) END",
+        "CASE WHEN locked.message_count = 0 THEN 0 ELSE (SELECT count(*)::int FROM drained_rows d WHERE d.run_id = locked.id) END",
       ),
-      // Those that stay with their owner; the others' rows are written, or deleted, by their own sections.
-      `dm AS (UPDATE ${tables.tasks} t SET pending_messages = t.pending_messages - mv.drained FROM mv
-        WHERE t.run_id = mv.id AND ${isChangedTask("t.run_id")} AND mv.drained > 0 AND (mv.kind = ${changeKind.drain} OR mv.kind = ${changeKind.park} AND mv.pending_messages > mv.drained))`,
+      // Only runs that stay with their owner: the rows of the others are written or deleted by their own sections.
+      `drained_tasks AS (UPDATE ${tables.tasks} t SET pending_messages = t.pending_messages - changed.drained_count FROM changed_tasks changed
+        WHERE t.run_id = changed.id AND ${isChangedTask("t.run_id")} AND changed.drained_count > 0 AND (changed.kind = ${changeKind.drain} OR changed.kind = ${changeKind.park} AND changed.pending_messages > changed.drained_count))`,
     ],
     columns: [
-      `ARRAY(SELECT mv.id FROM mv WHERE mv.kind = ${changeKind.drain} AND mv.pending_messages > mv.drained) AS drained_mailed`,
+      `ARRAY(SELECT changed.id FROM changed_tasks changed WHERE changed.kind = ${changeKind.drain} AND changed.pending_messages > changed.drained_count) AS drained_with_messages`,
     ],
   }),
 };
 
-/** Parks what has no undrained mail; the others stay as they are and are named in `kept`. */
+/** Parks the runs without undrained messages; the others stay with their owner and are returned in `not_parked`. */
 export const parksSection: Section = {
   letter: "p",
   values: ({ taskChanges }) => (hasKind(taskChanges, changeKind.park) ? [] : null),
   parts: ({ tables }) => ({
     writes: [
-      `pt AS (UPDATE ${tables.tasks} t SET
+      `parked_tasks AS (UPDATE ${tables.tasks} t SET
           state = CASE WHEN d.wake_in = ${dueUnchanged} THEN t.state WHEN d.due_at <= d.at THEN ${ready} ELSE ${parked} END,
           due_at = CASE WHEN d.wake_in = ${dueUnchanged} THEN t.due_at ELSE d.due_at END,
           owner = NULL, epoch = NULL, deliveries = 0, pending_messages = 0, fresh = false,
           workflow = coalesce(d.route, t.workflow), priority = coalesce(d.priority, t.priority)
-        FROM (SELECT mv.*, least(mv.wake_at, mv.at + mv.wake_in) AS due_at FROM mv) d
-        WHERE t.run_id = d.id AND ${isChangedTask("t.run_id")} AND d.kind = ${changeKind.park} AND d.pending_messages = d.drained)`,
-      `pr AS (UPDATE ${tables.runs} r SET status = mv.status, waiting = mv.text, started_at = coalesce(r.started_at, mv.began)
-        FROM mv WHERE r.id = mv.id AND ${isChangedTask("r.id")} AND mv.kind = ${changeKind.park} AND mv.pending_messages = mv.drained)`,
+        FROM (SELECT changed.*, least(changed.wake_at, changed.at + changed.wake_in) AS due_at FROM changed_tasks changed) d
+        WHERE t.run_id = d.id AND ${isChangedTask("t.run_id")} AND d.kind = ${changeKind.park} AND d.pending_messages = d.drained_count)`,
+      `parked_runs AS (UPDATE ${tables.runs} r SET status = changed.status, waiting = changed.waiting_or_output, started_at = coalesce(r.started_at, changed.started_at_or_now)
+        FROM changed_tasks changed WHERE r.id = changed.id AND ${isChangedTask("r.id")} AND changed.kind = ${changeKind.park} AND changed.pending_messages = changed.drained_count)`,
     ],
     columns: [
-      `ARRAY(SELECT mv.id FROM mv WHERE mv.kind = ${changeKind.park} AND mv.pending_messages > mv.drained) AS kept`,
+      `ARRAY(SELECT changed.id FROM changed_tasks changed WHERE changed.kind = ${changeKind.park} AND changed.pending_messages > changed.drained_count) AS not_parked`,
     ],
   }),
 };
@@ -181,17 +183,17 @@ export const finishesSection: Section = {
   values: (work) => (hasKind(work.taskChanges, changeKind.finish) && !isOptimisticFinish(work) ? [] : null),
   parts: ({ tables }) => ({
     writes: [
-      `fr AS (UPDATE ${tables.runs} r SET status = mv.status, output = mv.text, error = mv.error, waiting = mv.wake_at::text,
-          hero_key = NULL, started_at = coalesce(r.started_at, mv.began), finished_at = mv.at
-        FROM mv WHERE r.id = mv.id AND ${isChangedTask("r.id")} AND mv.kind = ${changeKind.finish})`,
-      `ft AS (DELETE FROM ${tables.tasks} t WHERE ${isChangedTask("t.run_id", `mv.kind = ${changeKind.finish}`)})`,
+      `finished_runs AS (UPDATE ${tables.runs} r SET status = changed.status, output = changed.waiting_or_output, error = changed.error, waiting = changed.wake_at::text,
+          hero_key = NULL, started_at = coalesce(r.started_at, changed.started_at_or_now), finished_at = changed.at
+        FROM changed_tasks changed WHERE r.id = changed.id AND ${isChangedTask("r.id")} AND changed.kind = ${changeKind.finish})`,
+      `deleted_tasks AS (DELETE FROM ${tables.tasks} t WHERE ${isChangedTask("t.run_id", `changed.kind = ${changeKind.finish}`)})`,
     ],
   }),
 };
 
 /**
- * The addressees are locked (above) before any message gets its id, so ids grow in the order of commit within a run.
- * The ids are given above the sort, in the order of the messages.
+ * The receivers' tasks are locked (`locksSection`) before any message gets its id, so within a run ids grow in the
+ * order of commit. The insert is sorted, so the ids of one commit follow the order of its messages.
  */
 export const messagesSection: Section = {
   letter: "m",
@@ -205,15 +207,15 @@ export const messagesSection: Section = {
         ],
   parts: ({ tables, bind }) => ({
     writes: [
-      `mt AS (UPDATE ${tables.tasks} t SET pending_messages = t.pending_messages + mv.letters,
+      `receiver_tasks AS (UPDATE ${tables.tasks} t SET pending_messages = t.pending_messages + changed.message_count,
           state = CASE t.state WHEN ${parked} THEN ${ready} ELSE t.state END,
-          due_at = CASE t.state WHEN ${parked} THEN mv.at ELSE t.due_at END
-        FROM mv WHERE t.run_id = mv.id AND ${isChangedTask("t.run_id")} AND mv.kind = ${changeKind.deliver} RETURNING t.run_id)`,
-      `mi AS (INSERT INTO ${tables.inbox} (run_id, kind, data, at) SELECT u.run_id, u.kind, u.data, g.at
-        FROM g, unnest(${bind()}::uuid[], ${bind()}::text[], ${bind()}::text[]) WITH ORDINALITY u(run_id, kind, data, n)
-        WHERE u.run_id = ANY (ARRAY(SELECT mt.run_id FROM mt)) ORDER BY u.n)`,
+          due_at = CASE t.state WHEN ${parked} THEN changed.at ELSE t.due_at END
+        FROM changed_tasks changed WHERE t.run_id = changed.id AND ${isChangedTask("t.run_id")} AND changed.kind = ${changeKind.deliver} RETURNING t.run_id)`,
+      `inserted_messages AS (INSERT INTO ${tables.inbox} (run_id, kind, data, at) SELECT u.run_id, u.kind, u.data, gate.at
+        FROM gate, unnest(${bind()}::uuid[], ${bind()}::text[], ${bind()}::text[]) WITH ORDINALITY u(run_id, kind, data, n)
+        WHERE u.run_id = ANY (ARRAY(SELECT run_id FROM receiver_tasks)) ORDER BY u.n)`,
     ],
-    columns: ["ARRAY(SELECT mt.run_id FROM mt) AS delivered"],
+    columns: ["ARRAY(SELECT run_id FROM receiver_tasks) AS delivered"],
   }),
 };
 
@@ -222,18 +224,18 @@ export const releasesSection: Section = {
   values: ({ taskChanges }) => (hasKind(taskChanges, changeKind.release) ? [] : null),
   parts: ({ tables }) => ({
     writes: [
-      `rt AS (UPDATE ${tables.tasks} t SET state = ${ready}, due_at = mv.at
-        FROM mv WHERE t.run_id = mv.id AND ${isChangedTask("t.run_id")} AND mv.kind = ${changeKind.release} AND t.state = ${parked})`,
+      `released_tasks AS (UPDATE ${tables.tasks} t SET state = ${ready}, due_at = changed.at
+        FROM changed_tasks changed WHERE t.run_id = changed.id AND ${isChangedTask("t.run_id")} AND changed.kind = ${changeKind.release} AND t.state = ${parked})`,
     ],
   }),
 };
 
 /**
- * Said of every table that is joined with the moved rows, although the join implies it: this way it is searched by its
- * key whatever the plan begins with. See `sessionSettings`.
+ * Added for every table that is joined with the changed tasks, although the join implies it: it makes PostgreSQL search
+ * the table by its key, whichever table the plan begins with. See `sessionSettings`.
  */
 const isChangedTask = (key: string, condition = "true") =>
-  `${key} = ANY (ARRAY(SELECT mv.id FROM mv WHERE ${condition}))`;
+  `${key} = ANY (ARRAY(SELECT changed.id FROM changed_tasks changed WHERE ${condition}))`;
 
 const hasKind = (taskChanges: CommitWork["taskChanges"], kind: number) =>
   taskChanges.some((change) => change.kind === kind);

@@ -1,6 +1,6 @@
 /**
- * The connections, and what is tried again. The rule: a statement is repeated only when it is certain that nothing was
- * written, or when it writes nothing; a write whose answer was lost is reported, and the caller looks what became of it.
+ * The connections to PostgreSQL, and retries. The rule: a statement is repeated only when it certainly wrote nothing,
+ * or may be executed twice. A write whose answer was lost is reported, and the caller finds out whether it took effect.
  */
 
 import { StoreError } from "../../../core/errors/errors.js";
@@ -30,9 +30,9 @@ import { isSessionOf, sessionSettings, setConfigIf, transactionSettings } from "
 import { destroySocket, SilentConnections } from "./silent-connections.js";
 import { connectionConfig, connectionTimeoutMs, Sockets } from "./sockets.js";
 
-type OnWarning = (what: string, error?: unknown) => void;
+type OnWarning = (message: string, error?: unknown) => void;
 
-/** Enough for a flush, a claim, a beat and reads at once; commits of one process go one after the other anyway. */
+/** Enough for a commit, a claim, a heartbeat and reads at once; one process commits one batch after another. */
 const defaultPoolSize = 6;
 const maxAttempts = 8;
 
@@ -42,7 +42,7 @@ export interface DatabaseOptions {
   readonly url: string;
   readonly onWarning: OnWarning;
   readonly pooled: boolean | "auto";
-  /** What is said once when a pooler is noticed that nothing was said of. */
+  /** Called once when a pooler is detected that the options did not announce. */
   readonly onPoolerDetected: (sign: string) => void;
   readonly pool: StoreOptions["pool"];
 }
@@ -70,11 +70,11 @@ export class Database {
     this.deadline = new StatementDeadline(runtime);
     this.#serverIdentity = new ServerIdentity(runtime);
     this.#onWarning = onWarning;
-    this.reachability = new ServerReachability((what) => {
-      if (!this.#isClosed) onWarning(what);
+    this.reachability = new ServerReachability((message) => {
+      if (!this.#isClosed) onWarning(message);
     });
     const sideConnectionConfig = () => {
-      // On a busy machine a connection takes its time, and a statement must not be given up for that.
+      // Connecting can be slow on a busy machine, and that must not make a running statement count as lost.
       const timeoutMs = Math.min(Math.max(this.deadline.ms, 5_000), connectionTimeoutMs);
       return { ...this.connectionConfig(url), connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs };
     };
@@ -90,7 +90,7 @@ export class Database {
     );
     const { max = defaultPoolSize, transactions = max } = pool ?? {};
     this.#pool = this.#openPool(pg, url, sessionSettings, max);
-    // No connection is opened before the first is asked for. Apart, so that user code cannot take the commits' places.
+    // A pool of its own, so that user code cannot use up the connections for commits. It connects only when it is used.
     this.#transactionPool = this.#openPool(pg, url, transactionSettings, transactions);
   }
 
@@ -105,20 +105,21 @@ export class Database {
         await this.#checkLastWrite(client);
       },
     });
-    // A connection that breaks while idle leaves the pool by itself; while it is used its query fails. Both also emit.
+    // An idle connection that breaks leaves the pool; the query of a busy one fails. Both also emit an error event.
     pool.on("error", (error) => this.reachability.recordFailure(error));
     pool.on("connect", (client) => client.on("error", () => {}));
     return pool;
   }
 
-  /** Whether a pooler may give each of our transactions another session of the server. */
+  /** Whether a pooler may execute each transaction of a connection in another session of the server. */
   get isPooled(): boolean {
     return this.#poolerDetector.isPooled;
   }
 
   /**
-   * Settings are made only in a session that is certain to be ours: what is set in one that a pooler shares changes the
-   * plans of other applications. The process id that a connection is given when it is opened tells, in the same round trip.
+   * Changes settings only in a session that belongs to this connection alone: in a session that a pooler shares, they
+   * would change the plans of other applications. The process id that the connection got when it was opened identifies
+   * it.
    */
   async #configureSession(client: PgClient, settings: readonly string[]): Promise<void> {
     if (this.isPooled) return;
@@ -136,24 +137,24 @@ export class Database {
     await this.#configureSession(client, settings);
   }
 
-  /** @param listener called when a pooler is noticed after this */
+  /** @param listener called when a pooler is detected later */
   onPoolerDetected(listener: () => void): void {
     this.#onPoolerDetected = listener;
   }
 
-  /** @param history what a new connection is asked for before it is used */
-  setLostWriteDetector(history: LostWriteDetector): void {
-    this.#lostWriteDetector = history;
+  /** From now on, each new connection is checked for the last write before it is used. */
+  setLostWriteDetector(detector: LostWriteDetector): void {
+    this.#lostWriteDetector = detector;
   }
 
   async #checkLastWrite(client: PgClient): Promise<void> {
     const lastWriteQuery = this.#lostWriteDetector?.lastWriteQuery() ?? null;
     if (lastWriteQuery === null) return;
     const isPresent = await this.sendQuery(client, lastWriteQuery).then(
-      ({ rows }) => rows[0]?.there === true,
+      ({ rows }) => rows[0]?.is_present === true,
       (error: unknown) => {
         if (isConnectionLost(error)) throw error;
-        // Not an answer to the question; whatever is wrong will be told by the statement that the connection is for.
+        // Another error does not show a loss; the statement that the connection is opened for will report the problem.
         return true;
       },
     );
@@ -163,18 +164,18 @@ export class Database {
   #reportLostWrites(): void {
     this.#lostWriteDetector?.recordLoss();
     this.#onWarning(
-      "does not have what was written last: it is a restored copy, or a standby that was behind. Workers begin a new epoch, with the logs as they are.",
+      "does not have the last write of this process: it is a restored copy, or a standby that was behind. Workers register again and continue from the logs as they are.",
     );
   }
 
-  /** To be noted before a fenced write, for `hasMissed`. */
+  /** Callers read this before a fenced write, and pass it to `mayHaveMissed`. */
   currentTarget(): WriteTarget {
     return this.#serverIdentity.currentTarget();
   }
 
   /**
-   * Whether a write that seemed to be refused by its fence may have met another server, or come too late. Then it can be
-   * sent again. Never without a pooler.
+   * Whether a write that looks fenced may instead have reached another server or arrived too late, and can be sent
+   * again. Always false without a pooler.
    */
   async mayHaveMissed(target: WriteTarget): Promise<boolean> {
     if (!this.isPooled) return false;
@@ -183,18 +184,18 @@ export class Database {
     return isLate || this.#serverIdentity.mayHaveMissed(target, Number.POSITIVE_INFINITY);
   }
 
-  /** Behind a pooler: asks which server answers now, and whether it has what was written last. */
+  /** Behind a pooler: records which server answers now, and checks that it has the last write. */
   async checkServer(): Promise<void> {
     if (!this.isPooled) return;
     await this.transaction(async (execute) => {
       const [row] = await execute({ text: sessionIdentityQuery });
       const lastWriteQuery = this.#lostWriteDetector?.lastWriteQuery() ?? null;
-      if (lastWriteQuery !== null && (await execute(lastWriteQuery))[0]?.there !== true) this.#reportLostWrites();
+      if (lastWriteQuery !== null && (await execute(lastWriteQuery))[0]?.is_present !== true) this.#reportLostWrites();
       this.#serverIdentity.recordServer(row as SqlRow);
     });
   }
 
-  /** Where this is, for people, and the schema that tables go to by default. */
+  /** The server's address for display, and the schema in which tables are created by default. */
   async describe(): Promise<{ readonly schema: string | null; readonly address: string }> {
     return this.#withRetries(async (client) => {
       const { rows } = await this.sendQuery(client, { text: "SELECT current_schema() AS schema" });
@@ -204,26 +205,27 @@ export class Database {
     }, true);
   }
 
-  /** Under another isolation level a statement that waited for a row fails, and is tried again. */
+  /** Warns of another isolation level, under which a statement that waited for a row fails and has to be retried. */
   async #checkIsolation(client: PgClient): Promise<void> {
     const { rows } = await this.sendQuery(client, {
       text: "SELECT current_setting('default_transaction_isolation') AS level",
     });
     if (rows[0]?.level === "read committed") return;
     this.#onWarning(
-      `its default isolation is ${rows[0]?.level}, which cannot be changed through a pooler and slows Pawl down: ALTER ROLE … SET default_transaction_isolation = 'read committed'.`,
+      `the default isolation level is ${rows[0]?.level}, which slows Pawl down and cannot be changed through a pooler: run ALTER ROLE … SET default_transaction_isolation = 'read committed'.`,
     );
   }
 
-  /** Anything that writes nothing: tried again whatever happened to the connection. */
+  /** For a statement that may be executed twice: it is retried whatever happened to the connection. */
   async read(query: PgQuery, assertStillValid?: () => void): Promise<readonly SqlRow[]> {
     return (await this.#withRetries((client) => this.#send(client, query, assertStillValid), true)).rows;
   }
 
   /**
-   * One statement that is a transaction.
+   * One statement as a transaction of its own.
    *
-   * @param assertStillValid throws when it must not be sent any more; what a new connection was asked for may be the reason
+   * @param assertStillValid called before each attempt; throws when the statement must not be sent any more, for
+   * example because a new connection has revealed lost writes
    */
   async write(query: PgQuery, assertStillValid?: () => void): Promise<readonly SqlRow[]> {
     return (await this.#withRetries((client) => this.#send(client, query, assertStillValid), false)).rows;
@@ -234,7 +236,7 @@ export class Database {
     return this.sendQuery(client, query);
   }
 
-  /** Several statements in one transaction; `work` may be called again when nothing of it was committed. */
+  /** Runs several statements in one transaction. `work` may be called again if nothing of it was committed. */
   async transaction<T>(work: (execute: (query: PgQuery) => Promise<readonly SqlRow[]>) => Promise<T>): Promise<T> {
     return this.#withRetries(async (client) => {
       const execute = async (query: PgQuery) => (await this.sendQuery(client, query)).rows;
@@ -251,7 +253,7 @@ export class Database {
     }, false);
   }
 
-  /** A connection with an open transaction that runs user code, and the answer to a question. The caller returns it. */
+  /** A connection with an open transaction for user code, and its first result. The caller returns the connection. */
   async checkOut(
     firstStatement: string,
   ): Promise<{ readonly client: PgPoolClient; readonly firstResult: PgResult | undefined }> {
@@ -278,7 +280,7 @@ export class Database {
     return (await this.sendQuery(client, { text })) as unknown as readonly PgResult[];
   }
 
-  /** A transaction keeps its session, so the server that has begun it is the one that will commit it. */
+  /** A transaction keeps its session, so the server that began it will also commit it. */
   async #recordTransaction(client: PgClient, sessionRow: SqlRow | undefined): Promise<void> {
     this.#sessions.recordTransaction(client, sessionRow);
     if (!this.#serverIdentity.isSameServer(sessionRow)) await this.checkServer();
@@ -290,7 +292,7 @@ export class Database {
     client.release();
   }
 
-  /** One statement on one connection. Silence beyond the deadline is an error, and drops the connection. */
+  /** Sends one statement. If no answer comes within the deadline, it rejects and drops the connection. */
   sendQuery(client: PgClient, query: PgQuery): Promise<PgResult> {
     return this.deadline.within(client.query(this.isPooled ? this.#withoutSessionState(client, query) : query), {
       isExecuting: () => this.#sessions.isExecuting(client),
@@ -298,14 +300,14 @@ export class Database {
     });
   }
 
-  /** As any session can execute it: without a name, and with what it is known by and meant for in its text. */
+  /** A query that any session can execute: without a name, with the connection's mark and the server condition. */
   #withoutSessionState(client: PgClient, { text, values }: PgQuery): PgQuery {
     const serverCondition = this.#serverIdentity.serverCondition(this.deadline.ms);
     const query = { text: `${this.#sessions.markOf(client)}${text.replace(serverConditionMarker, serverCondition)}` };
     return values === undefined ? query : { ...query, values };
   }
 
-  /** A connection on which something may be under way is given up. Returns when it cannot have any effect any more. */
+  /** Drops a connection on which a statement may be running. Resolves when it can have no effect any more. */
   async discardConnection(client: PgPoolClient): Promise<void> {
     this.#sessions.recordLost(client);
     destroySocket(client);
@@ -313,18 +315,18 @@ export class Database {
     await this.#endLostSessions();
   }
 
-  /** If that fails now, the next caller waits for it. */
+  /** If the sessions cannot be ended now, the next use of a connection tries again. */
   async #endLostSessions(): Promise<void> {
     if (this.#isCutOff) return;
     await this.#sessions.ensureLostEnded().catch((error: unknown) => this.reachability.recordFailure(error));
   }
 
-  /** What all connections of a store have in common. */
+  /** The configuration that all connections of a store share. */
   connectionConfig(url: string): Record<string, unknown> {
     return { ...connectionConfig(url), stream: () => this.#sockets.open() };
   }
 
-  /** Whatever is still waiting for the server is told that it has gone. */
+  /** Destroys all sockets, so that everything that waits for the server fails at once. */
   destroyConnections(): void {
     this.#isCutOff = true;
     this.#sockets.destroyAll();
@@ -358,13 +360,13 @@ export class Database {
           wasNeverSent(error) ||
           (isLost && isRepeatable);
         if (!shouldRetry || attempt === maxAttempts || this.#isCutOff) throw toStoreErrorUnlessDuplicate(error);
-        if (!isLost && !isCausedByPooler) this.#onWarning("A statement is tried again.", error);
+        if (!isLost && !isCausedByPooler) this.#onWarning("A statement failed and is retried.", error);
       }
       await backOff(attempt, this.#runtime);
     }
   }
 
-  /** No user code runs on these connections: a prepared statement that is another's, or gone, was so behind a pooler. */
+  /** No user code runs on these connections, so a prepared statement that is missing or differs proves a pooler. */
   async #isCausedByPooler(error: unknown): Promise<boolean> {
     if (!this.#poolerDetector.isPoolerError(error)) return false;
     this.#poolerDetector.markPooled(messageOf(error));
@@ -372,7 +374,7 @@ export class Database {
     return true;
   }
 
-  /** Nothing has been sent yet, so this may be tried for a while: a server that restarts is back in a second or two. */
+  /** Retries, because nothing has been sent yet and a server that restarts is back within a second or two. */
   async #acquire(pool: PgPool): Promise<PgPoolClient> {
     for (let attempt = 1; ; attempt += 1) {
       if (this.#isCutOff) throw new StoreError("The store is closed.", { transient: false, unreachable: true });
@@ -390,7 +392,7 @@ export class Database {
   }
 }
 
-/** 5 ms, 10, 20 … and as much again by chance, so that those who collided do not meet again. */
+/** 10 ms, 20 ms, 40 ms … up to a second, with jitter, so that transactions that collided do not collide again. */
 async function backOff(attempt: number, runtime: Runtime): Promise<void> {
   await sleep(runtime, Math.min(5 * 2 ** attempt, 1_000) * (0.5 + runtime.random()));
 }

@@ -1,33 +1,35 @@
-/** The part of `pg` that is used, by its shape, and how it is found. */
+/** The part of `pg` that Pawl uses, typed by its shape, and how it is loaded. */
 import { createDriverError } from "../../shared/missing-driver.js";
 import type { SqlRow } from "../../sql/dialect.js";
 
-/** A query as `pg` takes it. With a name it is prepared once per connection and planned once. */
+/** A query as `pg` takes it. A query with a name is prepared and planned once per connection. */
 export interface PgQuery {
   readonly text: string;
   readonly values?: readonly unknown[];
   readonly name?: string;
 }
 
-/** Sends one query; on a pool it is a transaction of its own, on a client it joins the one that is open. */
+/** Sends one query: on a pool as a transaction of its own, on a client within the open transaction. */
 export type ExecuteQuery = (query: PgQuery) => Promise<readonly SqlRow[]>;
 
 export interface PgResult {
   readonly rows: readonly SqlRow[];
-  /** The first word of what was done: the answer to COMMIT is "ROLLBACK" when the transaction had failed. */
+  /** The first word of the executed command. It is "ROLLBACK" for a COMMIT of a failed transaction. */
   readonly command?: string;
 }
 
 export interface PgClient {
   query(query: PgQuery): Promise<PgResult>;
   on(event: "error", listener: (error: Error) => void): unknown;
-  /** Of the session, as the server said when the connection was opened. A pooler says a number of its own. */
+  /**
+   * The session's process id, as the server sent it when the connection was opened. A pooler sends a number of its own.
+   */
   readonly processID?: number | null;
-  /** The socket, to be dropped when the other side has stopped answering. */
+  /** The socket, which is destroyed when the server has stopped answering. */
   readonly connection?: { readonly stream?: { destroy(): void } };
 }
 
-/** A connection of its own, outside of any pool. */
+/** A connection outside of any pool. */
 export interface PgStandaloneClient extends PgClient {
   connect(): Promise<unknown>;
   end(): Promise<void>;
@@ -40,9 +42,9 @@ export interface PgPoolClient extends PgClient {
   readonly host?: string;
   readonly port?: number;
   readonly database?: string;
-  /** "I": no transaction is open. */
+  /** "I" when no transaction is open. */
   getTransactionStatus?(): unknown;
-  /** With true the connection is closed, not kept. */
+  /** With true, the connection is closed instead of kept. */
   release(destroy?: boolean): void;
 }
 
@@ -58,7 +60,7 @@ export interface PgModule {
   readonly Client: new (config: Record<string, unknown>) => PgStandaloneClient;
 }
 
-/** `pg` is an optional peer dependency: asked for only when a PostgreSQL store is opened. */
+/** `pg` is an optional peer dependency, so it is imported only when a PostgreSQL store is opened. */
 export async function loadPg(): Promise<PgModule> {
   try {
     const module: unknown = await import("pg");

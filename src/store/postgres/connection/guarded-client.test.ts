@@ -1,4 +1,4 @@
-/** What a transactional step can do with its `pg` client, and what it cannot. */
+/** What a transactional step can and cannot do with its `pg` client. */
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isLeftOut, openStore, type TestDatabase, testDatabase } from "../../../../test/support/databases.js";
@@ -34,7 +34,7 @@ describe.skipIf(isLeftOut("postgres"))("the client of a transactional step", () 
   };
   const batchStarting = (run = newRun()) => batch(null, [], [run]);
 
-  test("takes text, config, callbacks, prepared statements and objects of pg, and is a client to those who ask", async () => {
+  test("accepts text, config objects, callbacks, prepared statements and pg.Query, and is an instance of pg.Client", async () => {
     const { transaction, tx } = await begin();
     expect(tx).toBeInstanceOf(pg.Client);
     expect(tx.escapeIdentifier('a"b')).toBe('"a""b"');
@@ -44,10 +44,10 @@ describe.skipIf(isLeftOut("postgres"))("the client of a transactional step", () 
     const called = await new Promise((resolve) => tx.query("SELECT 4 AS n", (_error, { rows }) => resolve(rows)));
     expect(called).toEqual([{ n: 4 }]);
     const rows = await new Promise((resolve, reject) => {
-      const found: unknown[] = [];
+      const receivedRows: unknown[] = [];
       const query = tx.query(new pg.Query<Row, []>("SELECT 5 AS n"));
-      query.on("row", (row) => found.push(row));
-      query.on("end", () => resolve(found));
+      query.on("row", (row) => receivedRows.push(row));
+      query.on("end", () => resolve(receivedRows));
       query.on("error", reject);
     });
     expect(rows).toEqual([{ n: 5 }]);
@@ -55,7 +55,7 @@ describe.skipIf(isLeftOut("postgres"))("the client of a transactional step", () 
     expect(await transaction.commit(batchStarting())).toMatchObject({ kind: "committed" });
   });
 
-  test("refuses transaction control in each of these forms, and the transaction cannot be committed then", async () => {
+  test("refuses transaction control in every form of query, and the transaction cannot be committed afterwards", async () => {
     const forms: ((tx: pg.PoolClient) => unknown)[] = [
       (tx) => tx.query("COMMIT"),
       (tx) => tx.query({ text: "ROLLBACK" }),
@@ -77,7 +77,7 @@ describe.skipIf(isLeftOut("postgres"))("the client of a transactional step", () 
     expect((await admin.query("SELECT * FROM mine")).rows).toEqual([]);
   });
 
-  test("does not close, connect, or show the protocol beneath; what is assigned to it stays with it", async () => {
+  test("refuses end and connect, hides the protocol connection, and keeps assigned properties to itself", async () => {
     const { transaction, tx } = await begin();
     expect(() => tx.end()).toThrow(TransactionError);
     expect(() => tx.connect()).toThrow(TransactionError);
@@ -93,7 +93,7 @@ describe.skipIf(isLeftOut("postgres"))("the client of a transactional step", () 
     await next.transaction.rollback();
   });
 
-  test("a connection that is given up while it is used is closed, and its session with it", async () => {
+  test("a rollback during a running statement closes the connection and ends its session", async () => {
     const { transaction, tx } = await begin();
     const { rows } = await tx.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
     const slow = tx.query("INSERT INTO mine SELECT 1 FROM pg_sleep(60)").catch((error: unknown) => error);
@@ -103,7 +103,7 @@ describe.skipIf(isLeftOut("postgres"))("the client of a transactional step", () 
     expect(alive.rows).toEqual([]);
   });
 
-  test("a transaction that was ended beneath it is not recorded in", async () => {
+  test("a commit fails and records nothing when the session was terminated", async () => {
     const { transaction, tx } = await begin();
     const { rows } = await tx.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
     await admin.query("SELECT pg_terminate_backend($1)", [rows[0]?.pid]);

@@ -1,6 +1,6 @@
 /**
- * What a transactional step gets as `tx`: a `pg` client that obeys the guard of its transaction. Everything else that a
- * client can do is passed on; what ends or frees the connection is not the step's to do.
+ * The `tx` of a transactional step: a `pg` client whose queries are checked by the guard of the transaction. Other
+ * members are passed on, except those that would end, free or bypass the connection.
  */
 import { TransactionError } from "../../../core/errors/errors.js";
 import type { TransactionGuard } from "../../shared/transaction-guard.js";
@@ -38,17 +38,18 @@ export function createGuardedClient(client: PgPoolClient, guard: TransactionGuar
   };
   const overrides: Record<string | symbol, unknown> = {
     query,
-    // Libraries that think they took it from a pool call this when they have done their part.
+    // Libraries that assume the client comes from a pool call this when they are done.
     release: () => {},
     end: refuse("end"),
     connect: refuse("connect"),
-    // Of another transaction, when this one has ended.
+    // Once this transaction has ended, the connection's status is that of another one.
     getTransactionStatus: () => (guard.hasEnded ? null : (client.getTransactionStatus?.() ?? null)),
-    // The protocol beneath, which would go past the guard.
+    // Access to the protocol would bypass the guard.
     connection: undefined,
   };
 
-  // What is assigned to it stays here, and does not go back to the pool with the client.
+  // Properties that are assigned to `tx` are set on this object, so that they do not go back to the pool with the
+  // client.
   return new Proxy(Object.assign(Object.create(client) as object, overrides), {
     get(target, name) {
       if (Object.hasOwn(target, name)) return Reflect.get(target, name);
@@ -58,7 +59,7 @@ export function createGuardedClient(client: PgPoolClient, guard: TransactionGuar
   });
 }
 
-/** Still rejects for those who wait for it; if user code does not, that is not to end the process. */
+/** The promise still rejects, but if user code does not await it, the rejection does not end the process. */
 function ignoreUnhandledRejection(promise: Promise<unknown>): Promise<unknown> {
   promise.catch(() => {});
   return promise;
@@ -67,7 +68,7 @@ function ignoreUnhandledRejection(promise: Promise<unknown>): Promise<unknown> {
 const isSubmittable = (queryArgument: unknown): boolean =>
   typeof (queryArgument as { submit?: unknown } | null)?.submit === "function";
 
-/** Of a text, a config, a `pg.Query`, a cursor of pg-cursor or a stream of pg-query-stream. */
+/** The SQL of a text, a config object, a `pg.Query`, a cursor of pg-cursor or a stream of pg-query-stream. */
 function textOf(queryArgument: unknown): string {
   if (typeof queryArgument === "string") return queryArgument;
   const { text, cursor } = (queryArgument ?? {}) as {

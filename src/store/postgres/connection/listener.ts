@@ -1,6 +1,7 @@
 /**
- * The one connection that listens. It may die at any time, with or without a word: it is asked for a sign of life now and
- * then, and comes back by itself. After every connect something may have been missed, so its first hint is "anything".
+ * The one connection that listens for notifications. It may be lost at any time, with or without an error, so it is
+ * pinged when it is idle and reconnects by itself. Notifications may have been missed before each connect, so the first
+ * hint after it is "anything".
  */
 
 import type { Runtime, Timer } from "../../../runtime/runtime.js";
@@ -19,12 +20,12 @@ export interface ListenerOptions {
   readonly pg: PgModule;
   readonly connection: Record<string, unknown>;
   readonly channel: string;
-  /** Notifications of this sender are our own. */
+  /** Notifications with this sender come from this process and are ignored. */
   readonly ownSenderId: string;
   readonly emit: (hints: readonly Hint[]) => void;
   readonly reachability: ServerReachability;
   readonly deadline: StatementDeadline;
-  readonly onWarning: (what: string, error: unknown) => void;
+  readonly onWarning: (message: string, error: unknown) => void;
 }
 
 export class Listener {
@@ -66,7 +67,7 @@ export class Listener {
     try {
       await client.connect();
       await this.#sendQuery(client, "SET statement_timeout = 0; SET idle_session_timeout = 0").catch(() => {
-        // Before version 14 there is no idle_session_timeout.
+        // PostgreSQL before version 14 has no idle_session_timeout.
       });
       await this.#sendQuery(client, `LISTEN ${quoteName(channel)}`);
       if (this.#isClosed || this.#client !== client) return;
@@ -79,7 +80,7 @@ export class Listener {
     }
   }
 
-  /** Asked only when nothing was heard for as long as a statement may take: the connection may swallow everything. */
+  /** Pings a connection that was idle for as long as a statement may take: it may be lost without an error. */
   #schedulePing(client: PgStandaloneClient): void {
     const idleMs = this.#runtime.monotonic() - this.#lastActivityAt;
     const remainingMs = Math.max(0, this.#options.deadline.ms - idleMs);
@@ -105,7 +106,7 @@ export class Listener {
     this.#lastActivityAt = this.#runtime.monotonic();
   }
 
-  /** Called once per connection that was lost, however many signs of it there are. */
+  /** Acts only once per lost connection, although several events may report the loss. */
   #handleConnectionLoss(client: PgStandaloneClient, error: unknown): void {
     if (this.#client !== client) return;
     this.#client = null;
@@ -130,6 +131,6 @@ async function endWithTimeout(client: PgStandaloneClient, runtime: Runtime): Pro
   runtime.clearTimeout(closeTimer);
 }
 
-/** Whether it is the server that says so, and not its silence. */
+/** Whether the server sent this error, as opposed to an error of the connection. */
 const isServerError = (error: unknown): boolean =>
   typeof (error as { severity?: unknown } | null)?.severity === "string";

@@ -1,6 +1,7 @@
 /**
- * Tells other processes what changed. NOTIFY takes a lock on the whole server until its transaction has committed, so it
- * never travels with a write: hints are gathered while one notification is under way, and the next carries them all.
+ * Sends hints to other processes. NOTIFY holds a lock on the whole server until its transaction has committed, so it is
+ * never part of a write. Hints are collected while one notification is being sent, and the next notification carries
+ * them all.
  */
 
 import { createHash } from "node:crypto";
@@ -11,11 +12,11 @@ import type { ExecuteQuery } from "./driver.js";
 /** The server's limit is 8,000 bytes. */
 const maxPayloadBytes = 7_900;
 
-/** One channel per schema. Channels are apart for each database anyway; names are limited to 63 bytes. */
+/** One channel per schema; databases have separate channels anyway. A hash, because names are limited to 63 bytes. */
 export const channelOf = (schema: string): string =>
   `pawl_${createHash("sha256").update(schema).digest("hex").slice(0, 24)}`;
 
-/** The text of a notification. `sender` is missing where the sender itself is to hear it, too. */
+/** The payload of a notification. Without `sender`, the sending process receives it, too. */
 export function encodeHints(hints: readonly Hint[], sender?: string): string {
   const payload = (includedHints: readonly Hint[]) =>
     JSON.stringify(sender === undefined ? { hints: includedHints } : { sender, hints: includedHints });
@@ -23,7 +24,7 @@ export function encodeHints(hints: readonly Hint[], sender?: string): string {
   return Buffer.byteLength(text) <= maxPayloadBytes ? text : payload([{ kind: "anything" }]);
 }
 
-/** What a notification says to `self`. Text that is not ours, or of a later version, is a reason to look. */
+/** The hints of another process. A payload that is not Pawl's or of a later version means "anything". */
 export function decodeHints(text: string, ownSenderId: string): readonly Hint[] {
   try {
     const { sender, hints } = JSON.parse(text) as { sender?: string; hints: Hint[] };
@@ -44,7 +45,7 @@ export class Notifier {
   readonly #runtime: Runtime;
   readonly #channel: string;
   readonly #sender: string;
-  readonly #onWarning: (what: string, error: unknown) => void;
+  readonly #onWarning: (message: string, error: unknown) => void;
   #pendingHints = new HintBuffer();
   #sending: Promise<void> | null = null;
   #sentAt = Number.NEGATIVE_INFINITY;
@@ -54,7 +55,7 @@ export class Notifier {
     execute: ExecuteQuery,
     channel: string,
     sender: string,
-    onWarning: (what: string, error: unknown) => void,
+    onWarning: (message: string, error: unknown) => void,
     runtime: Runtime,
   ) {
     this.#execute = execute;
@@ -64,7 +65,7 @@ export class Notifier {
     this.#runtime = runtime;
   }
 
-  /** Returns at once. A hint that is lost does no harm: polling is the backstop. */
+  /** Returns at once. A lost hint does no harm, because polling finds the change as well. */
   enqueue(hints: readonly Hint[]): void {
     if (hints.length === 0) return;
     this.#pendingHints.add(hints);
@@ -74,7 +75,7 @@ export class Notifier {
     else this.#sendTimer ??= this.#runtime.setTimeout(() => this.#sendNow(), delayMs);
   }
 
-  /** When everything told so far has been sent, or given up. */
+  /** Resolves when all hints so far have been sent, or have failed. */
   async flush(): Promise<void> {
     if (this.#sendTimer !== null) this.#sendNow();
     await this.#sending;
@@ -95,21 +96,23 @@ export class Notifier {
         name: "pawl_notify",
         text: "SELECT pg_notify($1, $2)",
         values: [this.#channel, payload],
-      }).catch((error: unknown) => this.#onWarning("A notification was lost.", error));
+      }).catch((error: unknown) =>
+        this.#onWarning("A notification to other processes was lost; they find the change by polling.", error),
+      );
     }
     this.#sending = null;
   }
 }
 
 /**
- * Where runs end by the dozen, whoever waits for one of them can wait a moment longer: a notification for every commit
- * would be a third of all statements. Work to do and messages are always told at once.
+ * When many runs end in each commit, their hints are delayed by up to 50 ms, because a notification for every commit
+ * would be a third of all statements. Hints about ready tasks and messages are always sent at once.
  */
 const largeHintSize = 16;
 const largeHintIntervalMs = 50;
 const isLargeDoneHint = (hint: Hint): boolean => hint.kind === "done" && hint.runIds.length >= largeHintSize;
 
-/** Hints, merged as they come. */
+/** Collects hints and merges those of the same kind. */
 class HintBuffer {
   #hasAnything = false;
   #hasReadyOfUnknownWorkflow = false;

@@ -1,13 +1,13 @@
 /**
- * Whether a pooler stands between this process and the server that gives each transaction any of its sessions (PgBouncer in
- * transaction mode, Supavisor, RDS Proxy). Then two statements that are sent on one connection may meet two sessions: a
- * prepared statement is missing or another's, a `SET` stays behind in a session that other applications use, and what a
- * `LISTEN` would hear goes to another client.
+ * Detects a pooler that executes each transaction in any of its server sessions (PgBouncer in transaction mode,
+ * Supavisor, RDS Proxy). Two statements on one connection may then run in two sessions: a prepared statement is missing
+ * or belongs to another client, a `SET` stays behind in a session that other applications use, and the notifications of
+ * a `LISTEN` go to another client.
  */
 import { InvalidInputError } from "../../../core/errors/errors.js";
 import type { PgResult, PgStandaloneClient } from "./driver.js";
 
-/** Looks whether connections share sessions of the server. */
+/** Finds out whether connections share sessions of the server. */
 type ProbeSessionSharing = () => Promise<boolean>;
 
 export class PoolerDetector {
@@ -17,7 +17,7 @@ export class PoolerDetector {
   #isCertain: boolean;
   #detecting: Promise<void> | null = null;
 
-  /** @param onDetected called once, when it turns out that there is a pooler although nothing was said of one */
+  /** @param onDetected called once, when a pooler is detected that the setting did not announce */
   constructor(setting: boolean | "auto", probe: ProbeSessionSharing, onDetected: (sign: string) => void) {
     this.#probe = probe;
     this.#onDetected = onDetected;
@@ -29,14 +29,15 @@ export class PoolerDetector {
     return this.#isPooled;
   }
 
-  /** Whether it was told, or has turned out. Until then every new connection is looked at. */
+  /** Whether the answer is known, from the setting or by detection. Until then every new connection is checked. */
   get isCertain(): boolean {
     return this.#isCertain;
   }
 
   /**
-   * The session that answered on a new connection is not the one that the connection was promised. That is so behind every
-   * pooler, also behind one that keeps a session for each connection; two connections show which kind it is.
+   * Called when the session that answered on a new connection is not the one that was announced. That happens behind
+   * every pooler, also behind one that keeps a session for each connection; the probe with two connections tells them
+   * apart.
    */
   detect(): Promise<void> {
     this.#detecting ??= this.#detect();
@@ -50,7 +51,7 @@ export class PoolerDetector {
     else this.#isCertain = true;
   }
 
-  /** Something happened that only a pooler does. */
+  /** Called when something happened that only a pooler causes. */
   markPooled(sign: string): void {
     if (this.#isPooled) return;
     this.#isPooled = true;
@@ -58,7 +59,7 @@ export class PoolerDetector {
     this.#onDetected(sign);
   }
 
-  /** Whether this error of a statement of ours is such a sign. Nothing was executed, so the statement may be repeated. */
+  /** Whether only a pooler can have caused this error. Nothing was executed then, so the statement may be repeated. */
   isPoolerError(error: unknown): boolean {
     return !this.#isCertain && /^(42P05|26000)$/.test(codeOf(error));
   }
@@ -70,10 +71,10 @@ const probeRounds = 5;
 const selectPid = "SELECT pg_backend_pid() AS pid";
 
 /**
- * Two connections, of which the second is in a transaction while the first asks again. Sessions of their own never have
- * each other's process id, and never a new one. Poolers that share hand out the session that was used last, or the next
- * in turn, so the first round usually tells. When the second connection gets no session at all, they are shared as well
- * as one can know.
+ * Opens two connections and compares the process ids of their sessions, with a transaction open on the second.
+ * Connections with sessions of their own never show the same id, and never a new one. A pooler that shares sessions
+ * hands out the one that was used last, or the next one in turn, so usually the first round tells. If the second
+ * connection gets no session at all, sessions count as shared.
  */
 export async function sharesSessions(openConnection: () => PgStandaloneClient): Promise<boolean> {
   const clients = [openConnection(), openConnection()] as const;
@@ -97,13 +98,14 @@ export async function sharesSessions(openConnection: () => PgStandaloneClient): 
 
 const pidIn = (result: PgResult | undefined): number => Number(result?.rows[0]?.pid);
 
-/** Parameters of a URL that `pg` sends when it connects, and that a pooler refuses. */
+/** Parameters of a URL that `pg` sends when it connects and that a pooler refuses. */
 const startupParameters = ["options", "statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"];
 
 /**
- * The URL without them, and their names.
+ * The URL without the startup parameters, and the names of those that were removed.
  *
- * @throws InvalidInputError when one of them chooses the schema: without it the tables would be made elsewhere
+ * @throws InvalidInputError when one of them selects the schema: without it the tables would be created in another
+ * schema
  */
 export function withoutStartupParameters(
   url: string,

@@ -1,20 +1,22 @@
 /**
- * Behind a pooler our connections outlive the server's: after a restart, or a fail-over to a standby that was behind, the
- * next statement may meet another server, and no new connection says so. A statement may also wait in the pooler until long
- * after it was given up here. So the writes of workers say which server they are meant for, and until when. What has no
- * effect for that reason looks like a lost fence, and is sent again once it is known that nothing is missing.
+ * Behind a pooler, Pawl's connections outlive the server: after a restart, or a fail-over to a standby that was behind,
+ * the next statement may reach another server without a new connection. A statement may also wait in the pooler until
+ * long after Pawl has given it up. So every write of a worker carries a condition: on which server and until when it is
+ * valid. A write that has no effect for that reason looks fenced; it is sent again once it is certain that the server
+ * has lost nothing.
  */
 import type { Runtime } from "../../../runtime/runtime.js";
 import type { SqlRow } from "../../sql/dialect.js";
 
-/** Stands where a fence is checked. To a server that is reached directly it is a comment. */
-export const serverConditionMarker = "/* meant for */";
+/** Marks in a statement's text where the server condition goes. Without a pooler it stays a comment. */
+export const serverConditionMarker = "/* server condition */";
 
 const serverStartTime = "extract(epoch FROM pg_postmaster_start_time())::text";
 
-/** The columns of a question that `learn` understands. */
+/** The columns that `recordServer` needs. */
 export const serverColumns = `${serverStartTime} AS server, (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`;
 
+/** When a write was sent, and how often the server had changed by then. */
 export interface WriteTarget {
   readonly sentAt: number;
   readonly changeCount: number;
@@ -22,11 +24,11 @@ export interface WriteTarget {
 
 export class ServerIdentity {
   readonly #runtime: Runtime;
-  /** When it was started, as it says; null: no worker has registered yet. */
+  /** The server's start time, which identifies it; null until the first worker registers. */
   #serverStart: string | null = null;
-  /** The server's clock, less our own monotonic one. */
+  /** The server's clock minus this process's monotonic clock. */
   #offsetMs = 0;
-  /** How often it turned out to be another, or its clock to be set. */
+  /** How often the server turned out to be another one, or its clock to have been set. */
   #changeCount = 0;
 
   constructor(runtime: Runtime) {
@@ -37,17 +39,17 @@ export class ServerIdentity {
     return this.#serverStart === null || row?.server === this.#serverStart;
   }
 
-  /** What a statement that is sent now is meant for. */
+  /** The target of a statement that is sent now. */
   currentTarget(): WriteTarget {
     return { sentAt: this.#runtime.monotonic(), changeCount: this.#changeCount };
   }
 
-  /** Whether a statement that was sent with this aim may have had no effect for that reason. */
+  /** Whether a statement with this target may have had no effect because of its server condition. */
   mayHaveMissed({ sentAt, changeCount }: WriteTarget, timeoutMs: number): boolean {
     return changeCount !== this.#changeCount || this.#runtime.monotonic() - sentAt > timeoutMs;
   }
 
-  /** @param row the answer to `whichServer` */
+  /** @param row a row with `serverColumns` */
   recordServer(row: SqlRow): void {
     const offsetMs = Number(row.now) - this.#runtime.monotonic();
     if (this.#serverStart !== row.server || offsetMs - this.#offsetMs > clockToleranceMs) this.#changeCount += 1;
@@ -55,7 +57,7 @@ export class ServerIdentity {
     this.#offsetMs = offsetMs;
   }
 
-  /** @param timeoutMs how long the answer is waited for */
+  /** @param timeoutMs how long the statement is valid, which is how long the caller waits for the answer */
   serverCondition(timeoutMs: number): string {
     if (this.#serverStart === null) return "";
     const validUntilSeconds = (this.#runtime.monotonic() + this.#offsetMs + timeoutMs) / 1000;
@@ -63,5 +65,5 @@ export class ServerIdentity {
   }
 }
 
-/** A clock that is further ahead than this was set. */
+/** A clock that jumps ahead by more than this has been set. */
 const clockToleranceMs = 500;

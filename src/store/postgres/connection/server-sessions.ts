@@ -1,11 +1,11 @@
 /**
- * The server's side of our connections. When a connection is given up, its session may still be there: at work, holding
- * locks, about to commit. What it did is not known before it is gone, so it is ended from another connection, and nothing
- * else is sent until it has.
+ * The server sessions of this process's connections. When a connection is given up, its session may still exist:
+ * executing, holding locks, about to commit. Its outcome is unknown until it has ended, so it is terminated from
+ * another connection, and nothing else is sent before that.
  *
  * Behind a pooler a connection has no session of its own. There each statement begins with a mark of its connection, by
- * which the session that is at work on it can be found, and a transaction is known by its session and its beginning. A
- * session that is neither is at work for another client, and is left alone.
+ * which the session that executes it can be found, and a transaction is identified by its session and its start. All
+ * other sessions work for other clients and are left alone.
  */
 
 import { StoreError } from "../../../core/errors/errors.js";
@@ -18,14 +18,16 @@ import type { PgClient, PgQuery, PgStandaloneClient } from "./driver.js";
 import { toStoreError } from "./errors.js";
 import { serverColumns } from "./server-identity.js";
 
-/** A condition that holds for one row of `pg_stat_activity a`, or for none. */
+/** A condition that is true for at most one row of `pg_stat_activity a`. */
 type SessionCondition = string;
 
 const backendStart = "extract(epoch FROM a.backend_start)::text";
 const transactionStart = "extract(epoch FROM a.xact_start)::text";
 
-/** Asked once per connection, or per transaction behind a pooler. Process ids are used again. */
-export const sessionIdentityQuery = `SELECT a.pid, ${backendStart} AS started, ${transactionStart} AS begun, ${serverColumns} FROM pg_stat_activity a WHERE a.pid = pg_backend_pid()`;
+/**
+ * Sent once per connection, or per transaction behind a pooler. Process ids are reused, so the start identifies, too.
+ */
+export const sessionIdentityQuery = `SELECT a.pid, ${backendStart} AS backend_started, ${transactionStart} AS transaction_started, ${serverColumns} FROM pg_stat_activity a WHERE a.pid = pg_backend_pid()`;
 
 const terminatePollMs = 20;
 
@@ -38,8 +40,8 @@ export class ServerSessions {
   readonly #lostSessions = new LostSessions<SessionCondition>((sessions) => this.#terminate(sessions));
 
   /**
-   * @param openConnection makes a connection outside of the pools, which may be full of silent ones
-   * @param timeoutMs how long it may take
+   * @param openConnection opens a connection outside of the pools, which may be full of connections that do not answer
+   * @param timeoutMs how long terminating sessions may take
    */
   constructor(openConnection: () => PgStandaloneClient, timeoutMs: () => number, runtime: Runtime) {
     this.#openConnection = openConnection;
@@ -47,28 +49,35 @@ export class ServerSessions {
     this.#runtime = runtime;
   }
 
-  /** @param row the answer to `whoAmI` */
+  /** @param row the result of `sessionIdentityQuery` */
   recordSession(client: PgClient, row: SqlRow | undefined): void {
     if (row !== undefined)
-      this.#conditions.set(client, `a.pid = ${Number(row.pid)} AND ${backendStart} = ${quoteLiteral(row.started)}`);
+      this.#conditions.set(
+        client,
+        `a.pid = ${Number(row.pid)} AND ${backendStart} = ${quoteLiteral(row.backend_started)}`,
+      );
   }
 
-  /** What statements that this connection sends through a pooler begin with. */
+  /** The comment with which every statement of this connection begins behind a pooler. */
   markOf(client: PgClient): string {
     let mark = this.#marks.get(client);
     if (mark === undefined) this.#marks.set(client, (mark = `/* pawl ${randomHex(this.#runtime, 8)} */ `));
     return mark;
   }
 
-  /** Behind a pooler: a transaction has begun. @param row the answer to `whoAmI` in it */
+  /**
+   * Behind a pooler: a transaction has begun.
+   *
+   * @param row the result of `sessionIdentityQuery` in that transaction
+   */
   recordTransaction(client: PgClient, row: SqlRow | undefined): void {
     this.recordSession(client, row);
     const session = this.#conditions.get(client);
     if (session !== undefined)
-      this.#conditions.set(client, `${session} AND ${transactionStart} = ${quoteLiteral(row?.begun)}`);
+      this.#conditions.set(client, `${session} AND ${transactionStart} = ${quoteLiteral(row?.transaction_started)}`);
   }
 
-  /** Behind a pooler: the transaction is over, and its session may be another's. */
+  /** Behind a pooler: the transaction has ended, and its session may now work for another client. */
   forgetSession(client: PgClient): void {
     this.#conditions.delete(client);
   }
@@ -81,7 +90,7 @@ export class ServerSessions {
     return conditions.length === 0 ? null : anyOf(conditions);
   }
 
-  /** This connection was given up while something was under way. */
+  /** Called when this connection was given up while a statement may have been running. */
   recordLost(client: PgClient): void {
     const session = this.#sessionOf(client);
     if (session !== null) this.#lostSessions.add(session);
@@ -91,7 +100,7 @@ export class ServerSessions {
     return this.#lostSessions.haveEnded;
   }
 
-  /** Returns when the sessions of all lost connections are gone; throws when that cannot be found out now. */
+  /** Resolves when the sessions of all lost connections have ended; rejects when that cannot be determined now. */
   ensureLostEnded(): Promise<void> {
     return this.#lostSessions.ensureEnded();
   }
@@ -101,7 +110,7 @@ export class ServerSessions {
     const termination = this.#withConnection(async (query) => {
       for (;;) {
         const rows = await query({
-          text: `SELECT pg_terminate_backend(a.pid) AS told ${fromActivityWhere(anyOf(sessions))}`,
+          text: `SELECT pg_terminate_backend(a.pid) AS is_signaled ${fromActivityWhere(anyOf(sessions))}`,
         });
         if (rows.length === 0) break;
         if (this.#runtime.monotonic() > deadlineAt) {
@@ -111,20 +120,22 @@ export class ServerSessions {
       }
     });
     await termination.catch((error: unknown) => {
-      // Without the right to end it there is nothing to wait for; the server finds out by itself that its client is gone.
+      // Without the right to terminate it, waiting is pointless; the server notices by itself that its client is gone.
       if (!isForbidden(error)) throw error;
     });
   }
 
-  /** Whether the server is at work on what this connection asked for, or has not got it, or has answered long ago. */
+  /**
+   * Whether the server is executing a statement of this connection; false if it never received it or has answered it.
+   */
   async isExecuting(client: PgClient): Promise<boolean> {
     const session = this.#sessionOf(client);
     if (session === null) return false;
-    const isBusy = "a.state = 'active' AND a.wait_event_type IS DISTINCT FROM 'Client'";
+    const isActive = "a.state = 'active' AND a.wait_event_type IS DISTINCT FROM 'Client'";
     const rows = await this.#withConnection((query) =>
-      query({ text: `SELECT coalesce(${isBusy}, false) AS busy ${fromActivityWhere(session)}` }),
+      query({ text: `SELECT coalesce(${isActive}, false) AS is_executing ${fromActivityWhere(session)}` }),
     );
-    return rows.some((row) => row.busy === true);
+    return rows.some((row) => row.is_executing === true);
   }
 
   async #withConnection<T>(work: (query: (query: PgQuery) => Promise<readonly SqlRow[]>) => Promise<T>): Promise<T> {

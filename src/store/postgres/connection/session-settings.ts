@@ -1,11 +1,11 @@
-/** How the sessions of the server are set up, and why. */
+/** The settings of Pawl's sessions, and why they are needed. */
 import type { PgClient } from "./driver.js";
 
 /**
- * A plan is made once and kept, and at that time a queue's tables are often empty; what the planner likes then (to begin
- * with all of a table, since there is nothing in it) is ruinous later. So nothing is left to it: planned once, tables are
- * only ever searched by index, each by a condition of its own, and what was found is joined by hashing. plans.test.ts
- * holds every statement to this. jit would be triggered by the costs of what is switched off.
+ * A prepared statement is planned once, often while the queue's tables are empty. The plan that is best then (to read a
+ * whole table, since it is empty) is very slow later. These settings leave the planner no choice: each table is
+ * searched by index, with a condition of its own, and the results are joined by hashing. plans.test.ts checks every
+ * statement for this. jit is off because the high costs of disabled plan types would trigger it.
  */
 export const sessionSettings = [
   "plan_cache_mode = force_generic_plan",
@@ -14,18 +14,18 @@ export const sessionSettings = [
   "enable_nestloop = off",
   "enable_mergejoin = off",
   "jit = off",
-  // Statements wait for the row they need and look again; under REPEATABLE READ they would fail.
+  // A statement that waited for a row lock continues with the new version; under REPEATABLE READ it would fail.
   "default_transaction_isolation = 'read committed'",
   "statement_timeout = 0",
   "lock_timeout = 0",
 ];
 
-/** For transactions that run user code, which must not be slowed by our settings. */
+/** For transactions with user code, whose queries must not be slowed down by Pawl's planner settings. */
 export const transactionSettings = ["statement_timeout = 0", "idle_in_transaction_session_timeout = '60s'"];
 
 export const isSessionOf = ({ processID }: PgClient): string => `pg_backend_pid() = ${processID ?? 0}`;
 
-/** The settings, made if the condition holds: one statement without effect otherwise. */
+/** A statement that changes the settings if the condition is true, and has no effect otherwise. */
 export function setConfigIf(settings: readonly string[], condition: string): string {
   const calls = settings.map((setting) => {
     const [name, value] = setting.split(" = ") as [string, string];

@@ -1,10 +1,10 @@
-/** Connections that swallow everything: no answer comes, and no error either. */
+/** Connections on which neither an answer nor an error arrives. */
 import type { Runtime } from "../../../runtime/runtime.js";
 import type { PgClient, PgPool, PgPoolClient } from "./driver.js";
 
 export class SilentConnections {
   readonly #runtime: Runtime;
-  /** When a connection was last found to be silent, and when each was opened. */
+  /** When a connection last turned out to be silent. */
   #lastSilenceAt = Number.NEGATIVE_INFINITY;
   readonly #openedAt = new WeakMap<PgClient, number>();
 
@@ -16,13 +16,13 @@ export class SilentConnections {
     this.#openedAt.set(client, this.#runtime.monotonic());
   }
 
-  /** This one is silent, and is dropped. */
+  /** Records that the connection is silent, and drops it. */
   markSilent(client: PgClient): void {
     this.#lastSilenceAt = this.#runtime.monotonic();
     destroySocket(client);
   }
 
-  /** Where one connection swallows everything, others that were open at the time do so, too: they are not even tried. */
+  /** Skips connections that were opened before the last silent one was found, because they are probably silent, too. */
   async connect(pool: PgPool): Promise<PgPoolClient> {
     for (;;) {
       const client = await pool.connect();
@@ -33,7 +33,7 @@ export class SilentConnections {
   }
 }
 
-/** Without a word to the server, which may not be there any more. */
+/** Closes the socket without notifying the server, which may not be reachable any more. */
 export function destroySocket(client: PgClient): void {
   client.connection?.stream?.destroy();
 }

@@ -1,4 +1,4 @@
-/** How connections are opened, and the sockets beneath them, which a store that is cut off destroys. */
+/** The configuration of connections, and their sockets, which a store can destroy all at once when it closes. */
 import { Socket } from "node:net";
 
 export const connectionTimeoutMs = 10_000;
@@ -13,7 +13,7 @@ export function connectionConfig(url: string): Record<string, unknown> {
   };
 }
 
-/** All that are open, or about to be. */
+/** All sockets that are open or connecting. */
 export class Sockets {
   readonly #openSockets = new Set<Socket>();
 
