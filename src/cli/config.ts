@@ -27,7 +27,7 @@ export interface PawlConfig {
   readonly migrate?: boolean;
   /** Workers delete runs that ended longer ago than this. */
   readonly retention?: Duration;
-  /** When paused runs that wait for a signal are looked at again; null: never. */
+  /** How long a run that waits for a signal while paused stays so before its step runs once more; null: for ever. */
   readonly recheckPausedAfter?: Duration | null;
   /** The files that `pawl worker` and `pawl dev` serve when none is named. */
   readonly workflows?: readonly string[];

@@ -172,7 +172,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
         stopWaiting();
         reject(
           new TimeoutError(
-            `Run ${this.id} did not end within ${timeoutMs} ms and goes on; call result() again later, or explain() to see why.`,
+            `Run ${this.id} did not end within ${timeoutMs} ms. It goes on; call result() again later, or explain() to see why.`,
           ),
         );
       }, timeoutMs);

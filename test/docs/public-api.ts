@@ -15,6 +15,15 @@ export interface PublicName {
   readonly doc: string;
 }
 
+interface Member {
+  readonly path: string;
+  readonly comment: string | null;
+}
+
+/** The members of a class or an interface, given its text. */
+export const membersIn = (kind: "class" | "interface", name: string, text: string): readonly Member[] =>
+  declarations.membersOf({ name, kind, overloads: [{ text, comment: null }] });
+
 export function publicNames(): PublicName[] {
   const names: (Omit<PublicName, "doc"> & { readonly comment: string | null })[] = declarations.publicApi();
   return names.map(({ comment, ...name }) => ({
