@@ -185,8 +185,10 @@ describe("a renamed step", () => {
   });
 
   test("cannot be given a name that another step has or had", () => {
-    expect(() => shopWorkflow(original, { aliases: { charge: ["bill"], pay: ["bill"] } })).toThrow(/"bill".*one only/);
-    expect(() => shopWorkflow(original, { aliases: { charge: ["charge"] } })).toThrow(/one only/);
+    expect(() => shopWorkflow(original, { aliases: { charge: ["bill"], pay: ["bill"] } })).toThrow(
+      /"bill".*one step only/,
+    );
+    expect(() => shopWorkflow(original, { aliases: { charge: ["charge"] } })).toThrow(/one step only/);
     expect(() => shopWorkflow(original, { aliases: { charge: "bill" as never } })).toThrow(/list/);
   });
 
