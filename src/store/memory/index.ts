@@ -40,6 +40,7 @@ import { MemoryRows } from "./rows.js";
 import type { MemoryTask } from "./task.js";
 import { txWithoutSql } from "./tx-without-sql.js";
 
+/** A store in the memory of this process, and the executable specification of the {@link Store} contract. */
 export class MemoryStore implements Store {
   #isClosed = false;
   /** True because no other process can share this store. */
@@ -52,6 +53,7 @@ export class MemoryStore implements Store {
   readonly #committer = new MemoryCommitter(this.#rows);
   readonly maintenance: MemoryMaintenance;
 
+  /** Creates an empty store. */
   constructor(options: Pick<StoreOptions, "clock" | "runtime"> = {}) {
     const runtime = options.runtime ?? systemRuntime;
     this.#runtime = runtime;
