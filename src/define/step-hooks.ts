@@ -142,6 +142,9 @@ async function callAfterHook(hooks: BoundHooks, execution: StepExecution, { runI
   try {
     await hooks.after(execution);
   } catch (hookError) {
-    log.error(`Run ${runId}: afterStepExecution threw after step "${execution.step}" had already failed.`, hookError);
+    log.error(
+      `Run ${runId}: afterStepExecution threw for step "${execution.step}", which had already ended; the first outcome stands.`,
+      hookError,
+    );
   }
 }

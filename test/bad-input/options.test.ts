@@ -305,7 +305,7 @@ async function failureOf(t: TestPawl, run: Awaited<ReturnType<Pawl["start"]>>): 
 
 test("every function of the API reference that takes options is among them", () => {
   const reference = readFileSync("docs/api.md", "utf8");
-  const blocks = [...reference.matchAll(/```dts\n([\s\S]*?)```/g)].map(([, code]) => code as string);
+  const blocks = [...reference.matchAll(/^```dts\n([\s\S]*?)^```$/gm)].map(([, code]) => code as string);
   const names = new Set<string>();
   for (const line of blocks.join("\n").split("\n")) {
     const takes =

@@ -26,7 +26,7 @@ export interface RunsFilter {
   readonly tag?: string;
   /** Only children of this run, which include the nodes of graphs. null: only runs that are no children. */
   readonly parentId?: string | null;
-  /** Only runs that were created after this instant. */
+  /** Only runs that were created at this instant or later. */
   readonly createdAfter?: Date | number;
   /** Only runs that were created before this instant. */
   readonly createdBefore?: Date | number;
