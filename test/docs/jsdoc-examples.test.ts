@@ -5,46 +5,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
+import { inStaticBlock, prelude } from "./example-prelude.js";
 import { type PublicName, publicNames } from "./public-api.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const names = publicNames();
-
-/**
- * What an example may use without declaring it: Pawl's objects, and the objects of an application. Public names of Pawl are
- * imported.
- */
-const prelude = `
-import type { JobDefinition, Pawl, RunHandle, StepIterator, Store, Worker, WorkflowContext, WorkflowDefinition } from "pawl";
-import type { TestPawl } from "pawl/testing";
-declare global {
-  const pawl: Pawl;
-  const ctx: WorkflowContext<any>;
-  const run: RunHandle<any, any>;
-  const worker: Worker;
-  const store: Store;
-  const iter: StepIterator;
-  const t: TestPawl;
-  const order: WorkflowDefinition<any, any>;
-  const report: WorkflowDefinition<any, any>;
-  const resize: JobDefinition<any, any>;
-  const aggregate: JobDefinition<any, any>;
-  const input: any;
-  interface User { readonly id: string; readonly name: string; readonly email: string; readonly deactivated: boolean }
-  interface Order { readonly id: string; readonly total: number }
-  const user: User;
-  const users: { find(id: string): Promise<User | null> };
-  const mail: { send(...args: any[]): Promise<string>; welcome(user: User): Promise<void>; reminder(user: User): Promise<void> };
-  const payments: { charge(...args: any[]): Promise<{ readonly id: string }>; refund(...args: any[]): Promise<void> };
-  const pay: (cents: number) => Promise<string>;
-  const bank: any;
-  const db: any;
-  const images: any;
-  const event: { readonly id: string };
-  const ids: readonly string[];
-  const app: { get(path: string, handler: (request: any, reply: any) => unknown): void };
-}
-`;
 
 /** The blocks of TypeScript in a comment, and the code behind \`@example\` that has no fence. */
 function examplesIn(doc: string): string[] {
@@ -55,7 +20,8 @@ function examplesIn(doc: string): string[] {
 }
 
 /** The example as a module that imports the public names which it uses and does not declare. */
-function moduleOf(code: string): string {
+function moduleOf(example: string): string {
+  const code = /^this\./m.test(example) ? inStaticBlock(example) : example;
   const words = new Set(code.match(/\b[A-Za-z]\w*\b/g));
   const declared = new Set(
     [
@@ -96,6 +62,7 @@ test("every example compiles", async () => {
     return { name, place: `${file}:${path}` };
   });
   writeFileSync(join(folder, "prelude.d.mts"), prelude);
+  writeFileSync(join(folder, "workflows.d.ts"), "export {};");
   const config = join(folder, "tsconfig.json");
   // Few applications set exactOptionalPropertyTypes: `{ authToken: process.env.TOKEN }` is fine for them.
   const compilerOptions = { exactOptionalPropertyTypes: false };
