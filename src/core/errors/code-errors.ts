@@ -18,7 +18,14 @@ export class StepNotDefinedError extends PawlError {
    * @param details `inGraph`: the workflow is a graph, whose runs cannot be moved with `resumeAt`. `problem`: the whole
    * message, for cases that the default message does not describe.
    */
-  constructor(details: { workflow: string; step: string; inGraph?: boolean; problem?: string }) {
+  constructor(details: {
+    workflow: string;
+    step: string;
+    /** True for workflows whose steps form a graph. */
+    inGraph?: boolean;
+    /** What is wrong, if the step is not simply missing. */
+    problem?: string;
+  }) {
     const step = JSON.stringify(details.step);
     const aliases = `aliases: { newName: [${step}] }`;
     const define = details.inGraph
@@ -97,7 +104,14 @@ export class NonDeterminismError extends PawlError {
   /** The steps in which the code differs from the log. */
   readonly steps: readonly string[];
 
-  constructor(details: { runId: string; steps: readonly string[]; problem: string; remedy?: string }) {
+  constructor(details: {
+    runId: string;
+    steps: readonly string[];
+    /** How the code differs from the log. */
+    problem: string;
+    /** What the user can do. */
+    remedy?: string;
+  }) {
     const {
       remedy = "Deploy code that matches the log and resume(), or end the run with cancel(reason, { force: true }).",
     } = details;

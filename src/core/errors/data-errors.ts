@@ -40,7 +40,13 @@ export class PayloadTooLargeError extends PawlError {
   /** The largest size that is allowed, in bytes. */
   readonly limit: number;
 
-  constructor(details: { what: string; bytes: number; limit: number; atLeast?: boolean }) {
+  constructor(details: {
+    what: string;
+    bytes: number;
+    limit: number;
+    /** True when the measuring stopped at `bytes`, before the end of the value. */
+    atLeast?: boolean;
+  }) {
     const { what, bytes, limit, atLeast = false } = details;
     super(
       `Cannot store ${what}: it is ${atLeast ? "at least " : ""}${bytes} bytes and the limit is ${limit}. ` +
@@ -86,8 +92,11 @@ export class DamagedDataError extends PawlError {
       runId?: string | undefined;
       column: string;
       event?: number | undefined;
+      /** What is wrong with the data. */
       problem: string;
+      /** The thing whose data is damaged, if it is not a run. */
       of?: string;
+      /** What the user can do. */
       remedy?: string;
     },
     options: ErrorOptions = {},

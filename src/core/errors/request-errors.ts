@@ -46,11 +46,16 @@ export class AlreadyActiveError extends PawlError {
   /** The name of the workflow. */
   readonly workflow: string;
   /** The hero that already has a run. */
-  readonly hero: { readonly type: string; readonly id: string };
+  readonly hero: {
+    /** The type of the hero. */
+    readonly type: string;
+    /** The id of the hero. */
+    readonly id: string;
+  };
   /** The run that is active. */
   readonly runId: string;
 
-  constructor(details: { workflow: string; hero: { type: string; id: string }; runId: string }) {
+  constructor(details: { workflow: string; hero: AlreadyActiveError["hero"]; runId: string }) {
     const { workflow, hero, runId } = details;
     super(
       `${hero.type} ${hero.id} already has an active run of workflow ${JSON.stringify(workflow)}: ${runId}. ` +

@@ -81,7 +81,12 @@ export function workflow<
   Options extends WorkflowOptions = WorkflowOptions,
 >(
   name: string,
-  options: Options & { readonly input: Schema; readonly output?: StandardSchemaV1<Output, any> },
+  options: Options & {
+    /** The schema of the input. */
+    readonly input: Schema;
+    /** The schema of the output. */
+    readonly output?: StandardSchemaV1<Output, any>;
+  },
   handler: Handler<InferOutput<Schema>, Output>,
 ): WorkflowDefinition<InferInput<Schema>, OutputOf<Options, Output>>;
 /**
@@ -96,7 +101,12 @@ export function workflow<
  */
 export function workflow<Input = void, Output = void, Options extends WorkflowOptions = WorkflowOptions>(
   name: string,
-  options: Options & { readonly input?: NoSchema; readonly output?: StandardSchemaV1<Output, any> },
+  options: Options & {
+    /** No schema: the handler's own type of the input applies. */
+    readonly input?: NoSchema;
+    /** The schema of the output. */
+    readonly output?: StandardSchemaV1<Output, any>;
+  },
   handler: Handler<Input, Output>,
 ): WorkflowDefinition<Input, OutputOf<Options, Output>>;
 export function workflow(
