@@ -74,7 +74,12 @@ export abstract class Workflow<Hero = unknown, Input = void, Output = void>
    */
   static heroOf<C extends WorkflowClass & { readonly heroType: string }>(
     this: C,
-    hero: HeroId | (NonNullable<HeroOf<C>> & { /** The id of the hero. */ readonly id: HeroId }),
+    hero:
+      | HeroId
+      | (NonNullable<HeroOf<C>> & {
+          /** The id of the hero. */
+          readonly id: HeroId;
+        }),
   ): HeroRef<HeroTypeOf<C>> {
     return heroReference(this, hero) as HeroRef<HeroTypeOf<C>>;
   }
