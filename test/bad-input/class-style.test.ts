@@ -1,4 +1,4 @@
-/** Workflow classes in the hands of somebody who wants to break them: wrong values, odd programs, storms of commands. */
+/** Hostile input for workflow classes: invalid values, unusual programs, and bursts of concurrent commands. */
 import { discoverWorkflows, type RunHandle, type StepIterator, Workflow, type WorkflowClass, workflow } from "pawl";
 import { describe, expect, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
@@ -6,7 +6,7 @@ import { attemptsOf, expectSound } from "../support/run-checks.js";
 import { databaseFor, start, type World, world } from "../support/virtual-worlds.js";
 import { errorOf, gate } from "../support/waiting.js";
 
-/** Says something to a class in its static block, as JavaScript can: whatever it likes. */
+/** Calls the static methods of a class with values that its types forbid, as plain JavaScript code can. */
 type Say = (type: any) => void;
 
 function classThat(say: Say, name = "Said") {
@@ -40,7 +40,7 @@ const noCounts = [Number.NaN, -1, 1.5, "5", null, {}, 5n];
 const noFunctions = [5, "f", {}, null, true];
 const noObjects = [null, 5, "x", [], true, isSymbol];
 
-describe("what is said wrongly is refused at once", () => {
+describe("an invalid class definition is refused immediately", () => {
   const classOptions: Record<string, readonly unknown[]> = {
     name: noNames,
     queue: noNames,
@@ -119,15 +119,19 @@ describe("what is said wrongly is refused at once", () => {
     removedSteps: ["a", undefined, 5, [5], [""]].map((value) => (type) => type.removedSteps(value)),
   };
 
-  test.each(Object.entries(calls))("%s, and the class is as it was before", (_what, says) => {
-    for (const say of says) {
-      const type = classThat((one) => one.step("first", () => {}));
-      expect(() => say(type)).toThrow(isInvalid);
-      // Had a part of it been taken, there would now be two of that name, or a condition that nobody has.
-      type.step("a", () => {});
-      expect(use(type)?.name).toBe("Said");
-    }
-  });
+  test.each(Object.entries(calls))(
+    "an invalid value for %s is refused and leaves the class unchanged",
+    (_what, says) => {
+      for (const say of says) {
+        const type = classThat((one) => one.step("first", () => {}));
+        expect(() => say(type)).toThrow(isInvalid);
+        // If a part of the refused call had been kept, the class would now have two steps named "a", or a condition
+        // without a method.
+        type.step("a", () => {});
+        expect(use(type)?.name).toBe("Said");
+      }
+    },
+  );
 
   test.each<[string, Say, RegExp]>([
     ["a name twice", (t) => ["a", "b", "a"].map((name) => t.step(name, () => {})), /two steps called "a"/],
@@ -159,7 +163,7 @@ describe("what is said wrongly is refused at once", () => {
 });
 
 describe("a class", () => {
-  test("that is not one of ours, or has no name, or is a frame only, is refused wherever it goes", async () => {
+  test("that does not extend Workflow, has no name or is Workflow itself is refused everywhere", async () => {
     const t = await start();
     const begin = (type: any) => t.pawl.start(type, undefined);
     for (const type of [
@@ -177,7 +181,7 @@ describe("a class", () => {
     }
   });
 
-  test("shares its name with no other class or workflow in one worker", async () => {
+  test("cannot share its name with another class or workflow in the same worker", async () => {
     const t = await start();
     const one = classThat((type) => type.step("a", () => {}), "Alike");
     const other = classThat((type) => type.step("b", () => {}), "Alike");
@@ -186,7 +190,7 @@ describe("a class", () => {
     expect(() => t.pawl.worker({ workflows: [one, one] })).not.toThrow();
   });
 
-  test("is settled once it is used, and so are its parents; its siblings are not", () => {
+  test("cannot be changed after its first use, nor can its parents; its sibling classes still can", () => {
     class Parent extends Workflow {}
     class Child extends Parent {}
     class Sibling extends Parent {}
@@ -204,7 +208,7 @@ describe("a class", () => {
     expect(use(Sibling)?.name).toBe("Sibling");
   });
 
-  test("cannot be used while it is still being said", () => {
+  test("cannot be used before its definition is complete", () => {
     expect(
       () =>
         class Hasty extends Workflow {
@@ -217,7 +221,7 @@ describe("a class", () => {
     ).toThrow(/in use already/);
   });
 
-  test("whose constructor throws pauses the run, and is forgiven", async () => {
+  test("whose constructor throws pauses the run, and the run completes after the constructor is fixed", async () => {
     let broken = false;
     class Sometimes extends Workflow {
       static {
@@ -239,7 +243,7 @@ describe("a class", () => {
     expect(await attemptsOf(run)).toEqual(["a 1 failed paused_by_exception", "a 2 completed success"]);
   });
 
-  test("may call a method `then` and a step after it; its instances are not taken for promises", async () => {
+  test("may have a method and a step called `then`; its instances are not treated as promises", async () => {
     class Thenable extends Workflow {
       static {
         this.step("then");
@@ -257,7 +261,7 @@ describe("a class", () => {
     expect(await attemptsOf(run)).toEqual(["then 1 completed success", "self 1 completed success"]);
   });
 
-  test("without steps is done at once", async () => {
+  test("without steps completes immediately", async () => {
     class Empty extends Workflow {}
     const t = await start(Empty);
     const run = await t.pawl.start(Empty);
@@ -284,7 +288,7 @@ forEachStore((kind) => {
     "A",
   ];
 
-  test("odd names, and the longest, are fine for classes, queues, heroes, steps, and all that a step does", async () => {
+  test("unusual names and names of maximum length are accepted for classes, queues, heroes, steps and calls inside steps", async () => {
     const w = await database.world();
     class Kid extends Workflow<unknown, number, number> {
       static {
@@ -314,7 +318,7 @@ forEachStore((kind) => {
     await expectSound(w);
   });
 
-  test("every cursor that can be stored comes back as it was; what cannot be leaves the last one as it is", async () => {
+  test("every serializable cursor is restored unchanged; setting one that is not serializable keeps the previous cursor", async () => {
     const w = await database.world();
     const good: unknown[] = [
       0,
@@ -362,7 +366,7 @@ forEachStore((kind) => {
     await expectSound(w);
   });
 
-  test("a storm of commands and signals leaves every run in a state that makes sense", async () => {
+  test("a burst of random commands and signals leaves every run in a consistent state", async () => {
     const w = await database.world();
     const Stormy = stormy(kind);
     const worker = await w.worker([Stormy]);
@@ -382,7 +386,7 @@ forEachStore((kind) => {
   });
 });
 
-/** Moves time until nothing is due any more. */
+/** Advances the clock until no run has anything due. */
 async function toTheEnd(
   w: World,
   worker: { settle(): Promise<number | null> },
@@ -392,7 +396,10 @@ async function toTheEnd(
   expect((await run.get()).finishedAt, JSON.stringify(await run.get())).not.toBe(null);
 }
 
-/** Scheduled, resting, waiting, interrupted, failing and reattempted steps: something for every command. */
+/**
+ * Has a step in every state that a command can meet: scheduled, sleeping, waiting, interrupted, failing and
+ * reattempted.
+ */
 function stormy(kind: string) {
   return class extends Workflow {
     static {
@@ -419,7 +426,10 @@ function seeded(seed: number): () => number {
   return () => (state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296) / 4_294_967_296;
 }
 
-/** Sends whatever comes to mind, several at a time, while the run goes on; then lets it end. How much was accepted. */
+/**
+ * Sends random commands, several at a time, while the run makes progress, then lets it end. Returns how many commands
+ * were accepted.
+ */
 async function storm(
   w: World,
   worker: { settle(): Promise<number | null> },
@@ -455,13 +465,13 @@ async function storm(
     if (finishedAt !== null) return accepted;
     expect(status).not.toBe("running");
     if (due !== null) w.clock.moveTo(due);
-    // Nobody sends anything any more: a run that is not paused must have something to wait for.
+    // No more commands are sent from here on, so a run that is not paused must be waiting for something.
     else if (status === "paused") await run.resume().catch((error) => expect(error.code).toBe("INVALID_STATE"));
     else if (gust > 30) throw new Error(`seed ${seed}: the run is ${status} and waits for nothing`);
   }
 }
 
-describe("whatever a step throws", () => {
+describe("values that a step throws", () => {
   const revoked = () => {
     const { proxy, revoke } = Proxy.revocable({}, {});
     revoke();
@@ -484,34 +494,37 @@ describe("whatever a step throws", () => {
     "an error of a megabyte": new Error("x".repeat(1_000_000)),
   };
 
-  test.each(Object.entries(thrown))("%s pauses the run, visibly; resumed, it goes on", async (_name, value) => {
-    let repaired = false;
-    const told: unknown[] = [];
-    class Throwing extends Workflow {
-      static {
-        this.options({ onError: (error) => void told.push(error) });
-        this.step("s", () => {
-          if (!repaired) throw value;
-        });
+  test.each(Object.entries(thrown))(
+    "%s pauses the run with a reason, and the run continues when it is resumed",
+    async (_name, value) => {
+      let repaired = false;
+      const told: unknown[] = [];
+      class Throwing extends Workflow {
+        static {
+          this.options({ onError: (error) => void told.push(error) });
+          this.step("s", () => {
+            if (!repaired) throw value;
+          });
+        }
       }
-    }
-    const t = await start(Throwing);
-    const run = await t.pawl.start(Throwing);
-    await t.settle();
-    expect(await run.get()).toMatchObject({
-      status: "paused",
-      pauseReason: expect.stringMatching(/^Step "s" failed: /),
-    });
-    expect((await run.executions())[0]?.error).toBeInstanceOf(Error);
-    expect(told).toHaveLength(1);
-    repaired = true;
-    await run.resume();
-    await t.speedrun(run);
-    expect(await attemptsOf(run)).toEqual(["s 1 failed paused_by_exception", "s 2 completed success"]);
-    await expectSound(t);
-  });
+      const t = await start(Throwing);
+      const run = await t.pawl.start(Throwing);
+      await t.settle();
+      expect(await run.get()).toMatchObject({
+        status: "paused",
+        pauseReason: expect.stringMatching(/^Step "s" failed: /),
+      });
+      expect((await run.executions())[0]?.error).toBeInstanceOf(Error);
+      expect(told).toHaveLength(1);
+      repaired = true;
+      await run.resume();
+      await t.speedrun(run);
+      expect(await attemptsOf(run)).toEqual(["s 1 failed paused_by_exception", "s 2 completed success"]);
+      await expectSound(t);
+    },
+  );
 
-  test.each(Object.entries(thrown))("%s meets the rules for errors without harm", async (_name, value) => {
+  test.each(Object.entries(thrown))("%s is handled by the onException rules", async (_name, value) => {
     class Ruled extends Workflow {
       static {
         this.step(
@@ -542,7 +555,7 @@ describe("whatever a step throws", () => {
     ["a promise inside", { later: Promise.resolve(1) }],
     ["something that cannot be read", new Proxy({}, { get: throwing })],
     ["too much", "x".repeat(1_048_577)],
-  ])("%s as its output pauses the run and is not tried again", async (_name, value) => {
+  ])("%s as the output of a step pauses the run without another attempt", async (_name, value) => {
     class Returning extends Workflow {
       static {
         this.step("s", { onException: "reattempt", maxReattempts: 1, retry: { initial: 0 } }, () => value);
@@ -571,7 +584,7 @@ describe("whatever a step throws", () => {
   );
 });
 
-describe("code that never comes back", () => {
+describe("code that never returns", () => {
   const places: Record<string, (hang: () => Promise<never>) => WorkflowClass> = {
     "in a step": (hang) => classThat((type) => type.step("s", hang)),
     "in a condition": (hang) => classThat((type) => type.step("s", { skipIf: hang }, () => {})),
@@ -607,22 +620,25 @@ describe("code that never comes back", () => {
     await expectSound(w);
   });
 
-  test.each(Object.entries(places))("%s ends with its worker, and the next one begins again", async (_place, make) => {
-    let began = gate();
-    const type = make(hangingAfter(() => began.open()));
-    const w = await world();
-    const first = await w.worker([type], { grace: 0 });
-    const run = await w.pawl.start(type, undefined, { hero: { type: "User", id: "1" } });
-    void first.settle();
-    await began.opened;
-    await first.worker.stop();
-    expect(await run.status()).not.toBe("running");
-    began = gate();
-    const second = await w.worker([type], { grace: 0 });
-    void second.settle();
-    await began.opened;
-    expect(await run.status()).toBe("running");
-  });
+  test.each(Object.entries(places))(
+    "%s is abandoned when its worker stops, and the next worker calls it again",
+    async (_place, make) => {
+      let began = gate();
+      const type = make(hangingAfter(() => began.open()));
+      const w = await world();
+      const first = await w.worker([type], { grace: 0 });
+      const run = await w.pawl.start(type, undefined, { hero: { type: "User", id: "1" } });
+      void first.settle();
+      await began.opened;
+      await first.worker.stop();
+      expect(await run.status()).not.toBe("running");
+      began = gate();
+      const second = await w.worker([type], { grace: 0 });
+      void second.settle();
+      await began.opened;
+      expect(await run.status()).toBe("running");
+    },
+  );
 });
 
 describe("heroes", () => {
@@ -642,7 +658,7 @@ describe("heroes", () => {
     { type: 5, id: "1" },
     { type: "User", id: null },
     { type: "User", id: "x".repeat(201) },
-  ])("%o is none, and starts nothing", async (hero) => {
+  ])("%o is refused as a hero, and no run is started", async (hero) => {
     const t = await start(classThat((type) => type.step("s", () => {})));
     const type = classThat((one) => one.step("s", () => {}));
     expect(await errorOf(t.pawl.start(type, undefined, { hero: hero as never }))).toMatchObject(invalid);
@@ -657,7 +673,7 @@ describe("heroes", () => {
     ["something that cannot be read", () => new Proxy({}, { get: fail }), "paused"],
     ["an error", fail, "paused"],
     ["a rejection with nothing", () => Promise.reject(), "paused"],
-  ])("a loader that gives %s", async (_what, load, status) => {
+  ])("a hero loader that returns %s", async (_what, load, status) => {
     const seen: unknown[] = [];
     const type = classThat((one) => {
       one.loadHero = load;
@@ -671,7 +687,7 @@ describe("heroes", () => {
     await expectSound(t);
   });
 
-  test("a loader that comes to its senses: the run is resumed", async () => {
+  test("a run that was paused because its hero loader failed completes after the loader is fixed and the run is resumed", async () => {
     let down = true;
     const type = classThat((one) => {
       one.loadHero = async (id: string) => {
@@ -690,7 +706,7 @@ describe("heroes", () => {
     expect(await run.status()).toBe("completed");
   });
 
-  test("a loader that hangs is ended by the step's time limit", async () => {
+  test("a hero loader that hangs is ended by the timeout of the step", async () => {
     const type = classThat((one) => {
       one.loadHero = () => new Promise(() => {});
       one.step("s", { timeout: 10, onException: "skip" }, () => {});
@@ -719,7 +735,7 @@ describe("conditions and hooks", () => {
     },
   };
 
-  test.each(Object.entries(askers))("%s cannot do durable things, and says so", async (_where, say) => {
+  test.each(Object.entries(askers))("%s cannot make durable calls, and the error says so", async (_where, say) => {
     const durable: ((w: Workflow) => Promise<unknown>)[] = [
       (w) => w.step("a", () => 1),
       (w) => w.sleep("a", "1h"),
@@ -740,7 +756,7 @@ describe("conditions and hooks", () => {
   });
 
   test.each(Object.entries(askers))(
-    "%s that fails does so before the step has run, and the step's policy decides",
+    "a rejection in %s fails the step before its body runs, and the policy of the step decides what follows",
     async (_where, say) => {
       const type = classThat((one) => {
         one.options({ onException: "skip" });
@@ -753,7 +769,7 @@ describe("conditions and hooks", () => {
     },
   );
 
-  test("a hook that does not call next pauses the run, and says why", async () => {
+  test("a hook that does not call next() pauses the run with that reason", async () => {
     class Lazy extends Workflow {
       static {
         this.step("s", () => {});
@@ -766,7 +782,7 @@ describe("conditions and hooks", () => {
     expect((await run.get()).pauseReason).toMatch(/did not call next\(\)/);
   });
 
-  test("a hook that changes what it is told changes nothing else", async () => {
+  test("a hook that modifies its argument affects nothing else", async () => {
     const after: unknown[] = [];
     class Meddling extends Workflow {
       static {
@@ -787,8 +803,8 @@ describe("conditions and hooks", () => {
   });
 });
 
-describe("a workflow that was kept after its step", () => {
-  test("does nothing to a run that has ended, and never comes back", async () => {
+describe("a workflow instance that is kept after its step", () => {
+  test("cannot change a run that has ended, and its durable calls never resolve", async () => {
     let kept: Workflow | null = null;
     class Keeping extends Workflow {
       static {
@@ -812,7 +828,7 @@ describe("a workflow that was kept after its step", () => {
     await expectSound(t);
   });
 
-  test("leaves the step after it alone", async () => {
+  test("cannot affect the next step", async () => {
     let kept: Workflow | null = null;
     class Keeping extends Workflow {
       static {
@@ -883,7 +899,7 @@ describe("a resumable step", () => {
     expect(await attemptsOf(run)).toEqual(["s 1 failed paused_by_exception"]);
   });
 
-  test("whose collection shrinks between executions ends; one that grows is gone through", async () => {
+  test("ends when its collection shrinks between executions, and also visits items that are added while it runs", async () => {
     const seen: number[] = [];
     await ended((iter) => iter.over(iter.resumed ? [1] : [1, 2, 3, 4], (n) => seen.push(n)), { maxIterations: 2 });
     expect(seen).toEqual([1, 2]);
@@ -893,7 +909,7 @@ describe("a resumable step", () => {
     expect(await run.status()).toBe("completed");
   });
 
-  test("that moves its cursor many times at once, awaited or not, ends where it said last", async () => {
+  test("that sets its cursor many times concurrently, awaited or not, ends at the last value", async () => {
     for (const checkpoint of ["awaited", "relaxed"]) {
       const { run } = await ended(
         async (iter) => {
@@ -914,7 +930,7 @@ describe("a resumable step", () => {
     expect(await attemptsOf(run)).toEqual(["s 1 completed continued", "s 2 completed success"]);
   });
 
-  test("is not kept by its own catch: skipTo is done although it is swallowed", async () => {
+  test("cannot suppress skipTo by catching what it throws", async () => {
     const cursors: unknown[] = [];
     const { run } = await ended(async (iter) => {
       cursors.push(iter.cursor);
@@ -927,7 +943,7 @@ describe("a resumable step", () => {
     expect(await attemptsOf(run)).toEqual(["s 1 completed continued", "s 2 completed success"]);
   });
 
-  test("is interrupted after each item if it is told so, and does each once", async () => {
+  test("with maxIterations 1 is interrupted after each item and processes each item once", async () => {
     const seen: number[] = [];
     const { run } = await ended((iter) => iter.over([1, 2, 3], (n) => seen.push(n)), { maxIterations: 1 });
     expect(seen).toEqual([1, 2, 3]);
@@ -935,7 +951,7 @@ describe("a resumable step", () => {
     expect((await ended((iter) => iter.over([1, 2], () => {}), { maxRuntime: 0 })).problem).toBe(null);
   });
 
-  test("that starts over again and again does everything again, with no cursor left", async () => {
+  test("that is rewound repeatedly starts without a cursor each time", async () => {
     const seen: unknown[] = [];
     const { run } = await ended(async (iter, w) => {
       seen.push(iter.cursor, iter.resumed, await w.step("inner", () => w.attempt));
@@ -946,7 +962,7 @@ describe("a resumable step", () => {
     expect(await run.status()).toBe("completed");
   });
 
-  test("whose iterator was kept does nothing to a run that has ended", async () => {
+  test("whose iterator is kept cannot change a run that has ended", async () => {
     let kept: StepIterator | null = null;
     const { t, run } = await ended(async (iter) => {
       kept = iter;
@@ -963,9 +979,9 @@ describe("a resumable step", () => {
   });
 });
 
-describe("flow control with values that make no sense", () => {
+describe("flow control with invalid values", () => {
   test.each([{ wait: Number.NaN }, { wait: -1 }, { wait: "soon" }, null])(
-    "%o, given to reattempt and suspend, pauses the run",
+    "reattempt and suspend with %o pause the run",
     async (given) => {
       for (const leave of ["reattempt", "suspend"] as const) {
         const type = classThat((one) => one.step("s", (w: Workflow) => w[leave](given as never)));
@@ -1005,7 +1021,7 @@ describe("a deploy", () => {
     did.push("old");
   };
 
-  /** The old code takes the run to where it is parked, the new code as far as it goes. */
+  /** The old code executes the run until it is parked; the new code then executes it as far as possible. */
   async function deploy(before: Parameters<World["worker"]>[0][number], after: Parameters<World["worker"]>[0][number]) {
     did.length = 0;
     const w = await world();
@@ -1043,7 +1059,7 @@ describe("a deploy", () => {
       "paused",
       ["a"],
     ],
-    // A body that goes on after a rest, and ends without having asked for it, is not the body that began.
+    // A body that returns after a sleep without having asked for that sleep is not the body that started.
     ["that no longer rests", chain(["a", {}, nap], ["b"]), chain(["a"], ["b"]), "paused", ["a"]],
     [
       "that makes of a sleep something else of that name",
@@ -1074,7 +1090,7 @@ describe("a deploy", () => {
     ["elsewhere, at the second try", [(run) => run.resumeAt("b"), (run) => run.resumeAt("c")], ["a", "c"]],
     ["past it", [(run) => run.skip()], ["a", "bb", "c"]],
     ["nowhere", [(run) => run.cancel()], ["a"]],
-  ])("that loses the step leaves a way out: %s", async (_way, commands, expected) => {
+  ])("that removes the run's current step can be recovered from: %s", async (_way, commands, expected) => {
     const { w, run, worker } = await deploy(chain(["a"], ["b", later], ["c"]), chain(["a"], ["bb"], ["c"]));
     for (const command of commands) {
       expect(await run.status()).toBe("paused");

@@ -1,4 +1,6 @@
-/** A log that cannot be folded or decoded pauses its run with a reason that people can read; the run can be canceled. */
+/**
+ * A log that cannot be decoded or replayed pauses its run with a readable reason, and the run can still be canceled.
+ */
 import { type RunHandle, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
@@ -36,7 +38,7 @@ async function lived(kind: StoreKind): Promise<Lived> {
 
 const none: readonly never[] = [];
 
-/** The log contradicts itself, and a worker is to look at it. */
+/** Appends an event that contradicts the log, and makes the run due so that a worker reads it. */
 async function contradict({ w, run }: Lived): Promise<void> {
   const consumed = { type: "wait.completed", node: "go", attempt: null, outcome: null, data: '{"signals":[99]}' };
   const next = { kind: "park", status: "waiting", waiting: null, startedAt: null, wakeAt: null, wakeInMs: 0 } as const;
@@ -76,7 +78,7 @@ forEachStore((kind) => {
       return all;
     }
 
-    test("pauses its run with a reason, which get(), explain() and lists say", async () => {
+    test("pauses its run with a reason, which get(), explain() and runs() report", async () => {
       const { w, run } = await pausedBy();
       const reason = expect.stringMatching(
         new RegExp(`^Run ${run.id} cannot be read: event \\d+ of its log is damaged \\(.*\\)\\.$`),
@@ -89,7 +91,7 @@ forEachStore((kind) => {
       expect(listed).toMatchObject([{ id: run.id, pauseReason: reason }]);
     });
 
-    test("cannot be resumed, and says what can be done", async () => {
+    test("makes resume(), skip() and signal() fail with an error that says what to do", async () => {
       const { run } = await pausedBy();
       for (const command of [() => run.resume(), () => run.skip(), () => run.signal("go")]) {
         const error = await errorOf(command());
@@ -101,7 +103,7 @@ forEachStore((kind) => {
       expect(await run.status()).toBe("paused");
     });
 
-    test.each([{}, { force: true }] as const)("is canceled, with %o", async (options) => {
+    test.each([{}, { force: true }] as const)("does not prevent cancel() with %o", async (options) => {
       const { w, worker, run } = await pausedBy();
       await run.cancel("give it up", options);
       await worker.settle();
@@ -111,7 +113,7 @@ forEachStore((kind) => {
       expect(open.filter(({ workflow: name }) => name === "busy")).toEqual([]);
     });
 
-    test("takes the messages that came before it was looked at, a cancel among them", async () => {
+    test("does not prevent the processing of messages that arrived before, including a cancel", async () => {
       const { run } = await pausedBy(async ({ w, run: { id } }) => {
         await w.store.send([{ to: id, kind: "signal", data: '{"name":"go","payload":"1","key":null}' }]);
       });
@@ -123,7 +125,7 @@ forEachStore((kind) => {
     });
   });
 
-  test("the children that a damaged log still names are canceled with its run", async () => {
+  test("the children that a damaged log still names are canceled with their parent", async () => {
     const all = await lived(kind);
     await contradict(all);
     await all.worker.settle();

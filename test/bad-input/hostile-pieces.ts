@@ -1,4 +1,4 @@
-/** Every piece of user code that Pawl calls, each as a workflow in which `call` stands for that piece. */
+/** Every kind of user code that Pawl calls, each as a workflow in which `call` stands for that code. */
 import {
   type AnyWorkflow,
   graph,
@@ -23,7 +23,7 @@ export interface Piece {
   readonly hero?: HeroRef;
   readonly logger?: Logger;
   readonly onError?: Call;
-  /** While a step is undone, or a transaction is open, nothing else is recorded. */
+  /** Nothing else is recorded while a step is undone or a transaction is open, so such a run cannot be canceled. */
   readonly cannotBeCanceled?: true;
 }
 
@@ -38,18 +38,18 @@ const failForGood = (): never => {
 
 const child = workflow("child", (_ctx, item: number) => item);
 
-/** An array that calls at its second item. */
+/** An array that calls `call` when its second item is read. */
 const trapped = (call: Call) =>
   new Proxy([1, 2], { get: (target, name) => (name === "1" ? call() : Reflect.get(target, name)) });
 
-/** Settles with what the call does. */
+/** A thenable that resolves with the result of the call. */
 function thenable(call: Call): object {
   const then = (resolve: (value: unknown) => void) => resolve(call());
   const name = "then";
   return Object.defineProperty({}, name, { value: then });
 }
 
-/** A promise that Pawl never gets to see: what becomes of it is between Node and the code that made it. */
+/** Marks a promise that Pawl never sees as handled: its rejection concerns only Node and the code that made it. */
 function ownBusiness<Made>(made: Made): Made {
   if (made instanceof Promise) made.catch(() => {});
   return made;
@@ -83,7 +83,7 @@ const inFunctions: Record<string, (call: Call) => Piece> = {
     workflows: [
       workflow("hostile", once, (ctx) =>
         ctx.step("s", () => {
-          // Node reads it for the stack, too.
+          // Node also reads the message when it builds the stack.
           throw Object.defineProperty(new Error(), "message", { get: () => ownBusiness(call()) });
         }),
       ),
@@ -197,7 +197,7 @@ const inSchemas: Record<string, (call: Call) => Piece> = {
   }),
 };
 
-/** A class whose one step fails if it is told to, with these options and members. */
+/** A class whose one step fails if `fails` says so, with these options and members. */
 function classWith(options: object, given: { fails?: boolean; members?: object; statics?: object } = {}): AnyWorkflow {
   class Hostile extends Workflow {
     static {

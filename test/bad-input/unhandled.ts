@@ -1,9 +1,6 @@
 import { onTestFinished } from "vitest";
 
-/**
- * What would have ended this process from here on, until the test ends: rejections that no code listens to, and
- * exceptions that no code catches.
- */
+/** Collects what would have ended this process until the test ends: unhandled rejections and uncaught exceptions. */
 export function whatEndsTheProcess(): readonly unknown[] {
   const fatal: unknown[] = [];
   const hear = (error: unknown) => void fatal.push(error);

@@ -1,6 +1,6 @@
 /**
- * User code that throws, rejects, answers with garbage or never answers, in every place where Pawl calls it: the worker
- * lives, a run beside it completes, and the run itself ends, or pauses with a reason, or can be canceled.
+ * User code that throws, rejects, returns garbage or never returns, in every place where Pawl calls it: the worker
+ * keeps running, another run completes, and the run itself ends, pauses with a reason, or can be canceled.
  */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { type Logger, Pawl, type RunHandle, workflow } from "pawl";
@@ -11,7 +11,7 @@ import { type Call, type Piece, pieces } from "./hostile-pieces.js";
 import { whatEndsTheProcess } from "./unhandled.js";
 
 beforeEach(() => {
-  // Where it is told that a logger or a listener has failed.
+  // Pawl reports a failed logger or listener on the console.
   for (const method of ["warn", "error"] as const) vi.spyOn(console, method).mockImplementation(() => {});
   onTestFinished(() => void vi.restoreAllMocks());
 });
@@ -96,7 +96,7 @@ async function endsOrPauses(define: (call: Call) => Piece, call: Call, kind: Sto
 describe.each(Object.entries(pieces))("%s", (_piece, define) => {
   test.each(Object.entries(settling))("that %s", (_name, call) => endsOrPauses(define, call));
 
-  test("that never answers", async () => {
+  test("that never returns", async () => {
     const fatal = whatEndsTheProcess();
     let entered = () => {};
     const wasCalled = new Promise<void>((resolve) => {
@@ -112,7 +112,7 @@ describe.each(Object.entries(pieces))("%s", (_piece, define) => {
     await goesOn();
     expect((await run.explain()).text).not.toContain("nothing that is known");
     if (piece.cannotBeCanceled !== true) {
-      // It may have ended all the same: not every piece is waited for.
+      // The run may have ended already, because Pawl does not wait for every kind of user code.
       await run.cancel().catch(() => {});
       expect(await untilSettled(run)).toMatch(/canceled|completed|failed|paused/);
     }
@@ -134,7 +134,7 @@ describe.each([
 });
 
 describe.each(["pawl:event", "pawl:run"])("a listener of %s", (channel) => {
-  test.each(Object.entries(settling))("that %s is told of what comes next, and runs go on", async (_name, call) => {
+  test.each(Object.entries(settling))("that %s still receives later events, and runs continue", async (_name, call) => {
     const fatal = whatEndsTheProcess();
     let heard = 0;
     const listener = () => {
@@ -156,7 +156,7 @@ describe.each(["pawl:event", "pawl:run"])("a listener of %s", (channel) => {
   });
 });
 
-test("a logger keeps what it has beside its four methods, and its level may change", async () => {
+test("ctx.log keeps the other members of a custom logger, and its level may change at run time", async () => {
   const lines: unknown[] = [];
   class Own {
     level = "warn";
