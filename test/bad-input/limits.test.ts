@@ -129,7 +129,7 @@ describe("a map", () => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("does not keep all its items encoded: the second page is encoded after the first is written", async () => {
+  test("does not keep its items encoded: each page is encoded again when it is written", async () => {
     const w = await world();
     let encoded = 0;
     const items = Array.from({ length: 1_300 }, (_, index) => ({

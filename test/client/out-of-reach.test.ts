@@ -1,11 +1,11 @@
-/** A database that cannot be reached: said in one line, and in another one when it is back, however many notice. */
+/** An unreachable database is reported in one line, and its return in another, however many components notice. */
 import { type AddressInfo, createServer, connect as dial, type Server, type Socket } from "node:net";
 import { connect, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
 import { errorOf, gate, until } from "../support/waiting.js";
 
-/** The way to a server, which can be closed and opened again. */
+/** A proxy in front of a server that can be closed and opened again. */
 class Way {
   readonly #target: URL;
   readonly #sockets = new Set<Socket>();
@@ -41,7 +41,7 @@ class Way {
     }
   }
 
-  /** As a cable that was pulled out: nobody is told, and nobody answers. */
+  /** Behaves like a pulled cable: connections stay open, and nothing is answered. */
   mute(): void {
     this.#isMute = true;
     for (const socket of this.#sockets) socket.unpipe().pause();
@@ -63,7 +63,7 @@ class Way {
   }
 }
 
-/** All that was said, of warnings and errors with everything that would be printed. */
+/** Collects everything that was logged; warnings and errors with all their arguments. */
 function listener() {
   const said: unknown[][] = [];
   const inDetail: string[] = [];
@@ -85,7 +85,7 @@ async function wayTo(kind: StoreKind): Promise<Way> {
 
 forEachStore(
   (kind) => {
-    test("a worker says once that its database is out of reach and once that it is back, and goes on", async () => {
+    test("a worker reports once that its database is unreachable and once that it is back, and its run completes", async () => {
       const database = await testDatabase(kind);
       const way = new Way(database.url);
       await way.open();
@@ -112,7 +112,7 @@ forEachStore(
       await way.close();
       goOn.open();
       const noticed = (what: string) => inDetail.filter((line) => line.startsWith(what)).length;
-      // Whatever a worker does has failed. It goes on trying to claim, too, but without a word.
+      // Every operation of the worker has failed. It keeps trying to claim without logging again.
       await until(() => noticed('Worker "w1" could not claim') > 0);
       for (const what of ["A heartbeat failed", 'Worker "w1": commit failed']) await until(() => noticed(what) > 1);
       expect(said).toEqual([[expect.stringMatching(/^Pawl's database: cannot be reached \(.+\); trying again\.$/)]]);
@@ -123,7 +123,7 @@ forEachStore(
       expect(said.slice(1)).toEqual([["Pawl's database: reached again."]]);
     });
 
-    test("nobody has to wait for a database that is out of reach to stop a worker, idle or at work", async () => {
+    test("a worker, idle or busy, stops without waiting for an unreachable database", async () => {
       const way = await wayTo(kind);
       const { inDetail, said, logger } = listener();
       const begun = gate();
@@ -158,7 +158,7 @@ forEachStore(
       expect(lines.filter((line) => line.startsWith("Run "))).toEqual([]);
     });
 
-    test("nor for one that has gone without a word", async () => {
+    test("a worker stops without waiting for a database that stopped answering on open connections", async () => {
       const way = await wayTo(kind);
       const { said, logger } = listener();
       const pawl = await connect(way.url, { logger });
@@ -176,7 +176,7 @@ forEachStore(
       expect(said.filter((args) => args.length > 1)).toEqual([]);
     });
 
-    test("a server that is not there is named, with the reason, in the error and in one line", async () => {
+    test("an unreachable server is named with the reason in the error and in one log line", async () => {
       const { said, logger } = listener();
       const url = kind === "mysql" ? "mysql://root@127.0.0.1:1/none" : "postgres://nobody@127.0.0.1:1/none";
       expect(await errorOf(connect(url, { logger }))).toMatchObject({

@@ -1,4 +1,4 @@
-/** A run that failed never changes; retrying it starts a new one that goes on from where it failed. */
+/** A failed run never changes; retrying it starts a new run that continues from the failure. */
 import { branch, graph, PermanentError, step, Workflow, workflow } from "pawl";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../support/databases.js";
@@ -32,7 +32,7 @@ const pay = workflow("pay", async (ctx, amount: number) => {
 });
 
 forEachStore((kind) => {
-  test("what was done is not done again, the failed step is, and the two runs know of each other", async () => {
+  test("completed steps are not repeated, the failed step is, and the two runs refer to each other", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -70,7 +70,7 @@ forEachStore((kind) => {
 });
 
 describe("retry()", () => {
-  test("is for runs that have failed", async () => {
+  test("is refused for runs that have not failed", async () => {
     const w = await world();
     const { settle } = await w.worker([child]);
     const run = await w.pawl.start(child, 1);
@@ -81,7 +81,7 @@ describe("retry()", () => {
     });
   });
 
-  test("is done once for a run: while its retry is open it is that one, and after that its retry is retried", async () => {
+  test("returns the existing retry while that is open; a failed retry must itself be retried", async () => {
     const w = await world();
     const flaky = workflow("flaky", (ctx) =>
       ctx.step("try", () => {
@@ -111,7 +111,7 @@ describe("retry()", () => {
     expect(new Set([run.id, second.id, third.id]).size).toBe(3);
   });
 
-  test("does again what was undone, and takes over the choices of branches", async () => {
+  test("repeats steps that were undone, and keeps the choices of branches", async () => {
     const book = step("book", () => did("book", "b"), { compensate: () => void did("unbook", 0) });
     const look = step("look", () => did("look", 1));
     const route = branch("route", () => did("route", "yes" as const), { yes: [look], no: [step("other", () => 2)] });
@@ -134,7 +134,7 @@ describe("retry()", () => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("of a class goes on at the step that failed", async () => {
+  test("of a class run continues at the failed step", async () => {
     class Onboarding extends Workflow {
       static {
         this.step("welcome", () => did("welcome", undefined));

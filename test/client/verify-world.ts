@@ -1,4 +1,4 @@
-/** A database with every kind of run in it, for the tests of `verify`. */
+/** A database that contains every kind of run, for the tests of `verify`. */
 import { graph, job, PermanentError, step, Workflow, workflow } from "pawl";
 import { onTestFinished } from "vitest";
 import { type StoreKind, testDatabase } from "../support/databases.js";
@@ -9,7 +9,7 @@ const child = workflow("child", async (ctx, n: number) => {
   return n;
 });
 const waiter = workflow("waiter", (ctx, _input: unknown) => ctx.waitForSignal("go"));
-/** No worker has it: its runs stay as they were born. */
+/** No worker has this workflow, so its runs never start. */
 const unserved = workflow("unserved", async (_ctx, n: number) => n);
 const busy = workflow("busy", async (ctx, n: number) => {
   await ctx.step("flaky", ({ attempt }) => {
@@ -51,7 +51,7 @@ class Import extends Workflow {
   }
 }
 
-/** A chain and a graph whose outputs are built upon each other; between two steps the run is parked. */
+/** A chain and a graph whose outputs depend on each other; the run is parked between two steps. */
 class Proof extends Workflow {
   static {
     this.step("draft", () => "genuine draft");
