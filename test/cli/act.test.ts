@@ -1,4 +1,4 @@
-/** `start`, `signal`, `pause`, `resume`, `skip`, `cancel`: doing something to runs. */
+/** `start`, `signal`, `pause`, `resume`, `skip`, `cancel`: commands that change runs. */
 import { connect, workflow } from "pawl";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../support/waiting.js";
@@ -12,10 +12,10 @@ beforeAll(async () => {
 afterAll(() => stocked.folder.remove());
 
 const statusOf = async (id: string): Promise<string> => (await stocked.folder.json("show", id)).status;
-/** A run that nobody executes. */
+/** Starts a run that no worker executes. */
 const parked = async (...args: string[]): Promise<string> => (await stocked.folder.json("start", ...args)).id;
 
-test("start says which run it started, and what it was told about it is kept", async () => {
+test("start prints the id of the run and stores its options", async () => {
   const { folder } = stocked;
   const options = [
     "--key",
@@ -51,12 +51,12 @@ test("start says which run it started, and what it was told about it is kept", a
   );
 });
 
-test("start takes its input from standard input, too", async () => {
+test("start also reads its input from standard input", async () => {
   const { stdout } = await stocked.folder.pawlWith({ input: '{"sku": "C-3"}' }, "start", "order", "-", "--json");
   expect(JSON.parse(stdout)).toMatchObject({ workflow: "order", input: { sku: "C-3" } });
 });
 
-test("start warns when nobody would execute the run", async () => {
+test("start warns when no live worker has the workflow", async () => {
   const { code, stderr } = await stocked.folder.pawl("start", "echo", "1");
   expect([code, stderr]).toEqual([
     0,
@@ -64,7 +64,7 @@ test("start warns when nobody would execute the run", async () => {
   ]);
 });
 
-test("start --wait prints the result alone, so that it can be piped", async () => {
+test("start --wait prints only the result, so that it can be piped", async () => {
   const { folder } = stocked;
   await whileWorking(folder, async () => {
     const { code, stdout, stderr } = await folder.pawl("start", "echo", '{"a": [1, 2]}', "--wait");
@@ -75,7 +75,7 @@ test("start --wait prints the result alone, so that it can be piped", async () =
   });
 });
 
-test("start --wait fails when the run does", async () => {
+test("start --wait exits with an error when the run fails", async () => {
   const { folder } = stocked;
   await whileWorking(folder, async () => {
     const { code, stdout, stderr } = await folder.pawl("start", "declined", "--wait");
@@ -87,7 +87,7 @@ test("start --wait fails when the run does", async () => {
   });
 });
 
-test("start --wait fails when the run is canceled, and says why", async () => {
+test("start --wait exits with an error and the reason when the run is canceled", async () => {
   const { folder } = stocked;
   const waiting = folder.begin(["start", "order", "{}", "--wait", "--tag", "unwanted"]);
   await waiting.until("Started: ");
@@ -97,7 +97,7 @@ test("start --wait fails when the run is canceled, and says why", async () => {
   expect([code, stderr.trimEnd().split("\n").at(-1)]).toEqual([1, `Run ${id} was canceled: ordered twice`]);
 });
 
-test("start --wait gives up after its timeout; the run goes on", async () => {
+test("start --wait gives up after its timeout, and the run continues", async () => {
   const { code, stdout, stderr } = await stocked.folder.pawl("start", "order", "{}", "--wait", "--timeout", "10ms");
   expect([code, stdout]).toEqual([1, ""]);
   expect(stderr).toMatch(/did not end within 10 ms\./);
@@ -112,7 +112,7 @@ test("a bare number is a duration in milliseconds", async () => {
   expect(await folder.text("prune", "--older-than", "86400000")).toBe("Nothing to delete.\n");
 });
 
-test("start looks at all options before it starts anything", async () => {
+test("start checks all options before it starts anything", async () => {
   const { folder } = stocked;
   const args = ["start", "order", "{}", "--wait", "--tag", "never"];
   expect(await folder.complaint(...args, "--timeout", "soon")).toMatch(/^The timeout "soon" is not a duration/);
@@ -131,7 +131,7 @@ test.each([
   else expect(complaint).toMatch(sentence);
 });
 
-test("start refuses what the library refuses: a key with another input, a hero who is busy", async () => {
+test("start reports the refusals of the library: an idempotency key with another input, a hero that is busy", async () => {
   const { folder } = stocked;
   await whileWorking(folder, async () => {
     expect(await folder.complaint("start", "order", '{"sku": "other"}', "--key", "cart-77")).toContain(
@@ -143,7 +143,7 @@ test("start refuses what the library refuses: a key with another input, a hero w
   });
 });
 
-test("signal wakes the run that waits for it, and the same key counts once", async () => {
+test("signal wakes the run that waits for it, and a repeated key counts once", async () => {
   const { folder, ids } = stocked;
   const text = await folder.text("signal", ids.order, "approved", '{"by": "finance"}', "--key", "w-9");
   expect(text).toBe(`Sent "approved" to run ${ids.order}.\n`);
@@ -158,7 +158,7 @@ test("signal wakes the run that waits for it, and the same key counts once", asy
   expect(await folder.complaint("signal", ids.held, "go", "{")).toMatch(/^The payload is not valid JSON/);
 });
 
-test("signal says what the run waits for when that is another", async () => {
+test("signal names the signal that the run waits for when it is a different one", async () => {
   const { folder } = stocked;
   const id = await whileWorking(folder, async (pawl) => {
     const run = await pawl.workflow("order").trigger({ sku: "S-1" });
@@ -171,12 +171,12 @@ test("signal says what the run waits for when that is another", async () => {
     stderr: 'It waits for "approved"; "aproved" is kept until it asks for it.\n',
   });
   expect((await folder.pawl("signal", id, "approved")).stderr).toBe("");
-  // It waits for nothing: whatever comes may be early.
+  // This run waits for no signal, so any signal may simply be early.
   const early = await parked("echo", "1", "--delay", "1h");
   expect(await folder.pawl("signal", early, "anything")).toMatchObject({ code: 0, stderr: "" });
 });
 
-test("pause holds a run and resume lets it go, each saying what became of it", async () => {
+test("pause pauses a run and resume resumes it, and each prints the new status", async () => {
   const { folder } = stocked;
   const id = await parked("echo", "1", "--delay", "1h");
   expect(await folder.text("pause", id, "--reason", "the bank is down")).toBe(`Run ${id} of echo is paused.\n`);
@@ -186,7 +186,7 @@ test("pause holds a run and resume lets it go, each saying what became of it", a
   expect(await folder.complaint("resume", id)).toContain("not paused");
 });
 
-test("resume --output takes the step that it is stuck at for done", async () => {
+test("resume --output completes the step at which the run is stuck", async () => {
   const { folder, ids } = stocked;
   expect(await folder.complaint("resume", ids.held, "--output", "1", "--at", "ask")).toBe(
     "Give --at alone: --output, --accept and --renamed are for a run that goes on where it is.",
@@ -196,7 +196,7 @@ test("resume --output takes the step that it is stuck at for done", async () => 
   expect(await whileWorking(folder, (pawl) => pawl.run(ids.held).result())).toEqual({ looked: true });
 });
 
-test("resume --renamed and --accept say how changed code belongs to a run, and are checked", async () => {
+test("resume --renamed and --accept map changed code to the run, and are validated", async () => {
   const { folder } = stocked;
   const id = await parked("echo", "1", "--delay", "1h");
   await folder.text("pause", id);
@@ -210,7 +210,7 @@ test("resume --renamed and --accept say how changed code belongs to a run, and a
   });
 });
 
-test("cancel --force ends a run at once, and its history says so", async () => {
+test("cancel --force ends a run immediately, and its history says so", async () => {
   const { folder } = stocked;
   const id = await parked("echo", "1", "--delay", "1h");
   expect(await folder.text("cancel", id, "--force", "--reason", "stuck")).toBe(`Run ${id} of echo is canceled.\n`);
@@ -219,7 +219,7 @@ test("cancel --force ends a run at once, and its history says so", async () => {
   );
 });
 
-test("resume --at sends a run of a class to a step, skip passes over the one it is at", async () => {
+test("resume --at moves a class run to a step, and skip skips its current step", async () => {
   const { folder, ids } = stocked;
   await folder.text("pause", ids.onboarding);
   expect(await folder.text("resume", ids.onboarding, "--at", "welcome")).toMatch(/ of Onboarding is \w+\.\n$/);
@@ -237,7 +237,7 @@ test("resume --at sends a run of a class to a step, skip passes over the one it 
   expect(await folder.complaint("skip", ids.onboarding)).toContain("is completed and cannot take");
 });
 
-test("cancel ends a run, with a reason that is kept; a second time changes nothing", async () => {
+test("cancel ends a run with a stored reason, and a second cancel changes nothing", async () => {
   const { folder } = stocked;
   const id = await parked("order", "{}");
   expect(await folder.text("cancel", id, "--reason", "ordered twice")).toBe(`Run ${id} of order is canceled.\n`);
@@ -248,7 +248,7 @@ test("cancel ends a run, with a reason that is kept; a second time changes nothi
   expect(await folder.complaint("cancel", stocked.ids.echo)).toContain("is completed and cannot take");
 });
 
-test("cancel says what follows: what is undone, what else is canceled, and when", async () => {
+test("cancel says which steps are undone, which runs are also canceled, and when", async () => {
   const { folder } = stocked;
   const child = workflow("child", async (ctx, _n: number) => void (await ctx.waitForSignal("never")));
   const trip = workflow("trip", async (ctx) => {
@@ -276,7 +276,7 @@ test("cancel says what follows: what is undone, what else is canceled, and when"
   );
 });
 
-test("a run that is being executed does as it is told when its step is done, and the command says so", async () => {
+test("a command for an executing run says that it takes effect after the current step", async () => {
   const { folder } = stocked;
   const worker = folder.begin(["worker", workflows, "--json"]);
   await worker.until("worker.started");

@@ -1,4 +1,4 @@
-/** `init`: what it writes into an application type-checks, its SQL makes the tables, and its workflow runs to the end. */
+/** `init`: the files that it writes type-check, its SQL creates the tables, and its workflow runs to the end. */
 import { execFile } from "node:child_process";
 import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ import { silent } from "./stocked.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
-/** As strict as the compiler can be. */
+/** The strictest settings of the compiler. */
 const tsconfig = {
   compilerOptions: {
     target: "ES2022",
@@ -44,7 +44,7 @@ function application(folder: Folder, dependencies: readonly string[] = []): Fold
   return folder;
 }
 
-/** What was written in all tests is checked at the end, at once: most of the time of a check goes into beginning. */
+/** The files of all tests are type-checked together at the end, because most of the time of a check is its startup. */
 const checked = new Folder();
 afterAll(() => checked.remove());
 
@@ -55,7 +55,7 @@ function keepForCheck(folder: Folder, name: string): void {
 
 const written = (folder: Folder, name: string) => readFileSync(join(folder.path, name), "utf8");
 
-/** What a team's own tool does with the files. */
+/** Applies the files as a team's own migration tool does. */
 async function applyMigrations(url: string, texts: readonly string[]): Promise<void> {
   if (url.startsWith("sqlite:")) {
     const database = new Database(url.slice("sqlite:".length));
@@ -73,7 +73,7 @@ async function applyMigrations(url: string, texts: readonly string[]): Promise<v
   }
 }
 
-/** From the files to a run that ends, with tables that only the files have made. */
+/** Runs the written workflow to its end, with tables that only the written SQL files have created. */
 async function runsToItsEnd(folder: Folder, url: string, files: readonly { path: string }[], start: readonly string[]) {
   const sql = files.filter(({ path }) => path.endsWith(".sql")).map(({ path }) => written(folder, path));
   await applyMigrations(url, sql);
@@ -89,10 +89,10 @@ interface Schema {
   readonly what: string;
   readonly kinds: readonly StoreKind[];
   readonly tables: readonly string[];
-  /** The id of a row that is there. */
+  /** The id of an existing row. */
   readonly id: string;
   readonly keyType: string;
-  /** The type in the code. */
+  /** The type of the id in the generated code. */
   readonly idType: string;
 }
 
@@ -138,11 +138,11 @@ const schemas: readonly Schema[] = [
 forEachStore(
   (kind) => {
     for (const { what, tables, id, keyType, idType } of schemas.filter(({ kinds }) => kinds.includes(kind))) {
-      test.concurrent(`in an application with ${what}, what it writes runs`, async ({ onTestFinished }) => {
+      test.concurrent(`in an application with ${what}, the written files run`, async ({ onTestFinished }) => {
         const database = await testDatabase(kind);
         onTestFinished(() => database.drop());
         const sql = await rawSql(database.url);
-        // MariaDB has UUIDs, MySQL has not.
+        // MariaDB has a UUID type, MySQL has not.
         for (const statement of tables)
           await sql.query(kind === "mysql" ? statement.replace(" uuid ", " char(36) ") : statement);
         const folder = application(newFolder(onTestFinished), ["pg", "mysql2", "better-sqlite3"]);
@@ -167,7 +167,7 @@ forEachStore(
         expect(ended.status).toBe("completed");
         expect(said).toContain(`${type} ${id} is followed up`);
 
-        // Runs by the application's own keys.
+        // The runs are about rows with the application's own keys.
         const [row] = await sql.query(`SELECT * FROM pawl_${(type as string).toLowerCase()}_runs`);
         expect(row).toMatchObject({ run_id: ended.id, workflow: name, status: "completed" });
         if (kind === "mysql") {
@@ -175,7 +175,7 @@ forEachStore(
             `SELECT column_name AS name, data_type AS type FROM information_schema.columns WHERE table_schema = DATABASE()
               AND table_name = 'pawl_${(type as string).toLowerCase()}_runs' AND column_name IN ('run_id', 'workflow', 'status')`,
           );
-          // Clients show what is binary as bytes.
+          // Clients print binary values as bytes.
           expect(columns.map((one) => one.type)).toEqual(["varchar", "varchar", "varchar"]);
         }
         await sql.close();
@@ -187,7 +187,7 @@ forEachStore(
 
 forEachStore(
   (kind) => {
-    test.concurrent("where the application has migrations, its own tool makes the tables, and workers leave them alone", async ({
+    test.concurrent("in an application with migrations, its own tool creates the tables, and workers do not migrate", async ({
       onTestFinished,
     }) => {
       const database = await testDatabase(kind);
@@ -215,7 +215,7 @@ forEachStore(
   ["postgres", "mysql", "sqlite"],
 );
 
-test("a run about a row that is gone is canceled, in the first workflow as it is written", async () => {
+test("the written workflow cancels a run about a row that no longer exists", async () => {
   const folder = application(newFolder());
   const sql = await rawSql(`sqlite:${join(folder.path, "app.db")}`);
   await sql.query("CREATE TABLE orders (id TEXT PRIMARY KEY)");
@@ -228,7 +228,7 @@ test("a run about a row that is gone is canceled, in the first workflow as it is
   await worker.stop();
 });
 
-test("in an empty folder it is SQLite, and nobody is asked", async () => {
+test("in an empty folder, init chooses SQLite without asking", async () => {
   const folder = newFolder();
   const text = await folder.text("init");
   expect(text).toMatch(/^Database: sqlite:\.\/pawl\.db \(nothing said otherwise\)\.\n/);
@@ -238,7 +238,7 @@ test("in an empty folder it is SQLite, and nobody is asked", async () => {
   expect(text).toMatch(
     /^Next\n {2}npm install pawl.*\n( {2}npm install --save-dev esbuild\n)? {2}npx pawl worker\n {2}npx pawl start hello /m,
   );
-  // Of an older Node more is needed to read TypeScript.
+  // Older versions of Node need a tool to read TypeScript.
   expect(text.includes("esbuild")).toBe(!("typescript" in process.features && process.features.typescript));
   expect(folder.has("pawl.db")).toBe(false);
   keepForCheck(folder, "empty");
@@ -247,7 +247,7 @@ test("in an empty folder it is SQLite, and nobody is asked", async () => {
   expect(ended).toMatchObject({ status: "completed", output: "Hello, Ada" });
 });
 
-test("an application without TypeScript gets JavaScript, in a folder that may be named", async () => {
+test("an application without TypeScript gets JavaScript, in the folder that is named", async () => {
   const folder = newFolder();
   folder.write("app/package.json", '{ "dependencies": { "pawl": "*", "better-sqlite3": "*" } }');
   const text = await folder.text("init", "app");
@@ -280,7 +280,7 @@ test("nothing is overwritten without --force, and --dry-run writes nothing", asy
   expect(written(folder, "workflows/first.ts")).toContain("A first workflow");
 });
 
-test("a configuration of another kind stays the only one, and migrations go on with the application's numbers", async () => {
+test("an existing configuration of another format is kept, and migrations continue the application's numbering", async () => {
   const folder = newFolder();
   folder.write("pawl.config.json", '{ "url": "sqlite:./other.db" }');
   folder.write("migrations/20250101120000_users.sql", "");
@@ -301,7 +301,7 @@ test("a configuration of another kind stays the only one, and migrations go on w
   });
 });
 
-test("a database that does not answer is no reason to write nothing; a password is not written down", async () => {
+test("an unreachable database does not stop init, and a password is never written to a file", async () => {
   const folder = application(newFolder(), ["pg"]);
   const url = "postgres://me:secret@127.0.0.1:1/app";
   const text = await folder.text("init", "--url", url);
@@ -318,7 +318,7 @@ test("a database that does not answer is no reason to write nothing; a password 
   );
 });
 
-test("what init cannot use is refused in one sentence", async () => {
+test("init refuses invalid arguments in one sentence", async () => {
   const folder = newFolder();
   folder.write("file", "");
   expect(await folder.complaint("init", "file")).toBe("file is not a folder.");
@@ -330,7 +330,7 @@ test("what init cannot use is refused in one sentence", async () => {
   expect(folder.has("pawl.config.ts")).toBe(false);
 });
 
-test("migrate --sql prints what init writes, and needs no database", async () => {
+test("migrate --sql prints the same SQL that init writes, without a database", async () => {
   const folder = newFolder();
   await folder.text("init", "--url", "mysql://nobody@127.0.0.1:1/app");
   const sql = await folder.text("migrate", "--sql", "--url", "mysql:");
@@ -344,7 +344,7 @@ test("migrate --sql prints what init writes, and needs no database", async () =>
   expect(await folder.complaint("migrate", "--sql", "--status")).toBe("Give --sql or --status, not both.");
 });
 
-test("all that was written type-checks, with Pawl as it is installed", async () => {
+test("all written files type-check against the installed package", async () => {
   mkdirSync(join(checked.path, "node_modules/@types"), { recursive: true });
   symlinkSync(root, join(checked.path, "node_modules/pawl"));
   symlinkSync(join(root, "node_modules/@types/node"), join(checked.path, "node_modules/@types/node"));

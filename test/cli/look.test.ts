@@ -1,4 +1,4 @@
-/** `runs`, `show`, `history`: looking at runs, for people and for programs. */
+/** `runs`, `show`, `history`: reading runs as text and as JSON. */
 import { connect, workflow } from "pawl";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { complaintIn, newFolder } from "./command-line.js";
@@ -13,7 +13,7 @@ afterAll(() => stocked.folder.remove());
 const runs = async (...args: string[]): Promise<string[]> =>
   (await stocked.folder.json("runs", ...args)).runs.map(({ id }: { id: string }) => id);
 
-test("runs lists them newest first, with whole ids, in 80 columns when nobody says how wide", async () => {
+test("runs lists runs newest first, with whole ids, in 80 columns by default", async () => {
   const lines = (await stocked.folder.text("runs")).trimEnd().split("\n");
   const { ids } = stocked;
   expect(lines[0]).toMatch(/^id +workflow +status +created +took$/);
@@ -30,7 +30,7 @@ test("runs lists them newest first, with whole ids, in 80 columns when nobody sa
   expect(lines.find((line) => line.startsWith(ids.declined))).toMatch(/ {2}declined +failed +(now|.* ago) +\d+ms/);
 });
 
-test("runs --json has the API's fields, dates in ISO, and values that JSON lacks as what is nearest", async () => {
+test("runs --json has the fields of the API, dates in ISO format, and the nearest JSON for values that JSON lacks", async () => {
   const { runs: found, next } = await stocked.folder.json("runs", "--workflow", "echo", "--status", "completed");
   expect(next).toBeNull();
   expect(found).toEqual([
@@ -62,7 +62,7 @@ test("runs filters by workflow, status, activity, hero, idempotency key, tag and
   expect(await stocked.folder.text("runs", "--tag", "nobody")).toBe("No runs.\n");
 });
 
-test("runs goes through pages", async () => {
+test("runs lists further pages", async () => {
   const text = await stocked.folder.text("runs", "--limit", "4");
   const [, cursor] = /^There are more: --cursor (\S+)$/m.exec(text) ?? [];
   const second = await stocked.folder.json("runs", "--limit", "4", "--cursor", cursor as string);
@@ -74,7 +74,7 @@ test("runs goes through pages", async () => {
   expect(second.next).toBeNull();
 });
 
-test("runs shows versions where there are some", async () => {
+test("runs shows versions when a run has one", async () => {
   const folder = newFolder();
   const pawl = await connect(folder.url, { logger: silent });
   const plain = await pawl.start(
@@ -93,7 +93,7 @@ test("runs shows versions where there are some", async () => {
   expect(text).toMatch(new RegExp(`^${plain.id} +plain +pending`, "m"));
 });
 
-test("runs --root leaves out what other runs have started, page by page", async () => {
+test("runs --root leaves out child runs, page by page", async () => {
   const folder = newFolder();
   const pawl = await connect(folder.url, { logger: silent });
   const part = workflow("part", async () => 1);
@@ -144,7 +144,7 @@ test.each([
   expect(await stocked.folder.complaint("runs", ...args)).toBe(sentence);
 });
 
-test("show draws a run that waits: header, steps, and what it waits for since when", async () => {
+test("show prints the header and steps of a waiting run, and what it waits for since when", async () => {
   const { order } = stocked.ids;
   const text = await stocked.folder.text("show", order);
   expect(text).toMatch(/^order {2}waiting\n/);
@@ -163,14 +163,14 @@ test("show draws a run that waits: header, steps, and what it waits for since wh
   expect(text).not.toContain("last error");
 });
 
-test("show tells of a failed run what went wrong", async () => {
+test("show prints the error of a failed run", async () => {
   const text = await stocked.folder.text("show", stocked.ids.declined);
   expect(text).toMatch(/^declined {2}failed\n/);
   expect(text).toMatch(/^ {2}charge +failed .*█.* the card was declined$/m);
   expect(text).toMatch(/^last error {2}PermanentError: the card was declined$/m);
 });
 
-test("show tells of a paused run why, and of a class what comes next", async () => {
+test("show prints the reason of a paused run, and the next step of a class run", async () => {
   expect(await stocked.folder.text("show", stocked.ids.held)).toMatch(
     /^It has been paused at step "ask" since .* until somebody resumes it: somebody has to look$/m,
   );
@@ -180,13 +180,13 @@ test("show tells of a paused run why, and of a class what comes next", async () 
   expect(onboarding).toMatch(/^ {2}say "hi" +scheduled +in 2 days +░$/m);
 });
 
-test("show --mermaid draws the steps of a run and how far it is with each", async () => {
+test("show --mermaid draws the steps of a run and the state of each", async () => {
   expect(await stocked.folder.text("show", stocked.ids.onboarding, "--mermaid")).toMatch(
     /^flowchart TD\n {2}n1\["welcome"\]:::completed\n {2}n2\["say #34;hi#34;"\]:::scheduled\n {2}n1 --> n2\n {2}classDef completed /,
   );
 });
 
-test("show numbers the attempts, and does not dwell on an error that was made good", async () => {
+test("show numbers the attempts, and prints no last error after a later success", async () => {
   const text = await stocked.folder.text("show", stocked.ids.flaky);
   expect(text).toMatch(/^ {2}call +failed +.*the line is busy$/m);
   expect(text).toMatch(/^ {2}call +#2 +completed /m);
@@ -194,7 +194,7 @@ test("show numbers the attempts, and does not dwell on an error that was made go
   expect(text).not.toContain("last error");
 });
 
-test("show --json is the run, its executions, its progress, and why it is where it is", async () => {
+test("show --json contains the run, its executions, its progress and its explanation", async () => {
   const shown = await stocked.folder.json("show", stocked.ids.declined);
   expect(shown).toMatchObject({
     id: stocked.ids.declined,
@@ -207,7 +207,7 @@ test("show --json is the run, its executions, its progress, and why it is where 
   });
 });
 
-test("a run may be named by the beginning of its id, if no other begins so", async () => {
+test("a run may be given by the beginning of its id, if no other id begins with it", async () => {
   const { folder, ids } = stocked;
   const others = Object.values(ids).filter((id) => id !== ids.declined);
   let length = 6;
@@ -219,7 +219,7 @@ test("a run may be named by the beginning of its id, if no other begins so", asy
   );
 });
 
-test("a run may be named by the end of its id, which is its own also among runs of one minute", async () => {
+test("a run may be given by the end of its id, which is unique even among runs of the same minute", async () => {
   const { folder, ids } = stocked;
   for (const id of Object.values(ids)) expect((await folder.json("show", id.slice(-8))).id).toBe(id);
 });
@@ -238,7 +238,7 @@ test.each([
     "01980000-0000-7000-8000-000000000000",
     "Run 01980000-0000-7000-8000-000000000000 does not exist; it may have been pruned.",
   ],
-])("show %s finds nothing, and says so", async (id, sentence) => {
+])("show %s finds nothing, and the error says what to do", async (id, sentence) => {
   const { folder } = stocked;
   const [show, history] = await Promise.all([folder.pawl("show", id), folder.pawl("history", id)]);
   expect([complaintIn(show), complaintIn(history)]).toEqual([sentence, sentence]);

@@ -1,4 +1,4 @@
-/** `workers`, `migrate`, `verify`, `doctor`, `graph`: for whoever is on call. */
+/** `workers`, `migrate`, `verify`, `doctor`, `graph`: commands for operators. */
 import { connect } from "pawl";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Check } from "../../src/cli/doctor-checks.js";
@@ -20,7 +20,7 @@ const alter = async ({ url }: Folder, statement: string) => {
   await sql.close();
 };
 
-test("workers lists those that live; --all also those that are gone", async () => {
+test("workers lists live workers, and with --all also dead ones", async () => {
   const { folder } = stocked;
   expect(await folder.text("workers")).toBe("No live workers; --all shows those that are gone.\n");
   expect(await folder.json("workers")).toEqual([]);
@@ -36,7 +36,7 @@ test("workers lists those that live; --all also those that are gone", async () =
   });
 });
 
-test("a worker that was killed is silent, until somebody finds out", async () => {
+test("a killed worker is shown as silent, and doctor warns about it", async () => {
   const folder = newFolder();
   expect(await folder.text("migrate")).toContain("applied migration");
   expect(await folder.text("workers")).toBe("No workers.\n");
@@ -49,7 +49,7 @@ test("a worker that was killed is silent, until somebody finds out", async () =>
   expect(checks).toContainEqual({ name: "workers", verdict: "warning", text: "not heard of lately: killed" });
 });
 
-test("workers shows jobs as jobs, and nothing that only Pawl knows", async () => {
+test("workers lists jobs by name and hides the internal queues of Pawl", async () => {
   const folder = newFolder();
   const worker = folder.begin(["worker", jobsFile, "--name", "jobs-1"]);
   await worker.until("serves");
@@ -59,7 +59,7 @@ test("workers shows jobs as jobs, and nothing that only Pawl knows", async () =>
   ]);
 });
 
-test("migrate makes the tables once, and --status tells what is pending", async () => {
+test("migrate creates the tables once, and --status lists what is pending", async () => {
   const folder = newFolder();
   folder.write("pawl.db", "");
   const { pending } = await folder.json("migrate", "--status");
@@ -71,7 +71,7 @@ test("migrate makes the tables once, and --status tells what is pending", async 
   expect(await folder.json("migrate", "--status")).toEqual({ database: "sqlite ./pawl.db", pending: [] });
 });
 
-test("verify finds nothing where nothing is wrong", async () => {
+test("verify reports nothing for a sound database", async () => {
   const { folder, ids } = stocked;
   expect(await folder.text("verify")).toMatch(/^7 runs, \d+ events: the tables say what the logs say\.\n$/);
   expect(await folder.json("verify", ids.order)).toMatchObject({ runs: 1, differences: [] });
@@ -79,7 +79,7 @@ test("verify finds nothing where nothing is wrong", async () => {
   expect(await folder.complaint("verify", unknown)).toBe(`Run ${unknown} does not exist; it may have been pruned.`);
 });
 
-test("verify shows every difference, and fails", async () => {
+test("verify prints every difference and exits with an error", async () => {
   const { folder, ids } = await stockedFolder();
   try {
     await alter(folder, `UPDATE pawl_runs SET status = 'waiting' WHERE id = '${ids.held}'`);
@@ -97,7 +97,7 @@ test("verify shows every difference, and fails", async () => {
   }
 });
 
-test("runs lists a damaged run with the others, and says which field cannot be read", async () => {
+test("runs lists a damaged run with the others, and names the field that cannot be read", async () => {
   const { folder, ids } = await stockedFolder();
   try {
     await alter(folder, `UPDATE pawl_runs SET tags = '{' WHERE id = '${ids.held}'`);
@@ -110,7 +110,7 @@ test("runs lists a damaged run with the others, and says which field cannot be r
   }
 });
 
-test("show says why a run whose log is damaged is paused, and cancel ends it", async () => {
+test("show says why a run with a damaged log is paused, and cancel ends it", async () => {
   const { folder, ids } = await stockedFolder();
   try {
     const reason = `Run ${ids.held} cannot be read: event 1 of its log is damaged (its row cannot be read).`;
@@ -130,7 +130,7 @@ test("show says why a run whose log is damaged is paused, and cancel ends it", a
   }
 });
 
-test("doctor and migrate say that the tables are newer than this program", async () => {
+test("doctor and migrate say that the tables are newer than the program", async () => {
   const folder = newFolder();
   expect(await folder.text("migrate")).toContain("applied migration");
   await alter(folder, "INSERT INTO pawl_migrations (version, name, at) VALUES (7, 'later', 1)");
@@ -141,7 +141,7 @@ test("doctor and migrate say that the tables are newer than this program", async
   expect(checks).toContainEqual({ name: "migrations", verdict: "problem", text: expect.stringContaining(newer) });
 });
 
-test("doctor is content where there is nothing to mend", async () => {
+test("doctor reports only ok when nothing needs attention", async () => {
   const folder = newFolder();
   await whileWorking(folder, async (pawl) => {
     await pawl.start(echo, 1, { delay: "1 day" });
@@ -163,14 +163,14 @@ test("doctor is content where there is nothing to mend", async () => {
   });
 });
 
-test("doctor warns of runs that nobody serves, by workflow", async () => {
+test("doctor warns about runs without a live worker, by workflow", async () => {
   const text = await stocked.folder.text("doctor");
   expect(text).toMatch(/^warning {2}workers {5}none is live; run: pawl worker <file>$/m);
   expect(text).toMatch(/^warning {2}runs {8}no live worker serves: .*order \(1\)/m);
   expect(text).not.toMatch(/no live worker serves: .*held/);
 });
 
-test("doctor tells of what is paused: runs, and queues in which something is due", async () => {
+test("doctor reports paused runs, and paused queues with due runs", async () => {
   const folder = newFolder();
   await whileWorking(folder, async (pawl) => {
     const runs = [await pawl.start(held), await pawl.start(held), await pawl.start(order, { sku: "A-1" })];
@@ -197,7 +197,7 @@ test("doctor tells of what is paused: runs, and queues in which something is due
   });
 });
 
-test("doctor tells of runs that a dead worker still has, also when a live one would take them", async () => {
+test("doctor reports runs that are still owned by a dead worker, also when a live worker could take them", async () => {
   const folder = newFolder();
   const worker = folder.begin(["worker", workflows, "--name", "killed"]);
   await worker.until("serves");
@@ -211,13 +211,13 @@ test("doctor tells of runs that a dead worker still has, also when a live one wo
   const orphaned = "still with a worker that is not heard of: killed (1)";
   expect(await runs()).toMatchObject({ verdict: "warning", text: `no live worker serves: endless (1); ${orphaned}` });
   const pawl = await connect(folder.url, { logger: silent });
-  // It would free the run with its first sign of life, which comes in twenty minutes.
+  // This worker would take the run over with its first heartbeat, which comes in twenty minutes.
   await pawl.worker({ workflows: [endless], lease: "1 hour" }).start();
   expect(await runs()).toMatchObject({ verdict: "warning", text: orphaned });
   await pawl.close();
 });
 
-test("doctor names graphs and their jobs as people do, and says how far it has looked", async () => {
+test("doctor names graphs by their own names, and says how many runs it checked", async () => {
   const folder = newFolder();
   const pawl = await connect(folder.url, { logger: silent });
   await pawl.build("import", (g) => g.node("first", { job: "Double" }));
@@ -230,7 +230,7 @@ test("doctor names graphs and their jobs as people do, and says how far it has l
   await pawl.close();
 });
 
-test("doctor fails at a problem, and looks no further", async () => {
+test("doctor exits with an error at the first problem", async () => {
   const folder = newFolder();
   folder.write("pawl.db", "");
   const answer = await folder.pawl("doctor", "--json");
@@ -242,7 +242,7 @@ test("doctor fails at a problem, and looks no further", async () => {
   expect(refused.stdout).toContain("postgres://nobody:…@127.0.0.1:1/none (from --url)");
 });
 
-test("graph draws classes and graphs for Mermaid, and passes over functions", async () => {
+test("graph draws classes and graphs as Mermaid, and leaves out functions", async () => {
   const { folder } = stocked;
   const text = await folder.text("graph", workflows);
   expect(text).toContain("%% Onboarding\nflowchart TD\n");
@@ -253,7 +253,7 @@ test("graph draws classes and graphs for Mermaid, and passes over functions", as
   );
 });
 
-test("graph --json is the shape as data", async () => {
+test("graph --json prints the shape as data", async () => {
   const { folder } = stocked;
   const graphs = await folder.json("graph", workflows);
   expect(graphs.map(({ name }: { name: string }) => name).sort()).toEqual(["Onboarding", "sorting"]);
@@ -267,7 +267,7 @@ test("graph --json is the shape as data", async () => {
   });
 });
 
-test("graph says what it cannot draw", async () => {
+test("graph says why it cannot draw a workflow", async () => {
   const { folder } = stocked;
   expect(await folder.complaint("graph", workflows, "--workflow", "echo")).toBe(
     '"echo" cannot be drawn: the steps of a function are known only as it runs.',

@@ -1,13 +1,13 @@
-/** Which database is meant, and what a command does when there is none, or an old one. */
+/** Which database a command uses, and what it does when that does not exist or is not up to date. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type Folder, newFolder, workflows } from "./command-line.js";
 
-/** The file that `migrate` makes tells which URL was followed. */
+/** The file that `migrate` creates tells which URL was used. */
 const databases = (folder: Folder) => readdirSync(folder.path).filter((name) => name.endsWith(".db"));
 
-test("--url goes before PAWL_URL, PAWL_URL before the configuration file, that before ./pawl.db", async () => {
+test("--url takes precedence over PAWL_URL, PAWL_URL over the configuration file, and that over ./pawl.db", async () => {
   const folder = newFolder();
   await folder.text("migrate");
   expect(databases(folder)).toEqual(["pawl.db"]);
@@ -55,7 +55,7 @@ test.each([
   expect(await folder.complaint("runs")).toMatch(sentence);
 });
 
-test("what the configuration file says about connections is for its own database alone", async () => {
+test("connection settings in the configuration file apply only to its own database", async () => {
   const folder = newFolder();
   folder.write("pawl.config.json", '{ "url": "sqlite:./config.db", "pool": { "max": 2 } }');
   expect(await folder.complaint("migrate")).toMatch(/^`pool` is for PostgreSQL and MySQL/);
@@ -65,7 +65,7 @@ test("what the configuration file says about connections is for its own database
   expect(databases(folder)).toEqual(["other.db"]);
 });
 
-test("the configuration file says what a worker serves and how", async () => {
+test("the configuration file sets the workflows and options of a worker", async () => {
   const folder = newFolder();
   folder.write(
     "pawl.config.mjs",
@@ -78,7 +78,7 @@ test("the configuration file says what a worker serves and how", async () => {
   expect((await worker.stop()).code).toBe(0);
 });
 
-test("the configuration file says how long runs are kept, and its variables may be empty if --url names the database", async () => {
+test("the configuration file sets the retention, and its variables may be empty when --url names the database", async () => {
   const folder = newFolder();
   folder.write("pawl.config.mjs", 'export default { url: process.env.NOT_SET, retention: "1s" };');
   await folder.text("migrate", "--url", folder.url);
@@ -95,7 +95,7 @@ test.each([
   ["verify"],
   ["migrate", "--status"],
   ["doctor"],
-])("%s makes no database where there is none", async (...args) => {
+])("%s does not create a missing database", async (...args) => {
   const folder = newFolder();
   const { code, stdout, stderr } = await folder.pawl(...args);
   expect(code).toBe(1);
@@ -103,17 +103,20 @@ test.each([
   expect(databases(folder)).toEqual([]);
 });
 
-test.each(["sqlite", "libsql", "file"])("looking makes no file for a %s: URL either", async (scheme) => {
-  const folder = newFolder();
-  expect(await folder.complaint("runs", "--url", `${scheme}:./other.db`)).toMatch(
-    /^There is no database \.\/other\.db; /,
-  );
-  expect(databases(folder)).toEqual([]);
-  await folder.text("migrate", "--url", `${scheme}:./other.db`);
-  expect(await folder.text("runs", "--url", `${scheme}:./other.db`)).toBe("No runs.\n");
-});
+test.each(["sqlite", "libsql", "file"])(
+  "a read-only command does not create a file for a %s: URL either",
+  async (scheme) => {
+    const folder = newFolder();
+    expect(await folder.complaint("runs", "--url", `${scheme}:./other.db`)).toMatch(
+      /^There is no database \.\/other\.db; /,
+    );
+    expect(databases(folder)).toEqual([]);
+    await folder.text("migrate", "--url", `${scheme}:./other.db`);
+    expect(await folder.text("runs", "--url", `${scheme}:./other.db`)).toBe("No runs.\n");
+  },
+);
 
-test("tables that are not up to date are refused, and `migrate` is named", async () => {
+test("tables that are not up to date are refused, and the error names `migrate`", async () => {
   const folder = newFolder();
   folder.write("pawl.db", "");
   const sentence = await folder.complaint("runs");
@@ -122,7 +125,7 @@ test("tables that are not up to date are refused, and `migrate` is named", async
   expect(worker).toBe(sentence);
 });
 
-test("what cannot be opened is said in one sentence", async () => {
+test("a database that cannot be opened is reported in one sentence", async () => {
   const folder = newFolder();
   folder.write("pawl.db", "this is not a database, and it is long enough to be taken for one".repeat(20));
   expect(await folder.complaint("runs")).toContain("sqlite ./pawl.db");

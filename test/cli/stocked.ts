@@ -1,4 +1,4 @@
-/** A folder whose database has a run in every state that a person may meet, and nobody who works on them. */
+/** A folder whose database contains a run in every state, without a worker. */
 import { connect, type Pawl, type RunStatus } from "pawl";
 import { until } from "../support/waiting.js";
 import { Folder } from "./command-line.js";
@@ -8,7 +8,7 @@ export const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: 
 
 export interface Stocked {
   readonly folder: Folder;
-  /** Ids by workflow. */
+  /** Run ids by workflow. */
   readonly ids: Readonly<Record<"order" | "echo" | "declined" | "held" | "onboarding" | "later" | "flaky", string>>;
 }
 
@@ -40,7 +40,7 @@ export async function stockedFolder(): Promise<Stocked> {
   return { folder, ids };
 }
 
-/** Works on the folder's runs, in this process, while `act` does something. */
+/** Executes the runs of the folder in this process while `act` runs. */
 export async function whileWorking<T>({ url }: Folder, act: (pawl: Pawl) => Promise<T>): Promise<T> {
   const pawl = await connect(url, { logger: silent });
   try {

@@ -1,4 +1,4 @@
-/** `explain`, `retry`, `metrics`, `queues`, `prune`, `reattempt`, `dag`: for whoever is on call. */
+/** `explain`, `retry`, `metrics`, `queues`, `prune`, `reattempt`, `dag`: commands for operators. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "pawl";
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => stocked.folder.remove());
 
-test("explain says why a run is not moving", async () => {
+test("explain says why a run makes no progress", async () => {
   const { folder, ids } = stocked;
   expect(await folder.text("explain", ids.order)).toMatch(
     /^It waits for the signal "approved", since .* \(.*\), until .* \(in 7 days\) at the latest\.\n$/,
@@ -30,7 +30,7 @@ test("explain says why a run is not moving", async () => {
   expect(await folder.complaint("explain", unknown)).toBe(`Run ${unknown} does not exist; it may have been pruned.`);
 });
 
-test("retry starts a run that goes on where another has failed", async () => {
+test("retry starts a run that continues where another failed", async () => {
   const { folder, ids } = stocked;
   const text = await folder.text("retry", ids.declined);
   const [, id] = /^Run (\S+) of declined goes on where run (\S+) has failed\.\n$/.exec(text) ?? [];
@@ -46,7 +46,7 @@ test("retry starts a run that goes on where another has failed", async () => {
   );
 });
 
-test("metrics tells how each workflow is doing, and one in detail", async () => {
+test("metrics prints the figures of all workflows, and the details of one", async () => {
   const { folder } = stocked;
   const lines = (await folder.text("metrics")).trimEnd().split("\n");
   expect(lines[0]).toMatch(/^workflow +runs +failed +paused +success +p50 +p95 +due +oldest$/);
@@ -92,7 +92,7 @@ test.each([
   else expect(complaint).toMatch(sentence);
 });
 
-test("queues lists what waits, pauses and resumes", async () => {
+test("queues lists, pauses and resumes queues", async () => {
   const { folder } = stocked;
   const paused = await folder.text("queues", "--pause", "echo", "--reason", "too loud");
   expect(paused).toMatch(/^queue +due +oldest +running +workers +workflows\b/);
@@ -110,7 +110,7 @@ test("queues lists what waits, pauses and resumes", async () => {
   });
 });
 
-test("prune deletes what ended long enough ago", async () => {
+test("prune deletes runs that ended long enough ago", async () => {
   const { folder, ids } = await stockedFolder();
   try {
     expect(await folder.text("prune", "--older-than", "30d")).toBe("Nothing to delete.\n");
@@ -131,7 +131,7 @@ test("prune deletes what ended long enough ago", async () => {
   }
 });
 
-/** A run of a graph that is stuck: what it needs is not there. */
+/** A graph run that is stuck because a file is missing. */
 async function stuckGraph(folder: Folder) {
   const pawl = await connect(folder.url, { logger: silent });
   const worker = await pawl.worker({ workflows: [], jobs: [double, needsFile] }).start();
@@ -146,7 +146,7 @@ async function stuckGraph(folder: Folder) {
   return { id: run.id, file };
 }
 
-test("reattempt says which nodes there are; of a function, that there are none and what to do", async () => {
+test("reattempt lists the nodes of a graph; for a function it says that there are none and what to do", async () => {
   const { folder, ids } = stocked;
   expect(await folder.complaint("reattempt", ids.onboarding, "welcom")).toBe(
     `Run ${ids.onboarding} has no node "welcom"; it has "welcome", "say "hi"".`,
@@ -156,7 +156,7 @@ test("reattempt says which nodes there are; of a function, that there are none a
   );
 });
 
-test("of many nodes, the first are named", async () => {
+test("reattempt lists only the first of many nodes", async () => {
   const folder = newFolder();
   const pawl = await connect(folder.url, { logger: silent });
   const run = await pawl.build("wide", (g) => {
@@ -166,13 +166,13 @@ test("of many nodes, the first are named", async () => {
   expect(await folder.complaint("reattempt", run.id, "n26")).toMatch(/; it has "n1", .*"n20" and 5 more\.$/);
 });
 
-test("prune takes the name of a graph that was built at run time", async () => {
+test("prune accepts the name of a graph that was built at run time", async () => {
   const folder = newFolder();
   await stuckGraph(folder);
   expect(await folder.text("prune", "--older-than", "0ms", "--workflow", "import")).toBe("Nothing to delete.\n");
 });
 
-test("show draws a graph by the names of its nodes, and does not print all of it", async () => {
+test("show prints the nodes of a graph by name, up to a limit", async () => {
   const folder = newFolder();
   const { id } = await stuckGraph(folder);
   const text = await folder.text("show", id);
@@ -188,7 +188,7 @@ test("show draws a graph by the names of its nodes, and does not print all of it
   ]);
 });
 
-test("dag exports the graph of a run, and imports it when it was edited", async () => {
+test("dag exports the graph of a run and imports the edited graph", async () => {
   const folder = newFolder();
   const { id } = await stuckGraph(folder);
   const graph = await folder.json("dag", "export", id);
@@ -222,11 +222,11 @@ test("dag exports the graph of a run, and imports it when it was edited", async 
   await worker.until(`"runId":"${id}"`);
   const { stdout } = await worker.stop();
   expect(JSON.parse(stdout.split("\n")[0] as string)).toMatchObject({ workflows: [], jobs: ["Double", "NeedsFile"] });
-  // The job that it had before would have failed once more.
+  // The previous job would have failed again.
   expect(await folder.json("show", id)).toMatchObject({ status: "completed" });
 });
 
-test("reattempt tries a node again, by a worker that serves jobs", async () => {
+test("reattempt runs a node again on a worker with jobs", async () => {
   const folder = newFolder();
   const { id, file } = await stuckGraph(folder);
   expect(await folder.complaint("reattempt", id, "nowhere")).toBe(

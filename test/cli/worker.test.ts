@@ -1,4 +1,4 @@
-/** `worker` and `dev`: what they serve, what they tell, and how they end. */
+/** `worker` and `dev`: what they execute, what they print, and how they stop. */
 import { expect, test } from "vitest";
 import { until } from "../support/waiting.js";
 import { type Answer, type CliProcess, newFolder, workflows } from "./command-line.js";
@@ -9,7 +9,7 @@ const eventsOf = ({ stdout }: { readonly stdout: string }): any[] =>
     .split("\n")
     .map((line) => JSON.parse(line));
 
-/** The end of a run is known to others a moment before its worker has let go of it. */
+/** Other processes see the end of a run a moment before its worker has released it. */
 const withoutStopping = (stderr: string) => stderr.replace(/^Stopping: what it has in hand .*\n/m, "");
 
 const started = async (worker: CliProcess) => {
@@ -17,7 +17,7 @@ const started = async (worker: CliProcess) => {
   return worker;
 };
 
-test("a worker says what it serves, a line for each run that ends, and ends itself when it is asked to", async () => {
+test("a worker prints what it serves and a line per ended run, and exits when it receives SIGINT", async () => {
   const folder = newFolder();
   const worker = await started(folder.begin(["worker", workflows, "--name", "w-1"]));
   const { id } = await folder.json("start", "echo", "1", "--wait");
@@ -38,7 +38,7 @@ test("a worker says what it serves, a line for each run that ends, and ends itse
   ]);
 });
 
-test("a worker's --json is a line for each thing that happens", async () => {
+test("a worker with --json prints a line per event", async () => {
   const folder = newFolder();
   const worker = folder.begin(["worker", workflows, "--json", "--name", "w-1"]);
   await worker.until("worker.started");
@@ -54,7 +54,7 @@ test("a worker's --json is a line for each thing that happens", async () => {
   ]);
 });
 
-test("--quiet tells of no run and no step", async () => {
+test("a worker with --quiet prints no lines about runs and steps", async () => {
   const folder = newFolder();
   const worker = await started(folder.begin(["worker", workflows, "--quiet"]));
   await folder.json("start", "flaky", "--wait");
@@ -67,14 +67,14 @@ test("--quiet tells of no run and no step", async () => {
   ).toEqual([expect.stringMatching(/^Worker serves/), "Worker has stopped."]);
 });
 
-test("SIGTERM lets the step at hand finish; asked once more, the worker leaves at once and others take over", async () => {
+test("SIGTERM lets the current step finish; a second SIGTERM ends the worker immediately and other workers take over", async () => {
   const folder = newFolder();
   const worker = await started(folder.begin(["worker", workflows, "--name", "first"]));
   const { id } = await folder.json("start", "endless");
   await until(async () => (await folder.json("show", id)).status === "running");
   worker.signal("SIGTERM");
   await worker.until("Stopping: what it has in hand (1) may finish. Again to leave at once.");
-  // As people do: until it is gone. What comes right after the first counts as the same.
+  // A user repeats the signal until the process is gone. Signals right after the first one count as the same.
   let answer: Answer | null = null;
   void worker.exited.then((one) => {
     answer = one;
@@ -88,7 +88,7 @@ test("SIGTERM lets the step at hand finish; asked once more, the worker leaves a
   expect(stderr).toContain("Left at once; others take over what it had in hand.");
 });
 
-test("two signals of one moment, as `timeout` sends them, are one", async () => {
+test("two signals at the same moment, as `timeout` sends them, count as one", async () => {
   const folder = newFolder();
   folder.write("pawl.config.json", '{ "grace": "100ms" }');
   const worker = await started(folder.begin(["worker", workflows]));
@@ -101,14 +101,14 @@ test("two signals of one moment, as `timeout` sends them, are one", async () => 
   expect(stdout).toContain("has stopped.");
 });
 
-test("a worker whose database is not there ends, for whoever starts it again", async () => {
+test("a worker whose database is unreachable exits, so that its supervisor can restart it", async () => {
   const url = "postgres://nobody@127.0.0.1:1/none";
   const { code, stdout, stderr } = await newFolder().pawl("worker", workflows, "--url", url);
   expect([code, stdout]).toEqual([1, ""]);
   expect(stderr.trimEnd().split("\n").at(-1)).toMatch(/^PostgreSQL: .*ECONNREFUSED/);
 });
 
-test("a worker takes only the queues that it is told to", async () => {
+test("a worker with --queue executes only those queues", async () => {
   const folder = newFolder();
   const worker = await started(folder.begin(["worker", workflows, "--queue", "echo", "--queue", "order"]));
   const [record] = await folder.json("workers");
@@ -124,14 +124,14 @@ test.each([
   expect(await newFolder().complaint("worker", workflows, ...args)).toBe(sentence);
 });
 
-test("two workflows of one name are refused", async () => {
+test("two workflows with the same name are refused", async () => {
   const folder = newFolder();
   for (const name of ["a.ts", "b.ts"])
     folder.write(name, 'import { workflow } from "pawl";\nexport const same = workflow("same", async () => 1);');
   expect(await folder.complaint("worker", "a.ts", "b.ts")).toMatch(/^Two different workflows are called "same"/);
 });
 
-test("what workflows log goes to stderr", async () => {
+test("log messages of workflows go to stderr", async () => {
   const folder = newFolder();
   folder.write(
     "a.ts",
@@ -150,7 +150,7 @@ test("what workflows log goes to stderr", async () => {
   expect(eventsOf({ stdout }).map(({ event }) => event)).toEqual(["worker.started", "run.ended", "worker.stopped"]);
 });
 
-test("a worker ends although a workflow file has left something open", async () => {
+test("a worker exits although a workflow file has left a timer running", async () => {
   const folder = newFolder();
   folder.write(
     "a.mjs",
@@ -162,7 +162,7 @@ test("a worker ends although a workflow file has left something open", async () 
   expect((await worker.stop()).code).toBe(0);
 });
 
-test("a worker goes on when nobody reads what it says", async () => {
+test("a worker continues when its stdout is closed", async () => {
   const folder = newFolder();
   const worker = await started(folder.begin(["worker", workflows]));
   worker.stopReading();
@@ -172,7 +172,7 @@ test("a worker goes on when nobody reads what it says", async () => {
   expect([code, withoutStopping(stderr)]).toEqual([0, ""]);
 });
 
-test("dev finds workflows.ts, makes a database file, and tells how to start a run", async () => {
+test("dev finds workflows.ts, creates a database file, and prints how to start a run", async () => {
   const folder = newFolder();
   folder.write(
     "src/workflows.ts",
@@ -190,7 +190,7 @@ test("dev finds workflows.ts, makes a database file, and tells how to start a ru
 const saying = (text: string, more = "") =>
   `import { workflow } from "pawl";\n${more}export const hi = workflow("hi", async (ctx) => ctx.step("say", () => ${text}));\n`;
 
-test("dev begins anew when a file of its code changes, also one that is imported", async () => {
+test("dev restarts its worker when a file of its code changes, including imported files", async () => {
   const folder = newFolder();
   const said = async () => (await folder.json("start", "hi", "--wait")).output;
   folder.write("words.ts", 'export const word: string = "one";');
@@ -208,7 +208,7 @@ test("dev begins anew when a file of its code changes, also one that is imported
   expect(stdout.match(/has stopped\./g)).toHaveLength(3);
 });
 
-test("dev keeps its worker when the new code cannot be loaded, and takes the next that can", async () => {
+test("dev keeps its worker while the new code cannot be loaded, and restarts it after the next change that loads", async () => {
   const folder = newFolder();
   folder.write("workflows.ts", saying('"one"'));
   const dev = await started(folder.begin(["dev"]));
@@ -222,7 +222,7 @@ test("dev keeps its worker when the new code cannot be loaded, and takes the nex
   expect([code, stderr]).toEqual([0, expect.stringMatching(/^workflows\.ts cannot be loaded: .*workflows\.ts:\d/m)]);
 });
 
-test("dev lets the step at hand finish before the new code begins", async () => {
+test("dev lets the current step finish before the new code starts", async () => {
   const folder = newFolder();
   const slow = (text: string) =>
     `import { existsSync } from "node:fs";
@@ -246,7 +246,7 @@ test("dev lets the step at hand finish before the new code begins", async () => 
   await dev.stop();
 });
 
-test("dev that cannot begin says why and ends; its worker ends with it", async () => {
+test("dev exits with the reason when it cannot start, and its worker exits with it", async () => {
   const folder = newFolder();
   folder.write("workflows.ts", "export const = 1;");
   const broken = await folder.begin(["dev"]).exited;

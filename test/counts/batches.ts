@@ -1,6 +1,6 @@
 /**
- * The same things for a hundred runs at once, straight at the store: what workers do when they are busy. How many runs
- * meet in one commit is a matter of timing; what a commit of a hundred costs is not.
+ * The same operations for a hundred runs at once, directly on the store, as a busy worker does them. How many runs
+ * share a commit depends on timing; what a commit of a hundred costs does not.
  */
 import { randomUUID } from "node:crypto";
 import type { Batch, Fence, NewRun, Store, Transition } from "../../src/store/contract/store.js";
@@ -11,7 +11,7 @@ import type { Thing } from "./things.js";
 
 const size = 100;
 
-/** A hundred runs that are a worker's own, and the worker. */
+/** A hundred runs that are owned by a worker, and that worker. */
 async function owned(meter: Meter): Promise<{ readonly store: Store; readonly fence: Fence; readonly ids: string[] }> {
   const { store } = meter.observed;
   const workflow = meter.newName();
@@ -21,7 +21,7 @@ async function owned(meter: Meter): Promise<{ readonly store: Store; readonly fe
   return { store, fence, ids: starts.map(({ id }) => id) };
 }
 
-/** Ids in order of time, as clients make them; inputs and outputs as small workflows have them. */
+/** Ids in time order, as clients create them; inputs and outputs of the size that small workflows have. */
 const births = (workflow: string, due: NewRun["due"]): NewRun[] =>
   build.newRuns(size, { workflow, due, input: '{"sku":"A-1"}' });
 
@@ -32,7 +32,7 @@ const stepCompleted = build.event("step.completed", {
   data: '{"ms":0,"output":{"ok":true}}',
 });
 
-/** One commit of what each of the hundred runs does. */
+/** One commit with a transition for each of the hundred runs. */
 async function commitOfAll(meter: Meter, change: (runId: string) => Partial<Transition>): Promise<Cost> {
   const { store, fence, ids } = await owned(meter);
   const transitions = ids.map((id) => build.transition(id, change(id)));

@@ -1,4 +1,4 @@
-/** Many runs side by side in one worker, as in life. How they meet in commits is a matter of timing. */
+/** Many concurrent runs in one worker. How many of them share a commit depends on timing. */
 import { workflow } from "pawl";
 import type { Thing } from "./things.js";
 

@@ -1,4 +1,7 @@
-/** That the gate closes: stores and engines that are made a little dearer on purpose are found out, step by step. */
+/**
+ * The gate detects regressions: stores and engines that are made slightly more expensive on purpose exceed their
+ * budgets.
+ */
 import { expect, onTestFinished, test } from "vitest";
 import type { Batch, Store, Transition } from "../../src/store/contract/store.js";
 import { forEachStore, type StoreKind } from "../support/databases.js";
@@ -20,7 +23,7 @@ const committing =
       },
     });
 
-/** Each commit is followed by one more statement, such as a SELECT 1. */
+/** Each commit is followed by one more statement, such as SELECT 1. */
 const oneMoreStatement = committing(async (store, batch) => {
   const result = await store.commit(batch);
   await store.workflow("nobody");
@@ -55,22 +58,22 @@ forEachStore(
   (kind) => {
     const { statements = 0, bytes = 0 } = budgetOf("step", kind);
 
-    test("one more statement per commit is found out", async () => {
+    test("one more statement per commit is detected", async () => {
       const rise = await riseOf(kind, "step", things.step, oneMoreStatement);
       expect(rise).toContain(`statements rose from ${statements} to ${statements + 1}`);
     });
 
-    test("one more row per step is found out", async () => {
+    test("one more row per step is detected", async () => {
       const rise = await riseOf(kind, "step", things.step, oneMoreRow);
       expect(rise).toContain("cursors inserted rose from 0 to 1");
     });
 
-    test("one more kilobyte per step is found out", async () => {
+    test("one more kilobyte per step is detected", async () => {
       const rise = await riseOf(kind, "step", things.step, oneMoreKilobyte);
       expect(rise).toEqual([`bytes rose from ${bytes} to ${bytes + 1_024}`]);
     });
 
-    test("one more row per step is found out among a hundred runs side by side", async () => {
+    test("one more row per step is detected among a hundred concurrent runs", async () => {
       const rise = await riseOf(kind, "100 runs of 10 steps", crowds["100 runs of 10 steps"], oneMoreRow);
       expect(rise).toContain("cursors inserted rose from 0 to 1100");
     });
@@ -79,7 +82,7 @@ forEachStore(
 );
 
 forEachStore((kind) => {
-  test("calls of the store that a step does not make are found out", async () => {
+  test("additional store calls per step are detected", async () => {
     const rise = await riseOf(kind, "step", things.child);
     expect(rise).toContain("calls of commit rose from 1 to 3");
     expect(rise).toContain("calls of claim rose from 0 to 2");

@@ -1,4 +1,4 @@
-/** Measures things on every store, and holds each to its budget. */
+/** Measures operations on every store and compares each with its budget. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
 import { budgetOf, type ThingName } from "./budget.js";
@@ -6,7 +6,7 @@ import { excesses, inWords, savings } from "./gate.js";
 import { Meter } from "./meter.js";
 import type { Thing } from "./things.js";
 
-/** @param exact whether the budgets are the very costs: then those that are too high are told of */
+/** @param exact whether the budgets are the exact costs: then budgets that are too high are reported as well */
 export function holdToBudget(things: Readonly<Partial<Record<ThingName, Thing>>>, { exact }: { exact: boolean }): void {
   forEachStore((kind) => {
     let meter: Meter;
@@ -19,13 +19,16 @@ export function holdToBudget(things: Readonly<Partial<Record<ThingName, Thing>>>
       if (lower.length > 0) console.info(`Budgets that can be lowered (test/counts/budget.ts):\n${lower.join("\n")}`);
     });
 
-    test.each(Object.entries(things) as [ThingName, Thing][])("%s: no dearer than its budget", async (name, thing) => {
-      const cost = await meter.price(thing);
-      const budget = budgetOf(name, kind);
-      const risen = excesses(budget, cost).map((excess) => `${kind}, ${name}: ${inWords(excess)}`);
-      expect(risen, [...risen, "", "What was sent and written:", ...abridged(meter.story)].join("\n")).toEqual([]);
-      if (exact) lower.push(...savings(budget, cost).map((saving) => `${kind}, ${name}: ${inWords(saving)}`));
-    });
+    test.each(Object.entries(things) as [ThingName, Thing][])(
+      "%s: costs no more than its budget",
+      async (name, thing) => {
+        const cost = await meter.price(thing);
+        const budget = budgetOf(name, kind);
+        const risen = excesses(budget, cost).map((excess) => `${kind}, ${name}: ${inWords(excess)}`);
+        expect(risen, [...risen, "", "What was sent and written:", ...abridged(meter.story)].join("\n")).toEqual([]);
+        if (exact) lower.push(...savings(budget, cost).map((saving) => `${kind}, ${name}: ${inWords(saving)}`));
+      },
+    );
   });
 }
 

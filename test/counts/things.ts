@@ -1,4 +1,4 @@
-/** The things that have a price, and how each is made to happen alone: one run, one thing, nothing beside it. */
+/** The operations that have a budget, and how each is made to happen alone: one run, one operation, nothing else. */
 import { type RunHandle, Workflow, type WorkflowContext, workflow } from "pawl";
 import { Checkpoints } from "./checkpoints.js";
 import type { Cost } from "./gate.js";
@@ -6,7 +6,7 @@ import type { Meter } from "./meter.js";
 
 export type Thing = (meter: Meter) => Promise<Cost>;
 
-/** A run in the hands of its worker: one step is behind it, and it stands where the thing begins. */
+/** A run that its worker executes: its first step is completed, and it has stopped right before the operation. */
 async function underway(
   meter: Meter,
   code: (ctx: WorkflowContext<void>) => Promise<unknown>,
@@ -26,7 +26,7 @@ async function underway(
   return { stops, run };
 }
 
-/** From before the thing until after it. */
+/** The cost from right before the operation until right after it. */
 async function throughout(meter: Meter, stops: Checkpoints): Promise<Cost> {
   return meter.cost(() => {
     stops.open("before");
@@ -34,12 +34,12 @@ async function throughout(meter: Meter, stops: Checkpoints): Promise<Cost> {
   });
 }
 
-/** A start in a process that has no worker, of a workflow that has one elsewhere. */
+/** A start in a process without a worker, of a workflow that has a worker in another process. */
 const start: Thing = async (meter) => {
   const idle = workflow(meter.newName(), async () => {});
   const { client } = await meter.serve([idle]);
   meter.observed.holdHints();
-  // The first one also asks whether anybody serves the workflow, which is asked every ten seconds.
+  // The first start also reads whether a live worker has the workflow, which happens every ten seconds.
   await client.start(idle);
   return meter.cost(() => client.start(idle));
 };
@@ -68,7 +68,7 @@ const claim: Thing = async (meter) => {
   });
 };
 
-/** A worker is told that there is something, and there is nothing. */
+/** A hint that something is ready, although nothing is. */
 const claimInVain: Thing = async (meter) => {
   await meter.serve([workflow(meter.newName(), async () => {})]);
   return meter.cost(() => meter.observed.nudge());
@@ -86,7 +86,7 @@ const hundredStepsAtOnce: Thing = async (meter) => {
 };
 
 const transactionalStep: Thing = async (meter) => {
-  // The first one opens the connection that such steps have.
+  // The first transaction opens the connection for such steps.
   const warm = new Checkpoints();
   const { stops } = await underway(meter, async (ctx) => {
     await ctx.transaction("second", () => "done");
@@ -108,7 +108,7 @@ const checkpoint: Thing = async (meter) => {
     static {
       this.options({ name: meter.newName() });
       this.resumableStep("sweep", async (_, iter) => {
-        // The first one makes the row.
+        // The first checkpoint inserts the row.
         await iter.set(101);
         await stops.stop("before");
         await iter.set(102);
@@ -122,7 +122,7 @@ const checkpoint: Thing = async (meter) => {
   return throughout(meter, stops);
 };
 
-/** The code returns; the run ends. */
+/** The code returns and the run ends. */
 const finish: Thing = async (meter) => {
   const { stops } = await underway(meter, async () => {});
   stops.open("before");
@@ -146,7 +146,7 @@ const fallAsleep: Thing = async (meter) => {
   });
 };
 
-/** The time has come: from the claim until the code goes on behind the sleep. */
+/** The timer fires: from the claim until the code continues after the sleep. */
 const wakeUp: Thing = async (meter) => {
   const { stops } = await underway(meter, (ctx) => ctx.sleep("nap", "1 day"));
   stops.open("before");
@@ -166,7 +166,7 @@ const waitForSignal: Thing = async (meter) => {
   });
 };
 
-/** To a run that waits for it, until its code has it. */
+/** A signal to a run that waits for it, until its code has received it. */
 const signal: Thing = async (meter) => {
   const { stops, run } = await underway(meter, (ctx) => ctx.waitForSignal("word"));
   stops.open("before");
@@ -177,20 +177,20 @@ const signal: Thing = async (meter) => {
   });
 };
 
-/** To a run that a worker has: it goes through the inbox into the log. */
+/** A signal to a run that a worker owns: it goes through the inbox into the log. */
 const signalToBusyRun: Thing = async (meter) => {
   const { run } = await underway(meter, async () => {});
   return meter.cost(() => run.signal("word", "done"));
 };
 
-/** All that a child adds: its birth, its claim, its end, and its parent that wakes up with the result. */
+/** Everything that a child adds: its creation, its claim, its end, and waking its parent with the result. */
 const child: Thing = async (meter) => {
   const part = workflow(meter.newName(), async () => "done");
   const { stops } = await underway(meter, (ctx) => ctx.run(part), [part]);
   return throughout(meter, stops);
 };
 
-/** One more child of a map, in the middle of it: the one before it has ended, and the next may begin. */
+/** One more child in the middle of a map: the previous one has ended, and the next may start. */
 const childOfMap: Thing = async (meter) => {
   const parts = new Checkpoints();
   const part = workflow(meter.newName(), async (_ctx, n: number) => {
@@ -210,7 +210,7 @@ const childOfMap: Thing = async (meter) => {
   });
 };
 
-/** A map of a hundred: what it costs to make all of them. */
+/** A map of a hundred: the cost of creating all children. */
 const hundredBirths: Thing = async (meter) => {
   const part = workflow(meter.newName(), async (_ctx, n: number) => n);
   const items = Array.from({ length: 100 }, (_, n) => n + 100);

@@ -1,4 +1,4 @@
-/** Runs the conformance suite against a store on databases of its own, and watches that no connection stays open. */
+/** Runs the conformance suite against a store on databases of its own, and checks that no connection stays open. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { storeSuite } from "../../src/testing/store-suite/index.js";
 import { type AnyStoreKind, forEachStore, openStore, type TestDatabase, testDatabase } from "../support/databases.js";
@@ -17,7 +17,7 @@ const patienceMs = 3_000;
 
 interface ConformanceOptions {
   readonly notifiesAcrossInstances: boolean;
-  /** Listens past the pooler that the database is behind. */
+  /** Listens on the server itself, past the pooler in front of the database. */
   readonly direct?: boolean;
 }
 

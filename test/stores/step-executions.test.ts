@@ -1,4 +1,4 @@
-/** The view pawl_step_executions shows what `run.executions()` tells, whatever is in the logs. */
+/** The view pawl_step_executions matches `run.executions()`, whatever the logs contain. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { toFailure } from "../../src/core/encoding/error-record.js";
 import type { NewEvent } from "../../src/core/run/event.js";
@@ -19,7 +19,7 @@ import { type RawSql, rawSql } from "../support/raw-sql.js";
 import { expectSameAsLogs, sqlStores, viewRows } from "../support/view-rows.js";
 import { randomLog } from "./random-logs.js";
 
-/** A database with a worker that owns the runs, to whose logs it appends what it is told to. */
+/** A database with a worker that owns the runs and appends given events to their logs. */
 class Scribe {
   now = 1_700_000_000_000;
   readonly #database: TestDatabase;
@@ -96,17 +96,17 @@ forEachStore((kind) => {
           return round === commits.length && end !== null ? { id, events: [], next: finish(end) } : [];
         });
         if (entries.length === 0) break;
-        // Now and then, the clock goes back.
+        // Sometimes the clock goes back.
         scribe.now += random.pick([0, 1, 40, 1000, -30]) as number;
         await scribe.append(entries);
       }
     });
 
-    test("the view shows what they tell", async () => {
+    test("the view matches the logs", async () => {
       await expectSameAsLogs(scribe.store, ids, await viewRows(scribe.sql));
     });
 
-    test("so it does when it is asked for one run", async () => {
+    test("the view matches the logs when it is filtered by run", async () => {
       for (const id of ids.filter((_, index) => index % 25 === 0)) {
         const shown = await viewRows(scribe.sql, `WHERE run_id = '${id}'`);
         expect([...shown.keys()].filter((other) => other !== id)).toEqual([]);
@@ -114,9 +114,9 @@ forEachStore((kind) => {
       }
     });
 
-    // Of PostgreSQL's plans, src/store/postgres/plans.test.ts knows more.
+    // The plans of PostgreSQL are tested in src/store/postgres/plans.test.ts.
     if (kind === "sqlite" || kind === "mysql") {
-      test("a question about one run searches for its events and reads no others", async () => {
+      test("a query for one run searches for the events of that run and reads no others", async () => {
         const reads = await readsOfEvents[kind](scribe.sql, ids[0] as string);
         expect(reads.length).toBeGreaterThan(0);
         expect(reads.filter(({ isSearch }) => !isSearch)).toEqual([]);
@@ -124,7 +124,7 @@ forEachStore((kind) => {
     }
   });
 
-  test("a step with thousands of executions is no trouble", async () => {
+  test("a step with thousands of executions is shown", async () => {
     const [id] = (await scribe.begin(1)) as [string];
     const again = (attempt: number) =>
       newEvent("step.reattempted", { node: "loop", attempt, outcome: "continued" }, { waitMs: 5 });
@@ -160,7 +160,7 @@ forEachStore((kind) => {
     }
   });
 
-  test("a damaged row hides the events it holds, and nothing else", async () => {
+  test("a damaged row hides only the events that it holds", async () => {
     const ids = await scribe.begin(4);
     const [damagedBatch, damagedData, noTuples, sound] = ids as [string, string, string, string];
     const done = (node: string) => newEvent("step.completed", { node, attempt: 1, outcome: "success" }, { ms: 5 });
@@ -173,7 +173,7 @@ forEachStore((kind) => {
     await damage(noTuples, 2, '[1,null,"x"]');
     await damage(damagedData, 1, '{"ms":');
     await damage(damagedData, 4, '"no object"');
-    // Of all runs: those before, with their ugly messages, are among them.
+    // The query covers all runs, including those of the previous tests with unusual messages.
     const shown = await viewRows(scribe.sql);
     const stepsOf = (id: string) =>
       shown
@@ -211,11 +211,11 @@ const readsOfEvents = {
   },
 };
 
-/** SQLite passes halves of surrogate pairs on as bytes, which its drivers show as one U+FFFD or more. */
+/** SQLite passes unpaired surrogates on as bytes, which its drivers show as one U+FFFD or more. */
 const plain = (text: unknown) => (typeof text === "string" ? text.replace(/\ufffd+/g, "\ufffd") : text);
 
 describe.skipIf(isLeftOut("postgres"))("postgres, in a schema of its own", () => {
-  test("the view is there, and shows the runs of that schema", async () => {
+  test("the view exists and shows the runs of that schema", async () => {
     const database = await testDatabase("postgres");
     const schema = `we"ird; $$ Schema`;
     const there = await openStore("postgres", database.url, { schema });
@@ -239,7 +239,7 @@ describe.skipIf(isLeftOut("postgres"))("postgres, in a schema of its own", () =>
 });
 
 describe.skipIf(isLeftOut("mysql"))("mysql, whatever the database and the reader are set to", () => {
-  test("names and messages are shown as they are", async () => {
+  test("names and messages are shown unchanged", async () => {
     const scribe = await Scribe.on("mysql", async (sql) => {
       const [row] = await sql.query("SELECT DATABASE() AS name");
       await sql.query(`ALTER DATABASE ${row?.name} CHARACTER SET latin1 COLLATE latin1_swedish_ci`);
@@ -255,7 +255,7 @@ describe.skipIf(isLeftOut("mysql"))("mysql, whatever the database and the reader
     expect(row?.n).toBe(1);
   });
 
-  test("every column that people read is text; only run_id is binary, so that one run can be searched for", async () => {
+  test("every column is text except run_id, which is binary so that a query for one run can use the index", async () => {
     const scribe = await Scribe.on("mysql");
     onTestFinished(() => scribe.close());
     const columns = await scribe.sql.query(
