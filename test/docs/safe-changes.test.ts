@@ -1,4 +1,7 @@
-/** The table of changes in docs/deploying.md, cell by cell: a run waits, the code changes, and the run goes on or is held. */
+/**
+ * The table of changes in docs/deploying.md, cell by cell: a run waits, the code changes, and the run continues or is
+ * paused.
+ */
 import {
   type AnyWorkflow,
   branch,
@@ -15,7 +18,7 @@ import { start } from "../support/virtual-worlds.js";
 
 let did: string[] = [];
 
-/** Until the run waits for an hour it is executed by the old code, and then by the new. */
+/** The old code executes the run until it waits for an hour, then the new code takes over. */
 async function changed(before: AnyWorkflow, after: AnyWorkflow) {
   did = [];
   const t = await start(before);
@@ -55,7 +58,7 @@ describe("a function", () => {
   }
   const before = fn(["a", "b", "wait", "c", "d"]);
 
-  test("add: a new step runs behind what is done; before it only if it says so", async () => {
+  test("add: a new step runs after the completed steps; before them only if it is marked as added", async () => {
     expect(await changed(before, fn(["a", "b", "wait", "new", "c", "d"]))).toMatchObject(goesOn("new", "c", "d"));
     expect(await changed(before, fn(["new", "a", "b", "wait", "c", "d"]))).toMatchObject(isHeld("{ added: true }"));
     expect(await changed(before, fn([added("new"), "a", "b", "wait", "c", "d"]))).toMatchObject(
@@ -63,13 +66,13 @@ describe("a function", () => {
     );
   });
 
-  test("remove: what has not begun is not missed; what is done holds the run", async () => {
+  test("remove: a step that has not started may be removed; removing a completed step pauses the run", async () => {
     expect(await changed(before, fn(["a", "b", "wait", "d"]))).toMatchObject(goesOn("d"));
     expect(await changed(before, fn(["a", "wait", "c", "d"]))).toMatchObject(isHeld('the step "b"'));
     expect(await changed(before, fn(["a", "b", "c", "d"]))).toMatchObject(isHeld('the sleep "wait"'));
   });
 
-  test("rename: holds the run, unless an alias says so; what has not begun may be called anything", async () => {
+  test("rename: renaming a completed step pauses the run unless there is an alias; other steps may be renamed", async () => {
     expect(await changed(before, fn(["a", "bb", "wait", "c", "d"]))).toMatchObject(isHeld("aliases"));
     expect(await changed(before, fn(["a", "bb", "wait", "c", "d"], { aliases: { bb: ["b"] } }))).toMatchObject(
       goesOn("c", "d"),
@@ -77,19 +80,19 @@ describe("a function", () => {
     expect(await changed(before, fn(["a", "b", "wait", "cc", "d"]))).toMatchObject(goesOn("cc", "d"));
   });
 
-  test("reorder: what is done is found by its name; what is to come, in front of what is done, holds the run", async () => {
+  test("reorder: completed steps are found by name; a new step before a completed one pauses the run", async () => {
     expect(await changed(before, fn(["b", "a", "wait", "c", "d"]))).toMatchObject(goesOn("c", "d"));
     expect(await changed(before, fn(["a", "wait", "c", "b", "d"]))).toMatchObject(isHeld('the step "b"'));
     expect(await changed(before, fn(["a", "b", "wait", "d", "c"]))).toMatchObject(goesOn("d", "c"));
     expect(await changed(before, fn(["c", "a", "b", "wait", "d"]))).toMatchObject(isHeld('"c"'));
   });
 
-  test("another kind of call under a recorded name holds the run", async () => {
+  test("change kind: another kind of call under a recorded name pauses the run", async () => {
     const sleeps = (ctx: WorkflowContext<void>) => ctx.sleep("b", 1);
     expect(await changed(before, fn(["a", sleeps, "wait", "c", "d"]))).toMatchObject(isHeld('"b"'));
   });
 
-  test("another body counts for what has not run", async () => {
+  test("change body: the new body applies to steps that have not run", async () => {
     const other = (ctx: WorkflowContext<void>) => ctx.step("c", () => void did.push("another c"));
     expect(await changed(before, fn(["a", "b", "wait", other, "d"]))).toMatchObject(goesOn("another c", "d"));
   });
@@ -113,7 +116,7 @@ describe("a class", () => {
   }
   const before = chain(["a", "b", "wait", "c", "d"]);
 
-  test("add: runs that are past its place leave it out, and say so; the others run it", async () => {
+  test("add: runs that are past the new step leave it out and report that; other runs execute it", async () => {
     expect(await changed(before, chain(["a", "b", "wait", "new", "c", "d"]))).toMatchObject(
       goesOn("wait", "new", "c", "d"),
     );
@@ -123,14 +126,14 @@ describe("a class", () => {
     });
   });
 
-  test("remove: only the step that the run is at holds it, unless the class names it among the removed", async () => {
+  test("remove: removing the current step of a run pauses it, unless the class lists that step among the removed steps", async () => {
     expect(await changed(before, chain(["a", "b", "wait", "d"]))).toMatchObject(goesOn("wait", "d"));
     expect(await changed(before, chain(["a", "wait", "c", "d"]))).toMatchObject(goesOn("wait", "c", "d"));
     expect(await changed(before, chain(["a", "b", "c", "d"]))).toMatchObject(isHeld('no step "wait"'));
     expect(await changed(before, chain(["a", "b", "c", "d"], { removed: ["wait"] }))).toMatchObject(goesOn("c", "d"));
   });
 
-  test("rename: what is done does not run again; the step that the run is at needs an alias", async () => {
+  test("rename: completed steps are not repeated; renaming the current step needs an alias", async () => {
     expect(await changed(before, chain(["a", "bb", "wait", "c", "d"]))).toMatchObject(goesOn("wait", "c", "d"));
     expect(await changed(before, chain(["a", "b", "later", "c", "d"]))).toMatchObject(isHeld('no step "wait"'));
     expect(await changed(before, chain(["a", "b", "later", "c", "d"], { aliases: { later: ["wait"] } }))).toMatchObject(
@@ -138,7 +141,7 @@ describe("a class", () => {
     );
   });
 
-  test("reorder: the run goes on from where its step stands now, and repeats nothing that is done", async () => {
+  test("reorder: the run continues after the new position of its current step, and repeats no completed step", async () => {
     expect(await changed(before, chain(["b", "a", "wait", "c", "d"]))).toMatchObject(goesOn("wait", "c", "d"));
     expect(await changed(before, chain(["b", "wait", "a", "c", "d"]))).toMatchObject(goesOn("wait", "c", "d"));
     expect(await changed(before, chain(["a", "b", "wait", "d", "c"]))).toMatchObject(goesOn("wait", "d", "c"));
@@ -148,7 +151,7 @@ describe("a class", () => {
     });
   });
 
-  test("another kind: plain steps, resumable steps and tasks may become each other", async () => {
+  test("change kind: plain steps, resumable steps and tasks may become each other", async () => {
     const loop: Declare = (type) =>
       type.resumableStep("wait", { wait: "1 hour" }, (_w, iter) =>
         iter.over([1, 2], (n) => void did.push(`wait ${n}`)),
@@ -161,7 +164,7 @@ describe("a class", () => {
     expect((await changed(before, chain(["a", "b", "wait", task, "d"]))).ran.toSorted()).toEqual(["c", "d", "wait"]);
   });
 
-  test("another wait counts for runs that do not wait yet", async () => {
+  test("change wait: the new wait applies to runs that do not wait yet", async () => {
     const longer: Declare = (type) => type.step("wait", { wait: "365 days" }, () => void did.push("wait"));
     expect(await changed(before, chain(["a", "b", longer, "c", "d"]))).toMatchObject(goesOn("wait", "c", "d"));
   });
@@ -177,7 +180,7 @@ describe("a graph", () => {
   const wait = step("wait", (ctx) => ctx.sleep("rest", "1 hour"));
   type Options = { readonly aliases?: Record<string, readonly string[]>; readonly removedSteps?: readonly string[] };
 
-  /** Each after the one before it. */
+  /** Each step runs after the previous one. */
   const line = (steps: readonly StepHandle<any, any, any>[], options: Options = {}) =>
     graph(
       "changing",
@@ -186,14 +189,14 @@ describe("a graph", () => {
     );
   const before = line([a, b, wait, c, d]);
 
-  test("add: a new step runs when what it comes after is done, also late, and says so", async () => {
+  test("add: a new step runs when its dependencies are completed, even late, and the run reports that", async () => {
     expect(await changed(before, line([a, b, wait, fresh, c, d]))).toMatchObject(goesOn("new", "c", "d"));
     const late = await changed(before, line([a, fresh, b, wait, c, d]));
     expect(late).toMatchObject({ status: "completed", passedSteps: ["new"] });
     expect(late.ran.toSorted()).toEqual(["c", "d", "new"]);
   });
 
-  test("remove: what has begun or is done holds the run, unless the graph names it among the removed", async () => {
+  test("remove: removing a started or completed step pauses the run, unless the graph lists it among the removed steps", async () => {
     expect(await changed(before, line([a, b, wait, d]))).toMatchObject(goesOn("d"));
     expect(await changed(before, line([a, wait, c, d]))).toMatchObject(isHeld('"b"'));
     expect(await changed(before, line([a, wait, c, d], { removedSteps: ["b"] }))).toMatchObject({
@@ -204,7 +207,7 @@ describe("a graph", () => {
     expect(await changed(before, line([a, b, c, d], { removedSteps: ["wait"] }))).toMatchObject(goesOn("c", "d"));
   });
 
-  test("rename: holds the run, unless an alias says so", async () => {
+  test("rename: a rename pauses the run, unless there is an alias", async () => {
     const bb = named("bb");
     expect(await changed(before, line([a, bb, wait, c, d]))).toMatchObject(isHeld("aliases"));
     expect(await changed(before, line([a, bb, wait, c, d], { aliases: { bb: ["b"] } }))).toMatchObject(
@@ -212,12 +215,12 @@ describe("a graph", () => {
     );
   });
 
-  test("reorder: other dependencies count for what has not begun; nothing that is done is repeated", async () => {
+  test("reorder: new dependencies apply to steps that have not started; completed steps are not repeated", async () => {
     expect(await changed(before, line([b, a, wait, c, d]))).toMatchObject(goesOn("c", "d"));
     expect(await changed(before, line([a, b, wait, d, c]))).toMatchObject(goesOn("d", "c"));
   });
 
-  test("another kind: a step that is done cannot become a branch; one that has not begun can", async () => {
+  test("change kind: a completed step cannot become a branch; one that has not started can", async () => {
     const choice = (name: string) => branch(name, () => "left" as const, { left: [fresh] });
     const done = choice("b");
     const held = graph("changing", [a, done.after(a), wait.after(done), c.after(wait), d.after(c)]);

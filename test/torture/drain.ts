@@ -1,18 +1,21 @@
-/** When the faults are over: paused runs are resumed, waiting ones get their signals, and everything must end within a bound. */
+/**
+ * When the faults are over, paused runs are resumed, waiting runs get their signals, and everything must end within a
+ * bound.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pawl } from "pawl";
 import type { RawSql, Row } from "../support/raw-sql.js";
 import type { LedgerWriter } from "./ledger.js";
 
-/** The longest that a database keeps what a dead session has locked (60 s), and as much again for the work itself. */
+/** The longest time that a database keeps the locks of a dead session (60 s), and as much again for the work itself. */
 const patienceMs = 100_000;
-/** As long as runs still end, there is more patience, up to this. */
+/** The bound is extended for as long as runs still end, up to this limit. */
 const limitMs = 240_000;
 
 export interface Drained {
   readonly ms: number;
   readonly open: number;
-  /** Why the library says that they have not ended, by their ids. */
+  /** The library's explanation of why the runs have not ended, by run id. */
   readonly explanations: ReadonlyMap<string, string>;
 }
 
