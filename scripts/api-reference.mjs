@@ -73,7 +73,10 @@ const resolve = (from, path) => join(dirname(from), path.replace(/\.js$/, ".d.ts
 
 const declarations = /^export (?:declare )?(?:abstract )?(function|class|const|interface|type) (\w+)/gm;
 
-/** The text of a declaration (of a function, all its overloads), and its comment as prose. `names`: what the page has anyway. */
+/**
+ * The text of a declaration (for a function, all its overloads), and its comment as prose. `names`: the names that have
+ * an entry on the page.
+ */
 function declarationOf(file, name, names) {
   const text = readFileSync(file, "utf8");
   const pattern = new RegExp(
@@ -87,7 +90,7 @@ function declarationOf(file, name, names) {
   return { kind, doc: commentBefore(text, found[0].index), text: [...blocks.map(tidy), ...bases].join("\n\n") };
 }
 
-/** What a class inherits is a part of it, also if the class that it comes from has no name for users. */
+/** Inherited members are part of a class, also if the base class is not exported. */
 function basesOf(file, text, block, names) {
   const [, base] = /^[^{]* extends (\w+)/.exec(block) ?? [];
   if (names.has(base)) return [];
@@ -95,7 +98,7 @@ function basesOf(file, text, block, names) {
   return from === undefined ? [] : [declarationOf(resolve(file, from), base, names).text];
 }
 
-/** The end of the declaration that begins here: its closing brace, or the semicolon outside of all brackets. */
+/** The end of the declaration that starts here: its closing brace, or the semicolon outside of all brackets. */
 function endOf(text, from, kind) {
   const closes = kind === "class" || kind === "interface";
   let depth = 0;
@@ -112,7 +115,7 @@ function endOf(text, from, kind) {
   return text.length;
 }
 
-/** Without what is private. */
+/** Removes private members. */
 function tidy(block) {
   return block
     .replace(/^export (declare )?/, "")

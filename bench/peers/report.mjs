@@ -1,4 +1,4 @@
-// Tables for people.
+// Tables for the terminal.
 
 import { limitNames } from "../limits.mjs";
 import { asNumber, printTable } from "../report.mjs";
