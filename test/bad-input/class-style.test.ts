@@ -7,9 +7,9 @@ import { databaseFor, start, type World, world } from "../support/virtual-worlds
 import { errorOf, gate } from "../support/waiting.js";
 
 /** Calls the static methods of a class with values that its types forbid, as plain JavaScript code can. */
-type Say = (type: any) => void;
+type Declare = (type: any) => void;
 
-function classThat(say: Say, name = "Said") {
+function classWith(say: Declare, name = "Said") {
   return class extends Workflow {
     static {
       this.options({ name });
@@ -18,11 +18,11 @@ function classThat(say: Say, name = "Said") {
   };
 }
 
-const use = (type: WorkflowClass) => discoverWorkflows({ type })[0];
+const registerClass = (type: WorkflowClass) => discoverWorkflows({ type })[0];
 const invalid = { code: "INVALID_INPUT" };
 const isInvalid = expect.objectContaining(invalid);
-const isSymbol = Symbol("s");
-const noDurations = [
+const someSymbol = Symbol("s");
+const invalidDurations = [
   Number.NaN,
   -1,
   Number.POSITIVE_INFINITY,
@@ -35,39 +35,52 @@ const noDurations = [
   {},
   true,
 ];
-const noNames = [5, null, "", " a", "a ", "x".repeat(201), "🐴".repeat(51), "a\u0000b", "\ud800", {}, ["a"], isSymbol];
-const noCounts = [Number.NaN, -1, 1.5, "5", null, {}, 5n];
-const noFunctions = [5, "f", {}, null, true];
-const noObjects = [null, 5, "x", [], true, isSymbol];
+const invalidNames = [
+  5,
+  null,
+  "",
+  " a",
+  "a ",
+  "x".repeat(201),
+  "🐴".repeat(51),
+  "a\u0000b",
+  "\ud800",
+  {},
+  ["a"],
+  someSymbol,
+];
+const invalidCounts = [Number.NaN, -1, 1.5, "5", null, {}, 5n];
+const nonFunctions = [5, "f", {}, null, true];
+const nonObjects = [null, 5, "x", [], true, someSymbol];
 
 describe("an invalid class definition is refused immediately", () => {
   const classOptions: Record<string, readonly unknown[]> = {
-    name: noNames,
-    queue: noNames,
-    version: noNames,
-    timeout: noDurations,
+    name: invalidNames,
+    queue: invalidNames,
+    version: invalidNames,
+    timeout: invalidDurations,
     priority: [Number.NaN, 1.5, Number.POSITIVE_INFINITY, "1", null, 5n],
     input: [5, {}, null, () => {}],
     output: [5, {}, null, "zod"],
     mayProceedWithoutHero: [1, "yes", null],
     allowMultiple: [0, "no", null],
-    onError: noFunctions,
-    onFailure: noFunctions,
+    onError: nonFunctions,
+    onFailure: nonFunctions,
     onException: ["explode", 5, null, true, [null], ["pause", "explode"], {}, { action: "explode" }],
-    maxReattempts: noCounts,
+    maxReattempts: invalidCounts,
     terminalAction: ["reattempt", "explode", 5, null],
     wait: ["1h"],
     nothing: [1],
   };
   const stepOptions: Record<string, readonly unknown[]> = {
-    wait: noDurations,
-    timeout: noDurations,
+    wait: invalidDurations,
+    timeout: invalidDurations,
     skipIf: [5, null, {}, []],
     if: [5, null, {}, []],
-    beforeStep: noNames,
-    afterStep: noNames,
+    beforeStep: invalidNames,
+    afterStep: invalidNames,
     onCrash: ["ignore", 5, null],
-    queue: noNames,
+    queue: invalidNames,
     priority: [Number.NaN, 1.5, "1", null],
     onException: [
       "explode",
@@ -77,36 +90,36 @@ describe("an invalid class definition is refused immediately", () => {
       { action: "skip", on: "RangeError" },
       { action: "skip", on: [RangeError, 5] },
     ],
-    maxReattempts: noCounts,
+    maxReattempts: invalidCounts,
     retry: [{ attempts: 0 }, { initial: "soon" }, { factor: 0 }, { jitter: 2 }, { nothing: 1 }],
     maxIterations: [5],
     allowMultiple: [true],
   };
   const resumableOptions: Record<string, readonly unknown[]> = {
-    maxRuntime: noDurations,
-    maxIterations: [0, ...noCounts],
+    maxRuntime: invalidDurations,
+    maxIterations: [0, ...invalidCounts],
     checkpoint: ["never", true, null],
   };
   const each = (options: Record<string, readonly unknown[]>) =>
     Object.entries(options).flatMap(([name, values]) => values.map((value) => [name, value] as const));
 
   test.each(each(classOptions))("the option %s of a class cannot be %o", (name, value) => {
-    expect(() => classThat((type) => type.options({ [name]: value }))).toThrow(isInvalid);
+    expect(() => classWith((type) => type.options({ [name]: value }))).toThrow(isInvalid);
   });
 
   test.each(each(stepOptions))("the option %s of a step cannot be %o", (name, value) => {
-    expect(() => classThat((type) => type.step("a", { [name]: value }, () => {}))).toThrow(isInvalid);
+    expect(() => classWith((type) => type.step("a", { [name]: value }, () => {}))).toThrow(isInvalid);
   });
 
   test.each(each(resumableOptions))("the option %s of a resumable step cannot be %o", (name, value) => {
-    expect(() => classThat((type) => type.resumableStep("a", { [name]: value }, () => {}))).toThrow(isInvalid);
+    expect(() => classWith((type) => type.resumableStep("a", { [name]: value }, () => {}))).toThrow(isInvalid);
   });
 
-  const calls: Record<string, Say[]> = {
-    options: noObjects.map((value) => (type) => type.options(value)),
-    "a step's options": noObjects.map((value) => (type) => type.step("a", value, () => {})),
-    "a step's name": [...noNames, "a/b", "a#2"].map((value) => (type) => type.step(value, {}, () => {})),
-    "a step's function": noFunctions.map((value) => (type) => type.step("a", {}, value)),
+  const calls: Record<string, Declare[]> = {
+    options: nonObjects.map((value) => (type) => type.options(value)),
+    "a step's options": nonObjects.map((value) => (type) => type.step("a", value, () => {})),
+    "a step's name": [...invalidNames, "a/b", "a#2"].map((value) => (type) => type.step(value, {}, () => {})),
+    "a step's function": nonFunctions.map((value) => (type) => type.step("a", {}, value)),
     "a step's parts": [
       (type) => type.step(),
       (type) => type.step({ wait: 1 }),
@@ -123,17 +136,17 @@ describe("an invalid class definition is refused immediately", () => {
     "an invalid value for %s is refused and leaves the class unchanged",
     (_what, says) => {
       for (const say of says) {
-        const type = classThat((one) => one.step("first", () => {}));
+        const type = classWith((one) => one.step("first", () => {}));
         expect(() => say(type)).toThrow(isInvalid);
         // If a part of the refused call had been kept, the class would now have two steps named "a", or a condition
         // without a method.
         type.step("a", () => {});
-        expect(use(type)?.name).toBe("Said");
+        expect(registerClass(type)?.name).toBe("Said");
       }
     },
   );
 
-  test.each<[string, Say, RegExp]>([
+  test.each<[string, Declare, RegExp]>([
     ["a name twice", (t) => ["a", "b", "a"].map((name) => t.step(name, () => {})), /two steps called "a"/],
     ["the name that a nameless step has", (t) => [t.step("step_2", () => {}), t.step(() => {})], /"step_2"/],
     ["a step beside itself", (t) => t.step("a", { afterStep: "a" }, () => {}), /circle/],
@@ -155,8 +168,8 @@ describe("an invalid class definition is refused immediately", () => {
     ["a loader that is none", (t) => (t.loadHero = 5), /loadHero/],
     ["a type of hero that is no name", (t) => (t.heroType = 5), /hero type/],
   ])("%s is refused when the class is first used", (_what, say, message) => {
-    const type = classThat(say);
-    expect(() => use(type)).toThrow(
+    const type = classWith(say);
+    expect(() => registerClass(type)).toThrow(
       expect.objectContaining({ code: "INVALID_INPUT", message: expect.stringMatching(message) }),
     );
   });
@@ -183,8 +196,8 @@ describe("a class", () => {
 
   test("cannot share its name with another class or workflow in the same worker", async () => {
     const t = await start();
-    const one = classThat((type) => type.step("a", () => {}), "Alike");
-    const other = classThat((type) => type.step("b", () => {}), "Alike");
+    const one = classWith((type) => type.step("a", () => {}), "Alike");
+    const other = classWith((type) => type.step("b", () => {}), "Alike");
     expect(() => t.pawl.worker({ workflows: [one, other] })).toThrow(/"Alike"/);
     expect(() => t.pawl.worker({ workflows: [one, workflow("Alike", async () => 1)] })).toThrow(/"Alike"/);
     expect(() => t.pawl.worker({ workflows: [one, one] })).not.toThrow();
@@ -194,7 +207,7 @@ describe("a class", () => {
     class Parent extends Workflow {}
     class Child extends Parent {}
     class Sibling extends Parent {}
-    use(Child);
+    registerClass(Child);
     for (const say of [
       () => Child.step("late", () => {}),
       () => Child.resumableStep("late", () => {}),
@@ -205,7 +218,7 @@ describe("a class", () => {
     ])
       expect(say).toThrow(/in use already/);
     Sibling.step("late", () => {});
-    expect(use(Sibling)?.name).toBe("Sibling");
+    expect(registerClass(Sibling)?.name).toBe("Sibling");
   });
 
   test("cannot be used before its definition is complete", () => {
@@ -214,7 +227,7 @@ describe("a class", () => {
         class Hasty extends Workflow {
           static {
             this.step("a", () => {});
-            use(this);
+            registerClass(this);
             this.step("b", () => {});
           }
         },
@@ -297,7 +310,7 @@ forEachStore((kind) => {
       }
     }
     const done: unknown[] = [];
-    const type = classThat((one) => {
+    const type = classWith((one) => {
       one.options({ queue: longest });
       for (const name of odd) {
         one.resumableStep(name, { wait: "1h", queue: name }, async (w: Workflow, iter: StepIterator) => {
@@ -312,7 +325,7 @@ forEachStore((kind) => {
     }, "L".repeat(200));
     const worker = await w.worker([type, Kid]);
     const run = await w.pawl.start(type, undefined, { hero: { type: longest, id: longest } });
-    await toTheEnd(w, worker, run);
+    await runToEnd(w, worker, run);
     expect(done).toEqual(odd.map((name) => [name, null, 8]));
     expect(new Set((await run.executions()).map(({ id }) => id)).size).toBe(odd.length * 4);
     await expectSound(w);
@@ -338,7 +351,14 @@ forEachStore((kind) => {
     ];
     const cycle: unknown[] = [];
     cycle.push(cycle);
-    const bad: unknown[] = [() => {}, isSymbol, cycle, Promise.resolve(1), [new WeakMap()], "x".repeat(128 * 1024 - 1)];
+    const bad: unknown[] = [
+      () => {},
+      someSymbol,
+      cycle,
+      Promise.resolve(1),
+      [new WeakMap()],
+      "x".repeat(128 * 1024 - 1),
+    ];
     const back: unknown[] = [];
     const codes: string[] = [];
     class Cursors extends Workflow<unknown, number> {
@@ -358,7 +378,7 @@ forEachStore((kind) => {
     const worker = await w.worker([Cursors]);
     for (const [index, value] of good.entries()) {
       const run = await w.pawl.start(Cursors, index);
-      await toTheEnd(w, worker, run);
+      await runToEnd(w, worker, run);
       expect(await attemptsOf(run), String(index)).toEqual(["s 1 completed continued", "s 2 completed success"]);
       expect(back.at(-1)).toEqual(value);
     }
@@ -368,11 +388,11 @@ forEachStore((kind) => {
 
   test("a burst of random commands and signals leaves every run in a consistent state", async () => {
     const w = await database.world();
-    const Stormy = stormy(kind);
+    const Stormy = everyStepKind(kind);
     const worker = await w.worker([Stormy]);
     for (let seed = 1; seed <= (kind === "memory" ? 40 : 4); seed += 1) {
       const run = await w.pawl.start(Stormy);
-      const accepted = await storm(w, worker, run, seed);
+      const accepted = await sendRandomCommands(w, worker, run, seed);
       expect(accepted, `seed ${seed}`).toBeGreaterThan(0);
       const { status, currentExecution } = await run.get();
       expect(status, `seed ${seed}`).toMatch(/completed|canceled/);
@@ -387,7 +407,7 @@ forEachStore((kind) => {
 });
 
 /** Advances the clock until no run has anything due. */
-async function toTheEnd(
+async function runToEnd(
   w: World,
   worker: { settle(): Promise<number | null> },
   run: RunHandle<any, any>,
@@ -400,7 +420,7 @@ async function toTheEnd(
  * Has a step in every state that a command can meet: scheduled, sleeping, waiting, interrupted, failing and
  * reattempted.
  */
-function stormy(kind: string) {
+function everyStepKind(kind: string) {
   return class extends Workflow {
     static {
       this.options({ name: `Stormy ${kind}` });
@@ -430,7 +450,7 @@ function seeded(seed: number): () => number {
  * Sends random commands, several at a time, while the run makes progress, then lets it end. Returns how many commands
  * were accepted.
  */
-async function storm(
+async function sendRandomCommands(
   w: World,
   worker: { settle(): Promise<number | null> },
   run: RunHandle<any, any>,
@@ -486,7 +506,7 @@ describe("values that a step throws", () => {
     "0": 0,
     "a string": "boom",
     "a function": () => {},
-    "a symbol": isSymbol,
+    "a symbol": someSymbol,
     "a revoked proxy": revoked(),
     "something like flow control": { action: { kind: "cancel", reason: null }, isHandled: false },
     "an error whose message throws": Object.defineProperty(new Error("x"), "message", { get: throwing }),
@@ -568,7 +588,7 @@ describe("values that a step throws", () => {
     await expectSound(t);
   });
 
-  test.each([() => {}, isSymbol, "x".repeat(1_048_577)])(
+  test.each([() => {}, someSymbol, "x".repeat(1_048_577)])(
     "finish(%o) fails the run with a clear error",
     async (value) => {
       class Finishing extends Workflow<unknown, void, any> {
@@ -586,20 +606,20 @@ describe("values that a step throws", () => {
 
 describe("code that never returns", () => {
   const places: Record<string, (hang: () => Promise<never>) => WorkflowClass> = {
-    "in a step": (hang) => classThat((type) => type.step("s", hang)),
-    "in a condition": (hang) => classThat((type) => type.step("s", { skipIf: hang }, () => {})),
+    "in a step": (hang) => classWith((type) => type.step("s", hang)),
+    "in a condition": (hang) => classWith((type) => type.step("s", { skipIf: hang }, () => {})),
     "in cancelIf": (hang) =>
-      classThat((type) => {
+      classWith((type) => {
         type.cancelIf(hang);
         type.step("s", () => {});
       }),
     "in the loader of heroes": (hang) =>
-      classThat((type) => {
+      classWith((type) => {
         type.loadHero = hang;
         type.step("s", () => {});
       }),
     "in a loop": (hang) =>
-      classThat((type) => type.resumableStep("s", (_w: Workflow, iter: StepIterator) => iter.over([1], hang))),
+      classWith((type) => type.resumableStep("s", (_w: Workflow, iter: StepIterator) => iter.over([1], hang))),
   };
   const hangingAfter = (begun: () => void) => () => {
     begun();
@@ -659,8 +679,8 @@ describe("heroes", () => {
     { type: "User", id: null },
     { type: "User", id: "x".repeat(201) },
   ])("%o is refused as a hero, and no run is started", async (hero) => {
-    const t = await start(classThat((type) => type.step("s", () => {})));
-    const type = classThat((one) => one.step("s", () => {}));
+    const t = await start(classWith((type) => type.step("s", () => {})));
+    const type = classWith((one) => one.step("s", () => {}));
     expect(await errorOf(t.pawl.start(type, undefined, { hero: hero as never }))).toMatchObject(invalid);
     expect((await t.pawl.runs()).runs).toEqual([]);
   });
@@ -675,7 +695,7 @@ describe("heroes", () => {
     ["a rejection with nothing", () => Promise.reject(), "paused"],
   ])("a hero loader that returns %s", async (_what, load, status) => {
     const seen: unknown[] = [];
-    const type = classThat((one) => {
+    const type = classWith((one) => {
       one.loadHero = load;
       one.step("s", (w: Workflow) => void seen.push(w.hero));
     });
@@ -689,7 +709,7 @@ describe("heroes", () => {
 
   test("a run that was paused because its hero loader failed completes after the loader is fixed and the run is resumed", async () => {
     let down = true;
-    const type = classThat((one) => {
+    const type = classWith((one) => {
       one.loadHero = async (id: string) => {
         if (down) throw new Error("the database is down");
         return { id };
@@ -707,7 +727,7 @@ describe("heroes", () => {
   });
 
   test("a hero loader that hangs is ended by the timeout of the step", async () => {
-    const type = classThat((one) => {
+    const type = classWith((one) => {
       one.loadHero = () => new Promise(() => {});
       one.step("s", { timeout: 10, onException: "skip" }, () => {});
     });
@@ -720,7 +740,7 @@ describe("heroes", () => {
 });
 
 describe("conditions and hooks", () => {
-  const askers: Record<string, (ask: (w: Workflow) => unknown) => Say> = {
+  const askers: Record<string, (ask: (w: Workflow) => unknown) => Declare> = {
     skipIf: (ask) => (type) => type.step("s", { skipIf: ask }, () => {}),
     if: (ask) => (type) => type.step("s", { if: ask }, () => {}),
     cancelIf: (ask) => (type) => {
@@ -745,7 +765,7 @@ describe("conditions and hooks", () => {
       (w) => w.branch("a", () => "b", { b: () => 1 }),
     ];
     for (const ask of durable) {
-      const type = classThat(say(ask));
+      const type = classWith(say(ask));
       const t = await start(type);
       const run = await t.pawl.start(type);
       await t.settle();
@@ -758,7 +778,7 @@ describe("conditions and hooks", () => {
   test.each(Object.entries(askers))(
     "a rejection in %s fails the step before its body runs, and the policy of the step decides what follows",
     async (_where, say) => {
-      const type = classThat((one) => {
+      const type = classWith((one) => {
         one.options({ onException: "skip" });
         say(() => Promise.reject())(one);
       });
@@ -847,7 +867,7 @@ describe("a workflow instance that is kept after its step", () => {
 
 describe("a resumable step", () => {
   async function ended(body: (iter: StepIterator, w: Workflow) => unknown, options = {}) {
-    const type = classThat((one) =>
+    const type = classWith((one) =>
       one.resumableStep("s", options, (w: Workflow, iter: StepIterator) => body(iter, w)),
     );
     const t = await start(type);
@@ -984,7 +1004,7 @@ describe("flow control with invalid values", () => {
     "reattempt and suspend with %o pause the run",
     async (given) => {
       for (const leave of ["reattempt", "suspend"] as const) {
-        const type = classThat((one) => one.step("s", (w: Workflow) => w[leave](given as never)));
+        const type = classWith((one) => one.step("s", (w: Workflow) => w[leave](given as never)));
         const t = await start(type);
         const run = await t.pawl.start(type);
         await t.settle();
@@ -993,10 +1013,10 @@ describe("flow control with invalid values", () => {
     },
   );
 
-  test.each(["", " a", "a#2", "x".repeat(201), 5, null, undefined, {}, isSymbol])(
+  test.each(["", " a", "a#2", "x".repeat(201), 5, null, undefined, {}, someSymbol])(
     "resumeAt(%o) is refused",
     async (step) => {
-      const type = classThat((one) => one.step("s", (w: Workflow) => w.pause()));
+      const type = classWith((one) => one.step("s", (w: Workflow) => w.pause()));
       const t = await start(type);
       const run = await t.pawl.start(type);
       await t.settle();
@@ -1011,7 +1031,7 @@ describe("a deploy", () => {
   const chain = (
     ...steps: readonly (readonly [name: string, options?: object, fn?: (w: any, iter?: any) => unknown])[]
   ) =>
-    classThat((type) => {
+    classWith((type) => {
       for (const [name, options = {}, fn = () => void did.push(name)] of steps)
         ("maxIterations" in options ? type.resumableStep : type.step).call(type, name, options, fn);
     }, "Deployed");

@@ -17,14 +17,14 @@ const busy = workflow("busy", async (ctx) => {
 });
 let undone: string[] = [];
 
-interface Lived {
+interface WaitingRun {
   readonly w: World;
   readonly worker: MortalWorker;
   readonly url: string;
   readonly run: RunHandle<any, any>;
 }
 
-async function lived(kind: StoreKind): Promise<Lived> {
+async function waitingRun(kind: StoreKind): Promise<WaitingRun> {
   undone = [];
   const database = await testDatabase(kind);
   onTestFinished(() => database.drop());
@@ -39,7 +39,7 @@ async function lived(kind: StoreKind): Promise<Lived> {
 const none: readonly never[] = [];
 
 /** Appends an event that contradicts the log, and makes the run due so that a worker reads it. */
-async function contradict({ w, run }: Lived): Promise<void> {
+async function contradict({ w, run }: WaitingRun): Promise<void> {
   const consumed = { type: "wait.completed", node: "go", attempt: null, outcome: null, data: '{"signals":[99]}' };
   const next = { kind: "park", status: "waiting", waiting: null, startedAt: null, wakeAt: null, wakeInMs: 0 } as const;
   const after = (await run.history()).length;
@@ -50,7 +50,7 @@ async function contradict({ w, run }: Lived): Promise<void> {
   });
 }
 
-const damages: Record<string, (lived: Lived) => Promise<void>> = { "contradicts itself": contradict };
+const damages: Record<string, (lived: WaitingRun) => Promise<void>> = { "contradicts itself": contradict };
 const bySql: Record<string, string> = {
   "has a row that is no JSON": "UPDATE pawl_events SET data = '{not json' WHERE run_id = ? AND seq = 1",
   "ends in a row that cannot be unpacked":
@@ -70,8 +70,8 @@ forEachStore((kind) => {
   const kinds = Object.entries(damages).filter(([name]) => kind !== "memory" || !(name in bySql));
 
   describe.each(kinds)("a log that %s", (_name, damage) => {
-    async function pausedBy(before: (lived: Lived) => Promise<unknown> = async () => {}) {
-      const all = await lived(kind);
+    async function pausedBy(before: (lived: WaitingRun) => Promise<unknown> = async () => {}) {
+      const all = await waitingRun(kind);
       await damage(all);
       await before(all);
       await all.worker.settle();
@@ -126,7 +126,7 @@ forEachStore((kind) => {
   });
 
   test("the children that a damaged log still names are canceled with their parent", async () => {
-    const all = await lived(kind);
+    const all = await waitingRun(kind);
     await contradict(all);
     await all.worker.settle();
     await all.run.cancel();

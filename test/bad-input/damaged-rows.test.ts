@@ -18,7 +18,7 @@ const steps = workflow("steps", async (ctx, _value: unknown) => {
   return "done";
 });
 
-async function lived(kind: StoreKind) {
+async function worldWithRuns(kind: StoreKind) {
   const database = await testDatabase(kind);
   onTestFinished(() => database.drop());
   const w = await world(kind, database.url);
@@ -55,7 +55,7 @@ forEachStore(
       "a damaged %s of a %s run is marked in lists, and get() of that run throws",
       async (...given) => {
         const [column, which, value, field] = given;
-        const { w, url, sound, runs } = await lived(kind);
+        const { w, url, sound, runs } = await worldWithRuns(kind);
         const { id } = runs[which];
         const sql = await rawSql(url);
         await sql.query(`UPDATE pawl_runs SET ${column} = ${value} WHERE id = '${id}'`);
@@ -77,7 +77,7 @@ forEachStore(
     );
 
     test("result() throws an error that names the column when the output or the error of the run cannot be read", async () => {
-      const { w, url, runs } = await lived(kind);
+      const { w, url, runs } = await worldWithRuns(kind);
       const sql = await rawSql(url);
       await sql.query(`UPDATE pawl_runs SET output = '{' WHERE id = '${runs.completed.id}'`);
       await sql.query(`UPDATE pawl_runs SET error = '{' WHERE id = '${runs.failed.id}'`);
@@ -90,7 +90,7 @@ forEachStore(
     test.each(["data = '{not json'", "span = 7", "data = '[[1]]'", "seq = seq + 5"])(
       "every method that reads a log damaged by %s throws a DamagedDataError",
       async (change) => {
-        const { w, url, runs, sound } = await lived(kind);
+        const { w, url, runs, sound } = await worldWithRuns(kind);
         for (const run of [runs.waiting, runs.batch]) {
           const sql = await rawSql(url);
           await sql.query(`UPDATE pawl_events SET ${change} WHERE run_id = '${run.id}'`);
@@ -125,7 +125,7 @@ forEachStore(
     );
 
     test("damaged rows of workers and workflows do not break lists, and a new worker repairs the registration of its workflow", async () => {
-      const { w, worker, url } = await lived(kind);
+      const { w, worker, url } = await worldWithRuns(kind);
       const sql = await rawSql(url);
       await sql.query("UPDATE pawl_workers SET routes = '{not json'");
       await sql.query("UPDATE pawl_workflows SET graph = '{not json' WHERE name = 'echo'");
@@ -142,7 +142,7 @@ forEachStore(
     });
 
     test("a task without a run does not keep workers from executing other runs", async () => {
-      const { w, worker, url, sound } = await lived(kind);
+      const { w, worker, url, sound } = await worldWithRuns(kind);
       const sql = await rawSql(url);
       const lost = await w.pawl.start(echo, "lost");
       await sql.query(`DELETE FROM pawl_runs WHERE id = '${lost.id}'`);
@@ -154,7 +154,7 @@ forEachStore(
     });
 
     test("a run with unreadable tags is still executed", async () => {
-      const { w, worker, url } = await lived(kind);
+      const { w, worker, url } = await worldWithRuns(kind);
       const run = await w.pawl.start(echo, "tagged", { tags: ["blue"] });
       const sql = await rawSql(url);
       await sql.query(`UPDATE pawl_runs SET tags = '{not json' WHERE id = '${run.id}'`);
@@ -169,8 +169,8 @@ forEachStore(
 /** This case needs no SQL, so it also runs in memory: a store accepts any text as an input. */
 forEachStore((kind) => {
   test("an input that cannot be read is marked in lists, and get() of that run throws", async () => {
-    const { w, sound } = await lived(kind);
-    const born: NewRun = {
+    const { w, sound } = await worldWithRuns(kind);
+    const newRun: NewRun = {
       id: newId(),
       workflow: "echo",
       version: "",
@@ -188,14 +188,14 @@ forEachStore((kind) => {
       parentAttempt: null,
       due: { kind: "at", ms: w.clock.read() + 1_000_000 },
     };
-    await w.store.commit({ fence: null, transitions: [], starts: [born] });
+    await w.store.commit({ fence: null, transitions: [], starts: [newRun] });
     const { runs } = await w.pawl.runs();
     expect(runs).toHaveLength(6);
     expect(runs.filter(({ damaged }) => damaged.length > 0)).toMatchObject([
-      { id: born.id, input: null, damaged: [{ field: "input" }] },
+      { id: newRun.id, input: null, damaged: [{ field: "input" }] },
     ]);
-    expect(await errorOf(w.pawl.run(born.id).get())).toMatchObject({ code: "DAMAGED_DATA", column: "input" });
-    expect(await w.pawl.run(born.id).status()).toBe("pending");
+    expect(await errorOf(w.pawl.run(newRun.id).get())).toMatchObject({ code: "DAMAGED_DATA", column: "input" });
+    expect(await w.pawl.run(newRun.id).status()).toBe("pending");
     expect((await sound.get()).damaged).toEqual([]);
   });
 });

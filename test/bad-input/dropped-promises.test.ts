@@ -16,7 +16,7 @@ import { testPawl } from "pawl/testing";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { StepIterator } from "../../src/define/class/iterator.js";
 import { silent } from "../support/virtual-worlds.js";
-import { whatEndsTheProcess } from "./unhandled.js";
+import { collectFatalErrors } from "./unhandled.js";
 
 /** The members that return promises. A new member does not compile here until it has a case below. */
 type Promising<Type> = {
@@ -118,7 +118,7 @@ async function withPawl(...workflows: readonly AnyWorkflow[]) {
 
 describe.each(Object.entries(styles))("%s", (_style, define) => {
   test.each(all)("the promise returned by %s may reject before it is awaited", async (_name, ask) => {
-    const fatal = whatEndsTheProcess();
+    const fatal = collectFatalErrors();
     const drops = define(ask);
     const t = await withPawl(drops);
     const run = await t.pawl.start(drops as WorkflowDefinition<void, string>);
@@ -130,7 +130,7 @@ describe.each(Object.entries(styles))("%s", (_style, define) => {
 });
 
 test("the result of a started child may reject before it is awaited", async () => {
-  const fatal = whatEndsTheProcess();
+  const fatal = collectFatalErrors();
   const drops = workflow("drops", async (ctx) => {
     const handle = await ctx.start(child);
     const result = handle.result();
@@ -146,7 +146,7 @@ test("the result of a started child may reject before it is awaited", async () =
 });
 
 test("promises returned by the ctx of a job may be dropped", async () => {
-  const fatal = whatEndsTheProcess();
+  const fatal = collectFatalErrors();
   const drops = job("Drops", async (_args: void, { ctx }: JobTools) => {
     void ctx.run(child);
     void ctx.start("nowhere", 1);
@@ -202,7 +202,7 @@ test.each(
     asks.map((ask, index) => [`${member} ${index + 1}`, ask] as const),
   ),
 )("the promise returned by %s of an iterator may be dropped", async (_name, ask) => {
-  const fatal = whatEndsTheProcess();
+  const fatal = collectFatalErrors();
   let kept: StepIterator | undefined;
   class Drops extends Workflow {
     static {
@@ -225,7 +225,7 @@ test.each(
 });
 
 test("the promise of a second next() in aroundStepExecution may be dropped", async () => {
-  const fatal = whatEndsTheProcess();
+  const fatal = collectFatalErrors();
   class Twice extends Workflow {
     static {
       this.step("s", () => {});
@@ -258,7 +258,7 @@ test("code that catches an error of a branch, a child or a map may continue with
 });
 
 test("a step that returns promises without awaiting them fails, and their rejections do not end the process", async () => {
-  const fatal = whatEndsTheProcess();
+  const fatal = collectFatalErrors();
   const load = async (id: number) => {
     throw new Error(`cannot load ${id}`);
   };

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { refusing } from "../support/standard-schemas.js";
 import { start } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
-import { whatEndsTheProcess } from "./unhandled.js";
+import { collectFatalErrors } from "./unhandled.js";
 
 /** Throws in the first calls, as many as `times` says, and then returns. */
 function fails(times: number): () => void {
@@ -16,7 +16,7 @@ function fails(times: number): () => void {
 }
 
 test("a run that times out ends although its onFailure has to be retried", async () => {
-  const fatal = whatEndsTheProcess();
+  const fatal = collectFatalErrors();
   const slow = workflow("slow", { timeout: "1 hour", onFailure: fails(2) }, (ctx) => ctx.sleep("long", "2 days"));
   const t = await start(slow);
   const run = await t.pawl.start(slow);
@@ -31,7 +31,7 @@ test("a run that times out ends although its onFailure has to be retried", async
 });
 
 test("a run that times out ends although its compensation has to be retried", async () => {
-  const fatal = whatEndsTheProcess();
+  const fatal = collectFatalErrors();
   const unbook = fails(2);
   const slow = workflow("slow", { timeout: "1 hour", onFailure: fails(1) }, async (ctx) => {
     await ctx.step("book", () => 1, { compensate: unbook });

@@ -5,7 +5,7 @@
 import { graph, type Logger, PauseError, PermanentError, step, TransientError, Workflow, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { whatEndsTheProcess } from "./unhandled.js";
+import { collectFatalErrors } from "./unhandled.js";
 
 const nonsense: Record<string, unknown> = {
   NaN: Number.NaN,
@@ -81,7 +81,7 @@ const places = {
 };
 
 async function inPawl(define: (typeof places)[keyof typeof places], fail: Throw) {
-  const fatal = whatEndsTheProcess();
+  const fatal = collectFatalErrors();
   const warnings: string[] = [];
   const note = (text: unknown) => void warnings.push(String(text));
   const logger: Logger = { debug: () => {}, info: () => {}, warn: note, error: () => {} };
@@ -152,7 +152,7 @@ describe.each(Object.entries(places))("in %s", (_place, define) => {
 
 describe.each(Object.entries(nonsense))("%s", (_name, value) => {
   test("as retryAfter of a compensation falls back to the delay of the retry policy", async () => {
-    const fatal = whatEndsTheProcess();
+    const fatal = collectFatalErrors();
     const undo = once(transient(value));
     const saga = workflow("saga", async (ctx) => {
       await ctx.step("book", () => 1, { compensate: undo });
@@ -170,7 +170,7 @@ describe.each(Object.entries(nonsense))("%s", (_name, value) => {
   });
 
   test("as recheckAfter of a compensation leaves the run paused until it is resumed", async () => {
-    const fatal = whatEndsTheProcess();
+    const fatal = collectFatalErrors();
     const undo = once(pausing(value));
     const book = step("book", () => 1, { compensate: undo });
     const fails = step("fails", () => {
@@ -204,7 +204,7 @@ test.each([
     },
   ],
 ])("when the backoff function %s, there are no more attempts and the original error stands", async (_name, backoff) => {
-  const fatal = whatEndsTheProcess();
+  const fatal = collectFatalErrors();
   const options = { retry: { backoff: backoff as never } };
   const inHandler = workflow("in_handler", options, transient(undefined));
   const undoing = workflow("undoing", options, async (ctx) => {

@@ -1,7 +1,7 @@
 import { onTestFinished } from "vitest";
 
 /** Collects what would have ended this process until the test ends: unhandled rejections and uncaught exceptions. */
-export function whatEndsTheProcess(): readonly unknown[] {
+export function collectFatalErrors(): readonly unknown[] {
   const fatal: unknown[] = [];
   const hear = (error: unknown) => void fatal.push(error);
   for (const event of ["unhandledRejection", "uncaughtException"] as const) {

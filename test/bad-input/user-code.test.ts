@@ -7,8 +7,8 @@ import { type Logger, Pawl, type RunHandle, workflow } from "pawl";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { openStore, type StoreKind, testDatabase } from "../support/databases.js";
 import { silent } from "../support/virtual-worlds.js";
-import { type Call, type Piece, pieces } from "./hostile-pieces.js";
-import { whatEndsTheProcess } from "./unhandled.js";
+import { type Call, type UserCode, userCodeCases } from "./hostile-pieces.js";
+import { collectFatalErrors } from "./unhandled.js";
 
 beforeEach(() => {
   // Pawl reports a failed logger or listener on the console.
@@ -50,7 +50,7 @@ const settling: Record<string, Call> = {
 
 const fine = workflow("fine", (ctx) => ctx.step("s", () => "fine"));
 
-async function hostilePawl(piece: Piece, kind: StoreKind) {
+async function hostilePawl(piece: UserCode, kind: StoreKind) {
   const database = await testDatabase(kind);
   const store = await openStore(kind, database.url);
   await store.migrate();
@@ -78,8 +78,8 @@ async function untilSettled(run: RunHandle): Promise<string> {
   }
 }
 
-async function endsOrPauses(define: (call: Call) => Piece, call: Call, kind: StoreKind = "memory"): Promise<void> {
-  const fatal = whatEndsTheProcess();
+async function endsOrPauses(define: (call: Call) => UserCode, call: Call, kind: StoreKind = "memory"): Promise<void> {
+  const fatal = collectFatalErrors();
   const piece = define(call);
   const { pawl, goesOn } = await hostilePawl(piece, kind);
   const options = piece.hero === undefined ? {} : { hero: piece.hero };
@@ -93,11 +93,11 @@ async function endsOrPauses(define: (call: Call) => Piece, call: Call, kind: Sto
   expect(fatal).toEqual([]);
 }
 
-describe.each(Object.entries(pieces))("%s", (_piece, define) => {
+describe.each(Object.entries(userCodeCases))("%s", (_piece, define) => {
   test.each(Object.entries(settling))("that %s", (_name, call) => endsOrPauses(define, call));
 
   test("that never returns", async () => {
-    const fatal = whatEndsTheProcess();
+    const fatal = collectFatalErrors();
     let entered = () => {};
     const wasCalled = new Promise<void>((resolve) => {
       entered = resolve;
@@ -129,13 +129,13 @@ describe.each([
   "skipIf",
 ] as const)("on SQLite, %s", (name) => {
   test.each(["throws an error", "rejects", "answers with a symbol"])("that %s", (behaviour) =>
-    endsOrPauses(pieces[name] as (call: Call) => Piece, settling[behaviour] as Call, "sqlite"),
+    endsOrPauses(userCodeCases[name] as (call: Call) => UserCode, settling[behaviour] as Call, "sqlite"),
   );
 });
 
 describe.each(["pawl:event", "pawl:run"])("a listener of %s", (channel) => {
   test.each(Object.entries(settling))("that %s still receives later events, and runs continue", async (_name, call) => {
-    const fatal = whatEndsTheProcess();
+    const fatal = collectFatalErrors();
     let heard = 0;
     const listener = () => {
       heard += 1;

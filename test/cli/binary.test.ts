@@ -6,13 +6,13 @@ import { dirname, join } from "node:path";
 import { finished } from "node:stream/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { groups } from "../../src/cli/commands.js";
-import { complaintIn, newFolder, program, workflows } from "./command-line.js";
-import { stockedFolder } from "./stocked.js";
+import { errorIn, newFolder, program, workflows } from "./command-line.js";
+import { folderWithSampleRuns } from "./sample-runs.js";
 
 type Step = readonly [command: string, ...args: string[]];
 
 test("every command exits with 0 and prints something; with a bad argument it exits with 1 and one sentence", async () => {
-  const { folder, ids } = await stockedFolder();
+  const { folder, ids } = await folderWithSampleRuns();
   const done = new Set<string>();
   const inOrder = async (steps: readonly Step[]) => {
     for (const step of steps) {
@@ -62,7 +62,7 @@ test("every command exits with 0 and prints something; with a bad argument it ex
       ]),
     ]);
     await Promise.all([untilStopped("worker"), untilStopped("dev")]);
-    expect(complaintIn(await folder.begin(["reattempt", ids.flaky, "call"]).exited)).toContain(ids.flaky);
+    expect(errorIn(await folder.begin(["reattempt", ids.flaky, "call"]).exited)).toContain(ids.flaky);
     done.add("reattempt");
   } finally {
     await folder.remove();

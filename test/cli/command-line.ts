@@ -180,9 +180,9 @@ export class Folder {
   }
 
   /** Returns the sentence with which a command that must fail does so. */
-  async complaint(...args: readonly string[]): Promise<string> {
+  async error(...args: readonly string[]): Promise<string> {
     const answer = await this.pawl(...args);
-    return complaintIn(answer);
+    return errorIn(answer);
   }
 
   async remove(): Promise<void> {
@@ -192,7 +192,7 @@ export class Folder {
 }
 
 /** Expects exit code 1 and one line on stderr without a stack. */
-export function complaintIn({ code, stderr }: Answer): string {
+export function errorIn({ code, stderr }: Answer): string {
   const lines = stderr.trimEnd().split("\n");
   if (code !== 1 || lines.length !== 1) throw new Error(`Not one sentence and exit code 1, but ${code}: ${stderr}`);
   return lines[0] as string;

@@ -11,8 +11,8 @@ import pg from "pg";
 import { afterAll, expect, test } from "vitest";
 import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
 import { rawSql } from "../support/raw-sql.js";
-import { complaintIn, Folder, newFolder } from "./command-line.js";
-import { silent } from "./stocked.js";
+import { errorIn, Folder, newFolder } from "./command-line.js";
+import { silent } from "./sample-runs.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -74,7 +74,12 @@ async function applyMigrations(url: string, texts: readonly string[]): Promise<v
 }
 
 /** Runs the written workflow to its end, with tables that only the written SQL files have created. */
-async function runsToItsEnd(folder: Folder, url: string, files: readonly { path: string }[], start: readonly string[]) {
+async function runWrittenWorkflow(
+  folder: Folder,
+  url: string,
+  files: readonly { path: string }[],
+  start: readonly string[],
+) {
   const sql = files.filter(({ path }) => path.endsWith(".sql")).map(({ path }) => written(folder, path));
   await applyMigrations(url, sql);
   await (await connect(url, { migrate: false, logger: silent })).close();
@@ -163,7 +168,7 @@ forEachStore(
 
         const [, name, type] = /start (\w+) --hero (\w+):/.exec(found.next.at(-1)) ?? [];
         const start = [name as string, "--hero", `${type}:${id}`];
-        const { ended, said } = await runsToItsEnd(folder, database.url, found.files, start);
+        const { ended, said } = await runWrittenWorkflow(folder, database.url, found.files, start);
         expect(ended.status).toBe("completed");
         expect(said).toContain(`${type} ${id} is followed up`);
 
@@ -204,7 +209,7 @@ forEachStore(
       keepForCheck(folder, `${kind}-own-tool`);
       expect((await folder.json("init")).files.map(({ action }: any) => action)).toEqual(Array(3).fill("unchanged"));
 
-      expect(await folder.complaint("worker")).toMatch(/ lacks migration 1; run: pawl migrate$/);
+      expect(await folder.error("worker")).toMatch(/ lacks migration 1; run: pawl migrate$/);
       await applyMigrations(database.url, [written(folder, "migrations/0008_pawl_tables.sql")]);
       const worker = folder.begin(["worker"]);
       await worker.until("serves hello");
@@ -243,7 +248,7 @@ test("in an empty folder, init chooses SQLite without asking", async () => {
   expect(folder.has("pawl.db")).toBe(false);
   keepForCheck(folder, "empty");
   const files = [{ path: "migrations/0001_pawl_tables.sql" }];
-  const { ended } = await runsToItsEnd(folder, folder.url, files, ["hello", '{"name": "Ada"}']);
+  const { ended } = await runWrittenWorkflow(folder, folder.url, files, ["hello", '{"name": "Ada"}']);
   expect(ended).toMatchObject({ status: "completed", output: "Hello, Ada" });
 });
 
@@ -254,7 +259,7 @@ test("an application without TypeScript gets JavaScript, in the folder that is n
   expect(text).toMatch(/^Next\n {2}cd app\n {2}npx pawl worker\n/m);
   for (const name of ["pawl.config.mjs", "workflows/first.mjs"]) expect(folder.has(`app/${name}`)).toBe(true);
   const inApp = await folder.pawl("graph", "app/workflows/first.mjs");
-  expect(complaintIn(inApp)).toBe('"hello" cannot be drawn: the steps of a function are known only as it runs.');
+  expect(errorIn(inApp)).toBe('"hello" cannot be drawn: the steps of a function are known only as it runs.');
   const fresh = await folder.json("init", "new/one");
   expect(fresh).toMatchObject({ folder: join(folder.path, "new/one"), trouble: null });
   expect(folder.has("new/one/pawl.config.ts")).toBe(true);
@@ -313,7 +318,7 @@ test("an unreachable database does not stop init, and a password is never writte
   for (const name of ["pawl.config.ts", "workflows/first.ts", "migrations/0001_pawl_tables.sql"])
     expect(written(folder, name)).not.toContain("secret");
   keepForCheck(folder, "password");
-  expect(await folder.complaint("runs")).toBe(
+  expect(await folder.error("runs")).toBe(
     '"url" in pawl.config.ts is empty; is the environment variable set that it comes from?',
   );
 });
@@ -321,7 +326,7 @@ test("an unreachable database does not stop init, and a password is never writte
 test("init refuses invalid arguments in one sentence", async () => {
   const folder = newFolder();
   folder.write("file", "");
-  expect(await folder.complaint("init", "file")).toBe("file is not a folder.");
+  expect(await folder.error("init", "file")).toBe("file is not a folder.");
   const { code, stderr } = await folder.pawlWith({ env: { DATABASE_URL: "mongodb://localhost/app" } }, "init");
   expect([code, stderr]).toEqual([
     1,
@@ -338,10 +343,10 @@ test("migrate --sql prints the same SQL that init writes, without a database", a
   expect(await folder.json("migrate", "--sql", "--url", "postgres:", "--schema", "jobs")).toMatchObject([
     { version: 1, name: "tables", sql: expect.stringContaining('CREATE SCHEMA IF NOT EXISTS "jobs";') },
   ]);
-  expect(await folder.complaint("migrate", "--sql", "--url", "memory:")).toBe(
+  expect(await folder.error("migrate", "--sql", "--url", "memory:")).toBe(
     'There is no SQL for "memory:"; there is for postgres, mysql and sqlite.',
   );
-  expect(await folder.complaint("migrate", "--sql", "--status")).toBe("Give --sql or --status, not both.");
+  expect(await folder.error("migrate", "--sql", "--status")).toBe("Give --sql or --status, not both.");
 });
 
 test("all written files type-check against the installed package", async () => {

@@ -43,7 +43,7 @@ test("a TypeScript file is treated as an ES module by its syntax, also in a Comm
   folder.write("a.ts", `import { Workflow } from "pawl";\nexport ${drawable("A")}`);
   folder.write("plain.cts", "const name: string = 'x';\nmodule.exports = { name };");
   expect(await namesIn(folder, "a.ts")).toEqual(["A"]);
-  expect(await folder.complaint("graph", "plain.cts")).toContain("plain.cts exports no workflow");
+  expect(await folder.error("graph", "plain.cts")).toContain("plain.cts exports no workflow");
 });
 
 test("imports may end in .js or have no extension where only a .ts file exists", async () => {
@@ -112,7 +112,7 @@ test.each([
 ])("%s with %j is refused in one sentence", async (file, text, sentence) => {
   const folder = newFolder();
   if (text !== null) folder.write(file, text);
-  const complaint = await folder.complaint("graph", file);
+  const complaint = await folder.error("graph", file);
   if (typeof sentence === "string") expect(complaint).toBe(sentence);
   else expect(complaint).toMatch(sentence);
 });
@@ -121,7 +121,7 @@ test("a syntax error is reported with its file and the message of the tool", asy
   const folder = newFolder();
   folder.write("steps/bad.ts", "const one = 1;\n\nexport const a: number = ;");
   folder.write("a.ts", 'import { a } from "./steps/bad.js";\nexport const b = a;');
-  expect(await folder.complaint("graph", "a.ts")).toMatch(/^a\.ts cannot be loaded: steps\/bad\.ts:3: \S/);
+  expect(await folder.error("graph", "a.ts")).toMatch(/^a\.ts cannot be loaded: steps\/bad\.ts:3: \S/);
   if (nodeReadsTypeScript) return;
   folder.write("node_modules/esbuild/package.json", '{ "name": "esbuild", "main": "index.js" }');
   folder.write(
@@ -146,7 +146,7 @@ enum AlsoGone { One, Two }
 export const bad = workflow("bad", async () => { throw new Error(\`no \${AlsoGone.Two}\`); });`,
   );
   if (nodeReadsTypeScript) {
-    expect(await folder.complaint("worker", "a.ts")).toMatch(/enum is not supported in strip-only mode/);
+    expect(await folder.error("worker", "a.ts")).toMatch(/enum is not supported in strip-only mode/);
     return;
   }
   await folder.begin(["worker", "a.ts"]).until("serves bad");

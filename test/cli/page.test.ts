@@ -11,8 +11,8 @@ import { connect } from "pawl";
 import { expect, test } from "vitest";
 import { until } from "../support/waiting.js";
 import { type CliProcess, type Folder, newFolder, program } from "./command-line.js";
-import { silent } from "./stocked.js";
-import { commandsOf, Ids, withOutputs, withoutChance } from "./transcript.js";
+import { silent } from "./sample-runs.js";
+import { commandsOf, Ids, normalizeOutput, withOutputs } from "./transcript.js";
 
 const file = fileURLToPath(new URL("../../docs/cli.md", import.meta.url));
 
@@ -35,10 +35,10 @@ test("docs/cli.md shows the real output of the commands", async () => {
       await worker.process.until("serves");
       continue;
     }
-    const output = await run(folder, ids.toMade(command));
+    const output = await runCommand(folder, ids.toMade(command));
     ids.note(output);
     outputs[index] = output;
-    await atRest(folder);
+    await untilIdle(folder);
   }
   // The worker printed its lines while the other commands ran.
   if (worker === undefined) throw new Error("The page starts no worker.");
@@ -47,13 +47,13 @@ test("docs/cli.md shows the real output of the commands", async () => {
 
   const shown = commands.map((one, index) => {
     const printed = ids.toPage(outputs[index] as string);
-    return withoutChance(printed) === withoutChance(one.output) ? one.output : printed;
+    return normalizeOutput(printed) === normalizeOutput(one.output) ? one.output : printed;
   });
   await expect(withOutputs(page, shown)).toMatchFileSnapshot(file);
 });
 
 /** The combined output of both streams, as a terminal shows it. */
-async function run(folder: Folder, command: string): Promise<string> {
+async function runCommand(folder: Folder, command: string): Promise<string> {
   const env = { ...process.env, PATH: `${join(folder.path, "bin")}:${process.env.PATH}`, TZ: "UTC" };
   const child = spawn("sh", ["-c", `(${command}) 2>&1`], { cwd: folder.path, env });
   let output = "";
@@ -65,7 +65,7 @@ async function run(folder: Folder, command: string): Promise<string> {
 }
 
 /** Resolves when the worker has nothing left that it can do now. */
-async function atRest({ url }: Folder): Promise<void> {
+async function untilIdle({ url }: Folder): Promise<void> {
   const pawl = await connect(url, { logger: silent });
   await until(async () => {
     const { runs } = await pawl.runs({ active: true });

@@ -19,7 +19,7 @@ forEachStore(
 
     test("migrate, start, worker and --wait lead from an empty database to a result", async () => {
       const { folder, database } = await onServer();
-      expect(await folder.complaint("runs")).toMatch(/ lacks migrations? 1.*; run: pawl migrate$/);
+      expect(await folder.error("runs")).toMatch(/ lacks migrations? 1.*; run: pawl migrate$/);
       const { pending } = await folder.json("migrate", "--status");
       expect((await folder.json("migrate")).applied).toEqual(pending);
 
@@ -62,7 +62,7 @@ forEachStore(
         const { folder } = await onServer();
         await folder.text("migrate", "--schema", "jobs");
         expect(await folder.text("runs", "--schema", "jobs")).toBe("No runs.\n");
-        expect(await folder.complaint("runs")).toContain("run: pawl migrate");
+        expect(await folder.error("runs")).toContain("run: pawl migrate");
         const worker = folder.begin(["worker", workflows, "--schema", "jobs"]);
         await worker.until("(schema jobs)");
         expect(await folder.json("workers", "--schema", "jobs")).toMatchObject([{ host: hostname(), state: "live" }]);

@@ -52,16 +52,16 @@ test.each([
 ])("a bad %s (%s) is refused in one sentence", async (name, text, sentence) => {
   const folder = newFolder();
   folder.write(name, text);
-  expect(await folder.complaint("runs")).toMatch(sentence);
+  expect(await folder.error("runs")).toMatch(sentence);
 });
 
 test("connection settings in the configuration file apply only to its own database", async () => {
   const folder = newFolder();
   folder.write("pawl.config.json", '{ "url": "sqlite:./config.db", "pool": { "max": 2 } }');
-  expect(await folder.complaint("migrate")).toMatch(/^`pool` is for PostgreSQL and MySQL/);
+  expect(await folder.error("migrate")).toMatch(/^`pool` is for PostgreSQL and MySQL/);
   await folder.text("migrate", "--url", "sqlite:./other.db");
   folder.write("pawl.config.json", '{ "listenUrl": "postgres://localhost/x" }');
-  expect(await folder.complaint("migrate")).toMatch(/^`listenUrl` is for PostgreSQL/);
+  expect(await folder.error("migrate")).toMatch(/^`listenUrl` is for PostgreSQL/);
   expect(databases(folder)).toEqual(["other.db"]);
 });
 
@@ -82,9 +82,7 @@ test("the configuration file sets the retention, and its variables may be empty 
   const folder = newFolder();
   folder.write("pawl.config.mjs", 'export default { url: process.env.NOT_SET, retention: "1s" };');
   await folder.text("migrate", "--url", folder.url);
-  expect(await folder.complaint("runs", "--url", folder.url)).toMatch(
-    /^The retention is at least a minute, not 1000 ms/,
-  );
+  expect(await folder.error("runs", "--url", folder.url)).toMatch(/^The retention is at least a minute, not 1000 ms/);
 });
 
 test.each([
@@ -107,7 +105,7 @@ test.each(["sqlite", "libsql", "file"])(
   "a read-only command does not create a file for a %s: URL either",
   async (scheme) => {
     const folder = newFolder();
-    expect(await folder.complaint("runs", "--url", `${scheme}:./other.db`)).toMatch(
+    expect(await folder.error("runs", "--url", `${scheme}:./other.db`)).toMatch(
       /^There is no database \.\/other\.db; /,
     );
     expect(databases(folder)).toEqual([]);
@@ -119,18 +117,18 @@ test.each(["sqlite", "libsql", "file"])(
 test("tables that are not up to date are refused, and the error names `migrate`", async () => {
   const folder = newFolder();
   folder.write("pawl.db", "");
-  const sentence = await folder.complaint("runs");
+  const sentence = await folder.error("runs");
   expect(sentence).toMatch(/^sqlite \.\/pawl\.db lacks migrations? 1.*; run: pawl migrate$/);
-  const worker = await folder.complaint("worker", workflows, "--no-migrate");
+  const worker = await folder.error("worker", workflows, "--no-migrate");
   expect(worker).toBe(sentence);
 });
 
 test("a database that cannot be opened is reported in one sentence", async () => {
   const folder = newFolder();
   folder.write("pawl.db", "this is not a database, and it is long enough to be taken for one".repeat(20));
-  expect(await folder.complaint("runs")).toContain("sqlite ./pawl.db");
+  expect(await folder.error("runs")).toContain("sqlite ./pawl.db");
   const url = `sqlite:${join(folder.path, "no", "such", "folder", "x.db")}`;
-  expect(await folder.complaint("migrate", "--url", url)).toContain("does not exist; create it first");
+  expect(await folder.error("migrate", "--url", url)).toContain("does not exist; create it first");
   const nobody = "postgres://nobody@127.0.0.1:1/none";
-  expect(await folder.complaint("runs", "--url", nobody)).toMatch(/ECONNREFUSED|refused/);
+  expect(await folder.error("runs", "--url", nobody)).toMatch(/ECONNREFUSED|refused/);
 });

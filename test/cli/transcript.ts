@@ -5,7 +5,7 @@
 const block = /^```console\n([\s\S]*?)^```$/gm;
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[78][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
-export interface Shown {
+export interface ShownCommand {
   /** The command without the leading "$ ". */
   readonly command: string;
   /** The output that the page shows. */
@@ -13,7 +13,7 @@ export interface Shown {
 }
 
 /** The commands of a page, in order, each with the output shown for it. */
-export function commandsOf(page: string): Shown[] {
+export function commandsOf(page: string): ShownCommand[] {
   return [...page.matchAll(block)].flatMap(([, text]) =>
     (text as string)
       .split(/^\$ /m)
@@ -36,7 +36,7 @@ export function withOutputs(page: string, outputs: readonly string[]): string {
 }
 
 /** Replaces what differs from run to run: times, bars, machines and spaces. Ids are kept. */
-export function withoutChance(text: string): string {
+export function normalizeOutput(text: string): string {
   return (
     text
       .replace(/\b\d+(\.\d+)?(ms|s)\b/g, "<time>")
@@ -63,7 +63,7 @@ export class Ids {
   readonly #ofPage: readonly string[];
   readonly #made: string[] = [];
 
-  constructor(commands: readonly Shown[]) {
+  constructor(commands: readonly ShownCommand[]) {
     this.#ofPage = [...new Set(commands.flatMap(({ command, output }) => `${command}${output}`.match(uuid) ?? []))];
   }
 

@@ -60,7 +60,7 @@ test.each([
   [["completion", "tcsh"], 'There is no completion for "tcsh"; there is for bash, zsh, fish.'],
   [["runs", "--url", "oracle://host/db"], /is not a database URL that Pawl knows/],
 ])("%j is refused in one sentence", async (args, sentence) => {
-  expect(await newFolder().complaint(...args)).toMatch(sentence instanceof RegExp ? sentence : exactly(sentence));
+  expect(await newFolder().error(...args)).toMatch(sentence instanceof RegExp ? sentence : exactly(sentence));
 });
 
 const exactly = (text: string) => new RegExp(`^${text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`);

@@ -12,21 +12,23 @@ beforeEach(() => {
   ran = [];
   broken = true;
 });
-const did = <T>(name: string, value: T): T => {
+const record = <T>(name: string, value: T): T => {
   ran.push(name);
   return value;
 };
-const child = workflow("child", async (ctx, n: number) => ctx.step("double", () => did("double", n * 2)));
+const child = workflow("child", async (ctx, n: number) => ctx.step("double", () => record("double", n * 2)));
 const pay = workflow("pay", async (ctx, amount: number) => {
-  const order = await ctx.step("order", () => did("order", { amount }));
+  const order = await ctx.step("order", () => record("order", { amount }));
   await ctx.sleep("nap", "1 day");
   const who = await ctx.waitForSignal<string>("approved");
   const doubled = await ctx.run(child, amount);
-  await ctx.branch("way", () => did("way", "left" as const), { left: () => ctx.step("left", () => did("left", 1)) });
+  await ctx.branch("way", () => record("way", "left" as const), {
+    left: () => ctx.step("left", () => record("left", 1)),
+  });
   const many = await ctx.map(child, [1, 2]);
   const receipt = await ctx.step("charge", () => {
     if (broken) throw new PermanentError("declined");
-    return did("charge", "paid");
+    return record("charge", "paid");
   });
   return { order, who, doubled, many: [...many], receipt, at: await ctx.waitForSignal("later", { timeout: "1 hour" }) };
 });
@@ -112,12 +114,12 @@ describe("retry()", () => {
   });
 
   test("repeats steps that were undone, and keeps the choices of branches", async () => {
-    const book = step("book", () => did("book", "b"), { compensate: () => void did("unbook", 0) });
-    const look = step("look", () => did("look", 1));
-    const route = branch("route", () => did("route", "yes" as const), { yes: [look], no: [step("other", () => 2)] });
+    const book = step("book", () => record("book", "b"), { compensate: () => void record("unbook", 0) });
+    const look = step("look", () => record("look", 1));
+    const route = branch("route", () => record("route", "yes" as const), { yes: [look], no: [step("other", () => 2)] });
     const charge = step("charge", () => {
       if (broken) throw new PermanentError("declined");
-      return did("charge", "paid");
+      return record("charge", "paid");
     });
     const trip = graph("trip", [book, route, charge.after(book, look)]);
     const w = await world();
@@ -137,12 +139,12 @@ describe("retry()", () => {
   test("of a class run continues at the failed step", async () => {
     class Onboarding extends Workflow {
       static {
-        this.step("welcome", () => did("welcome", undefined));
+        this.step("welcome", () => record("welcome", undefined));
         this.step("charge", { onException: "fail" }, () => {
           if (broken) throw new Error("no");
-          did("charge", 0);
+          record("charge", 0);
         });
-        this.step("bye", () => did("bye", undefined));
+        this.step("bye", () => record("bye", undefined));
       }
     }
     const w = await world();

@@ -25,7 +25,7 @@ import { SeededRandom } from "../../src/testing/store-suite/seeded-random.js";
 import { forEachStore, testDatabase } from "../support/databases.js";
 import { silent, start, world } from "../support/virtual-worlds.js";
 
-const universe = ["a", "b", "c", "d", "e"];
+const allSteps = ["a", "b", "c", "d", "e"];
 
 /**
  * The code of one release: which steps exist, their current names, and what the release declares about missing ones.
@@ -39,9 +39,9 @@ class Release {
 
   constructor(random: SeededRandom) {
     this.random = random;
-    const kept = shuffled(random, universe).slice(0, 3 + random.integerBelow(3));
+    const kept = shuffled(random, allSteps).slice(0, 3 + random.integerBelow(3));
     this.names = kept.map((base) => this.#nameOf(base));
-    this.removed = random.chance(0.8) ? universe.filter((base) => !kept.includes(base)).flatMap(bothNames) : [];
+    this.removed = random.chance(0.8) ? allSteps.filter((base) => !kept.includes(base)).flatMap(bothNames) : [];
     const after = new Map<string, readonly string[]>();
     this.names.forEach((name, index) => {
       after.set(name, random.sample(this.names.slice(0, index), 2));
@@ -119,8 +119,8 @@ const bothNames = (base: string) => [base, `${base}_renamed`];
 type AnyRun = RunHandle<any, any>;
 
 /** Commands that an operator might send to a run. Many are invalid in the current state and are refused. */
-async function operate(random: SeededRandom, run: AnyRun): Promise<AnyRun> {
-  const name = random.pick(universe.flatMap(bothNames)) as string;
+async function sendRandomCommand(random: SeededRandom, run: AnyRun): Promise<AnyRun> {
+  const name = random.pick(allSteps.flatMap(bothNames)) as string;
   const commands: (() => Promise<unknown>)[] = [
     () => run.resume(),
     () => run.resume({ output: random.integerBelow(1_000) }),
@@ -130,7 +130,7 @@ async function operate(random: SeededRandom, run: AnyRun): Promise<AnyRun> {
     () => run.resumeAt(name),
     () => run.resumeAt(name),
     () => run.reattempt(name),
-    () => run.resume({ accept: universe.flatMap(bothNames) }),
+    () => run.resume({ accept: allSteps.flatMap(bothNames) }),
     () => run.resume({ renamed: { [name]: `${name}_renamed` } }),
     () => run.retry(),
     () => run.retry(),
@@ -143,7 +143,7 @@ async function operate(random: SeededRandom, run: AnyRun): Promise<AnyRun> {
   }
 }
 
-async function live(seed: number): Promise<{ readonly t: TestPawl; readonly runs: readonly AnyRun[] }> {
+async function runRandomly(seed: number): Promise<{ readonly t: TestPawl; readonly runs: readonly AnyRun[] }> {
   const random = new SeededRandom(seed);
   const first = new Release(random);
   const t = await testPawl({ workflows: first.workflows, logger: silent });
@@ -156,7 +156,7 @@ async function live(seed: number): Promise<{ readonly t: TestPawl; readonly runs
     if (random.chance(0.25)) await t.deploy(new Release(random).workflows);
     for (const run of [...runs]) {
       if (random.chance(0.4)) continue;
-      const now = await operate(random, run);
+      const now = await sendRandomCommand(random, run);
       if (now.id !== run.id && !runs.some(({ id }) => id === now.id)) runs.push(now);
     }
     await t.advance("2 hours");
@@ -167,7 +167,7 @@ async function live(seed: number): Promise<{ readonly t: TestPawl; readonly runs
 const seeds = Array.from({ length: 40 }, (_, index) => index + 1);
 
 /** The rows of a log, the row of the run and the registered shapes, as `verify` reads them. */
-async function storedOf(t: TestPawl, id: string) {
+async function readStored(t: TestPawl, id: string) {
   const { store } = t.pawl as unknown as { readonly store: Store };
   const run = (await store.run(id)) as RunRecord;
   return { run, log: (await store.logs([id])).get(id) ?? [], shapes: await ShapeRegistry.read(store) };
@@ -176,10 +176,10 @@ async function storedOf(t: TestPawl, id: string) {
 let [proved, taken, undone, moved, changed] = [0, 0, 0, 0, 0];
 
 test.each(seeds)("deploys, repairs and retries leave no difference (seed %i)", async (seed) => {
-  const { t, runs } = await live(seed);
+  const { t, runs } = await runRandomly(seed);
   expect(await t.pawl.verify()).toMatchObject({ differences: [], unchecked: 0 });
   for (const { id } of runs) {
-    const { run, log, shapes } = await storedOf(t, id);
+    const { run, log, shapes } = await readStored(t, id);
     const has = (type: string) => log.some((one) => one.type === type);
     if (has("shape.changed")) changed += 1;
     if (has("run.forked")) taken += 1;
@@ -210,7 +210,7 @@ test("the input of a run with a frozen graph is read once, however many nodes th
   onTestFinished(() => t.close());
   const run = await t.pawl.build("wide", (g) => g.fanOut(Array(50).keys(), { name: (n) => `part_${n}`, job: work }));
   await t.speedrun(run);
-  const { run: row, log, shapes } = await storedOf(t, run.id);
+  const { run: row, log, shapes } = await readStored(t, run.id);
   let reads = 0;
   const counted = Object.defineProperty({ ...row }, "input", {
     get: () => {

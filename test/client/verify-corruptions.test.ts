@@ -7,7 +7,7 @@ import { retryParentNode } from "../../src/core/run/lineage.js";
 import type { NewEvent, NewRun, NextTaskState, RunRecord } from "../../src/store/contract/store.js";
 import { forEachStore } from "../support/databases.js";
 import { rawSql } from "../support/raw-sql.js";
-import { type EveryKindOfRun, everyKindOfRun } from "./verify-world.js";
+import { type EveryKindOfRun, everyKindOfRun } from "./every-kind-of-run.js";
 
 interface Corruption {
   readonly name: string;
@@ -18,7 +18,7 @@ interface Corruption {
   readonly besides?: readonly string[];
 }
 
-const nobody = "01990000-0000-7000-8000-000000000001";
+const unknownRunId = "01990000-0000-7000-8000-000000000001";
 const nobody3 = "01990000-0000-7000-8000-000000000003";
 const nobody2 = "01990000-0000-7000-8000-000000000002";
 const nobody4 = "01990000-0000-7000-8000-000000000004";
@@ -136,8 +136,8 @@ function corruptions({ runs }: EveryKindOfRun): Corruption[] {
     },
     {
       name: "a task belongs to a run that never was",
-      statements: [task(delayed[2], `run_id = '${nobody}'`)],
-      expected: [`task.without_run ${nobody}`, `task.missing ${delayed[2]}`],
+      statements: [task(delayed[2], `run_id = '${unknownRunId}'`)],
+      expected: [`task.without_run ${unknownRunId}`, `task.missing ${delayed[2]}`],
     },
     {
       name: "an open run ends in its row alone",
@@ -146,7 +146,7 @@ function corruptions({ runs }: EveryKindOfRun): Corruption[] {
     },
     {
       name: "a child is given to a parent that does not exist",
-      statements: [run(heldOfOther, `parent_id = '${nobody}'`)],
+      statements: [run(heldOfOther, `parent_id = '${unknownRunId}'`)],
       expected: [`run.parent_missing ${heldOfOther}`, `run.parent ${heldOfOther}`],
     },
     {
@@ -379,7 +379,7 @@ forEachStore((kind) => {
     const hero = { heroType: null, heroId: null, heroKey: null };
     const born = { ...fields, ...kin, ...hero, input: "1" };
     const starts: NewRun[] = [
-      { ...born, id: nobody, due: { kind: "held" } },
+      { ...born, id: unknownRunId, due: { kind: "held" } },
       { ...born, id: nobody2, input: "{", heroKey: "other", due: { kind: "now" } },
       { ...born, id: nobody4, due: { kind: "now" }, parentNode: retryParentNode(null, nobody3) },
       { ...born, id: childRunId(nobody3, "x", 0), due: { kind: "now" }, parentId: nobody3, parentNode: "x" },
@@ -395,7 +395,7 @@ forEachStore((kind) => {
         `log.short ${signaled}`,
         `row.unreadable ${silenced}`,
         `run.waiting ${silenced}`,
-        `task.stuck ${nobody}`,
+        `task.stuck ${unknownRunId}`,
         `row.unreadable ${nobody2}`,
         `run.hero_key ${nobody2}`,
         `run.parent_missing ${childRunId(nobody3, "x", 0)}`,

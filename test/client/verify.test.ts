@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
 import { world } from "../support/virtual-worlds.js";
 import { until } from "../support/waiting.js";
-import { everyKindOfRun } from "./verify-world.js";
+import { everyKindOfRun } from "./every-kind-of-run.js";
 
 async function emptyWorld(kind: StoreKind) {
   const database = await testDatabase(kind);

@@ -7,7 +7,7 @@ import type { Batch, Fence, NewRun, Store, Transition } from "../../src/store/co
 import * as build from "../../src/testing/store-suite/builders.js";
 import type { Cost } from "./gate.js";
 import type { Meter } from "./meter.js";
-import type { Thing } from "./things.js";
+import type { Operation } from "./operations.js";
 
 const size = 100;
 
@@ -46,10 +46,10 @@ async function commitOf(meter: Meter, store: Store, batch: Batch): Promise<Cost>
   });
 }
 
-const starts: Thing = async (meter) =>
+const starts: Operation = async (meter) =>
   commitOf(meter, meter.observed.store, build.batch(null, [], births(meter.newName(), { kind: "now" })));
 
-const claims: Thing = async (meter) => {
+const claims: Operation = async (meter) => {
   const { store } = meter.observed;
   const workflow = meter.newName();
   const routes = [{ workflow, version: "" }];
@@ -61,21 +61,21 @@ const claims: Thing = async (meter) => {
   });
 };
 
-const steps: Thing = (meter) => commitOfAll(meter, () => ({ events: [stepCompleted] }));
+const steps: Operation = (meter) => commitOfAll(meter, () => ({ events: [stepCompleted] }));
 
-const checkpoints: Thing = (meter) =>
+const checkpoints: Operation = (meter) =>
   commitOfAll(meter, () => ({ cursors: [{ node: "sweep", cursor: "102", progress: '{"done":2,"total":null}' }] }));
 
-const parks: Thing = (meter) =>
+const parks: Operation = (meter) =>
   commitOfAll(meter, () => ({
     events: [build.event("timer.started", { node: "nap", data: '{"ms":86400000}' })],
     next: build.park("waiting", { waiting: '{"seenVersion":0}', startedAt: "now", wakeInMs: 86_400_000 }),
   }));
 
-const finishes: Thing = (meter) =>
+const finishes: Operation = (meter) =>
   commitOfAll(meter, () => ({ next: build.finish("completed", { output: '{"ok":true}', startedAt: "now" }) }));
 
-const letters: Thing = async (meter) => {
+const messages: Operation = async (meter) => {
   const { store, ids } = await owned(meter);
   return meter.cost(() => store.send(ids.map((id) => build.newMessage(id, '{"name":"word"}'))));
 };
@@ -87,5 +87,5 @@ export const batches = {
   "100 checkpoints in one commit": checkpoints,
   "100 parks in one commit": parks,
   "100 finishes in one commit": finishes,
-  "100 letters at once": letters,
-} satisfies Record<string, Thing>;
+  "100 messages at once": messages,
+} satisfies Record<string, Operation>;

@@ -14,9 +14,9 @@
  */
 import type { StoreKind } from "../support/databases.js";
 import type { batches } from "./batches.js";
-import type { crowds } from "./crowds.js";
+import type { concurrentRuns } from "./concurrent-runs.js";
 import type { Cost } from "./gate.js";
-import type { things } from "./things.js";
+import type { operations } from "./operations.js";
 
 interface Budget {
   readonly calls: Cost;
@@ -26,10 +26,10 @@ interface Budget {
   readonly mysql: Cost;
 }
 
-export type ThingName = keyof typeof things | keyof typeof batches | keyof typeof crowds;
+export type OperationName = keyof typeof operations | keyof typeof batches | keyof typeof concurrentRuns;
 
-const budgets: Record<ThingName, Budget> = {
-  // ── One run, alone (things.ts) ─────────────────────────────────────────────────────────────────────────────────────
+const budgets: Record<OperationName, Budget> = {
+  // ── One run, alone (operations.ts) ────────────────────────────────────────────────────────────────────────────────────
 
   // PostgreSQL: the second statement notifies other processes.
   start: {
@@ -41,7 +41,7 @@ const budgets: Record<ThingName, Budget> = {
   },
   // No other process is notified, but the worker's fence is checked. Its task has an owner instead of a due time: 24
   // bytes more.
-  "start here": {
+  "start with a local worker": {
     calls: { commit: 1 },
     rows: { "runs inserted": 1, "tasks inserted": 1 },
     postgres: { statements: 1, bytes: 192 },
@@ -57,7 +57,7 @@ const budgets: Record<ThingName, Budget> = {
     mysql: { statements: 7, packets: 3, bytes: 104 },
   },
   // The cost of every poll: one read without a transaction.
-  "claim in vain": {
+  "empty claim": {
     calls: { claim: 1 },
     rows: {},
     postgres: { statements: 1, bytes: 0 },
@@ -191,7 +191,7 @@ const budgets: Record<ThingName, Budget> = {
     mysql: { statements: 44, packets: 14, bytes: 9_276 },
   },
   // This includes parking the parent.
-  "100 births of a map": {
+  "100 new children of a map": {
     calls: { commit: 2 },
     rows: { "runs inserted": 100, "runs updated": 1, "tasks inserted": 100, "tasks updated": 1, "events inserted": 1 },
     postgres: { statements: 3, bytes: 28_436 },
@@ -243,7 +243,7 @@ const budgets: Record<ThingName, Budget> = {
     sqlite: { statements: 403, bytes: 13_400 },
     mysql: { statements: 7, packets: 2, bytes: 13_400 },
   },
-  "100 letters at once": {
+  "100 messages at once": {
     calls: { send: 1 },
     rows: { "tasks updated": 100, "inbox inserted": 100 },
     postgres: { statements: 2, bytes: 16_000 },
@@ -251,7 +251,7 @@ const budgets: Record<ThingName, Budget> = {
     mysql: { statements: 6, packets: 2, bytes: 16_100 },
   },
 
-  // ── A hundred runs side by side (crowds.ts) ────────────────────────────────────────────────────────────────────────
+  // ── A hundred concurrent runs (concurrent-runs.ts) ─────────────────────────────────────────────────────────────────
 
   // Rows and bytes are exact however runs share commits. 23 to 28 commits were observed, also on a busy machine;
   // acknowledgements are delivered in groups of at least 32, so that the hundred cannot split into more than a few
@@ -293,7 +293,7 @@ const budgets: Record<ThingName, Budget> = {
 };
 
 /** Everything that the operation may cost on this store. */
-export function budgetOf(name: ThingName, kind: StoreKind): Cost {
+export function budgetOf(name: OperationName, kind: StoreKind): Cost {
   const { calls, rows, ...stores } = budgets[name];
   const asked = Object.fromEntries(Object.entries(calls).map(([method, times]) => [`calls of ${method}`, times]));
   return kind === "memory" ? asked : { ...asked, ...rows, ...stores[kind] };

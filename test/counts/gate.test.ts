@@ -1,6 +1,6 @@
 /** The gate itself: what counts as an excess, and how it is reported. */
 import { expect, test } from "vitest";
-import { excesses, inWords, savings } from "./gate.js";
+import { describeExcess, excesses, savings } from "./gate.js";
 
 const budget = { statements: 1, bytes: 100, "events inserted": 1 };
 
@@ -31,6 +31,6 @@ test("a cost below its budget is a saving and does not offset an excess", () => 
 });
 
 test("excesses and savings are described in words", () => {
-  expect(inWords({ what: "statements", from: 1, to: 2 })).toBe("statements rose from 1 to 2");
-  expect(inWords({ what: "bytes", from: 100, to: 50 })).toBe("bytes fell from 100 to 50");
+  expect(describeExcess({ what: "statements", from: 1, to: 2 })).toBe("statements rose from 1 to 2");
+  expect(describeExcess({ what: "bytes", from: 100, to: 50 })).toBe("bytes fell from 100 to 50");
 });

@@ -25,5 +25,5 @@ function differences(budget: Cost, measured: Cost): Excess[] {
 }
 
 /** "statements rose from 1 to 2" */
-export const inWords = ({ what, from, to }: Excess): string =>
+export const describeExcess = ({ what, from, to }: Excess): string =>
   `${what} ${to > from ? "rose" : "fell"} from ${from} to ${to}`;

@@ -15,10 +15,10 @@ import { ShortTimers } from "./short-timers.js";
 import { WrittenRows } from "./written-rows.js";
 
 /** Wraps the store below the meter, to test that the meter notices. */
-export type Around = (store: Store) => Store;
+export type StoreWrapper = (store: Store) => Store;
 
 /** The number of event loop turns without pending work; the engine defers work by one or two turns. */
-const quietTurns = 20;
+const idleTurns = 20;
 
 interface Parts {
   readonly kind: StoreKind;
@@ -34,7 +34,7 @@ export class Meter {
   readonly clock: VirtualClock;
   readonly observed: ObservedStore;
   /** What the last measured operation sent and wrote, for debugging. */
-  story: readonly string[] = [];
+  sentAndWritten: readonly string[] = [];
   readonly #parts: Parts;
   readonly #timers = new ShortTimers();
   #worker: Worker | null = null;
@@ -44,7 +44,7 @@ export class Meter {
    * Clocks stand still and nothing is triggered by time: no polls, no heartbeats, no slow steps. The counts are
    * therefore the same on a busy machine and on an idle one.
    */
-  static async open(kind: StoreKind, around: Around = (store) => store): Promise<Meter> {
+  static async open(kind: StoreKind, around: StoreWrapper = (store) => store): Promise<Meter> {
     const database = await testDatabase(kind);
     try {
       return await Meter.#on(kind, database, around);
@@ -54,7 +54,7 @@ export class Meter {
     }
   }
 
-  static async #on(kind: StoreKind, database: TestDatabase, around: Around): Promise<Meter> {
+  static async #on(kind: StoreKind, database: TestDatabase, around: StoreWrapper): Promise<Meter> {
     const written = await countRows(kind, database.url);
     const sent = await watchStatements(kind);
     const clock = new VirtualClock();
@@ -76,7 +76,7 @@ export class Meter {
   }
 
   /** What the operation costs, without anything left over from earlier measurements. */
-  async price(thing: (meter: Meter) => Promise<Cost>): Promise<Cost> {
+  async measure(thing: (meter: Meter) => Promise<Cost>): Promise<Cost> {
     await this.#worker?.stop();
     this.#worker = null;
     this.observed.releaseHints();
@@ -88,7 +88,7 @@ export class Meter {
     const pawl = new Pawl(this.observed.store, silent);
     const options = { name: "worker", poll: Number.POSITIVE_INFINITY, lease: "1 day", grace: 0 } as const;
     this.#worker = await pawl.worker({ workflows, ...options }).start();
-    await this.quiet();
+    await this.untilIdle();
     return { pawl, client: new Pawl(this.observed.store, silent) };
   }
 
@@ -100,18 +100,18 @@ export class Meter {
 
   /** The cost of `work` and of everything that it triggers. */
   async cost(work: () => unknown): Promise<Cost> {
-    await this.quiet();
+    await this.untilIdle();
     await this.#parts.written?.take();
     this.observed.calls.clear();
     this.#parts.sent.clear();
     await work();
-    await this.quiet();
+    await this.untilIdle();
     return this.#read();
   }
 
   /** Resolves when the worker has released all its runs. */
-  async idle(): Promise<void> {
-    do await this.quiet();
+  async untilReleased(): Promise<void> {
+    do await this.untilIdle();
     while ((this.#worker?.active ?? 0) > 0);
   }
 
@@ -125,8 +125,8 @@ export class Meter {
   }
 
   /** Resolves when nothing is pending any more. */
-  async quiet(): Promise<void> {
-    for (let turns = 0; turns < quietTurns; turns += 1) {
+  async untilIdle(): Promise<void> {
+    for (let turns = 0; turns < idleTurns; turns += 1) {
       await new Promise((resolve) => setImmediate(resolve));
       if (this.observed.pending + this.#parts.sent.pending + this.#timers.pending > 0) turns = -1;
     }
@@ -143,7 +143,7 @@ export class Meter {
     const rows = await written.take();
     for (const { what } of rows) cost[what] = (cost[what] ?? 0) + 1;
     cost.bytes = rows.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
-    this.story = [...statements, ...rows.map(({ what, text }) => `${what}: ${text}`)];
+    this.sentAndWritten = [...statements, ...rows.map(({ what, text }) => `${what}: ${text}`)];
     return cost;
   }
 }

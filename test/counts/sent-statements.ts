@@ -129,14 +129,14 @@ function statementsIn(text: string): string[] {
 }
 
 /** Compares a number in shared memory. It takes no lock and reads no page, so it is not counted. */
-const lookAtSharedMemory = "PRAGMA data_version";
+const sharedMemoryRead = "PRAGMA data_version";
 
 /** Both drivers are synchronous. Every statement of every connection goes through these methods of its class. */
 async function watchSqlite(sent: SentStatements): Promise<void> {
   const { Database } = await loadDriver();
   const probe = new Database(":memory:");
   const note = (text: string) => {
-    if (text !== lookAtSharedMemory) sent.add(text);
+    if (text !== sharedMemoryRead) sent.add(text);
   };
   const statement = Object.getPrototypeOf(probe.prepare("SELECT 1"));
   for (const name of ["run", "get", "all", "iterate"]) {

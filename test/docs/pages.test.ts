@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, onTestFailed, test } from "vitest";
 import { type OwnServer, ownSqld } from "../../scripts/servers.mjs";
 import { isLeftOut } from "../support/databases.js";
-import { hasCode, type Page, place, programOf, type ShowCheck } from "./program.js";
+import { currentBlock, hasCode, type Page, programOf, type ShowCheck } from "./program.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const docs = join(root, "docs");
@@ -66,7 +66,7 @@ test("sample output behind console.log is checked", () => {
 
 const run = pages.filter((page) => !withoutServer(page));
 test.each(run.map((page) => [pathOf(page.name), page] as const))("%s behaves as it says", async (path, page) => {
-  onTestFailed(() => console.error(`The last block that was begun is the one at ${path}:${place.line}`));
+  onTestFailed(() => console.error(`The last block that was begun is the one at ${path}:${currentBlock.line}`));
   // `connect()` without arguments creates its database file in the working directory.
   process.chdir(folder);
   try {

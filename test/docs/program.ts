@@ -7,7 +7,7 @@ export interface Page {
 }
 
 /** The line of the block that is being executed, so that a failed page can report where it stopped. */
-export const place: { line?: number } = globalThis as { line?: number };
+export const currentBlock: { line?: number } = globalThis as { line?: number };
 
 /**
  * What a program calls in place of `console.log(value); // sample`: the sample output on the page must equal the real

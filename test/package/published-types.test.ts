@@ -63,20 +63,20 @@ beforeAll(async () => {
   said = String(result.stdout);
 });
 
-const complaintsAbout = (code: string) =>
+const compilerErrorsFor = (code: string) =>
   said.split("\n").filter((line) => line.includes(`program.mts(${lines.indexOf(`${code};`) + 1},`));
 
 test.each(hidden)("%s is not declared", (member) => {
   const [, name] = member.split(".");
-  expect(complaintsAbout(member)).toEqual([expect.stringContaining(`Property '${name}' does not exist`)]);
+  expect(compilerErrorsFor(member)).toEqual([expect.stringContaining(`Property '${name}' does not exist`)]);
 });
 
 test.each(shown)("%s is declared", (code) => {
-  expect(complaintsAbout(code)).toEqual([]);
+  expect(compilerErrorsFor(code)).toEqual([]);
 });
 
 test("the constructor of Pawl takes a store and a logger; all other settings are options of connect()", () => {
-  expect(complaintsAbout("new Pawl(store, console, null)")).toEqual([
+  expect(compilerErrorsFor("new Pawl(store, console, null)")).toEqual([
     expect.stringContaining("Expected 1-2 arguments, but got 3."),
   ]);
 });

@@ -13,7 +13,7 @@ const userTables = {
 };
 
 /** A server notices a closed connection a little later than its client. */
-const patienceMs = 3_000;
+const maxWaitMs = 3_000;
 
 interface ConformanceOptions {
   readonly notifiesAcrossInstances: boolean;
@@ -62,7 +62,7 @@ export function testConformance(
 }
 
 async function openConnections(database: TestDatabase): Promise<number> {
-  const deadline = performance.now() + patienceMs;
+  const deadline = performance.now() + maxWaitMs;
   for (;;) {
     const count = await database.connections();
     if (count === 0 || performance.now() > deadline) return count;

@@ -47,9 +47,9 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
     url.search = parameters;
     return url.href;
   };
-  const told: string[] = [];
+  const warnings: string[] = [];
   const open = async (url: string, options: StoreOptions = {}) => {
-    const store = await openPostgres(url, { onWarning: (what) => told.push(what), ...options });
+    const store = await openPostgres(url, { onWarning: (what) => warnings.push(what), ...options });
     opened.push(store);
     await store.migrate();
     return store;
@@ -70,7 +70,7 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
   });
   afterEach(async () => {
     for (const one of opened.splice(0)) await one.close();
-    told.length = 0;
+    warnings.length = 0;
     vi.restoreAllMocks();
   });
   afterAll(() => database.drop());
@@ -80,7 +80,7 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
     const store = await open(plainUrl());
     const worker = await store.registerWorker(workerInfo());
     await Promise.all(Array.from({ length: 20 }, () => store.commit(batch(worker, [], [newRun()]))));
-    expect(told).toEqual([
+    expect(warnings).toEqual([
       expect.stringMatching(/^the connection goes through a pooler .*polling.*listenUrl.*pooled: true/),
     ]);
     expect(names(sent)).toEqual([]);
@@ -104,7 +104,7 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
   test("a pooler that is announced in an option or in the URL is not reported", async () => {
     await open(plainUrl(), { pooled: true });
     await open(plainUrl(pooler, "pgbouncer=true"));
-    expect(told).toEqual([]);
+    expect(warnings).toEqual([]);
   });
 
   test("a pooler in session mode is used like the server itself", async () => {
@@ -113,7 +113,7 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
     const sent = vi.spyOn(pg.Client.prototype, "query");
     const store = await open(plainUrl(faithful));
     await store.commit(batch(null, [], [newRun()]));
-    expect(told).toEqual([]);
+    expect(warnings).toEqual([]);
     expect(store.hasCrossProcessHints).toBe(true);
     expect(names(sent)).not.toEqual([]);
     await opened.pop()?.close();
@@ -130,11 +130,11 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
     });
     const store = await open(database.direct.listenUrl as string);
     expect(store.hasCrossProcessHints).toBe(true);
-    expect(told).toEqual([]);
+    expect(warnings).toEqual([]);
     const run = newRun();
     expect(await store.commit(batch(null, [], [run]))).toMatchObject({ kind: "committed" });
     expect(await store.run(run.id)).toMatchObject({ id: run.id });
-    expect(told).toEqual([expect.stringMatching(/goes through a pooler \(prepared statement .* already exists\)/)]);
+    expect(warnings).toEqual([expect.stringMatching(/goes through a pooler \(prepared statement .* already exists\)/)]);
     expect(store.hasCrossProcessHints).toBe(false);
     sent.mockClear();
     await store.commit(batch(null, [], [newRun()]));
@@ -143,7 +143,7 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
 
   test("URL parameters that PgBouncer refuses are not sent, unless they choose the schema", async () => {
     await open(plainUrl(pooler, "statement_timeout=5000&options=-c%20work_mem%3D5MB"));
-    expect(told).toEqual([
+    expect(warnings).toEqual([
       expect.stringContaining("the connection goes through a pooler (PostgreSQL: unsupported startup parameter"),
       "the pooler does not accept options, statement_timeout in the URL, so Pawl leaves it out: set it for the role instead.",
     ]);
@@ -163,7 +163,7 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
     await open(plainUrl(fresh), { pooled: true });
     await opened.pop()?.close();
     await admin.query(`ALTER DATABASE ${name} RESET default_transaction_isolation`);
-    expect(told).toEqual([expect.stringContaining("its default isolation is repeatable read")]);
+    expect(warnings).toEqual([expect.stringContaining("its default isolation is repeatable read")]);
   });
 
   test("a worker is woken through listenUrl, and without it finds its runs by polling", async () => {

@@ -31,7 +31,7 @@ export function randomLog(seed: number): RandomLog {
   const random = new SeededRandom(seed);
   const names = random.sample(steps, 3);
   const oddness = random.pick([0, 0, 0.2, 1]) as number;
-  const author = new Author(random, names.length === 0 ? ["only"] : names, oddness);
+  const author = new RandomLogWriter(random, names.length === 0 ? ["only"] : names, oddness);
   const perCommit = random.pick([1, 3, 12]) as number;
   const commits = Array.from({ length: random.integerBelow(18) }, () =>
     Array.from({ length: 1 + random.integerBelow(perCommit) }, () => author.next()),
@@ -40,7 +40,7 @@ export function randomLog(seed: number): RandomLog {
 }
 
 /** Counts attempts as a run does; with the probability `oddness` it returns a random attempt or none. */
-class Author {
+class RandomLogWriter {
   readonly #random: SeededRandom;
   readonly #steps: readonly string[];
   readonly #oddness: number;

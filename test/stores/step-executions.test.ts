@@ -20,7 +20,7 @@ import { expectSameAsLogs, sqlStores, viewRows } from "../support/view-rows.js";
 import { randomLog } from "./random-logs.js";
 
 /** A database with a worker that owns the runs and appends given events to their logs. */
-class Scribe {
+class LogWriter {
   now = 1_700_000_000_000;
   readonly #database: TestDatabase;
   readonly #lengths = new Map<string, number>();
@@ -28,15 +28,15 @@ class Scribe {
   readonly sql: RawSql;
   readonly #fence: Fence;
 
-  static async on(kind: StoreKind, prepare: (sql: RawSql) => Promise<unknown> = async () => {}): Promise<Scribe> {
+  static async on(kind: StoreKind, prepare: (sql: RawSql) => Promise<unknown> = async () => {}): Promise<LogWriter> {
     const database = await testDatabase(kind);
     const sql = await rawSql(database.url);
     await prepare(sql);
-    const scribe: { current?: Scribe } = {};
-    const store = await openStore(kind, database.url, { clock: () => scribe.current?.now ?? 0 });
+    const writer: { current?: LogWriter } = {};
+    const store = await openStore(kind, database.url, { clock: () => writer.current?.now ?? 0 });
     await store.migrate();
-    scribe.current = new Scribe(database, store, sql, await store.registerWorker(workerInfo()));
-    return scribe.current;
+    writer.current = new LogWriter(database, store, sql, await store.registerWorker(workerInfo()));
+    return writer.current;
   }
 
   private constructor(database: TestDatabase, store: Store, sql: RawSql, fence: Fence) {
@@ -77,17 +77,17 @@ const failed = (message: string) =>
   );
 
 forEachStore((kind) => {
-  let scribe: Scribe;
+  let writer: LogWriter;
   beforeAll(async () => {
-    scribe = await Scribe.on(kind);
+    writer = await LogWriter.on(kind);
   });
-  afterAll(() => scribe.close());
+  afterAll(() => writer.close());
 
   describe("250 random logs", () => {
     let ids: string[];
 
     beforeAll(async () => {
-      ids = await scribe.begin(250);
+      ids = await writer.begin(250);
       const logs = ids.map((id, seed) => ({ id, ...randomLog(seed) }));
       const random = new SeededRandom(1);
       for (let round = 0; ; round += 1) {
@@ -97,27 +97,27 @@ forEachStore((kind) => {
         });
         if (entries.length === 0) break;
         // Sometimes the clock goes back.
-        scribe.now += random.pick([0, 1, 40, 1000, -30]) as number;
-        await scribe.append(entries);
+        writer.now += random.pick([0, 1, 40, 1000, -30]) as number;
+        await writer.append(entries);
       }
     });
 
     test("the view matches the logs", async () => {
-      await expectSameAsLogs(scribe.store, ids, await viewRows(scribe.sql));
+      await expectSameAsLogs(writer.store, ids, await viewRows(writer.sql));
     });
 
     test("the view matches the logs when it is filtered by run", async () => {
       for (const id of ids.filter((_, index) => index % 25 === 0)) {
-        const shown = await viewRows(scribe.sql, `WHERE run_id = '${id}'`);
+        const shown = await viewRows(writer.sql, `WHERE run_id = '${id}'`);
         expect([...shown.keys()].filter((other) => other !== id)).toEqual([]);
-        await expectSameAsLogs(scribe.store, [id], shown);
+        await expectSameAsLogs(writer.store, [id], shown);
       }
     });
 
     // The plans of PostgreSQL are tested in src/store/postgres/plans.test.ts.
     if (kind === "sqlite" || kind === "mysql") {
       test("a query for one run searches for the events of that run and reads no others", async () => {
-        const reads = await readsOfEvents[kind](scribe.sql, ids[0] as string);
+        const reads = await readsOfEvents[kind](writer.sql, ids[0] as string);
         expect(reads.length).toBeGreaterThan(0);
         expect(reads.filter(({ isSearch }) => !isSearch)).toEqual([]);
       });
@@ -125,15 +125,15 @@ forEachStore((kind) => {
   });
 
   test("a step with thousands of executions is shown", async () => {
-    const [id] = (await scribe.begin(1)) as [string];
+    const [id] = (await writer.begin(1)) as [string];
     const again = (attempt: number) =>
       newEvent("step.reattempted", { node: "loop", attempt, outcome: "continued" }, { waitMs: 5 });
     for (let commit = 0; commit < 8; commit += 1) {
-      await scribe.append([{ id, events: Array.from({ length: 1_000 }, (_, n) => again(commit * 1_000 + n + 1)) }]);
+      await writer.append([{ id, events: Array.from({ length: 1_000 }, (_, n) => again(commit * 1_000 + n + 1)) }]);
     }
-    const shown = await viewRows(scribe.sql, `WHERE run_id = '${id}'`);
+    const shown = await viewRows(writer.sql, `WHERE run_id = '${id}'`);
     expect(shown.get(id)).toHaveLength(8_001);
-    await expectSameAsLogs(scribe.store, [id], shown);
+    await expectSameAsLogs(writer.store, [id], shown);
   });
 
   test.each([
@@ -146,35 +146,35 @@ forEachStore((kind) => {
     ["nothing", "", null],
     ["as much as is kept", `${"long ".repeat(1_600)}end`, null],
   ])("the message of an error: %s", async (_what, message, shown) => {
-    const ids = await scribe.begin(2);
+    const ids = await writer.begin(2);
     const [alone, among] = ids as [string, string];
     const others = Array.from({ length: 3 }, (_, n) => newEvent("step.completed", { node: `other ${n}`, attempt: 1 }));
-    await scribe.append([
+    await writer.append([
       { id: alone, events: [failed(message)] },
       { id: among, events: [...others, failed(message)] },
     ]);
     for (const id of ids) {
-      const [row] = (await viewRows(scribe.sql, `WHERE run_id = '${id}' AND step = 'work'`)).get(id) ?? [];
-      expect(row).toMatchObject({ state: "failed", finished_at: scribe.now });
+      const [row] = (await viewRows(writer.sql, `WHERE run_id = '${id}' AND step = 'work'`)).get(id) ?? [];
+      expect(row).toMatchObject({ state: "failed", finished_at: writer.now });
       expect(plain(row?.error_message)).toBe(plain(shown ?? message));
     }
   });
 
   test("a damaged row hides only the events that it holds", async () => {
-    const ids = await scribe.begin(4);
+    const ids = await writer.begin(4);
     const [damagedBatch, damagedData, noTuples, sound] = ids as [string, string, string, string];
     const done = (node: string) => newEvent("step.completed", { node, attempt: 1, outcome: "success" }, { ms: 5 });
-    await scribe.append(ids.map((id) => ({ id, events: [done("one")] })));
-    await scribe.append(ids.map((id) => ({ id, events: [done("two"), done("three")] })));
-    await scribe.append(ids.map((id) => ({ id, events: [done("four")] })));
+    await writer.append(ids.map((id) => ({ id, events: [done("one")] })));
+    await writer.append(ids.map((id) => ({ id, events: [done("two"), done("three")] })));
+    await writer.append(ids.map((id) => ({ id, events: [done("four")] })));
     const damage = (id: string, seq: number, data: string) =>
-      scribe.sql.query(`UPDATE pawl_events SET data = '${data}' WHERE run_id = '${id}' AND seq = ${seq}`);
+      writer.sql.query(`UPDATE pawl_events SET data = '${data}' WHERE run_id = '${id}' AND seq = ${seq}`);
     await damage(damagedBatch, 2, '[["step.completed","two",1');
     await damage(noTuples, 2, '[1,null,"x"]');
     await damage(damagedData, 1, '{"ms":');
     await damage(damagedData, 4, '"no object"');
     // The query covers all runs, including those of the previous tests with unusual messages.
-    const shown = await viewRows(scribe.sql);
+    const shown = await viewRows(writer.sql);
     const stepsOf = (id: string) =>
       shown
         .get(id)
@@ -183,7 +183,7 @@ forEachStore((kind) => {
     expect(stepsOf(damagedBatch)).toEqual(["four", "one"]);
     expect(stepsOf(noTuples)).toEqual(["four", "one"]);
     expect(stepsOf(damagedData)).toEqual(["four", "one", "three", "two"]);
-    await expectSameAsLogs(scribe.store, [damagedBatch, noTuples, sound], shown);
+    await expectSameAsLogs(writer.store, [damagedBatch, noTuples, sound], shown);
   });
 }, sqlStores);
 
@@ -240,25 +240,25 @@ describe.skipIf(isLeftOut("postgres"))("postgres, in a schema of its own", () =>
 
 describe.skipIf(isLeftOut("mysql"))("mysql, whatever the database and the reader are set to", () => {
   test("names and messages are shown unchanged", async () => {
-    const scribe = await Scribe.on("mysql", async (sql) => {
+    const writer = await LogWriter.on("mysql", async (sql) => {
       const [row] = await sql.query("SELECT DATABASE() AS name");
       await sql.query(`ALTER DATABASE ${row?.name} CHARACTER SET latin1 COLLATE latin1_swedish_ci`);
     });
-    onTestFinished(() => scribe.close());
-    const ids = await scribe.begin(1);
+    onTestFinished(() => writer.close());
+    const ids = await writer.begin(1);
     const named = (node: string, message: string): NewEvent => ({ ...failed(message), node });
     const events = [named("größe", "boom"), named("Größe", "\\ 😀"), named("GRÖSSE", "ไทย")];
-    await scribe.append([{ id: ids[0] as string, events }]);
-    await expectSameAsLogs(scribe.store, ids, await viewRows(scribe.sql));
-    await scribe.sql.query("SET sql_mode = 'ANSI,NO_BACKSLASH_ESCAPES', NAMES latin1");
-    const [row] = await scribe.sql.query("SELECT COUNT(*) AS n FROM pawl_step_executions WHERE error_message = 'boom'");
+    await writer.append([{ id: ids[0] as string, events }]);
+    await expectSameAsLogs(writer.store, ids, await viewRows(writer.sql));
+    await writer.sql.query("SET sql_mode = 'ANSI,NO_BACKSLASH_ESCAPES', NAMES latin1");
+    const [row] = await writer.sql.query("SELECT COUNT(*) AS n FROM pawl_step_executions WHERE error_message = 'boom'");
     expect(row?.n).toBe(1);
   });
 
   test("every column is text except run_id, which is binary so that a query for one run can use the index", async () => {
-    const scribe = await Scribe.on("mysql");
-    onTestFinished(() => scribe.close());
-    const columns = await scribe.sql.query(
+    const writer = await LogWriter.on("mysql");
+    onTestFinished(() => writer.close());
+    const columns = await writer.sql.query(
       `SELECT column_name AS name, data_type AS type FROM information_schema.columns
         WHERE table_schema = DATABASE() AND table_name = 'pawl_step_executions' ORDER BY ordinal_position`,
     );

@@ -28,7 +28,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
     await database.drop();
   });
 
-  const enlist = () =>
+  const registerWorker = () =>
     store.registerWorker({ id: randomUUID(), name: "w", host: "h", pid: 1, port: null, routes: [], leaseMs: 60_000 });
 
   const ownedRun = async (fence: Fence): Promise<string> => {
@@ -58,7 +58,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
     ((await other.query("SELECT what FROM effects ORDER BY what"))[0] as { what: string }[]).map(({ what }) => what);
 
   test("that failed at its commit does not roll back the next transaction on the same connection", async () => {
-    const fence = await enlist();
+    const fence = await registerWorker();
     const [failing, ...following] = await Promise.all(Array.from({ length: 11 }, () => ownedRun(fence)));
     const first = await store.beginTransaction();
     await (first.handle as Connection).query("SET SESSION innodb_lock_wait_timeout = 1");
@@ -91,7 +91,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
     });
 
     const attempt = async (attack: (tx: Connection) => Promise<unknown>) => {
-      const fence = await enlist();
+      const fence = await registerWorker();
       const runId = await ownedRun(fence);
       const transaction = await store.beginTransaction();
       await other.query("DELETE FROM effects");
@@ -191,7 +191,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
     await other.query("DELETE FROM effects");
     await other.query("CREATE TABLE counters (id INT PRIMARY KEY)");
     await other.query("INSERT INTO counters VALUES (1)");
-    const fence = await enlist();
+    const fence = await registerWorker();
     const runId = await ownedRun(fence);
     const { handle, commit } = await store.beginTransaction();
     const tx = handle as Connection;
@@ -207,7 +207,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
 
   test("is not recorded when a statement that was not awaited fails", async () => {
     await other.query("DELETE FROM effects");
-    const fence = await enlist();
+    const fence = await registerWorker();
     const runId = await ownedRun(fence);
     const { handle, commit } = await store.beginTransaction();
     void (handle as Connection).query("INSERT INTO effects SELECT SLEEP(0.1)");

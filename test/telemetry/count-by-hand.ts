@@ -15,7 +15,7 @@ const ship = workflow("ship", async (ctx, fate: "fine" | "flaky" | "doomed") => 
   });
 });
 
-export const byHand = {
+export const expectedCounts = {
   started: { ship: 4, pack: 8 },
   ended: { "ship completed": 2, "ship failed": 1, "ship canceled": 2, "pack completed": 8 },
   /** One run of ship was canceled before it started, so it has no duration. */
@@ -26,9 +26,9 @@ export const byHand = {
 } as const;
 
 /** Three parcels have been waiting for 90 seconds; there is no worker, and the queue is paused. */
-export const queueByHand = { depth: 3, oldest_age: 90, executing: 0, workers: 0, paused: 1 } as const;
+export const expectedQueue = { depth: 3, oldest_age: 90, executing: 0, workers: 0, paused: 1 } as const;
 
-export async function aQueue() {
+export async function queueScenario() {
   const w = await world();
   const parcel = workflow("parcel", { queue: "post" }, () => {});
   await w.pawl.createWorkflow("idle");
@@ -44,7 +44,9 @@ export async function aQueue() {
 }
 
 /** @param listen called before the first run is started */
-export async function aDay(listen: (pawl: Awaited<ReturnType<typeof world>>["pawl"]) => { stop(): Promise<void> }) {
+export async function runScenario(
+  listen: (pawl: Awaited<ReturnType<typeof world>>["pawl"]) => { stop(): Promise<void> },
+) {
   const w = await world();
   const { stop } = listen(w.pawl);
   onTestFinished(stop);

@@ -12,7 +12,7 @@ import { workflow } from "pawl";
 import { measureRuns } from "pawl/otel";
 import { expect, onTestFinished, test } from "vitest";
 import { world } from "../support/virtual-worlds.js";
-import { aDay, aQueue, byHand, queueByHand } from "./count-by-hand.js";
+import { expectedCounts, expectedQueue, queueScenario, runScenario } from "./count-by-hand.js";
 
 function measuring() {
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
@@ -42,14 +42,14 @@ const count = ({ count: times }: Histogram) => times;
 
 test("counters and histograms match a count by hand", async () => {
   const { meterProvider, collect } = measuring();
-  const { stop } = await aDay((pawl) => measureRuns(pawl, { meterProvider }));
+  const { stop } = await runScenario((pawl) => measureRuns(pawl, { meterProvider }));
   const told = await collect();
   await stop();
-  expect(figuresOf(told.get("pawl.runs.started"), number)).toEqual(byHand.started);
-  expect(figuresOf(told.get("pawl.runs.ended"), number)).toEqual(byHand.ended);
-  expect(figuresOf(told.get("pawl.run.duration"), count)).toEqual(byHand.runsTook);
-  expect(figuresOf(told.get("pawl.step.duration"), count)).toEqual(byHand.executions);
-  expect(figuresOf(told.get("pawl.step.failures"), number)).toEqual(byHand.failures);
+  expect(figuresOf(told.get("pawl.runs.started"), number)).toEqual(expectedCounts.started);
+  expect(figuresOf(told.get("pawl.runs.ended"), number)).toEqual(expectedCounts.ended);
+  expect(figuresOf(told.get("pawl.run.duration"), count)).toEqual(expectedCounts.runsTook);
+  expect(figuresOf(told.get("pawl.step.duration"), count)).toEqual(expectedCounts.executions);
+  expect(figuresOf(told.get("pawl.step.failures"), number)).toEqual(expectedCounts.failures);
   const sums = figuresOf(told.get("pawl.run.duration"), ({ sum }: Histogram) => sum ?? 0);
   // Two drives of two hours, not as many milliseconds.
   expect(sums["ship completed"]).toBeGreaterThanOrEqual(2 * 7_200);
@@ -70,10 +70,10 @@ test("pauses are counted", async () => {
 
 test("queue gauges match the database, and are not read after stop()", async () => {
   const { meterProvider, collect } = measuring();
-  const { pawl, looked } = await aQueue();
+  const { pawl, looked } = await queueScenario();
   const { stop } = measureRuns(pawl, { meterProvider });
   const told = await collect();
-  for (const [name, value] of Object.entries(queueByHand))
+  for (const [name, value] of Object.entries(expectedQueue))
     expect(figuresOf(told.get(`pawl.queue.${name}`), number)).toEqual({ idle: 0, post: value });
   expect(told.get("pawl.queue.oldest_age")?.descriptor.unit).toBe("s");
   await stop();
@@ -86,9 +86,9 @@ test("an unreachable database is reported once, and the counters are still expor
   const warnings: unknown[][] = [];
   const away = () => Promise.reject(new Error("the database is away"));
   const logger = { warn: (...args: unknown[]) => void warnings.push(args) };
-  await aDay((pawl) => measureRuns({ run: (id) => pawl.run(id), queues: away }, { meterProvider, logger }));
+  await runScenario((pawl) => measureRuns({ run: (id) => pawl.run(id), queues: away }, { meterProvider, logger }));
   await collect();
   const told = await collect();
-  expect(figuresOf(told.get("pawl.runs.started"), number)).toEqual(byHand.started);
+  expect(figuresOf(told.get("pawl.runs.started"), number)).toEqual(expectedCounts.started);
   expect(warnings).toHaveLength(1);
 });

@@ -5,7 +5,7 @@ import { PauseError, workflow } from "pawl";
 import { prometheus, servePrometheus } from "pawl/prometheus";
 import { expect, onTestFinished, test } from "vitest";
 import { silent, world } from "../support/virtual-worlds.js";
-import { aDay, aQueue, byHand, queueByHand } from "./count-by-hand.js";
+import { expectedCounts, expectedQueue, queueScenario, runScenario } from "./count-by-hand.js";
 
 interface Sample {
   readonly name: string;
@@ -52,7 +52,7 @@ const figuresOf = (samples: readonly Sample[], name: string) =>
 
 test("the text parses, and its figures match a count by hand", async () => {
   let figures: ReturnType<typeof prometheus> | undefined;
-  const day = await aDay((pawl) => (figures = prometheus(pawl)));
+  const day = await runScenario((pawl) => (figures = prometheus(pawl)));
   const { types, samples } = parse(await (figures as NonNullable<typeof figures>)());
   expect([...types]).toEqual([
     ["pawl_runs_started_total", "counter"],
@@ -67,18 +67,18 @@ test("the text parses, and its figures match a count by hand", async () => {
     ["pawl_queue_workers", "gauge"],
     ["pawl_queue_paused", "gauge"],
   ]);
-  expect(figuresOf(samples, "pawl_runs_started_total")).toEqual(byHand.started);
-  expect(figuresOf(samples, "pawl_runs_ended_total")).toEqual(byHand.ended);
-  expect(figuresOf(samples, "pawl_run_duration_seconds_count")).toEqual(byHand.runsTook);
-  expect(figuresOf(samples, "pawl_step_duration_seconds_count")).toEqual(byHand.executions);
-  expect(figuresOf(samples, "pawl_step_failures_total")).toEqual(byHand.failures);
+  expect(figuresOf(samples, "pawl_runs_started_total")).toEqual(expectedCounts.started);
+  expect(figuresOf(samples, "pawl_runs_ended_total")).toEqual(expectedCounts.ended);
+  expect(figuresOf(samples, "pawl_run_duration_seconds_count")).toEqual(expectedCounts.runsTook);
+  expect(figuresOf(samples, "pawl_step_duration_seconds_count")).toEqual(expectedCounts.executions);
+  expect(figuresOf(samples, "pawl_step_failures_total")).toEqual(expectedCounts.failures);
   expect(figuresOf(samples, "pawl_queue_workers")).toEqual({ pack: 1, ship: 1 });
   await day.stop();
 });
 
 test("buckets are cumulative: two drives of two hours are below six hours, and not below one", async () => {
   let figures: ReturnType<typeof prometheus> | undefined;
-  await aDay((pawl) => (figures = prometheus(pawl)));
+  await runScenario((pawl) => (figures = prometheus(pawl)));
   const { samples } = parse(await (figures as NonNullable<typeof figures>)());
   const buckets = samples.filter(
     ({ name, labels: { workflow: of, status } }) =>
@@ -93,11 +93,11 @@ test("buckets are cumulative: two drives of two hours are below six hours, and n
 });
 
 test("queue gauges match the database", async () => {
-  const { pawl } = await aQueue();
+  const { pawl } = await queueScenario();
   const figures = prometheus(pawl);
   onTestFinished(figures.stop);
   const { samples } = parse(await figures());
-  for (const [name, value] of Object.entries(queueByHand)) {
+  for (const [name, value] of Object.entries(expectedQueue)) {
     const full = `pawl_queue_${name}${name === "oldest_age" ? "_seconds" : ""}`;
     expect(figuresOf(samples, full)).toEqual({ idle: 0, post: value });
   }

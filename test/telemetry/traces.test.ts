@@ -159,7 +159,7 @@ test("spans of other libraries that start at the same time get their own ids", a
 test("linkToRun adds a link to the run to the caller's span", async () => {
   const { tracerProvider, spans } = tracing();
   const w = await traced({ tracerProvider });
-  context.setGlobalContextManager(new OneContext());
+  context.setGlobalContextManager(new SimpleContextManager());
   onTestFinished(() => context.disable());
   linkToRun(await w.pawl.start(leaf, 1)); // Without an active span, this is a no-op.
   const span = tracerProvider.getTracer("shop").startSpan("POST /orders");
@@ -175,7 +175,7 @@ test("linkToRun adds a link to the run to the caller's span", async () => {
 });
 
 /** The API has no context manager, and the one of the SDK for Node is in another package. */
-class OneContext implements ContextManager {
+class SimpleContextManager implements ContextManager {
   #active = ROOT_CONTEXT;
   active = () => this.#active;
   with<A extends unknown[], F extends (...args: A) => ReturnType<F>>(

@@ -3,8 +3,8 @@
  * with the library. It returns a list of problems, which is empty when everything is right.
  */
 import type { RawSql } from "../support/raw-sql.js";
+import { checkParentsAndChildren } from "./checks/children.js";
 import { checkCommands } from "./checks/commands.js";
-import { checkFamilies } from "./checks/families.js";
 import { checkEndings, checkLogs, checkSnapshots } from "./checks/logs.js";
 import { checkItems, checkRepeats } from "./checks/repeats.js";
 import { checkSignals } from "./checks/signals.js";
@@ -29,7 +29,7 @@ const checks: readonly ((evidence: Evidence, report: Report) => void)[] = [
   checkItems,
   checkSignals,
   checkTimers,
-  checkFamilies,
+  checkParentsAndChildren,
   checkTransactions,
   checkTasks,
   checkUndoing,

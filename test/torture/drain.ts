@@ -8,7 +8,7 @@ import type { RawSql, Row } from "../support/raw-sql.js";
 import type { LedgerWriter } from "./ledger.js";
 
 /** The longest time that a database keeps the locks of a dead session (60 s), and as much again for the work itself. */
-const patienceMs = 100_000;
+const maxStallMs = 100_000;
 /** The bound is extended for as long as runs still end, up to this limit. */
 const limitMs = 240_000;
 
@@ -26,7 +26,7 @@ export async function drain(pawl: Pawl, sql: RawSql, ledger: LedgerWriter, rando
     const open = await sql.query("SELECT id, status FROM pawl_runs WHERE finished_at IS NULL");
     if (open.length < least) [least, leastAt] = [open.length, Date.now()];
     const ms = Date.now() - beganAt;
-    const isOver = open.length === 0 || ms > limitMs || Date.now() - leastAt > patienceMs;
+    const isOver = open.length === 0 || ms > limitMs || Date.now() - leastAt > maxStallMs;
     if (isOver) return { ms, open: open.length, explanations: await explain(pawl, open) };
     for (const row of open) await nudge(pawl, row, ledger, random).catch(() => {});
     await sleep(500);

@@ -9,7 +9,7 @@ import type { LogEvent } from "../records.js";
 /**
  * How long before and after a fault the fault can be the reason for a second execution: leases, timeouts, reconnects.
  */
-const aftermathMs = 70_000;
+const faultEffectMs = 70_000;
 
 const interrupts = /^(step\.(failed|reattempted)|node\.reopened|run\.(recovered|resumed|reattempted))$/;
 
@@ -28,7 +28,7 @@ export function checkRepeats(evidence: Evidence, report: Report): void {
 }
 
 /** For this long, a process that was cut off may not know that others have taken over. */
-const ignoranceMs = 10_000;
+const cutOffGraceMs = 10_000;
 
 function checkLateBegins(evidence: Evidence, all: readonly Begin[], report: Report): void {
   for (const { run, step, token, pid, at } of all) {
@@ -36,7 +36,7 @@ function checkLateBegins(evidence: Evidence, all: readonly Begin[], report: Repo
     const recorded = evidence.logOf(run).find(isRecord);
     if (recorded === undefined || recorded.data.output === token || at <= recorded.at + clockSlackMs) continue;
     const wasCutOff = evidence.faults.some(
-      (fault) => (fault.pid === null || fault.pid === pid) && fault.at <= at && fault.until + ignoranceMs >= at,
+      (fault) => (fault.pid === null || fault.pid === pid) && fault.at <= at && fault.until + cutOffGraceMs >= at,
     );
     if (!wasCutOff)
       report("I5", run, `Step ${step} began (${token}) ${at - recorded.at} ms after its result was recorded.`);
@@ -85,7 +85,7 @@ function isExplained(evidence: Evidence, before: Executed, again: Executed): boo
 const wasHit = ({ faults }: Evidence, before: Executed, again: Executed): boolean =>
   faults.some(
     ({ pid, at, until }) =>
-      (pid === null || pid === before.pid) && at <= again.at + 1_000 && until >= before.at - aftermathMs,
+      (pid === null || pid === before.pid) && at <= again.at + 1_000 && until >= before.at - faultEffectMs,
   );
 
 function add<One>(groups: Map<string, One[]>, key: string, one: One): void {

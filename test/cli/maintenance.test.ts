@@ -6,18 +6,18 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../support/waiting.js";
 import { type Folder, jobsFile, newFolder } from "./command-line.js";
 import { double, needsFile } from "./fixtures/jobs.js";
-import { type Stocked, silent, stockedFolder, whileWorking } from "./stocked.js";
+import { folderWithSampleRuns, type SampleRuns, silent, withWorker } from "./sample-runs.js";
 
 const unknown = "01980000-0000-7000-8000-000000000000";
 
-let stocked: Stocked;
+let samples: SampleRuns;
 beforeAll(async () => {
-  stocked = await stockedFolder();
+  samples = await folderWithSampleRuns();
 });
-afterAll(() => stocked.folder.remove());
+afterAll(() => samples.folder.remove());
 
 test("explain says why a run makes no progress", async () => {
-  const { folder, ids } = stocked;
+  const { folder, ids } = samples;
   expect(await folder.text("explain", ids.order)).toMatch(
     /^It waits for the signal "approved", since .* \(.*\), until .* \(in 7 days\) at the latest\.\n$/,
   );
@@ -27,11 +27,11 @@ test("explain says why a run makes no progress", async () => {
     since: expect.stringMatching(/^\d{4}-.*Z$/),
     until: null,
   });
-  expect(await folder.complaint("explain", unknown)).toBe(`Run ${unknown} does not exist; it may have been pruned.`);
+  expect(await folder.error("explain", unknown)).toBe(`Run ${unknown} does not exist; it may have been pruned.`);
 });
 
 test("retry starts a run that continues where another failed", async () => {
-  const { folder, ids } = stocked;
+  const { folder, ids } = samples;
   const text = await folder.text("retry", ids.declined);
   const [, id] = /^Run (\S+) of declined goes on where run (\S+) has failed\.\n$/.exec(text) ?? [];
   expect(await folder.json("show", id as string)).toMatchObject({ workflow: "declined", status: "pending" });
@@ -41,13 +41,13 @@ test("retry starts a run that continues where another failed", async () => {
   expect(again).toMatchObject({ workflow: "declined", status: "pending" });
   expect([ids.declined, id]).not.toContain(again.id);
   await folder.text("cancel", again.id);
-  expect(await folder.complaint("retry", ids.echo)).toBe(
+  expect(await folder.error("retry", ids.echo)).toBe(
     `Run ${ids.echo} is completed; only a run that has failed can be retried.`,
   );
 });
 
 test("metrics prints the figures of all workflows, and the details of one", async () => {
-  const { folder } = stocked;
+  const { folder } = samples;
   const lines = (await folder.text("metrics")).trimEnd().split("\n");
   expect(lines[0]).toMatch(/^workflow +runs +failed +paused +success +p50 +p95 +due +oldest$/);
   expect(lines.find((line) => line.startsWith("flaky "))).toMatch(/^flaky +1 +0 +0 +100% +\S+ +\S+ +0$/);
@@ -87,18 +87,18 @@ test.each([
   [["dag", "import", unknown, "missing.json"], /^missing\.json cannot be read: ENOENT/],
   [["reattempt", unknown], "<node> is missing. Usage: pawl reattempt <run> <node>"],
 ])("%j is refused in one sentence", async (args, sentence) => {
-  const complaint = await stocked.folder.complaint(...args);
+  const complaint = await samples.folder.error(...args);
   if (typeof sentence === "string") expect(complaint).toBe(sentence);
   else expect(complaint).toMatch(sentence);
 });
 
 test("queues lists, pauses and resumes queues", async () => {
-  const { folder } = stocked;
+  const { folder } = samples;
   const paused = await folder.text("queues", "--pause", "echo", "--reason", "too loud");
   expect(paused).toMatch(/^queue +due +oldest +running +workers +workflows\b/);
   expect(paused).toMatch(/^echo +0 +0 +0 +echo +paused now too loud$/m);
   const { id } = await folder.json("start", "echo", "1");
-  await whileWorking(folder, async (pawl) => {
+  await withWorker(folder, async (pawl) => {
     expect((await folder.json("explain", id)).because).toBe("queue_paused");
     const queues = await folder.json("queues", "--resume", "echo");
     expect(queues.find(({ name }: { name: string }) => name === "echo")).toMatchObject({
@@ -111,7 +111,7 @@ test("queues lists, pauses and resumes queues", async () => {
 });
 
 test("prune deletes runs that ended long enough ago", async () => {
-  const { folder, ids } = await stockedFolder();
+  const { folder, ids } = await folderWithSampleRuns();
   try {
     expect(await folder.text("prune", "--older-than", "30d")).toBe("Nothing to delete.\n");
     expect(await folder.text("prune", "--older-than", "0ms", "--dry-run")).toBe("Would delete 3 runs.\n");
@@ -122,7 +122,7 @@ test("prune deletes runs that ended long enough ago", async () => {
     });
     expect((await folder.json("runs")).runs).toHaveLength(7);
     expect(await folder.json("prune", "--older-than", "0ms", "--workflow", "flaky")).toEqual({ runs: 1, trees: 1 });
-    expect(await folder.complaint("show", ids.flaky)).toContain("does not exist");
+    expect(await folder.error("show", ids.flaky)).toContain("does not exist");
     expect(await folder.text("prune", "--older-than", "0ms", "--limit", "1")).toBe("Deleted 1 run.\n");
     expect(await folder.text("prune", "--older-than", "0ms")).toBe("Deleted 1 run.\n");
     expect((await folder.json("runs")).runs).toHaveLength(4);
@@ -147,11 +147,11 @@ async function stuckGraph(folder: Folder) {
 }
 
 test("reattempt lists the nodes of a graph; for a function it says that there are none and what to do", async () => {
-  const { folder, ids } = stocked;
-  expect(await folder.complaint("reattempt", ids.onboarding, "welcom")).toBe(
+  const { folder, ids } = samples;
+  expect(await folder.error("reattempt", ids.onboarding, "welcom")).toBe(
     `Run ${ids.onboarding} has no node "welcom"; it has "welcome", "say "hi"".`,
   );
-  expect(await folder.complaint("reattempt", ids.held, "ask")).toBe(
+  expect(await folder.error("reattempt", ids.held, "ask")).toBe(
     `Run ${ids.held} has no nodes that can be tried again: its steps are found out as its code runs. If it is paused, resume it; if it has failed, retry it.`,
   );
 });
@@ -163,7 +163,7 @@ test("reattempt lists only the first of many nodes", async () => {
     for (let n = 1; n <= 25; n += 1) g.node(`n${n}`, { job: double, args: { n } });
   });
   await pawl.close();
-  expect(await folder.complaint("reattempt", run.id, "n26")).toMatch(/; it has "n1", .*"n20" and 5 more\.$/);
+  expect(await folder.error("reattempt", run.id, "n26")).toMatch(/; it has "n1", .*"n20" and 5 more\.$/);
 });
 
 test("prune accepts the name of a graph that was built at run time", async () => {
@@ -209,13 +209,13 @@ test("dag exports the graph of a run and imports the edited graph", async () => 
   const again = await folder.pawlWith({ input: JSON.stringify(graph) }, "dag", "import", id, "--json");
   expect(JSON.parse(again.stdout)).toMatchObject({ id, status: "paused" });
   folder.write("graph.json", '{\n  "version": 1,\n  "nodes": {,}\n}');
-  expect(await folder.complaint("dag", "import", id, "graph.json")).toBe(
+  expect(await folder.error("dag", "import", id, "graph.json")).toBe(
     "graph.json is not valid JSON: it breaks at line 3, column 13.",
   );
   const piped = await folder.pawlWith({ input: '{"version": 1' }, "dag", "import", id);
   expect(piped.stderr).toBe("Standard input is not valid JSON: it breaks at line 1, column 14.\n");
   folder.write("graph.json", "{}");
-  expect(await folder.complaint("dag", "import", id, "graph.json")).toMatch(/nodes|version/);
+  expect(await folder.error("dag", "import", id, "graph.json")).toMatch(/nodes|version/);
 
   await folder.text("resume", id);
   const worker = folder.begin(["worker", jobsFile, "--json"]);
@@ -229,10 +229,10 @@ test("dag exports the graph of a run and imports the edited graph", async () => 
 test("reattempt runs a node again on a worker with jobs", async () => {
   const folder = newFolder();
   const { id, file } = await stuckGraph(folder);
-  expect(await folder.complaint("reattempt", id, "nowhere")).toBe(
+  expect(await folder.error("reattempt", id, "nowhere")).toBe(
     `Run ${id} has no node "nowhere"; it has "first", "second".`,
   );
-  expect(await folder.complaint("reattempt", id, "first")).toMatch(/completed/);
+  expect(await folder.error("reattempt", id, "first")).toMatch(/completed/);
   folder.write("needed", "");
   expect(file).toBe(join(folder.path, "needed"));
   expect(await folder.text("reattempt", id, "second")).toMatch(new RegExp(`^Run ${id} of import is \\w+\\.\\n$`));
@@ -240,5 +240,5 @@ test("reattempt runs a node again on a worker with jobs", async () => {
   await worker.until(`import ${id}`);
   expect((await worker.stop()).stdout).toMatch(/ serves job Double, job NeedsFile on /);
   expect(await folder.json("show", id)).toMatchObject({ status: "completed" });
-  expect(await folder.complaint("reattempt", id, "second", "--json")).toContain("completed");
+  expect(await folder.error("reattempt", id, "second", "--json")).toContain("completed");
 });

@@ -4,30 +4,30 @@ import { Checkpoints } from "./checkpoints.js";
 import type { Cost } from "./gate.js";
 import type { Meter } from "./meter.js";
 
-export type Thing = (meter: Meter) => Promise<Cost>;
+export type Operation = (meter: Meter) => Promise<Cost>;
 
 /** A run that its worker executes: its first step is completed, and it has stopped right before the operation. */
-async function underway(
+async function startedRun(
   meter: Meter,
   code: (ctx: WorkflowContext<void>) => Promise<unknown>,
   others: Parameters<Meter["serve"]>[0] = [],
 ): Promise<{ readonly stops: Checkpoints; readonly run: RunHandle<void, unknown> }> {
   const stops = new Checkpoints();
-  const story = workflow(meter.newName(), async (ctx) => {
+  const definition = workflow(meter.newName(), async (ctx) => {
     await ctx.step("first", () => "done");
     await stops.stop("before");
     await code(ctx);
     await stops.stop("after");
     return "done";
   });
-  const { pawl } = await meter.serve([story, ...others]);
-  const run = await pawl.start(story);
+  const { pawl } = await meter.serve([definition, ...others]);
+  const run = await pawl.start(definition);
   await stops.reached("before");
   return { stops, run };
 }
 
 /** The cost from right before the operation until right after it. */
-async function throughout(meter: Meter, stops: Checkpoints): Promise<Cost> {
+async function costBetweenStops(meter: Meter, stops: Checkpoints): Promise<Cost> {
   return meter.cost(() => {
     stops.open("before");
     return stops.reached("after");
@@ -35,7 +35,7 @@ async function throughout(meter: Meter, stops: Checkpoints): Promise<Cost> {
 }
 
 /** A start in a process without a worker, of a workflow that has a worker in another process. */
-const start: Thing = async (meter) => {
+const start: Operation = async (meter) => {
   const idle = workflow(meter.newName(), async () => {});
   const { client } = await meter.serve([idle]);
   meter.observed.holdHints();
@@ -45,23 +45,23 @@ const start: Thing = async (meter) => {
 };
 
 /** A start in the process of its worker, up to the first line of its code. */
-const startHere: Thing = async (meter) => {
+const startWithLocalWorker: Operation = async (meter) => {
   const stops = new Checkpoints();
-  const story = workflow(meter.newName(), () => stops.stop("begin"));
-  const { pawl } = await meter.serve([story]);
+  const definition = workflow(meter.newName(), () => stops.stop("begin"));
+  const { pawl } = await meter.serve([definition]);
   return meter.cost(async () => {
-    await pawl.start(story);
+    await pawl.start(definition);
     await stops.reached("begin");
   });
 };
 
 /** From the hint that a run is ready up to the first line of its code. */
-const claim: Thing = async (meter) => {
+const claim: Operation = async (meter) => {
   const stops = new Checkpoints();
-  const story = workflow(meter.newName(), () => stops.stop("begin"));
-  const { client } = await meter.serve([story]);
+  const definition = workflow(meter.newName(), () => stops.stop("begin"));
+  const { client } = await meter.serve([definition]);
   meter.observed.holdHints();
-  await client.start(story);
+  await client.start(definition);
   return meter.cost(() => {
     meter.observed.releaseHints();
     return stops.reached("begin");
@@ -69,26 +69,26 @@ const claim: Thing = async (meter) => {
 };
 
 /** A hint that something is ready, although nothing is. */
-const claimInVain: Thing = async (meter) => {
+const emptyClaim: Operation = async (meter) => {
   await meter.serve([workflow(meter.newName(), async () => {})]);
   return meter.cost(() => meter.observed.nudge());
 };
 
-const step: Thing = async (meter) => {
-  const { stops } = await underway(meter, (ctx) => ctx.step("second", () => "done"));
-  return throughout(meter, stops);
+const step: Operation = async (meter) => {
+  const { stops } = await startedRun(meter, (ctx) => ctx.step("second", () => "done"));
+  return costBetweenStops(meter, stops);
 };
 
-const hundredStepsAtOnce: Thing = async (meter) => {
+const hundredStepsAtOnce: Operation = async (meter) => {
   const names = Array.from({ length: 100 }, (_, n) => `part_${n + 100}`);
-  const { stops } = await underway(meter, (ctx) => Promise.all(names.map((name) => ctx.step(name, () => "done"))));
-  return throughout(meter, stops);
+  const { stops } = await startedRun(meter, (ctx) => Promise.all(names.map((name) => ctx.step(name, () => "done"))));
+  return costBetweenStops(meter, stops);
 };
 
-const transactionalStep: Thing = async (meter) => {
+const transactionalStep: Operation = async (meter) => {
   // The first transaction opens the connection for such steps.
   const warm = new Checkpoints();
-  const { stops } = await underway(meter, async (ctx) => {
+  const { stops } = await startedRun(meter, async (ctx) => {
     await ctx.transaction("second", () => "done");
     await warm.stop("here");
     await ctx.transaction("third", () => "done");
@@ -102,7 +102,7 @@ const transactionalStep: Thing = async (meter) => {
 };
 
 /** An awaited checkpoint in the middle of a resumable step: the cursor moves on by one item. */
-const checkpoint: Thing = async (meter) => {
+const checkpoint: Operation = async (meter) => {
   const stops = new Checkpoints();
   class Sweep extends Workflow {
     static {
@@ -119,38 +119,38 @@ const checkpoint: Thing = async (meter) => {
   const { pawl } = await meter.serve([Sweep]);
   await pawl.start(Sweep);
   await stops.reached("before");
-  return throughout(meter, stops);
+  return costBetweenStops(meter, stops);
 };
 
 /** The code returns and the run ends. */
-const finish: Thing = async (meter) => {
-  const { stops } = await underway(meter, async () => {});
+const finish: Operation = async (meter) => {
+  const { stops } = await startedRun(meter, async () => {});
   stops.open("before");
   await stops.reached("after");
   return meter.cost(() => stops.open("after"));
 };
 
-const askForResult: Thing = async (meter) => {
-  const { stops, run } = await underway(meter, async () => {});
+const askForResult: Operation = async (meter) => {
+  const { stops, run } = await startedRun(meter, async () => {});
   stops.open("before");
   stops.open("after");
-  await meter.idle();
+  await meter.untilReleased();
   return meter.cost(() => run.result());
 };
 
-const fallAsleep: Thing = async (meter) => {
-  const { stops } = await underway(meter, (ctx) => ctx.sleep("nap", "1 day"));
+const sleep: Operation = async (meter) => {
+  const { stops } = await startedRun(meter, (ctx) => ctx.sleep("nap", "1 day"));
   return meter.cost(async () => {
     stops.open("before");
-    await meter.idle();
+    await meter.untilReleased();
   });
 };
 
 /** The timer fires: from the claim until the code continues after the sleep. */
-const wakeUp: Thing = async (meter) => {
-  const { stops } = await underway(meter, (ctx) => ctx.sleep("nap", "1 day"));
+const wakeUp: Operation = async (meter) => {
+  const { stops } = await startedRun(meter, (ctx) => ctx.sleep("nap", "1 day"));
   stops.open("before");
-  await meter.idle();
+  await meter.untilReleased();
   meter.clock.moveTo(meter.clock.read() + 24 * 60 * 60 * 1_000);
   return meter.cost(() => {
     meter.observed.nudge();
@@ -158,19 +158,19 @@ const wakeUp: Thing = async (meter) => {
   });
 };
 
-const waitForSignal: Thing = async (meter) => {
-  const { stops } = await underway(meter, (ctx) => ctx.waitForSignal("word"));
+const waitForSignal: Operation = async (meter) => {
+  const { stops } = await startedRun(meter, (ctx) => ctx.waitForSignal("word"));
   return meter.cost(async () => {
     stops.open("before");
-    await meter.idle();
+    await meter.untilReleased();
   });
 };
 
 /** A signal to a run that waits for it, until its code has received it. */
-const signal: Thing = async (meter) => {
-  const { stops, run } = await underway(meter, (ctx) => ctx.waitForSignal("word"));
+const signal: Operation = async (meter) => {
+  const { stops, run } = await startedRun(meter, (ctx) => ctx.waitForSignal("word"));
   stops.open("before");
-  await meter.idle();
+  await meter.untilReleased();
   return meter.cost(async () => {
     await run.signal("word", "done");
     await stops.reached("after");
@@ -178,30 +178,30 @@ const signal: Thing = async (meter) => {
 };
 
 /** A signal to a run that a worker owns: it goes through the inbox into the log. */
-const signalToBusyRun: Thing = async (meter) => {
-  const { run } = await underway(meter, async () => {});
+const signalToBusyRun: Operation = async (meter) => {
+  const { run } = await startedRun(meter, async () => {});
   return meter.cost(() => run.signal("word", "done"));
 };
 
 /** Everything that a child adds: its creation, its claim, its end, and waking its parent with the result. */
-const child: Thing = async (meter) => {
+const child: Operation = async (meter) => {
   const part = workflow(meter.newName(), async () => "done");
-  const { stops } = await underway(meter, (ctx) => ctx.run(part), [part]);
-  return throughout(meter, stops);
+  const { stops } = await startedRun(meter, (ctx) => ctx.run(part), [part]);
+  return costBetweenStops(meter, stops);
 };
 
 /** One more child in the middle of a map: the previous one has ended, and the next may start. */
-const childOfMap: Thing = async (meter) => {
+const childOfMap: Operation = async (meter) => {
   const parts = new Checkpoints();
   const part = workflow(meter.newName(), async (_ctx, n: number) => {
     await parts.stop(`part ${n}`);
     return "done";
   });
-  const { stops } = await underway(meter, (ctx) => ctx.map(part, [1, 2, 3, 4], { concurrency: 1 }), [part]);
+  const { stops } = await startedRun(meter, (ctx) => ctx.map(part, [1, 2, 3, 4], { concurrency: 1 }), [part]);
   stops.open("before");
   for (const n of [1, 2]) {
     await parts.reached(`part ${n}`);
-    await meter.quiet();
+    await meter.untilIdle();
     if (n === 1) parts.open("part 1");
   }
   return meter.cost(async () => {
@@ -211,34 +211,34 @@ const childOfMap: Thing = async (meter) => {
 };
 
 /** A map of a hundred: the cost of creating all children. */
-const hundredBirths: Thing = async (meter) => {
+const createHundredChildren: Operation = async (meter) => {
   const part = workflow(meter.newName(), async (_ctx, n: number) => n);
   const items = Array.from({ length: 100 }, (_, n) => n + 100);
-  const { stops } = await underway(meter, (ctx) => ctx.map(part, items), [part]);
+  const { stops } = await startedRun(meter, (ctx) => ctx.map(part, items), [part]);
   meter.observed.holdHints();
   return meter.cost(async () => {
     stops.open("before");
-    await meter.idle();
+    await meter.untilReleased();
   });
 };
 
-export const things = {
+export const operations = {
   start,
-  "start here": startHere,
+  "start with a local worker": startWithLocalWorker,
   claim,
-  "claim in vain": claimInVain,
+  "empty claim": emptyClaim,
   step,
   "100 steps at once": hundredStepsAtOnce,
   "transactional step": transactionalStep,
   checkpoint,
   finish,
   "ask for a result": askForResult,
-  "fall asleep": fallAsleep,
+  "fall asleep": sleep,
   "wake up": wakeUp,
   "wait for a signal": waitForSignal,
   signal,
   "signal to a busy run": signalToBusyRun,
   child,
   "child of a map": childOfMap,
-  "100 births of a map": hundredBirths,
-} satisfies Record<string, Thing>;
+  "100 new children of a map": createHundredChildren,
+} satisfies Record<string, Operation>;

@@ -6,7 +6,7 @@ import { forEachStore, type StoreKind, testDatabase } from "../support/databases
 import { errorOf, gate, until } from "../support/waiting.js";
 
 /** A proxy in front of a server that can be closed and opened again. */
-class Way {
+class ServerProxy {
   readonly #target: URL;
   readonly #sockets = new Set<Socket>();
   #server: Server | null = null;
@@ -72,29 +72,29 @@ function listener() {
   return { said, inDetail, logger: { debug, info: note, warn: note, error: note } };
 }
 
-async function wayTo(kind: StoreKind): Promise<Way> {
+async function openProxy(kind: StoreKind): Promise<ServerProxy> {
   const database = await testDatabase(kind);
-  const way = new Way(database.url);
-  await way.open();
+  const proxy = new ServerProxy(database.url);
+  await proxy.open();
   onTestFinished(async () => {
-    await way.close();
+    await proxy.close();
     await database.drop();
   });
-  return way;
+  return proxy;
 }
 
 forEachStore(
   (kind) => {
     test("a worker reports once that its database is unreachable and once that it is back, and its run completes", async () => {
       const database = await testDatabase(kind);
-      const way = new Way(database.url);
-      await way.open();
+      const proxy = new ServerProxy(database.url);
+      await proxy.open();
       const { said, inDetail, logger } = listener();
-      const pawl = await connect(way.url, { logger });
+      const pawl = await connect(proxy.url, { logger });
       onTestFinished(async () => {
-        await way.open();
+        await proxy.open();
         await pawl.close();
-        await way.close();
+        await proxy.close();
         await database.drop();
       });
       const [begun, goOn] = [gate(), gate()];
@@ -109,7 +109,7 @@ forEachStore(
       const run = await pawl.start(slow);
       await begun.opened;
 
-      await way.close();
+      await proxy.close();
       goOn.open();
       const noticed = (what: string) => inDetail.filter((line) => line.startsWith(what)).length;
       // Every operation of the worker has failed. It keeps trying to claim without logging again.
@@ -117,14 +117,14 @@ forEachStore(
       for (const what of ["A heartbeat failed", 'Worker "w1": commit failed']) await until(() => noticed(what) > 1);
       expect(said).toEqual([[expect.stringMatching(/^Pawl's database: cannot be reached \(.+\); trying again\.$/)]]);
 
-      await way.open();
+      await proxy.open();
       expect(await run.result({ timeout: "100s" })).toBe("done");
       await until(() => said.length > 1);
       expect(said.slice(1)).toEqual([["Pawl's database: reached again."]]);
     });
 
     test("a worker, idle or busy, stops without waiting for an unreachable database", async () => {
-      const way = await wayTo(kind);
+      const proxy = await openProxy(kind);
       const { inDetail, said, logger } = listener();
       const begun = gate();
       const endless = workflow("endless", (ctx) =>
@@ -135,7 +135,7 @@ forEachStore(
       );
       const ended = workflow("ended", (ctx) => ctx.step("ended", () => goOn.opened));
       const goOn = gate();
-      const [idle, busy] = [await connect(way.url, { logger }), await connect(way.url, { logger })];
+      const [idle, busy] = [await connect(proxy.url, { logger }), await connect(proxy.url, { logger })];
       const options = { lease: "300ms", poll: "50ms", grace: "100ms" } as const;
       await idle.worker({ name: "idle", workflows: [], jobs: [], ...options }).start();
       await busy.worker({ name: "busy", workflows: [endless, ended], ...options }).start();
@@ -143,7 +143,7 @@ forEachStore(
       await busy.start(ended);
       await begun.opened;
 
-      await way.close();
+      await proxy.close();
       goOn.open();
       const failed = (what: string) => inDetail.filter((line) => line.startsWith(what)).length;
       await until(() => failed('Worker "idle" could not claim') > 0);
@@ -159,9 +159,9 @@ forEachStore(
     });
 
     test("a worker stops without waiting for a database that stopped answering on open connections", async () => {
-      const way = await wayTo(kind);
+      const proxy = await openProxy(kind);
       const { said, logger } = listener();
-      const pawl = await connect(way.url, { logger });
+      const pawl = await connect(proxy.url, { logger });
       const worker = pawl.worker({
         name: "w",
         workflows: [workflow("w", async () => {})],
@@ -169,7 +169,7 @@ forEachStore(
         grace: "100ms",
       });
       await worker.start();
-      way.mute();
+      proxy.mute();
       const asked = errorOf(pawl.runs());
       await pawl.close();
       expect(await asked).toMatchObject({ code: "STORE_ERROR" });

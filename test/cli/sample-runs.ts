@@ -6,13 +6,13 @@ import * as fixtures from "./fixtures/workflows.js";
 
 export const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-export interface Stocked {
+export interface SampleRuns {
   readonly folder: Folder;
   /** Run ids by workflow. */
   readonly ids: Readonly<Record<"order" | "echo" | "declined" | "held" | "onboarding" | "later" | "flaky", string>>;
 }
 
-export async function stockedFolder(): Promise<Stocked> {
+export async function folderWithSampleRuns(): Promise<SampleRuns> {
   const folder = new Folder();
   const pawl = await connect(folder.url, { logger: silent });
   const worker = await pawl.worker({ workflows: Object.values(fixtures) }).start();
@@ -41,7 +41,7 @@ export async function stockedFolder(): Promise<Stocked> {
 }
 
 /** Executes the runs of the folder in this process while `act` runs. */
-export async function whileWorking<T>({ url }: Folder, act: (pawl: Pawl) => Promise<T>): Promise<T> {
+export async function withWorker<T>({ url }: Folder, act: (pawl: Pawl) => Promise<T>): Promise<T> {
   const pawl = await connect(url, { logger: silent });
   try {
     await pawl.worker({ workflows: Object.values(fixtures) }).start();
