@@ -688,8 +688,8 @@ describe("heroes", () => {
   test.each<[string, () => unknown, string]>([
     ["a promise of undefined", async () => undefined, "canceled"],
     ["a promise of null", async () => null, "canceled"],
-    ["0, which is somebody", () => 0, "completed"],
-    ["an empty text, which is somebody", async () => "", "completed"],
+    ["0, which counts as a hero", () => 0, "completed"],
+    ["an empty text, which counts as a hero", async () => "", "completed"],
     ["something that cannot be read", () => new Proxy({}, { get: fail }), "paused"],
     ["an error", fail, "paused"],
     ["a rejection with nothing", () => Promise.reject(), "paused"],

@@ -75,7 +75,7 @@ test("an unhandled rejection ends its process, as is usual in Node, and no run i
 });
 
 test.each([
-  ["a step that fails without anybody awaiting it", "late"],
+  ["a step that fails before its promise is awaited", "late"],
   ["a child that fails before it is awaited", "late_child"],
   ["a retryAfter that is not a number", "nonsense"],
 ])("%s does not end the worker process", async (_what, name) => {

@@ -35,7 +35,7 @@ const late = workflow("late", async (ctx) => {
   const step = ctx.step(
     "fails",
     () => {
-      throw new Error("before anybody awaits it");
+      throw new Error("before it is awaited");
     },
     { retry: { attempts: 1 } },
   );
