@@ -8,7 +8,7 @@ export const help = `npm test [-- [options] [folders or files] [options of Vites
 
 Runs the tests against every store: memory, SQLite, libSQL, PostgreSQL, MariaDB or MySQL, and sqld.
 
-  --store=NAME           one store only: memory, sqlite, libsql, postgres, mysql or sqld. Tests that run in memory otherwise
+  --store=NAME           one store only: memory, sqlite, postgres, mysql or sqld. Tests that run in memory otherwise
                          run on this store, and no other server is started.
   --without=NAME,NAME    leaves out what needs these: postgres, mysql, sqld, pgbouncer. Same as PAWL_TEST_WITHOUT.
   --pgbouncer            all tests of PostgreSQL go through PgBouncer in transaction mode.
@@ -22,7 +22,7 @@ Runs the tests against every store: memory, SQLite, libSQL, PostgreSQL, MariaDB 
 
 test/README.md tells how the tests are arranged, CONTRIBUTING.md how they find their databases.`;
 
-const stores = ["memory", "sqlite", "libsql", "postgres", "mysql", "sqld"];
+const stores = ["memory", "sqlite", "postgres", "mysql", "sqld"];
 const leavable = ["postgres", "mysql", "sqld", "pgbouncer"];
 
 /** Throws a plain sentence for an unknown word. */
@@ -56,7 +56,7 @@ export function readOptions(args, env) {
   };
 }
 
-/** When one store is chosen, no server of another is started. */
+/** With one store chosen, no server of another store is started. */
 function withoutOthers(store, without) {
   if (store === "") return without;
   const others = leavable.filter((name) => name !== store && !(store === "postgres" && name === "pgbouncer"));

@@ -80,7 +80,7 @@ async function build() {
 
 async function runVitest(env) {
   const folder = mkdtempSync(join(tmpdir(), "pawl-test-"));
-  // The report is kept when the suite is being measured.
+  // PAWL_TEST_REPORT keeps the report, to see which files are slow.
   const report = process.env.PAWL_TEST_REPORT || join(folder, "report.json");
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
   try {

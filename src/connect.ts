@@ -1,4 +1,4 @@
-/** The composition root: a URL becomes a store, a store becomes Pawl. */
+/** The composition root: opens the store that a URL names, and makes a `Pawl` of it. */
 
 import * as crypto from "node:crypto";
 import { existsSync } from "node:fs";
@@ -21,20 +21,21 @@ import type { WorkerOptions } from "./worker/options.js";
 import type { StoreAddress } from "./worker/watchdog/watchdog.js";
 import { Worker } from "./worker/worker.js";
 
+/** Options of `connect`. */
 export interface ConnectOptions
   extends Pick<StoreOptions, "authToken" | "clock" | "notify" | "schema" | "pooled" | "listenUrl" | "pool"> {
-  /** Bring the tables up to date first; default true. With false, pending migrations are an error. */
+  /** Migrate the tables first; default true. With false, `connect` throws a `MigrationError` if migrations are pending. */
   readonly migrate?: boolean;
-  /** `console`, pino, …; default: warnings and errors to the console. Every transition of a run is told at level debug. */
+  /** `console`, pino, winston …; default: warnings and errors to the console. Every transition of a run is logged at level debug. */
   readonly logger?: Logger;
-  /** Told of every exception in a step, of all workflows. */
+  /** Called with every exception in a step of any workflow: for an error tracker. */
   readonly onError?: ErrorReporter;
   /**
-   * When a run that a `PauseError` with `resumeOn` has paused is looked at again although no signal came: its step runs
-   * once more, and may pause it again. A `recheckAfter` of the error itself goes first. Default 1 hour; `null`: never.
+   * How long a run that a `PauseError` with `resumeOn` has paused waits for the signal before its step runs once more,
+   * which may pause it again. A `recheckAfter` of the error itself takes precedence. Default 1 hour; `null`: for ever.
    */
   readonly recheckPausedAfter?: Duration | null;
-  /** Workers delete runs that ended longer ago than this; without it nothing is ever deleted. See `prune`. */
+  /** Workers delete runs that ended longer ago than this, at least a minute. Default: nothing is deleted. See `prune`. */
   readonly retention?: Duration;
 }
 
@@ -53,7 +54,7 @@ const connectOptions = new Set<string>([
   "schema",
 ] satisfies (keyof ConnectOptions)[]);
 
-/** What `connect` tells a Pawl beside its store, and where its clocks, timers and random numbers come from. */
+/** The settings that `connect` passes to a Pawl, and the source of its clocks, timers and random numbers. */
 interface PawlSettings {
   readonly onError?: ErrorReporter | undefined;
   readonly retention?: Duration | undefined;
@@ -61,7 +62,19 @@ interface PawlSettings {
   readonly runtime?: Runtime;
 }
 
-/** Durable workflows on one database. */
+/**
+ * Durable workflows on one database: starts and inspects runs, and makes the workers that execute them. `connect` returns
+ * one.
+ *
+ * @example
+ * ```ts
+ * const pawl = await connect("postgres://localhost/app");
+ * await pawl.worker({ workflows: [order] }).start();
+ * const run = await pawl.start(order, { sku: "A-1" });
+ * console.log(await run.result());
+ * await pawl.close();
+ * ```
+ */
 export class Pawl extends Client {
   readonly #workers = new Set<Worker>();
 
@@ -69,9 +82,9 @@ export class Pawl extends Client {
   readonly #retentionMs: number | null;
   readonly #recheckPausedMs: number | null;
 
-  /** On a store that is open already, such as one of your own; `connect` opens one by its URL. */
+  /** Uses a store that is open already, such as one of your own; `connect` opens a store by its URL. */
   constructor(store: Store, logger?: Logger);
-  /** @internal With all that `connect` can be told. */
+  /** @internal With all settings of `connect`. */
   constructor(store: Store, logger?: Logger, settings?: PawlSettings);
   constructor(store: Store, logger: Logger = defaultLogger, settings: PawlSettings = {}) {
     super(store, safeLogger(logger), settings.runtime ?? systemRuntime);
@@ -81,12 +94,20 @@ export class Pawl extends Client {
     this.#recheckPausedMs = parseRecheckAfter(recheckPausedAfter);
   }
 
-  /** Where the data is, for people: "sqlite ./pawl.db". */
+  /** Where the data is, for display: "sqlite ./pawl.db". It contains no password. */
   get description(): string {
     return this.store.description;
   }
 
-  /** A worker for these workflows. It begins with `start()`. */
+  /**
+   * Makes a worker that executes these workflows. It takes runs once you call `start()`.
+   *
+   * @example
+   * ```ts
+   * const worker = pawl.worker({ workflows: [order], concurrency: 50 });
+   * await worker.start();
+   * ```
+   */
   worker(options: WorkerOptions): Worker {
     const worker = new Worker(
       {
@@ -98,7 +119,7 @@ export class Pawl extends Client {
         findRegistration: (name) => this.registration(name),
         onError: this.#onError,
         recheckPausedMs: this.#recheckPausedMs,
-        // A thread has the time of the process, and no other.
+        // The watchdog's thread knows only the clock of the process, so it cannot watch a worker with another one.
         storeAddress: (this.runtime === systemRuntime ? watchdogAddresses.get(this.store) : undefined) ?? null,
         prune: this.#retentionMs === null ? null : this.#createPruner(this.#retentionMs),
       },
@@ -113,7 +134,7 @@ export class Pawl extends Client {
     return (signal: AbortSignal) => prune(this.store, { olderThan, signal }, this.runtime);
   }
 
-  /** Stops its workers and lets go of the database. */
+  /** Stops the workers of this Pawl, which may finish their running steps, and closes the connections to the database. */
   async close(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => worker.stop()));
     this.closeClient();
@@ -122,11 +143,16 @@ export class Pawl extends Client {
 }
 
 /**
- * Connects to a database. Without arguments: an SQLite file, `./pawl.db`. A URL that is undefined is refused: the
- * variable that it was read from is not set.
+ * Connects to a database and migrates its tables. Without arguments, the database is the SQLite file `./pawl.db`. A URL
+ * that is undefined is refused, because it usually comes from an environment variable that is not set.
  *
- * `postgres://…` · `mysql://…` · `sqlite:path` · `sqlite::memory:` · `libsql:path` · `file:path` · `memory:` ·
+ * URLs: `postgres://…` · `mysql://…` · `sqlite:path` · `sqlite::memory:` · `libsql:path` · `file:path` · `memory:` ·
  * `libsql://host` (Turso and other libSQL servers; also `https:`, `http:`, `wss:` and `ws:`)
+ *
+ * @example
+ * ```ts
+ * const pawl = await connect("sqlite:./pawl.db", { retention: "30 days" });
+ * ```
  */
 export function connect(url?: string, options?: ConnectOptions): Promise<Pawl>;
 export async function connect(...args: [url?: string, options?: ConnectOptions]): Promise<Pawl> {
@@ -142,7 +168,7 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
   const store = await openStore(url, {
     runtime,
     ...withoutUndefined({ authToken, clock, notify, schema, pooled, listenUrl, pool }),
-    onWarning: (what, ...error) => logger.warn(`Pawl's database: ${what}`, ...error),
+    onWarning: (text, ...error) => logger.warn(`Pawl's database: ${text}`, ...error),
   });
   try {
     await prepare(store, options.migrate ?? true);
@@ -154,16 +180,16 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
   return new Pawl(store, logger, { onError, retention, recheckPausedAfter, runtime });
 }
 
-/** Where the watchdog's thread finds the same database. */
+/** The address by which the watchdog's thread opens the same database. */
 const watchdogAddresses = new WeakMap<Store, StoreAddress>();
 
-/** Null for what only this thread can reach, and where the thread's program is not beside this file (sources, bundles). */
+/** Null if only this thread can reach the database, or if the thread's program is not beside this file (sources, bundles). */
 function watchdogAddressOf(
   url: string,
   { clock, authToken, schema, pooled, listenUrl }: StoreOptions,
 ): StoreAddress | null {
   const moduleUrl: string | undefined = import.meta.url;
-  // A bundle in the format of CommonJS does not know where it is.
+  // A CommonJS bundle does not know its own URL.
   if (moduleUrl === undefined || moduleUrl === "") return null;
   const program = new URL("./watchdog-thread.js", moduleUrl);
   if (clock !== undefined || /^memory:|:memory:$/.test(url)) return null;
@@ -171,13 +197,13 @@ function watchdogAddressOf(
   return { program, url, options: withoutUndefined({ authToken, schema, pooled, listenUrl }) };
 }
 
-/** Without what is undefined, which is not the same as missing to the compiler. */
+/** Drops undefined values, because the compiler distinguishes them from missing ones. */
 function withoutUndefined<T extends object>(options: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
   const entries = Object.entries(options).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as { [Key in keyof T]?: Exclude<T[Key], undefined> };
 }
 
-/** Nothing at all to keep is more likely a mistake than a wish, and would delete what a caller is waiting for. */
+/** A very short retention is more likely a mistake than intended, and would delete runs whose callers still wait for them. */
 function parseRetention(retention: Duration): number {
   const ms = parseDuration(retention, "retention");
   if (ms >= 60_000) return ms;
@@ -186,7 +212,7 @@ function parseRetention(retention: Duration): number {
 
 const defaultRecheck = "1 hour";
 
-/** Each look is a few events in the log of the run, so there is time between two of them. */
+/** Each recheck writes a few events to the log of the run, so they must not follow each other closely. */
 function parseRecheckAfter(after: Duration | null): number | null {
   if (after === null) return null;
   const ms = parseDuration(after, "recheckPausedAfter");
@@ -203,7 +229,7 @@ async function prepare(store: Store, migrate: boolean): Promise<void> {
     );
 }
 
-/** @throws never with a password or a token of the URL in the error */
+/** Opens the store that the URL names. Its errors never contain the password or the token. */
 export async function openStore(url: string, options: StoreOptions = {}): Promise<Store> {
   try {
     const store = await openByScheme(url, options);
@@ -215,10 +241,10 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
   }
 }
 
-/** A file needs no token, but the same code may open a file here and a server there. */
+/** A local file needs no token, but the same code may open a file in development and a server in production. */
 const libsqlSchemes = new Set(["libsql", "file", "https", "http", "wss", "ws"]);
 
-/** Each store is loaded only when it is asked for: its driver may not be installed. */
+/** Each store is imported only when a URL names it, because its driver may not be installed. */
 async function openByScheme(url: string, options: StoreOptions): Promise<Store> {
   const scheme = /^([a-z+]+):/i.exec(url)?.[1]?.toLowerCase();
   if (options.schema !== undefined) checkSchema(scheme ?? "");
@@ -253,7 +279,7 @@ async function openByScheme(url: string, options: StoreOptions): Promise<Store> 
   }
 }
 
-/** Where an option `schema` cannot take effect it is refused: the tables of two tenants would be the same ones. */
+/** Refuses the option `schema` where it has no effect: two tenants would share their tables. */
 function checkSchema(scheme: string): void {
   const alternative = schemaAlternatives.get(scheme);
   if (alternative !== undefined)
@@ -268,16 +294,16 @@ const schemaAlternatives = new Map([
   ["sqlite", otherFile],
   ["libsql", otherFile],
   ["file", otherFile],
-  ["memory", "leave it out, each memory store is apart from the others"],
+  ["memory", "leave it out: every memory store is separate"],
 ]);
 
-/** Of a URL whose scheme is unknown only the scheme: which part of the rest is a password is unknown as well. */
+/** Of a URL with an unknown scheme only the scheme is shown, because any other part may be a password. */
 function redactUrl(url: string, scheme: string | undefined): string {
   if (scheme !== undefined) return `${scheme}:…`;
   return /^[\w./\\ -]{0,200}$/.test(url) ? url : "…";
 }
 
-/** In one call since Node 20.12; a third of the time that the same takes in JavaScript. */
+/** Node has `hash` since 20.12: it takes a third of the time of the same in JavaScript. */
 const { hash } = crypto as { readonly hash?: (algorithm: string, data: string) => string };
 setNativeSha256((text) =>
   hash === undefined ? crypto.createHash("sha256").update(text).digest("hex") : hash("sha256", text),

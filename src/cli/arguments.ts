@@ -1,9 +1,9 @@
-/** Values that were typed: JSON, numbers, heroes, times. */
+/** Parses the values of arguments and options: JSON, numbers, heroes, times. */
 import { readFileSync } from "node:fs";
 import { parseDuration } from "../core/naming/duration.js";
 import { CliError, sentenceOf } from "./cli-error.js";
 
-/** @param text "-" reads it from standard input; undefined stays undefined */
+/** @param text the JSON, or "-" to read it from standard input */
 export function jsonArgument(argumentName: string, text: string | undefined): unknown {
   if (text === undefined) return undefined;
   const json = text === "-" ? readFileSync(0, "utf8") : text;
@@ -22,13 +22,13 @@ export function integerArgument(option: string, text: string | undefined): numbe
   throw new CliError(`--${option} takes a whole number, not "${text}".`);
 }
 
-/** In milliseconds, as a bare number is. */
+/** The duration in milliseconds; a bare number counts as milliseconds. */
 export function durationArgument(option: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   return parseDuration(/^\d+(\.\d+)?$/.test(text) ? Number(text) : text, option);
 }
 
-/** "User:42". */
+/** Parses "User:42". */
 export function heroArgument(text: string | undefined): { readonly type: string; readonly id: string } | undefined {
   if (text === undefined) return undefined;
   const [, type, id] = /^([^:]+):(.+)$/.exec(text) ?? [];
@@ -47,7 +47,7 @@ export function timeArgument(option: string, text: string | undefined, now: numb
     try {
       return now - parseDuration(text);
     } catch {
-      // Said below, in words that fit both.
+      // The error below names both forms.
     }
   }
   throw new CliError(`--${option} takes a date (2025-11-16) or how long ago ("2h"), not "${text}".`);

@@ -1,9 +1,9 @@
-/** Something is wrong that the user can mend: one plain sentence, exit code 1, no stack. */
+/** An error that the user can correct. It is printed as one sentence without a stack, and the exit code is 1. */
 export class CliError extends Error {
   override readonly name = "CliError";
 }
 
-/** The process ends with this exit code, and says no more: another process has told why. */
+/** Ends the process with this exit code and prints nothing, because another process has printed the error. */
 export class AlreadyReportedError extends Error {
   readonly exitCode: number;
 

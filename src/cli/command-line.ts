@@ -1,4 +1,4 @@
-/** From what was typed to a command, its arguments and its options; whatever does not fit is refused in one sentence. */
+/** Parses the command line into a command, its arguments and its options. Invalid input is refused with one sentence. */
 import { parseArgs } from "node:util";
 import { didYouMean } from "../core/naming/nearest-word.js";
 import { CliError } from "./cli-error.js";
@@ -31,16 +31,16 @@ export function parseCommandLine(argv: readonly string[], groups: readonly Comma
 
 export function findCommand(name: string, groups: readonly CommandGroup[]): Command {
   const commands = commandsIn(groups);
-  const match = commands.find((one) => one.name === name);
+  const match = commands.find((command) => command.name === name);
   if (match !== undefined) return match;
   const suggestion = didYouMean(
     name,
-    commands.map((one) => one.name),
+    commands.map((command) => command.name),
   );
   throw new CliError(`There is no command "${name}"${suggestion || ". `pawl help` lists them."}`);
 }
 
-/** The first word that is not an option, nor the value of a global one. */
+/** The index of the first word that is neither an option nor the value of a global option. */
 function findCommandIndex(argv: readonly string[]): number {
   const { tokens } = parseArgs({
     args: [...argv],
@@ -52,7 +52,7 @@ function findCommandIndex(argv: readonly string[]): number {
   return tokens.find(({ kind }) => kind === "positional")?.index ?? -1;
 }
 
-/** parseArgs needs no more, and refuses what it does not know. */
+/** The fields that parseArgs knows: it refuses any other. */
 function typesOf(specs: OptionSpecs) {
   return Object.fromEntries(
     Object.entries(specs).map(([name, { type, multiple = false }]) => [name, { type, multiple }]),
@@ -94,7 +94,7 @@ function checkValue(name: string, spec: OptionSpecs[string], value: string | und
     if (value !== undefined) throw new CliError(`--${name} takes no value.`);
     return;
   }
-  // `--key --wait`: the next option was taken for the value.
+  // In `--key --wait`, parseArgs takes the next option for the value.
   if (value === undefined || (!isInline && value.startsWith("--")))
     throw new CliError(`--${name} needs a value: --${name} ${spec.value ?? "<value>"}`);
   if (spec.choices === undefined || spec.choices.includes(value)) return;

@@ -1,13 +1,13 @@
-/** What a command is: what parsing, help and completion have to know of it, and what it does. */
+/** Defines what a command is: the data that parsing, help and completion read, and the function that runs it. */
 import type { Output } from "./output.js";
 
 export interface OptionSpec {
   readonly type: "string" | "boolean";
-  /** It may be given several times. */
+  /** The option may be given several times. */
   readonly multiple?: true;
-  /** What stands for its value in help: "<duration>". */
+  /** The placeholder for the value in help, such as "<duration>". */
   readonly value?: string;
-  /** The only values that it takes; they are completed. */
+  /** The only values that the option accepts; shells complete them. */
   readonly choices?: readonly string[];
   readonly about: string;
 }
@@ -29,7 +29,7 @@ export const globalOptions = {
   url: {
     type: "string",
     value: "<url>",
-    about: "The database; else PAWL_URL, else pawl.config, else sqlite:./pawl.db",
+    about: "The database; default: PAWL_URL, then pawl.config, then sqlite:./pawl.db",
   },
   schema: { type: "string", value: "<name>", about: "PostgreSQL: the schema that the tables are in" },
   json: { type: "boolean", about: "Print JSON, for programs" },
@@ -45,19 +45,19 @@ export interface Call<Specs extends OptionSpecs = OptionSpecs> {
   readonly globals: OptionValues<typeof globalOptions>;
   readonly out: Output;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** All commands, for those that tell about them. */
+  /** All commands, for `help` and `completion`. */
   readonly groups: readonly CommandGroup[];
 }
 
 export interface Command<Specs extends OptionSpecs = OptionSpecs> {
   readonly name: string;
-  /** In one line, without a full stop. */
+  /** One line of help, without a full stop. */
   readonly about: string;
-  /** "<run>" is needed, "[json]" is not; "<file…>" is one or more, "[file…]" any number. */
+  /** "<run>" is required, "[json]" is optional; "<file…>" is one or more files, "[file…]" any number. */
   readonly args: readonly string[];
   readonly options: Specs;
   readonly example: string;
-  /** Its arguments are files: the shell completes them. */
+  /** The arguments are files, so shells complete file names. */
   readonly takesFiles?: true;
   run(call: Call<Specs>): Promise<void>;
 }
@@ -67,7 +67,7 @@ export interface CommandGroup {
   readonly commands: readonly Command[];
 }
 
-/** Makes a command; its `run` gets its options by name and type. */
+/** Declares a command. The options that its `run` gets are typed by their specs. */
 export function command<const Specs extends OptionSpecs>(spec: Command<Specs>): Command {
   return spec as unknown as Command;
 }

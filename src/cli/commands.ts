@@ -1,4 +1,4 @@
-/** The commands, in the order in which help lists them. A new one is a file in commands/ and its name here. */
+/** All commands, in the order in which help lists them. A new command is a file in commands/ and an entry here. */
 import type { CommandGroup } from "./command.js";
 import { cancel } from "./commands/cancel.js";
 import { completion } from "./commands/completion.js";

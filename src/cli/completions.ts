@@ -1,4 +1,4 @@
-/** Scripts that make shells complete commands and options. They are made from the table, and ask nobody at run time. */
+/** Completion scripts for shells, generated from the table of commands: completing a word starts no process. */
 import { type Command, type CommandGroup, commandsIn, globalOptions, type OptionSpecs } from "./command.js";
 
 export const completions: Readonly<Record<string, (groups: readonly CommandGroup[]) => string>> = { bash, zsh, fish };
@@ -6,7 +6,7 @@ export const completions: Readonly<Record<string, (groups: readonly CommandGroup
 const optionsOf = (command: Command): OptionSpecs => ({ ...command.options, ...globalOptions });
 const flags = (options: OptionSpecs) => Object.keys(options).map((name) => `--${name}`);
 
-/** What can stand behind a command: names of others, shells, or files. */
+/** The words that may follow a command: the names of commands after `help`, those of shells after `completion`. */
 function argumentWords(command: Command, groups: readonly CommandGroup[]): readonly string[] {
   if (command.name === "help") return commandsIn(groups).map(({ name }) => name);
   return command.name === "completion" ? Object.keys(completions) : [];
@@ -14,13 +14,13 @@ function argumentWords(command: Command, groups: readonly CommandGroup[]): reado
 
 function bash(groups: readonly CommandGroup[]): string {
   const commands = commandsIn(groups);
-  const cases = commands.map((one) => {
-    const words = [...flags(optionsOf(one)), ...argumentWords(one, groups)].join(" ");
-    return `    ${one.name}) words="${words}"${one.takesFiles ? "; files=1" : ""} ;;`;
+  const cases = commands.map((command) => {
+    const words = [...flags(optionsOf(command)), ...argumentWords(command, groups)].join(" ");
+    return `    ${command.name}) words="${words}"${command.takesFiles ? "; files=1" : ""} ;;`;
   });
-  const choices = commands.flatMap((one) =>
-    Object.entries(one.options).flatMap(([name, spec]) =>
-      spec.choices === undefined ? [] : [`    ${one.name}:--${name}) words="${spec.choices.join(" ")}" ;;`],
+  const choices = commands.flatMap((command) =>
+    Object.entries(command.options).flatMap(([name, spec]) =>
+      spec.choices === undefined ? [] : [`    ${command.name}:--${name}) words="${spec.choices.join(" ")}" ;;`],
     ),
   );
   return `_pawl() {
@@ -43,18 +43,18 @@ complete -o filenames -F _pawl pawl`;
 
 function zsh(groups: readonly CommandGroup[]): string {
   const commands = commandsIn(groups);
-  const cases = commands.map((one) => {
-    const specs = Object.entries(optionsOf(one)).map(([name, { type, about, choices, multiple }]) => {
+  const cases = commands.map((command) => {
+    const specs = Object.entries(optionsOf(command)).map(([name, { type, about, choices, multiple }]) => {
       const value = type === "boolean" ? "" : `:${name}:${choices === undefined ? "" : `(${choices.join(" ")})`}`;
       return `'${multiple ? "*" : ""}--${name}[${zshText(about)}]${value}'`;
     });
-    const words = argumentWords(one, groups);
-    const rest = one.takesFiles
+    const words = argumentWords(command, groups);
+    const argumentSpec = command.takesFiles
       ? "'*:file:_files'"
       : words.length > 0
         ? `'*:word:(${words.join(" ")})'`
         : "'*:argument:'";
-    return `    ${one.name}) _arguments ${[...specs, rest].join(" ")} ;;`;
+    return `    ${command.name}) _arguments ${[...specs, argumentSpec].join(" ")} ;;`;
   });
   return `#compdef pawl
 _pawl() {
@@ -76,19 +76,19 @@ ${cases.join("\n")}
 if [ "$funcstack[1]" = "_pawl" ]; then _pawl "$@"; else compdef _pawl pawl; fi`;
 }
 
-/** Inside single quotes, and where brackets and colons mean something. */
+/** Escapes text for a single-quoted spec, in which brackets and colons are syntax. */
 const zshText = (text: string) => text.replaceAll("'", "'\\''").replace(/[[\]:\\]/g, "\\$&");
 
 function fish(groups: readonly CommandGroup[]): string {
   const commands = commandsIn(groups);
-  const lines = commands.flatMap((one) => {
-    const seen = `-n '__fish_seen_subcommand_from ${one.name}'`;
-    const words = argumentWords(one, groups);
+  const lines = commands.flatMap((command) => {
+    const seen = `-n '__fish_seen_subcommand_from ${command.name}'`;
+    const words = argumentWords(command, groups);
     return [
-      `complete -c pawl -n __fish_use_subcommand -a ${one.name} -d '${fishText(one.about)}'`,
-      ...(one.takesFiles ? [`complete -c pawl ${seen} -F`] : []),
+      `complete -c pawl -n __fish_use_subcommand -a ${command.name} -d '${fishText(command.about)}'`,
+      ...(command.takesFiles ? [`complete -c pawl ${seen} -F`] : []),
       ...(words.length > 0 ? [`complete -c pawl ${seen} -a '${words.join(" ")}'`] : []),
-      ...Object.entries(one.options).map(([name, spec]) => `complete -c pawl ${seen} ${fishOption(name, spec)}`),
+      ...Object.entries(command.options).map(([name, spec]) => `complete -c pawl ${seen} ${fishOption(name, spec)}`),
     ];
   });
   const globals = Object.entries(globalOptions).map(([name, spec]) => `complete -c pawl ${fishOption(name, spec)}`);

@@ -1,4 +1,4 @@
-/** Where the settings of a call come from: options, then the environment, then the configuration file, then defaults. */
+/** Reads the settings of a call: from its options, then the environment, then the configuration file, then defaults. */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Duration } from "../core/naming/duration.js";
@@ -11,41 +11,47 @@ import { loadModule } from "./module-loader.js";
 
 /** What `pawl.config.ts` exports by default. */
 export interface PawlConfig {
+  /** The database. */
   readonly url?: string;
   /** PostgreSQL: the schema that the tables are in. */
   readonly schema?: string;
-  /** PostgreSQL: whether a pooler shares its sessions, as PgBouncer does in transaction mode. Default "auto". */
+  /** PostgreSQL: whether a pooler shares sessions among clients, as PgBouncer does in transaction mode. Default "auto". */
   readonly pooled?: boolean | "auto";
-  /** PostgreSQL, behind a pooler: the URL of the server itself, for the connection that hears of changes. */
+  /** PostgreSQL, behind a pooler: the URL of the server itself, for the connection that listens for notifications. */
   readonly listenUrl?: string;
   /** PostgreSQL and MySQL: how many connections a process may have open. */
   readonly pool?: PoolSizes;
-  /** A libSQL server: its token. Better kept in the environment: PAWL_AUTH_TOKEN, or TURSO_AUTH_TOKEN. */
+  /** The token for a libSQL server. Prefer the environment: PAWL_AUTH_TOKEN, or TURSO_AUTH_TOKEN. */
   readonly authToken?: string;
-  /** False: nobody but `pawl migrate` changes the tables. */
+  /** False: only `pawl migrate` changes the tables. Default true: workers migrate them when they start. */
   readonly migrate?: boolean;
   /** Workers delete runs that ended longer ago than this. */
   readonly retention?: Duration;
-  /** When paused runs that wait for a signal are looked at again; null: never. */
+  /** How long a run that waits for a signal while paused stays so before its step runs once more; null: for ever. */
   readonly recheckPausedAfter?: Duration | null;
   /** The files that `pawl worker` and `pawl dev` serve when none is named. */
   readonly workflows?: readonly string[];
+  /** How many runs a worker executes at a time. */
   readonly concurrency?: number;
+  /** The name of the worker. */
   readonly name?: string;
+  /** The only queues that the worker takes runs from. */
   readonly queues?: readonly string[];
+  /** How long the worker may miss its heartbeats before other workers take its runs. */
   readonly lease?: Duration;
+  /** How long the worker waits for running steps when it stops. */
   readonly grace?: Duration;
 }
 
 export interface Settings {
   readonly url: string;
-  /** Who says so: "--url", "PAWL_URL", "pawl.config.ts", "default". */
+  /** Where the URL comes from: "--url", "PAWL_URL", "pawl.config.ts" or "default". */
   readonly urlSource: string;
   readonly schema: string | undefined;
-  /** Only of a libSQL server. */
+  /** Set only for a libSQL server. */
   readonly authToken: string | undefined;
   readonly config: PawlConfig;
-  /** null: there is none. */
+  /** null: there is no configuration file. */
   readonly configFile: string | null;
 }
 
@@ -60,13 +66,13 @@ export async function readSettings({ globals, env }: Pick<Call, "globals" | "env
     [configFile, config.url],
     ["default", defaultUrl],
   ] as const;
-  const [urlFrom, url] = sources.find(([, value]) => value !== undefined && value !== "") ?? ["default", defaultUrl];
-  // `url: process.env.DATABASE_URL`, and nobody has set it: the default would be a surprise.
-  if (urlFrom === "default" && Object.hasOwn(config, "url"))
+  const [urlSource, url] = sources.find(([, value]) => value !== undefined && value !== "") ?? ["default", defaultUrl];
+  // `url: process.env.DATABASE_URL` with the variable unset: opening the default database would surprise the user.
+  if (urlSource === "default" && Object.hasOwn(config, "url"))
     throw new CliError(`"url" in ${configFile} is empty; is the environment variable set that it comes from?`);
   return {
     url: url as string,
-    urlSource: urlFrom as string,
+    urlSource: urlSource as string,
     schema: globals.schema ?? config.schema,
     authToken: isRemoteUrl(url as string) ? tokenFor(url as string, config, env) : undefined,
     config,
@@ -74,7 +80,7 @@ export async function readSettings({ globals, env }: Pick<Call, "globals" | "env
   };
 }
 
-/** What a store is opened with. Settings for poolers are those of the database that the file names, and of no other. */
+/** The options to open the store with. Connection settings of the file do not apply to a URL from elsewhere. */
 export function storeOptionsOf({ schema, authToken, config, configFile, urlSource }: Settings): StoreOptions {
   const { pooled, listenUrl, pool } = urlSource === configFile || config.url === undefined ? config : {};
   return {
@@ -86,10 +92,10 @@ export function storeOptionsOf({ schema, authToken, config, configFile, urlSourc
   };
 }
 
-/** There is no option for it: what is on a command line can be read by others. */
+/** There is no option for the token, because other users of the machine can read command lines. */
 function tokenFor(url: string, config: PawlConfig, env: Call["env"]): string | undefined {
   const configuredToken = env.PAWL_AUTH_TOKEN || config.authToken;
-  // Turso's own name for it; the URL may have another.
+  // TURSO_AUTH_TOKEN belongs to Turso's own tools, so a token in the URL takes precedence over it.
   return configuredToken || (/[?&]authToken=/.test(url) ? undefined : env.TURSO_AUTH_TOKEN || undefined);
 }
 
@@ -113,20 +119,20 @@ const isList = (value: unknown) => Array.isArray(value) && value.every(isText);
 const isDuration = (value: unknown) => ["string", "number", "object"].includes(typeof value);
 
 const settingChecks: {
-  readonly [Key in keyof PawlConfig]-?: readonly [is: (value: unknown) => boolean, what: string];
+  readonly [Key in keyof PawlConfig]-?: readonly [isValid: (value: unknown) => boolean, expected: string];
 } = {
-  url: [isText, "a text"],
-  schema: [isText, "a text"],
+  url: [isText, "a string"],
+  schema: [isText, "a string"],
   pooled: [(value) => typeof value === "boolean" || value === "auto", 'true, false or "auto"'],
-  listenUrl: [isText, "a text"],
+  listenUrl: [isText, "a string"],
   pool: [(value) => typeof value === "object" && value !== null, "an object: { max, transactions }"],
-  authToken: [isText, "a text"],
+  authToken: [isText, "a string"],
   migrate: [(value) => typeof value === "boolean", "true or false"],
   retention: [isDuration, "a duration"],
   recheckPausedAfter: [isDuration, "a duration or null"],
   workflows: [isList, "a list of files"],
   concurrency: [(value) => typeof value === "number", "a number"],
-  name: [isText, "a text"],
+  name: [isText, "a string"],
   queues: [isList, "a list of names"],
   lease: [isDuration, "a duration"],
   grace: [isDuration, "a duration"],

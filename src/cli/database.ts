@@ -1,4 +1,4 @@
-/** Opens the database that a call is about. Looking at something never makes a file or changes a table. */
+/** Opens the database of a call. A command that only reads never creates a file or changes a table. */
 import { existsSync } from "node:fs";
 import { inspect } from "node:util";
 import { openStore, Pawl } from "../connect.js";
@@ -15,7 +15,7 @@ import { readSettings, type Settings, storeOptionsOf } from "./config.js";
 import type { Output } from "./output.js";
 
 export interface OpenOptions {
-  /** Bring the tables up to date; otherwise they must be. */
+  /** Migrate the tables first. Default false: opening fails if migrations are pending. */
   readonly migrate?: boolean;
   readonly logger?: Logger;
   readonly onError?: ErrorReporter;
@@ -26,19 +26,19 @@ export interface Database {
   readonly store: Store;
 }
 
-/** The store alone, in whatever state its tables are. */
+/** Opens the store alone, without checking its tables. */
 export async function openBareStore(settings: Settings, onWarning: Logger["warn"]): Promise<Store> {
   return openStore(settings.url, {
     ...storeOptionsOf(settings),
-    onWarning: (what, error) => onWarning(`The database: ${what}`, error),
+    onWarning: (text, error) => onWarning(`The database: ${text}`, error),
   });
 }
 
 export async function openDatabase(settings: Settings, out: Output, options: OpenOptions = {}): Promise<Database> {
-  // A command that ends at once says itself what it has done.
+  // A short command prints its own result; the library's info lines would repeat it.
   const logger = options.logger ?? { ...createLogger(out), info: discardLog };
   if (options.migrate !== true) checkExists(settings.url);
-  // Trouble that was dealt with matters to those who go on for long.
+  // Warnings about problems that the store has recovered from matter only to a process that keeps running.
   const store = await openBareStore(settings, options.logger?.warn ?? logger.debug);
   try {
     if (options.migrate === true) await store.migrate();
@@ -70,7 +70,7 @@ async function checkMigrated(store: Store): Promise<void> {
 export const formatMigrations = (numbers: readonly number[]): string =>
   `migration${numbers.length === 1 ? "" : "s"} ${numbers.join(", ")}`;
 
-/** A file that is opened is made: whoever only looks is told instead. */
+/** Opening a missing database file would create it, so a command that only reads fails here instead. */
 export function checkExists(url: string): void {
   const missing = missingFile(url);
   if (missing === null) return;
@@ -79,7 +79,7 @@ export function checkExists(url: string): void {
   );
 }
 
-/** The path of a local database that is not there yet; null for all others. */
+/** The path of a local database file that does not exist yet; null for every other URL. */
 export function missingFile(url: string): string | null {
   const location = locationOf(url);
   if (location === null || location.file === null || existsSync(location.file)) return null;
@@ -92,9 +92,9 @@ function locationOf(url: string): DatabaseLocation | null {
   return /^(libsql|file):/i.test(url) ? parseLibsqlLocation(url) : null;
 }
 
-/** On stderr, whatever the level: stdout is for what was asked for. */
+/** Logs every level to stderr, because stdout carries the result of the command. */
 export function createLogger(out: Output, write: (text: string) => void = (text) => out.note(text)): Logger {
-  // What an error says may be in the text already.
+  // The text may contain the message of the error already.
   const isInText = (args: readonly unknown[], arg: unknown) =>
     arg instanceof Error && !out.debug && typeof args[0] === "string" && args[0].includes(arg.message);
   const formatArgs = (args: readonly unknown[]) =>
@@ -106,7 +106,7 @@ export function createLogger(out: Output, write: (text: string) => void = (text)
       })
       .join(" ");
   return {
-    // By this one it is known that nobody reads.
+    // The library recognises `discardLog` and does not prepare debug lines for it.
     debug: out.debug ? (...args) => write(formatArgs(args)) : discardLog,
     info: (...args) => write(formatArgs(args)),
     warn: (...args) => write(`warning: ${formatArgs(args)}`),

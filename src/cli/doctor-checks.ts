@@ -1,4 +1,4 @@
-/** What `pawl doctor` looks at, in the order in which things can be missing; after the first that is, the rest is moot. */
+/** The checks of `pawl doctor`. Each depends on the ones before it, so a problem ends the list. */
 
 import { isBuiltin } from "node:module";
 import { listQueues } from "../client/operate/queues.js";
@@ -25,9 +25,9 @@ const warning = (name: string, text: string): Check => ({ name, verdict: "warnin
 const problem = (name: string, text: string): Check => ({ name, verdict: "problem", text });
 
 const minNodeVersion = 20;
-/** Delays count from the database's clock, dates are given by ours: a difference that people would notice. */
+/** Delays count from the database's clock, dates from this machine's: users notice a difference of about this size. */
 const maxClockSkewMs = 2_000;
-/** How many runs that are not over are looked at. */
+/** How many open runs are checked. */
 const maxCheckedRuns = 1_000;
 
 export async function runChecks(settings: Settings): Promise<Check[]> {
@@ -77,7 +77,7 @@ const inMemory: Readonly<Record<string, string>> = {
   file: "libsql::memory:",
 };
 
-/** Whether it is there is found out by opening something that makes no file; a server may not answer, and that is another matter. */
+/** Opens an in-memory database or the server to see whether the driver loads. A server that does not answer fails the connection check. */
 async function checkDriver(settings: Settings): Promise<Check> {
   const { url } = settings;
   const scheme = url.split(":")[0]?.toLowerCase() ?? "";
@@ -119,13 +119,16 @@ async function checkDatabase(store: Store): Promise<Check[]> {
 function checkClock(skewMs: number): Check {
   const by = durationText(Math.abs(Math.round(skewMs)));
   if (Math.abs(skewMs) < maxClockSkewMs) return ok("clock", "the database and this machine agree");
-  return warning("clock", `the database is ${by} ${skewMs > 0 ? "ahead of" : "behind"} this machine; its clock counts`);
+  return warning(
+    "clock",
+    `the database is ${by} ${skewMs > 0 ? "ahead of" : "behind"} this machine; Pawl uses the database's clock`,
+  );
 }
 
 async function checkWorkers(store: Store): Promise<Check[]> {
   const runs = await store.runs({ active: true, limit: maxCheckedRuns });
   const tasks = await store.tasks(runs.map(({ id }) => id));
-  // After the tasks: whoever owns one of them is among the workers then.
+  // The workers are read after the tasks, so that they include the owner of every task.
   const [allWorkers, now] = await Promise.all([store.workers(), store.now()]);
   const live = allWorkers.filter((worker) => isWorkerLive(worker, now, systemRuntime));
   const expiredWorkers = allWorkers.filter((worker) => worker.live && !isWorkerLive(worker, now, systemRuntime));
@@ -136,11 +139,11 @@ async function checkWorkers(store: Store): Promise<Check[]> {
       : ok("workers", `${live.length} live: ${names}`),
   ];
   if (expiredWorkers.length > 0)
-    checks.push(warning("workers", `not heard of lately: ${expiredWorkers.map(({ name }) => name).join(", ")}`));
+    checks.push(warning("workers", `lease expired: ${expiredWorkers.map(({ name }) => name).join(", ")}`));
   return [...checks, checkRuns(runs, tasks, allWorkers, live), ...(await checkPaused(store))];
 }
 
-/** What waits for a person is told to whoever looks: nobody else will move it. */
+/** Reports paused runs and paused queues, because only an operator can resume them. */
 async function checkPaused(store: Store): Promise<Check[]> {
   const [paused, queues] = await Promise.all([
     store.runs({ status: "paused", limit: maxCheckedRuns }),
@@ -161,7 +164,7 @@ async function checkPaused(store: Store): Promise<Check[]> {
   ];
 }
 
-/** Runs that are due, or will be, and that no live worker would take, or that a dead one still has. A paused run waits for a person. */
+/** Finds open runs that no live worker can execute or that a dead worker still owns. Paused runs are left out: they wait for an operator. */
 function checkRuns(
   runs: readonly RunRecord[],
   tasks: readonly TaskRecord[],
@@ -176,16 +179,14 @@ function checkRuns(
     if (run === undefined) continue;
     if (task.state === "owned") {
       if (live.some(({ id }) => id === task.owner)) continue;
-      increment(runsOfDeadWorkers, allWorkers.find(({ id }) => id === task.owner)?.name ?? "one that is forgotten");
+      increment(runsOfDeadWorkers, allWorkers.find(({ id }) => id === task.owner)?.name ?? "an unknown worker");
     }
     if (!live.some((worker) => canExecute(worker, task, run)))
       increment(runsWithoutWorker, titleOf(run.workflow, run.version));
   }
   const warnings = [
     ...(runsWithoutWorker.size === 0 ? [] : [`no live worker serves: ${formatCounts(runsWithoutWorker)}`]),
-    ...(runsOfDeadWorkers.size === 0
-      ? []
-      : [`still with a worker that is not heard of: ${formatCounts(runsOfDeadWorkers)}`]),
+    ...(runsOfDeadWorkers.size === 0 ? [] : [`still owned by a dead worker: ${formatCounts(runsOfDeadWorkers)}`]),
   ];
   if (warnings.length > 0) return warning("runs", warnings.join("; "));
   const checkedText =
@@ -197,4 +198,4 @@ function checkRuns(
 
 const increment = (counts: Map<string, number>, key: string) => counts.set(key, (counts.get(key) ?? 0) + 1);
 const formatCounts = (counts: ReadonlyMap<string, number>) =>
-  [...counts].map(([what, n]) => `${what} (${n})`).join(", ");
+  [...counts].map(([name, count]) => `${name} (${count})`).join(", ");

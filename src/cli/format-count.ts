@@ -1,4 +1,4 @@
-/** Numbers for people. */
+/** Formats counts for display. */
 
 /** "1 run", "1,200 runs". */
 export const formatCount = (number: number, noun: string): string =>

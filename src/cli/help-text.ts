@@ -1,4 +1,4 @@
-/** What `pawl help` says: all of it is in the table of commands. */
+/** Renders the output of `pawl help` from the table of commands. */
 import { type Command, type CommandGroup, globalOptions, type OptionSpecs, usageOf } from "./command.js";
 import type { Output } from "./output.js";
 import { table } from "./table.js";
@@ -13,15 +13,15 @@ export function overview(groups: readonly CommandGroup[], out: Output): string[]
       "",
       paint("bold", title),
       ...pairs(
-        commands.map((one) => [[one.name, ...one.args].join(" "), one.about]),
+        commands.map(({ name, args, about }) => [[name, ...args].join(" "), about]),
         out,
       ),
     ]),
     "",
-    paint("bold", "For all"),
+    paint("bold", "Global options"),
     ...optionLines(globalOptions, out),
     "",
-    "`pawl help <command>` tells more. A run is named by its id, or by the end or the beginning of it (6 characters or more; the last 8 are its own).",
+    "`pawl help <command>` shows more. Name a run by its id, or by the beginning or the end of its id (at least 6 characters; the last 8 are unique).",
   ];
 }
 
@@ -34,7 +34,7 @@ export function helpFor(command: Command, out: Output): string[] {
     `${paint("bold", "Usage")}  ${usageOf(command)}${own.length === 0 ? "" : " [options]"}`,
     ...(own.length === 0 ? [] : ["", paint("bold", "Options"), ...own]),
     "",
-    paint("bold", "For all"),
+    paint("bold", "Global options"),
     ...optionLines(globalOptions, out),
     "",
     `${paint("bold", "Example")}  ${command.example}`,
@@ -51,7 +51,7 @@ function optionLines(options: OptionSpecs, out: Output): string[] {
   );
 }
 
-/** Help is never cut: what does not fit, the terminal wraps. */
+/** Help is never truncated: the terminal wraps long lines. */
 function pairs(rows: readonly (readonly [string, string])[], { paint }: Output): string[] {
   const indented = rows.map(([left, right]) => [`  ${left}`, right]);
   return table([{ title: "" }, { title: "" }], indented, { columns: Number.POSITIVE_INFINITY, paint, cutWhole: false });

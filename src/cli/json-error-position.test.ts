@@ -17,13 +17,13 @@ test.each([
   ['["\\x"]', 1, 2],
   ["{} {}", 1, 4],
   ["[tru]", 1, 2],
-])("%j breaks in line %i, column %i", (json, line, column) => {
+])("%j stops being JSON in line %i, column %i", (json, line, column) => {
   expect(() => JSON.parse(json)).toThrow();
   expect(findJsonErrorPosition(json)).toBe(`line ${line}, column ${column}`);
 });
 
 test.each(["1", '"a\\u00e9\\n"', " [ ] ", "{}", '{"a": [1, -2.5e+3, true, null, {"b": {}}], "c": ""}\n'])(
-  "%j does not break",
+  "%j is JSON",
   (json) => {
     JSON.parse(json);
     expect(findJsonErrorPosition(json)).toBe(null);

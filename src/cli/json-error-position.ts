@@ -1,14 +1,14 @@
-/** Where a text stops being JSON. `JSON.parse` does not tell in every Node, and what it tells is a position, not a line. */
+/** Finds where a text stops being JSON. `JSON.parse` reports that only in some Node versions, and as an offset instead of a line. */
 
 const whitespacePattern = /[ \t\r\n]*/y;
-/** From the space up, but for the quote and the backslash. */
+/** A string contains every character from the space up, except the quote and the backslash, and escapes. */
 const stringPattern = /"(?:[ !#-[\]-\u{10ffff}]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/uy;
 const scalar = new RegExp(
   `${stringPattern.source}|-?(?:0|[1-9]\\d*)(?:\\.\\d+)?(?:[eE][+-]?\\d+)?|true|false|null`,
   "uy",
 );
 
-/** "line 3, column 7"; null: it is JSON. */
+/** "line 3, column 7", or null if the text is JSON. */
 export function findJsonErrorPosition(json: string): string | null {
   const offset = new JsonScanner(json).findErrorOffset();
   if (offset === null) return null;
@@ -25,7 +25,7 @@ class JsonScanner {
   }
 
   findErrorOffset(): number | null {
-    /** What has been opened and not closed: what closes it. */
+    /** The closing brackets of the objects and arrays that are open, the innermost last. */
     const open: ("}" | "]")[] = [];
     for (;;) {
       // A value begins here.
@@ -41,7 +41,7 @@ class JsonScanner {
           continue;
         }
       } else if (!this.#match(scalar)) return this.#offset;
-      // A value has ended here, and perhaps what it is in.
+      // A value has ended here, and perhaps the objects and arrays around it.
       for (;;) {
         const closing = open.at(-1);
         if (closing === undefined) return this.#isAtEnd() ? null : this.#offset;

@@ -4,7 +4,7 @@ import { jsonOf } from "./json.js";
 
 const roundTrip = (value: unknown) => JSON.parse(jsonOf(value));
 
-test("what JSON lacks becomes what is nearest", () => {
+test("values of types that JSON lacks become the nearest JSON type", () => {
   const value = {
     date: new Date(0),
     never: new Date(Number.NaN),
@@ -30,7 +30,7 @@ test("what JSON lacks becomes what is nearest", () => {
   expect(jsonOf(undefined)).toBe("null");
 });
 
-test("an error is its name, message, code, stack and cause", () => {
+test("an error becomes an object with its name, message, code, stack and cause", () => {
   const error = new TimeoutError("too slow", { cause: new RangeError("far") });
   expect(roundTrip({ error })).toEqual({
     error: {
@@ -43,6 +43,6 @@ test("an error is its name, message, code, stack and cause", () => {
   });
 });
 
-test("keys that mean something to objects are kept as keys", () => {
+test("a key named __proto__ stays an ordinary key", () => {
   expect(jsonOf(JSON.parse('{"__proto__": {"a": 1}}'))).toBe('{"__proto__":{"a":1}}');
 });

@@ -1,6 +1,6 @@
 /**
- * Anything that a workflow may have for a value, as JSON that any program reads: what JSON lacks becomes what is
- * nearest, and no field is left out.
+ * Renders any value of a workflow as JSON that any program can read: types that JSON lacks become the nearest one, and
+ * no field is left out.
  */
 
 /** @param indent spaces; without it the text is one line */
@@ -24,12 +24,12 @@ function toJson(value: unknown): unknown {
 function objectToJson(value: object): unknown {
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
   if (value instanceof Error) return errorToJson(value);
-  if (value instanceof Map) return [...value].map(([key, one]) => [toJson(key), toJson(one)]);
+  if (value instanceof Map) return [...value].map(([key, entry]) => [toJson(key), toJson(entry)]);
   if (value instanceof Set) return [...value].map(toJson);
   if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
   if (value instanceof URL || value instanceof RegExp) return String(value);
-  if (Array.isArray(value)) return value.map((one) => toJson(one) ?? null);
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, toJson(one) ?? null]));
+  if (Array.isArray(value)) return value.map((element) => toJson(element) ?? null);
+  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, toJson(field) ?? null]));
 }
 
 function errorToJson(error: Error): object {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { LiveLine } from "./live-line.js";
 
-/** What a terminal shows in the end: carriage returns go back, `ESC [ K` clears what follows. */
+/** The lines that a terminal shows in the end: a carriage return goes back, `ESC [ K` clears the rest of the line. */
 function visibleLines(written: readonly string[]): string[] {
   return written
     .join("")
@@ -14,7 +14,7 @@ function terminal(columns: number) {
   return { written, stream: { write: (text: string) => written.push(text), isTTY: true, columns } };
 }
 
-test("the line is written over and over, and others go above it", () => {
+test("the line is redrawn in place, and other lines are printed above it", () => {
   const { written, stream } = terminal(40);
   const line = new LiveLine(stream);
   line.set("1 done");
@@ -27,7 +27,7 @@ test("the line is written over and over, and others go above it", () => {
   expect(visibleLines(written)).toEqual(["a warning", "3 done", "the end", ""]);
 });
 
-test("it never wraps", () => {
+test("the line never wraps", () => {
   const { written, stream } = terminal(10);
   new LiveLine(stream).set("0123456789abc");
   expect(visibleLines(written)).toEqual(["01234567…"]);

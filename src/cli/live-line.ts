@@ -1,4 +1,4 @@
-/** One line at the bottom of a terminal that is written again and again; other lines go above it. */
+/** A status line at the bottom of a terminal that is redrawn in place; other lines are printed above it. */
 import type { TextStream } from "./output.js";
 import { truncate } from "./table.js";
 
@@ -17,21 +17,21 @@ export class LiveLine {
     this.#draw();
   }
 
-  /** @param write writes whole lines, to this terminal */
+  /** @param write prints whole lines to this terminal */
   writeAbove(write: () => void): void {
     this.#stream.write(clear);
     write();
     this.#draw();
   }
 
-  /** Leaves what it says last where it is. */
+  /** Leaves the last text where it is and goes to the next line. */
   end(): void {
     if (this.#text !== "") this.#stream.write("\n");
     this.#text = "";
   }
 
   #draw(): void {
-    // A line as wide as the terminal would wrap, and could not be taken back.
+    // A line as wide as the terminal would wrap, and `clear` erases one row only.
     if (this.#text !== "") this.#stream.write(`${clear}${truncate(this.#text, (this.#stream.columns ?? 80) - 1)}`);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * How Node finds and reads modules while files of the user are loaded. Older Nodes run these functions in a thread of
- * their own, newer ones beside everything else: so they return what `next` returns and never wait for it.
+ * Hooks that Node calls while it loads the user's modules. Older Node versions run them asynchronously in a separate
+ * thread, newer ones synchronously in the main thread, so the hooks return what `next` returns and never await it.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -24,21 +24,21 @@ interface Loaded {
 
 type LoadListener = (path: string) => void;
 
-/** Is told of each file of the user's that is loaded. */
+/** Called with the path of each user file that is loaded. */
 let onLoad: LoadListener | null = null;
 
-/** Where the hooks run beside everything else. */
+/** Sets the listener where the hooks run in the main thread. */
 export function setLoadListener(listener: LoadListener): void {
   onLoad = listener;
 }
 
-/** Node calls this where they run in a thread of their own. */
+/** Node calls this function where the hooks run in a separate thread. */
 export function initialize(data?: { readonly port?: { postMessage(path: string): void } }): void {
   const port = data?.port;
   if (port !== undefined) onLoad = (path) => port.postMessage(path);
 }
 
-/** Whether TypeScript is read by a tool of the user's project. */
+/** Whether TypeScript has to be transpiled by a tool of the user's project. */
 export const needsTranspiler = !nodeReadsTypeScript;
 
 export function resolve<Answer>(
@@ -60,7 +60,7 @@ export function load<Answer>(
   const path = url.startsWith("file:") && isTypeScript(url) ? fileURLToPath(url) : null;
   if (path === null) return next(url, context);
   const source = readFileSync(path, "utf8");
-  // By its syntax, whatever package.json says: `npm init` makes packages "commonjs" whose authors write `import`.
+  // The syntax decides, not package.json: `npm init` marks packages as "commonjs" although their authors write `import`.
   const format = path.endsWith(".mts") || hasModuleSyntax(source) ? "module" : "commonjs";
   if (nodeReadsTypeScript) return next(url, { ...context, format: `${format}-typescript` });
   return { format, source: transpile(source, path, format), shortCircuit: true };
@@ -96,9 +96,10 @@ const hasModuleSyntax = (source: string) =>
 /** `./steps.js` and `./steps` mean `./steps.ts` where only that exists. */
 function findTypeScriptSpecifier(specifier: string, parentUrl: string | undefined): string | null {
   if (parentUrl === undefined || !parentUrl.startsWith("file:") || !/^\.{0,2}\//.test(specifier)) return null;
-  const exists = (one: string) => existsSync(fileURLToPath(new URL(one, parentUrl)));
+  const exists = (candidate: string) => existsSync(fileURLToPath(new URL(candidate, parentUrl)));
   const tsSpecifier = specifier.replace(/\.([mc]?)js$/, ".$1ts");
   if (tsSpecifier !== specifier) return !exists(specifier) && exists(tsSpecifier) ? tsSpecifier : null;
   if (!isTypeScript(parentUrl)) return null;
-  return [`${specifier}.ts`, `${specifier}/index.ts`].find((one) => !/\.\w+$/.test(specifier) && exists(one)) ?? null;
+  if (/\.\w+$/.test(specifier)) return null;
+  return [`${specifier}.ts`, `${specifier}/index.ts`].find(exists) ?? null;
 }

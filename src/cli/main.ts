@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-/** The command line as a process: its arguments, its streams, its exit code. */
+/** The process of the `pawl` command: passes on its arguments and streams, and exits with the exit code. */
 import { runProgram } from "./program.js";
 
 const { stdout, stderr, argv, env } = process;
 
-// Whoever reads may have seen enough (`pawl runs | head -1`). That is no reason for a worker to stop.
+// A reader may close the pipe early (`pawl runs | head -1`). That must not stop a worker.
 for (const stream of [stdout, stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;
@@ -12,5 +12,5 @@ for (const stream of [stdout, stderr]) {
 }
 
 const exitCode = await runProgram(argv.slice(2), { stdout, stderr, env });
-// Modules of the user may have opened what nobody closes.
+// The user's modules may have left handles open that would keep the process alive.
 stdout.write("", () => process.exit(exitCode));

@@ -1,4 +1,4 @@
-/** The migrations of a database as SQL for people's own tools, from the stores' own statements. Nobody is connected to. */
+/** The migrations as SQL for the user's own migration tool, made from the stores' statements without a connection. */
 import { migrationScripts as mysql } from "../store/mysql/script.js";
 import { migrationScripts as postgres } from "../store/postgres/migration-script.js";
 import type { MigrationScript } from "../store/sql/migration-script.js";
@@ -15,7 +15,7 @@ const kinds: Readonly<Record<string, DatabaseKind>> = {
   sqlite: "sqlite",
   libsql: "sqlite",
   file: "sqlite",
-  // Servers of libSQL.
+  // URLs of libSQL servers.
   https: "sqlite",
   http: "sqlite",
   wss: "sqlite",
@@ -24,7 +24,7 @@ const kinds: Readonly<Record<string, DatabaseKind>> = {
 
 export const schemeOf = (url: string): string => /^([a-z+]+):/i.exec(url)?.[1]?.toLowerCase() ?? "";
 
-/** null: a database that has no SQL, or that Pawl does not know. */
+/** The kind of the database, or null if it has no SQL or Pawl does not know the scheme. */
 export const kindOf = (url: string): DatabaseKind | null => kinds[schemeOf(url)] ?? null;
 
 const scripts: Readonly<Record<DatabaseKind, (schema: string | undefined) => readonly MigrationScript[]>> = {
@@ -33,7 +33,7 @@ const scripts: Readonly<Record<DatabaseKind, (schema: string | undefined) => rea
   sqlite,
 };
 
-/** Where DDL is not part of transactions there is nothing to be said: every statement can be run again. */
+/** MySQL commits each DDL statement by itself, so its statements can be run again instead of being rolled back. */
 const howToRun: Readonly<Record<DatabaseKind, string>> = {
   postgres: "Run it in one transaction: psql -1 -v ON_ERROR_STOP=1 -f <file>.",
   mysql: "If it is cut short, run it again.",
@@ -52,14 +52,14 @@ export function migrationFiles(kind: DatabaseKind, schema: string | undefined): 
     name,
     sql: [
       `-- Pawl, migration ${version} (${name}), as \`pawl migrate\` would apply it. ${howToRun[kind]}`,
-      "-- The last statement records that it is applied; connect(url, { migrate: false }) looks there. Where your own tool runs this,\n-- say `migrate: false` in pawl.config.",
+      "-- The last statement records the migration as applied, which connect(url, { migrate: false }) checks. If your own tool runs\n-- this file, set `migrate: false` in pawl.config.",
       "",
       ...statements.map((statement) => `${unindented(statement)};\n`),
     ].join("\n"),
   }));
 }
 
-/** In the sources they are indented as deep as the code around them. */
+/** Removes the indentation that a statement has in the source code. */
 function unindented(statement: string): string {
   const [first, ...rest] = statement.split("\n");
   const depth = Math.min(...rest.filter((line) => line.trim() !== "").map((line) => line.search(/\S/)));
@@ -67,7 +67,7 @@ function unindented(statement: string): string {
   return [first, ...rest.map((line) => line.slice(indent))].join("\n").trim();
 }
 
-/** The whole of it, for `pawl migrate --sql`. */
+/** All migrations for the database of this URL, for `pawl migrate --sql`. */
 export function migrationSql(url: string, schema: string | undefined): MigrationFile[] {
   const kind = kindOf(url);
   if (kind === null)

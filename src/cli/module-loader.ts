@@ -1,8 +1,8 @@
 /**
- * Loads files of the user: workflows and the configuration, in JavaScript or TypeScript.
+ * Loads the user's files: workflows and the configuration, in JavaScript or TypeScript.
  *
- * Hooks (loader-hooks.ts) see to it that TypeScript can be loaded, and that whatever is loaded gets this very copy of
- * Pawl when it imports "pawl": what another copy had made would not be recognised.
+ * Hooks (loader-hooks.ts) make TypeScript loadable and resolve "pawl" to this copy of the library: definitions made by
+ * another copy would not be recognised.
  */
 import { existsSync } from "node:fs";
 import module from "node:module";
@@ -18,13 +18,13 @@ import { syntaxErrorIn } from "./syntax-error.js";
 
 type RegisterHooks = (hooks: object) => unknown;
 
-/** `module.register` is deprecated from here on; what replaces it breaks `require("pawl")` in many Nodes before. */
+/** `module.register` is deprecated from this version on; its replacement breaks `require("pawl")` in many earlier ones. */
 const firstNodeWithSyncHooks = 26;
 
 let areHooksRegistered = false;
 let onLoad: ((path: string) => void) | null = null;
 
-/** From now on each file of the user's that is loaded is told. Before the first is. */
+/** Reports each user file that is loaded. Must be called before the first file is loaded. */
 export function watchLoadedFiles(listener: (path: string) => void): void {
   onLoad = listener;
 }
@@ -32,7 +32,7 @@ export function watchLoadedFiles(listener: (path: string) => void): void {
 function registerLoaderHooks(): void {
   if (areHooksRegistered) return;
   areHooksRegistered = true;
-  // What is transpiled has other lines than its source; errors are to name those of the source.
+  // Transpiled code has other line numbers than its source; with source maps, errors name the lines of the source.
   if (hooks.needsTranspiler) process.setSourceMapsEnabled(true);
   if (Number.parseInt(process.versions.node, 10) < firstNodeWithSyncHooks)
     return void module.register("./loader-hooks.js", import.meta.url, createHookPort(onLoad));
@@ -41,7 +41,7 @@ function registerLoaderHooks(): void {
   registerHooks({ resolve: hooks.resolve, load: hooks.load });
 }
 
-/** The hooks run in a thread of their own, and tell what they load through a port. It keeps no process alive. */
+/** The hooks run in a separate thread and report loaded files through a port, which does not keep the process alive. */
 function createHookPort(listener: ((path: string) => void) | null) {
   if (listener === null) return {};
   const { port1, port2 } = new MessageChannel();
@@ -78,15 +78,15 @@ export async function loadDefinitions(files: readonly string[]): Promise<Definit
       throw new CliError(
         `${file} exports no workflow; export what workflow(…), graph(…) or job(…) returns, or a class that extends Workflow.`,
       );
-    for (const one of definitions) uniqueDefinitions.add(one);
+    for (const definition of definitions) uniqueDefinitions.add(definition);
   }
   const all = [...uniqueDefinitions];
-  return { workflows: all.filter((one) => !isJob(one)), jobs: all.filter(isJob) };
+  return { workflows: all.filter((definition) => !isJob(definition)), jobs: all.filter(isJob) };
 }
 
-/** Of a CommonJS file, all that it exports is under `default` too. */
+/** The exports of a CommonJS file are under `default`, too. */
 function definitionsIn(loaded: object): WorkflowDefinition[] {
-  const { default: byDefault, ...named } = loaded as { readonly default?: unknown };
-  const inner = typeof byDefault === "object" && byDefault !== null ? byDefault : {};
-  return [...new Set([...discoverWorkflows({ byDefault, ...named }), ...discoverWorkflows(inner)])];
+  const { default: defaultExport, ...named } = loaded as { readonly default?: unknown };
+  const commonJsExports = typeof defaultExport === "object" && defaultExport !== null ? defaultExport : {};
+  return [...new Set([...discoverWorkflows({ defaultExport, ...named }), ...discoverWorkflows(commonJsExports)])];
 }

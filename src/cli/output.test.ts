@@ -7,7 +7,7 @@ function outputOn(stream: { readonly isTTY?: boolean; readonly columns?: number 
   return { written, out: new Output({ stdout, stderr: stdout, json, debug: false, noColor }) };
 }
 
-test("colours are for terminals, unless NO_COLOR is set", () => {
+test("only terminals get colours, unless NO_COLOR is set", () => {
   expect(outputOn({ isTTY: true }).out.paint("red", "x")).toBe("\u001b[31mx\u001b[0m");
   expect(outputOn({ isTTY: true }, "").out.paint("red", "x")).toBe("\u001b[31mx\u001b[0m");
   expect(outputOn({ isTTY: true }, "1").out.paint("red", "x")).toBe("x");
@@ -15,19 +15,19 @@ test("colours are for terminals, unless NO_COLOR is set", () => {
   expect(outputOn({}).out.paint("red", "x")).toBe("x");
 });
 
-test("a terminal has its width, everything else 80 columns", () => {
+test("a terminal has its own width, other streams have 80 columns", () => {
   expect(outputOn({ isTTY: true, columns: 132 }).out.columns).toBe(132);
   expect(outputOn({ isTTY: true, columns: 0 }).out.columns).toBe(80);
   expect(outputOn({ columns: 132 }).out.columns).toBe(80);
 });
 
-test("programs get a document, or a line for each event; people get text", () => {
-  const forPrograms = outputOn({}, undefined, true);
-  forPrograms.out.print({ a: 1 }, () => "never");
-  forPrograms.out.event({ b: new Date(0) }, () => "never");
-  expect(forPrograms.written).toEqual(['{\n  "a": 1\n}\n', '{"b":"1970-01-01T00:00:00.000Z"}\n']);
-  const forPeople = outputOn({});
-  forPeople.out.print({}, () => ["one", "two"]);
-  forPeople.out.event({}, () => "three");
-  expect(forPeople.written).toEqual(["one\n", "two\n", "three\n"]);
+test("with --json a value is a document and an event is a line; without it both are text", () => {
+  const asJson = outputOn({}, undefined, true);
+  asJson.out.print({ a: 1 }, () => "never");
+  asJson.out.event({ b: new Date(0) }, () => "never");
+  expect(asJson.written).toEqual(['{\n  "a": 1\n}\n', '{"b":"1970-01-01T00:00:00.000Z"}\n']);
+  const asText = outputOn({});
+  asText.out.print({}, () => ["one", "two"]);
+  asText.out.event({}, () => "three");
+  expect(asText.written).toEqual(["one\n", "two\n", "three\n"]);
 });

@@ -1,9 +1,9 @@
-/** Where everything that a command prints goes: text for people, or JSON for programs. */
+/** Prints the output of a command: text for humans, or JSON for programs. */
 import { systemRuntime } from "../runtime/system.js";
 import { jsonOf } from "./json.js";
 import { inColour, type Paint, plain } from "./paint.js";
 
-/** The part of a stream that is used. */
+/** The members of a stream that are used here. */
 export interface TextStream {
   write(text: string): unknown;
   readonly isTTY?: boolean | undefined;
@@ -15,12 +15,12 @@ export interface OutputOptions {
   readonly stderr: TextStream;
   readonly json: boolean;
   readonly debug: boolean;
-  /** NO_COLOR of the environment. */
+  /** The environment variable NO_COLOR. */
   readonly noColor: string | undefined;
   readonly now?: () => number;
 }
 
-/** Wide enough for an id and a few words, and what most terminals begin with. */
+/** The initial width of most terminals, wide enough for an id and a few words. */
 const defaultColumns = 80;
 
 export class Output {
@@ -29,7 +29,7 @@ export class Output {
   readonly stdout: TextStream;
   readonly stderr: TextStream;
   readonly paint: Paint;
-  /** For everything that is said relative to now. */
+  /** The clock for relative times. */
   readonly now: () => number;
 
   constructor(options: OutputOptions) {
@@ -50,7 +50,7 @@ export class Output {
     return (this.isTerminal ? this.stdout.columns : undefined) || defaultColumns;
   }
 
-  /** The value, if JSON is wanted; otherwise what people read. */
+  /** Prints the value as JSON with --json, otherwise the text. */
   print(value: unknown, text: () => string | readonly string[]): void {
     if (this.json) return void this.stdout.write(`${jsonOf(value, 2)}\n`);
     for (const line of [text()].flat()) this.line(line);
@@ -60,12 +60,12 @@ export class Output {
     this.stdout.write(`${text}\n`);
   }
 
-  /** One of many: a line of JSON, or a line for people. */
+  /** Prints one event of a stream of events, as a line of JSON or of text. */
   event(value: unknown, text: () => string): void {
     this.line(this.json ? jsonOf(value) : text());
   }
 
-  /** Beside what was asked for: on stderr, so that it gets into nobody's pipe. */
+  /** Prints a remark on stderr, so that it does not end up in a pipe. */
   note(text: string): void {
     this.stderr.write(`${text}\n`);
   }

@@ -1,4 +1,4 @@
-/** Colours, or none: only terminals get them, and only if NO_COLOR does not forbid it. */
+/** Colours for terminals; output elsewhere, or with NO_COLOR, is plain. */
 
 const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, blue: 34, cyan: 36 } as const;
 
@@ -8,7 +8,7 @@ export type Paint = (colour: Colour, text: string) => string;
 export const inColour: Paint = (colour, text) => (text === "" ? "" : `\u001b[${codes[colour]}m${text}\u001b[0m`);
 export const plain: Paint = (_colour, text) => text;
 
-/** Of the status of a run, the state of an execution, or the verdict of a check. */
+/** The colour of a run's status, an execution's or a worker's state, or a check's verdict. */
 export function colourOf(state: string): Colour {
   return colours[state] ?? "cyan";
 }
@@ -24,8 +24,8 @@ const colours: Readonly<Record<string, Colour>> = {
   running: "blue",
   executing: "blue",
   live: "green",
-  silent: "yellow",
-  gone: "dim",
+  expired: "yellow",
+  stopped: "dim",
   ok: "green",
   warning: "yellow",
   problem: "red",

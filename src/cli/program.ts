@@ -1,4 +1,4 @@
-/** Finds the command, runs it, and turns whatever goes wrong into one sentence and exit code 1. */
+/** Finds the command, runs it, and turns an error into one sentence and exit code 1. */
 import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
 import { AlreadyReportedError, CliError, sentenceOf } from "./cli-error.js";
@@ -39,7 +39,7 @@ export async function runProgram(argv: readonly string[], { stdout, stderr, env 
 
 function errorSentence(error: unknown): string {
   const sentence = printable(sentenceOf(error));
-  // What is neither ours nor said by the library may need its name to be understood.
+  // A message of one word, such as a driver's error code, needs an introduction to be understood.
   return error instanceof CliError || sentence.includes(" ") ? sentence : `Something went wrong: ${sentence}`;
 }
 

@@ -1,11 +1,11 @@
-/** What the commands that tell one run something have in common: they say what became of it. */
+/** Shared by the commands that act on one run: sends the command, then prints the status of the run. */
 
 import type { RunInfo } from "../client/inspect/run-info.js";
 import type { RunHandle } from "../client/run-handle.js";
 import type { Call } from "./command.js";
 import { withRun } from "./run-lookup.js";
 
-/** @param pendingText what is said when somebody executes the run, and does as he is told at the next step */
+/** @param pendingText printed while a worker executes the run, as that worker applies the command at the next step */
 export function sendCommand(call: Call, send: (run: RunHandle) => Promise<void>, pendingText: string): Promise<void> {
   return withRun(call, async (run) => {
     await send(run);

@@ -1,4 +1,4 @@
-/** Hears of the runs that are brought to their end in this process. */
+/** Listens for runs that end in this process. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { TerminalStatus } from "../store/contract/store.js";
 import type { RunStatusChange } from "../telemetry/publish.js";
@@ -8,12 +8,12 @@ export interface RunEnd {
   readonly status: TerminalStatus;
 }
 
-/** @returns stops listening */
+/** @returns a function that stops listening */
 export function onRunEnd(listener: (end: RunEnd) => void): () => void {
-  const hear = (message: unknown) => {
+  const onMessage = (message: unknown) => {
     const { runId, status } = message as RunStatusChange;
     if (status === "completed" || status === "failed" || status === "canceled") listener({ runId, status });
   };
-  subscribe("pawl:run", hear);
-  return () => unsubscribe("pawl:run", hear);
+  subscribe("pawl:run", onMessage);
+  return () => unsubscribe("pawl:run", onMessage);
 }

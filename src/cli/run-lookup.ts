@@ -1,6 +1,7 @@
 /**
- * Which run is meant: a full id, its end, or its beginning. Ids begin with the time at which they were made and end with
- * random digits: the first eight characters are the same for all runs of about a minute, the last eight are of one run.
+ * Finds the run that the user names by its id, or by the end or the beginning of the id. Ids begin with the time of
+ * their creation and end with random digits: all runs of about a minute share the first eight characters, the last
+ * eight belong to one run.
  */
 import type { RunHandle } from "../client/run-handle.js";
 import type { Pawl } from "../connect.js";
@@ -11,12 +12,12 @@ import { withPawl } from "./database.js";
 
 const minIdLength = 6;
 const pageSize = 1_000;
-/** How many of the newest runs are looked at for an id that ends so. */
+/** How many pages of the newest runs are searched for an id with this end. */
 const maxPages = 10;
 const maxListedIds = 5;
-/** Clocks of different machines differ a little. */
+/** A tolerance for the clocks of different machines. */
 const marginMs = 60_000;
-/** The first twelve digits of an id are milliseconds. */
+/** The first twelve hexadecimal digits of an id are its time in milliseconds. */
 const timeDigits = 12;
 
 /** Opens the database and calls `work` with the run that the first argument names. */
@@ -51,21 +52,21 @@ async function findMatchingIds(pawl: Pawl, idPart: string): Promise<readonly str
   const matches = (id: string) => id.startsWith(idPart) || id.endsWith(idPart);
   const { ids: idsOfThatTime, isCut } = await idsCreatedAt(pawl, idPart);
   const matchingIds = new Set(idsOfThatTime.filter((id) => id.startsWith(idPart)));
-  // Children, too, whose ids have their parent's time.
+  // The newest runs include children, whose ids have their parent's time instead of their own.
   for await (const ids of newestIds(pawl)) {
     for (const id of ids) if (matches(id)) matchingIds.add(id);
     if (matchingIds.size > 0) break;
   }
-  // Not all of them were looked at: what looks unique may not be.
+  // Not all runs of that time were read, so the only match may not be unique.
   const [only] = matchingIds;
   if (isCut && matchingIds.size === 1 && only?.startsWith(idPart))
     throw new CliError(
-      `Too many runs began at the time of "${idPart}"; give the last 8 characters of the id, or all of it.`,
+      `Too many runs started at the time of "${idPart}"; give the last 8 characters of the id, or all of it.`,
     );
   return [...matchingIds];
 }
 
-/** The runs of the time that an id with this beginning would be of. */
+/** The ids of runs that were created within the time that this prefix stands for. */
 async function idsCreatedAt(pawl: Pawl, idPrefix: string) {
   const digits = idPrefix.replaceAll("-", "").slice(0, timeDigits);
   const createdAfter = Number.parseInt(digits.padEnd(timeDigits, "0"), 16) - marginMs;
@@ -76,13 +77,13 @@ async function idsCreatedAt(pawl: Pawl, idPrefix: string) {
 
 async function* newestIds(pawl: Pawl): AsyncGenerator<readonly string[]> {
   let cursor: string | null = null;
-  for (let page = 0; page < maxPages; page += 1) {
-    const found: Awaited<ReturnType<Pawl["runs"]>> = await pawl.runs({
+  for (let pageNumber = 0; pageNumber < maxPages; pageNumber += 1) {
+    const page: Awaited<ReturnType<Pawl["runs"]>> = await pawl.runs({
       limit: pageSize,
       ...(cursor === null ? {} : { cursor }),
     });
-    yield found.runs.map(({ id }) => id);
-    if (found.next === null) return;
-    cursor = found.next;
+    yield page.runs.map(({ id }) => id);
+    if (page.next === null) return;
+    cursor = page.next;
   }
 }

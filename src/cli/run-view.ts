@@ -1,4 +1,4 @@
-/** One run for people: what it is, what its steps did when, what it waits for, what went wrong last. */
+/** Draws one run for the terminal: its facts, its steps over time, what it waits for, its last error. */
 import type { ExecutionInfo } from "../client/inspect/executions.js";
 import type { Explanation } from "../client/inspect/explain.js";
 import type { NodeInfo } from "../client/inspect/nodes.js";
@@ -41,21 +41,21 @@ type Run = Pick<
 export interface RunView {
   readonly info: Run;
   readonly executions: readonly Execution[];
-  /** What the workflow declares: of what has not begun there is no execution yet. */
+  /** The nodes that the workflow declares; those that have not started have no execution yet. */
   readonly nodes: readonly Pick<NodeInfo, "name" | "state">[];
   readonly progress: readonly ProgressInfo[];
   readonly explanation: Explanation;
 }
 
-/** How many executions are drawn; of a loop there may be thousands. */
+/** How many executions are drawn; a loop may have thousands. */
 const maxDrawnRows = 40;
 
-export function drawRun(picture: RunView, out: Output, showAll: boolean): string[] {
+export function drawRun(view: RunView, out: Output, showAll: boolean): string[] {
   return [
-    ...drawHeader(picture.info, out),
-    ...drawSteps(picture, out, showAll),
-    ...drawProgress(picture.progress, out),
-    ...drawState(picture, out),
+    ...drawHeader(view.info, out),
+    ...drawSteps(view, out, showAll),
+    ...drawProgress(view.progress, out),
+    ...drawState(view, out),
   ];
 }
 
@@ -90,7 +90,7 @@ function drawHeader(info: Run, { paint, now }: Output): string[] {
   ];
 }
 
-/** That of a run that was built at run time is its graph: all of it, which nobody reads here. */
+/** The input of a run that was built at run time is its whole graph, which is too long to show here. */
 function inputOf({ id, input }: Run): string | null {
   const { version, signature, frozen_at, nodes } = (input ?? {}) as Partial<FrozenDag>;
   const isGraph = version === 1 && signature !== undefined && frozen_at !== undefined && typeof nodes === "object";
@@ -118,7 +118,7 @@ function drawSteps({ executions, nodes }: RunView, out: Output, showAll: boolean
   ]);
   const shownNotStarted = showAll ? notStarted : notStarted.slice(0, maxDrawnRows);
   for (const { name } of shownNotStarted)
-    rows.push([`  ${name}`, "", { text: "not begun", colour: colourOf("pending") }, "", "", ""]);
+    rows.push([`  ${name}`, "", { text: "not started", colour: colourOf("pending") }, "", "", ""]);
   const hiddenNotStarted = notStarted.length - shownNotStarted.length;
   const titles = [
     { title: "" },
@@ -133,13 +133,11 @@ function drawSteps({ executions, nodes }: RunView, out: Output, showAll: boolean
     paint("bold", "steps"),
     ...(hidden === 0 ? [] : [paint("dim", `  … ${hidden} earlier; --all shows them`)]),
     ...table(titles, rows, { columns, paint, cutWhole: out.isTerminal }),
-    ...(hiddenNotStarted === 0
-      ? []
-      : [paint("dim", `  … ${hiddenNotStarted} more that have not begun; --all shows them`)]),
+    ...(hiddenNotStarted === 0 ? [] : [paint("dim", `  … ${hiddenNotStarted} more not started; --all shows them`)]),
   ];
 }
 
-/** Where the outcome says more than the state. */
+/** The outcomes that say more than the state. */
 const outcomeLabels: Readonly<Record<string, string>> = {
   abandoned: "abandoned",
   continued: "continued",
@@ -170,7 +168,7 @@ function drawProgress(rows: readonly ProgressInfo[], { paint }: Output): string[
   return ["", paint("bold", "progress"), ...lines];
 }
 
-/** Why it is where it is; for a run that has ended well, there is nothing to say. */
+/** Why the run is in its state; a completed run needs no explanation. */
 function drawState({ info, executions, explanation }: RunView, { paint, now }: Output): string[] {
   if (info.status === "completed") return [];
   const error = info.error ?? findUnresolvedError(executions);
@@ -181,7 +179,7 @@ function drawState({ info, executions, explanation }: RunView, { paint, now }: O
   return [...lines, "", `${paint("red", label)}  ${printable(errorText)}`];
 }
 
-/** The last one that was not made good by a later attempt. */
+/** The last error of a step that has not completed or been skipped since. */
 function findUnresolvedError(executions: readonly Execution[]): Error | null {
   const recoveredSteps = new Set<string>();
   for (const { step, state, error } of executions.toReversed()) {

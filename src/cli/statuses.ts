@@ -1,6 +1,6 @@
 import type { RunStatus } from "../store/contract/store.js";
 
-/** Every status a run can have, for options and their completion; the compiler sees to it that none is missing. */
+/** Every status a run can have, for options and their completion; the compiler reports a missing one. */
 const order: Readonly<Record<RunStatus, number>> = {
   pending: 0,
   running: 1,

@@ -4,8 +4,8 @@ import { waitForStopSignal } from "./stop-signal.js";
 
 function waitWithFakeProcess() {
   const process = new EventEmitter();
-  const state = { now: 1_000, left: 0 };
-  const stopped = waitForStopSignal({ process, now: () => state.now, exitNow: () => (state.left += 1) });
+  const state = { now: 1_000, exits: 0 };
+  const stopped = waitForStopSignal({ process, now: () => state.now, exitNow: () => (state.exits += 1) });
   const send = (signal: NodeJS.Signals, at: number) => {
     state.now = at;
     process.emit(signal, signal);
@@ -13,18 +13,18 @@ function waitWithFakeProcess() {
   return { state, stopped, send };
 }
 
-test("the first signal is the one that stops", async () => {
+test("the first signal is the one that is returned", async () => {
   const { stopped, send, state } = waitWithFakeProcess();
   send("SIGTERM", 1_000);
   send("SIGINT", 1_001);
   expect(await stopped).toBe("SIGTERM");
-  expect(state.left).toBe(0);
+  expect(state.exits).toBe(0);
 });
 
-test("signals of one moment count as one; a later one leaves at once", () => {
+test("signals within 300 ms count as one; a later one exits at once", () => {
   const { send, state } = waitWithFakeProcess();
   for (const at of [1_000, 1_000, 1_299]) send("SIGTERM", at);
-  expect(state.left).toBe(0);
+  expect(state.exits).toBe(0);
   send("SIGTERM", 1_300);
-  expect(state.left).toBe(1);
+  expect(state.exits).toBe(1);
 });

@@ -1,18 +1,18 @@
-/** When a process is asked to end. Asked once more, it does so at once: its runs are taken over by others. */
+/** Waits for the signal to stop. A second signal exits at once, and other workers take over the runs. */
 
-/** The part of `process` that is used. */
+/** The members of `process` that are used here. */
 export interface SignalSource {
   on(signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void): unknown;
 }
 
 export interface StopOptions {
   readonly process: SignalSource;
-  /** Milliseconds, of a clock that only goes forward. */
+  /** A monotonic clock, in milliseconds. */
   readonly now: () => number;
   readonly exitNow: () => void;
 }
 
-/** `timeout` and shells send one to the process and one to its group. A person does not press Ctrl-C twice so fast. */
+/** `timeout` and shells may send one signal to the process and one to its group. No user presses Ctrl-C twice that fast. */
 const duplicateSignalMs = 300;
 
 export function waitForStopSignal({ process, now, exitNow }: StopOptions): Promise<NodeJS.Signals> {

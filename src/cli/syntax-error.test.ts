@@ -28,11 +28,11 @@ test.each([
     "src/order.ts:3: Expression expected",
   ],
   ["Node", byNode, "src/order.ts:3: Expression expected"],
-])("the place and the sentence of %s are found", (_tool, error, sentence) => {
+])("the place and the message in an error of %s are found", (_tool, error, sentence) => {
   expect(syntaxErrorIn(error, file)).toBe(sentence);
 });
 
-test("an error of another kind is left alone", () => {
+test("an error of another kind returns null", () => {
   expect(syntaxErrorIn(new Error("first\nsecond"), file)).toBe(null);
   expect(syntaxErrorIn(new TypeError("x is not a function"), file)).toBe(null);
   expect(syntaxErrorIn("text", file)).toBe(null);

@@ -1,12 +1,12 @@
 /**
- * Where a file does not parse, and why. Every tool that reads TypeScript says so in a way of its own, most of them in
- * several lines of which the first says nothing; for JavaScript, Node tells only those who let the error end the process.
+ * Finds the place and the reason of a syntax error. Every tool that reads TypeScript has its own format, most of them with
+ * several lines of which the first says nothing. For JavaScript, Node prints the place only when the error ends the process.
  */
 import { spawnSync } from "node:child_process";
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** "src/order.ts:12: Expected ")" but found ";"", or null if the error is another. */
+/** "src/order.ts:12: Expected ")" but found ";"", or null if the error is not a syntax error. */
 export function syntaxErrorIn(error: unknown, path: string): string | null {
   if (!(error instanceof Error)) return null;
   return fromEsbuild(error) ?? fromSwc(error) ?? fromNode(error) ?? fromNodeCheck(error, path);
@@ -17,21 +17,21 @@ function fromEsbuild({ message }: Error): string | null {
   return formatLocation(file, line, text);
 }
 
-/** A picture, with the sentence above and the place in its frame. */
+/** swc draws the code in a frame, with the place in the frame and the message above it. */
 function fromSwc({ message }: Error): string | null {
   const [, text] = /^\s*[x×]\s+(.+)$/m.exec(message) ?? [];
   const [, file, line] = /^\s*[,╭][-─]\[(.+?):(\d+):\d+\]/m.exec(message) ?? [];
   return formatLocation(file, line, text);
 }
 
-/** Where Node reads TypeScript itself, the place is above the stack. */
+/** When Node reads TypeScript itself, it puts the place above the stack. */
 function fromNode({ code, message, stack = "" }: NodeJS.ErrnoException): string | null {
   if (code !== "ERR_INVALID_TYPESCRIPT_SYNTAX" && code !== "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX") return null;
   const [, file, line] = /^(\S.*?):(\d+)\n/.exec(stack) ?? [];
   return formatLocation(file, line, message.trim().split("\n")[0]);
 }
 
-/** Only this file: one that it imports may be to blame. */
+/** Checks this file only: an error in a file that it imports is not found. */
 function fromNodeCheck(error: Error, path: string): string | null {
   if (!(error instanceof SyntaxError) || !/\.[mc]?js$/.test(path)) return null;
   const { stderr } = spawnSync(process.execPath, ["--check", path], { encoding: "utf8" });

@@ -11,7 +11,7 @@ const rows: readonly (readonly Cell[])[] = [
 const draw = (width: number, more: { readonly cutWhole?: boolean } = {}) =>
   table(columns, rows, { columns: width, paint: plain, cutWhole: false, ...more });
 
-test("columns are as wide as what is in them, when there is room", () => {
+test("columns are as wide as their content, if there is room", () => {
   expect(draw(100)).toEqual([
     "id                                    name                           ms",
     `${id}  short                           5`,
@@ -19,13 +19,13 @@ test("columns are as wide as what is in them, when there is room", () => {
   ]);
 });
 
-test("the widest column that may be cut is, until all fits", () => {
+test("the widest column that may be truncated shrinks until the table fits", () => {
   const lines = draw(60);
   expect(lines[2]).toBe(`${id}  a name that go…  1,234`);
   expect(Math.max(...lines.map((line) => line.length))).toBe(60);
 });
 
-test("ids are cut on a narrow terminal, and nowhere else", () => {
+test("ids are truncated on a narrow terminal only", () => {
   expect(draw(30)[1]).toContain(id);
   const onTerminal = draw(30, { cutWhole: true });
   expect(onTerminal[1]).not.toContain(id);
@@ -33,7 +33,7 @@ test("ids are cut on a narrow terminal, and nowhere else", () => {
   expect(Math.max(...onTerminal.map((line) => line.length))).toBe(30);
 });
 
-test("a spare column takes what room is left, or gives way", () => {
+test("a spare column takes the room that is left, or is dropped", () => {
   const spare = (width: number) =>
     table([{ title: "a" }, { title: "b", spareFrom: 5 }], [["x".repeat(10), "y".repeat(10)]], {
       columns: width,
@@ -54,7 +54,7 @@ test("colours do not count as characters", () => {
   expect(painted).toEqual(["\u001b[32mok\u001b[0m  x"]);
 });
 
-test("text of others cannot move the cursor, and is not cut within a character", () => {
+test("control characters become spaces, and text is not truncated within a character", () => {
   expect(printable("a\u001b[31mb\u0007\nc\u009b")).toBe("a [31mb c ");
   expect(table([{ title: "" }], [["a\u001b[2Jb"]], { columns: 80, paint: plain, cutWhole: false })).toEqual(["a [2Jb"]);
   expect(truncate("😀😀😀", 2)).toBe("😀…");

@@ -1,12 +1,12 @@
-/** Columns of text that fit the width there is. */
+/** Renders a table of text that fits the available width. */
 import type { Colour, Paint } from "./paint.js";
 
 export interface Column {
   readonly title: string;
   readonly align?: "right";
-  /** Cut only if nothing else helps: ids, which people copy. */
+  /** The column is truncated only as a last resort: for ids, which users copy. */
   readonly whole?: true;
-  /** Left out when there is no room for at least this many characters. */
+  /** The column is left out if there is no room for at least this many characters. */
   readonly spareFrom?: number;
 }
 
@@ -15,7 +15,7 @@ export type Cell = string | { readonly text: string; readonly colour: Colour };
 export interface TableOptions {
   readonly columns: number;
   readonly paint: Paint;
-  /** Whether whole columns may be cut too: on a terminal, not in a pipe. */
+  /** Whether `whole` columns may be truncated, too: on a terminal, not in a pipe. */
   readonly cutWhole: boolean;
 }
 
@@ -42,7 +42,7 @@ export function table(columns: readonly Column[], rows: readonly (readonly Cell[
   return [...head, ...rows.map((row) => line(row, null))];
 }
 
-/** Spare columns give way first, then the widest that may be cut, then those that should not be. */
+/** Columns with `spareFrom` shrink first, then the widest of the others, then those that are `whole`. */
 function widthsThatFit(
   columns: readonly Column[],
   naturalWidths: readonly number[],
@@ -50,8 +50,10 @@ function widthsThatFit(
 ) {
   const widths = [...naturalWidths];
   const excess = () => {
-    const shown = widths.filter((one) => one > 0);
-    return shown.reduce((sum, one) => sum + one, 0) + gap * Math.max(0, shown.length - 1) - availableWidth;
+    const shown = widths.filter((columnWidth) => columnWidth > 0);
+    return (
+      shown.reduce((sum, columnWidth) => sum + columnWidth, 0) + gap * Math.max(0, shown.length - 1) - availableWidth
+    );
   };
   for (let index = columns.length - 1; index >= 0; index -= 1) {
     const from = columns[index]?.spareFrom;
@@ -80,7 +82,7 @@ function widthsThatFit(
 
 const textOf = (cell: Cell) => printable(typeof cell === "string" ? cell : cell.text);
 
-/** Text of others: what would move the cursor, or worse, is shown as a space. */
+/** Replaces control characters with spaces: text from users could otherwise move the cursor, or worse. */
 export const printable = (text: string): string => text.replace(/\p{Cc}+/gu, " ");
 
 const width = (text: string) => [...text].length;

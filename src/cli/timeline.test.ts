@@ -11,26 +11,26 @@ function execution(state: ExecutionInfo["state"], from: number | null, to: numbe
 
 const draw = (executions: readonly ReturnType<typeof execution>[]) => {
   const scale = scaleOf(executions, 11, now);
-  return executions.map((one) => bar(one, scale, now));
+  return executions.map((interval) => bar(interval, scale, now));
 };
 
-test("bars lie where their time is, and are never invisible", () => {
+test("a bar is at its place on the scale and has at least one block", () => {
   expect(
     draw([execution("completed", 0, 100), execution("failed", 300, 301), execution("completed", 500, 1_000)]),
   ).toEqual(["██", "   █", "     ██████"]);
 });
 
-test("what has not ended goes on until now, what has not begun is a mark at the end", () => {
+test("a running execution lasts until now, a scheduled one is a mark at the end", () => {
   expect(
     draw([execution("completed", 0, 500), execution("executing", 500, null), execution("scheduled", null, null)]),
   ).toEqual(["██████", "     ██████", "          ░"]);
 });
 
-test("a step that was passed over was there for a moment", () => {
+test("a skipped step is one block at the time when it was skipped", () => {
   expect(draw([execution("completed", 0, 1_000), execution("skipped", null, 500)])).toEqual(["███████████", "     █"]);
 });
 
-test("when nothing has taken any time, all is at the beginning", () => {
+test("executions that took no time are at the start of the scale", () => {
   expect(draw([execution("completed", 5, 5), execution("completed", 5, 5)])).toEqual(["█", "█"]);
   expect(draw([execution("scheduled", null, null)])).toEqual(["          ░"]);
 });

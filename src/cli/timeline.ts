@@ -1,4 +1,4 @@
-/** The executions of a run as bars beside each other's time, in text. */
+/** Draws the executions of a run as bars of text on a common time scale. */
 import type { ExecutionInfo } from "../client/inspect/executions.js";
 
 const block = "█";
@@ -13,17 +13,17 @@ export interface TimelineScale {
   readonly width: number;
 }
 
-/** From the first beginning to the last end; what has not ended goes on until now. */
+/** The scale from the earliest start to the latest end; an execution that has not ended lasts until now. */
 export function scaleOf(executions: readonly Interval[], width: number, now: number): TimelineScale {
-  const begins = executions.flatMap(({ startedAt, finishedAt }) => (startedAt ?? finishedAt)?.getTime() ?? []);
+  const starts = executions.flatMap(({ startedAt, finishedAt }) => (startedAt ?? finishedAt)?.getTime() ?? []);
   const ends = executions.flatMap(({ state, finishedAt }) =>
     state === "executing" ? now : (finishedAt?.getTime() ?? []),
   );
-  const from = begins.length === 0 ? now : Math.min(...begins);
+  const from = starts.length === 0 ? now : Math.min(...starts);
   return { from, to: Math.max(from, ...ends), width };
 }
 
-/** At least one block, where it belongs. What is yet to come is a mark at the end. */
+/** A bar of at least one block at its place on the scale. A scheduled execution is a mark at the end. */
 export function bar({ state, startedAt, finishedAt }: Interval, scale: TimelineScale, now: number): string {
   const last = scale.width - 1;
   const span = scale.to - scale.from;

@@ -23,7 +23,7 @@ test.each([
   expect(relativeTime(before(ms), now)).toBe(text);
 });
 
-test("a time says no more of its date than is needed", () => {
+test("a time leaves out the parts of its date that are those of today", () => {
   expect(clock(before(minute), now)).toBe("14:01:07");
   expect(clock(new Date(2025, 10, 15, 9, 5), now)).toBe("15 Nov 09:05");
   expect(clock(new Date(2024, 0, 1), now)).toBe("1 Jan 2024 00:00");

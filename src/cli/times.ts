@@ -1,4 +1,4 @@
-/** Times for people. Everything that prints one prints it through here, and is told what time it is. */
+/** Formats times for display; the current time is an argument. */
 import { formatDuration } from "../core/naming/duration.js";
 
 const secondMs = 1_000;
@@ -11,12 +11,12 @@ const units = [
 
 export const durationText = formatDuration;
 
-/** "3m ago", "in 2 days", "now": rounded, in the largest unit that there is one of. */
+/** "3m ago", "in 2 days", "now": rounded, in the largest unit that is at least one. */
 export function relativeTime(at: Date, now: number): string {
   const ms = at.getTime() - now;
-  const unit = units.find((one, index) => {
-    const smaller = units[index + 1]?.ms ?? one.ms;
-    return Math.round(Math.abs(ms) / smaller) * smaller >= one.ms;
+  const unit = units.find((candidate, index) => {
+    const smallerMs = units[index + 1]?.ms ?? candidate.ms;
+    return Math.round(Math.abs(ms) / smallerMs) * smallerMs >= candidate.ms;
   });
   if (unit === undefined) return "now";
   const count = Math.round(Math.abs(ms) / unit.ms);
@@ -37,7 +37,7 @@ export function clock(at: Date, now: number): string {
 export const absoluteAndRelativeTime = (at: Date, now: number): string =>
   `${clock(at, now)} (${relativeTime(at, now)})`;
 
-/** Sentences of the library have instants in ISO format. */
+/** Shortens the ISO timestamps in a sentence of the library. */
 export const shortenTimestamps = (text: string, now: number): string =>
   text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, (iso) => absoluteAndRelativeTime(new Date(iso), now));
 

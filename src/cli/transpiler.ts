@@ -1,11 +1,11 @@
-/** TypeScript without its types, where Node cannot do that itself: with whichever tool the user's project has. */
+/** Transpiles TypeScript where Node cannot read it, with a tool that the user's project has. */
 import { createRequire } from "node:module";
 import { CliError } from "./cli-error.js";
 
 type Format = "module" | "commonjs";
 type Transpile = (source: string, path: string, format: Format) => string;
 
-/** Null when this package cannot do it: TypeScript 7 has no compiler to call. */
+/** Returns null if the installed version cannot transpile: TypeScript 7 has no compiler API. */
 type Adapter = (tool: unknown) => Transpile | null;
 
 interface Esbuild {
@@ -45,7 +45,7 @@ const typescript: Adapter = (tool) => {
   if (transpileModule === undefined) return null;
   return (source, path, format) =>
     transpileModule(source, {
-      // It would make CommonJS of a .cts file, whatever it is asked for.
+      // TypeScript emits CommonJS for a .cts file, whatever the options say.
       fileName: format === "module" ? path.replace(/\.cts$/, ".mts") : path,
       compilerOptions: {
         target: "ES2022",
@@ -57,7 +57,7 @@ const typescript: Adapter = (tool) => {
     }).outputText;
 };
 
-/** Each with the package that brings it along, if it is not asked for by itself. */
+/** The tools in order of preference; `through` is the package that has the tool as a dependency. */
 const tools: readonly { readonly name: string; readonly through?: string; readonly adapt: Adapter }[] = [
   { name: "esbuild", adapt: esbuild },
   { name: "esbuild", through: "tsx", adapt: esbuild },
@@ -65,10 +65,10 @@ const tools: readonly { readonly name: string; readonly through?: string; readon
   { name: "typescript", adapt: typescript },
 ];
 
-/** Packages that make TypeScript files readable, the one to recommend first. (TypeScript itself does so only before version 7.) */
+/** Packages that can transpile, the recommended one first. (TypeScript itself can do it only before version 7.) */
 export const transpilerPackages = ["esbuild", "tsx", "@swc/core"];
 
-/** "strip" where Node reads TypeScript by itself; @types/node of our oldest Node does not know it. */
+/** Whether Node reads TypeScript itself. The @types/node of the oldest supported Node does not declare this feature. */
 export const nodeReadsTypeScript = Boolean((process.features as { readonly typescript?: unknown }).typescript);
 
 let cachedTranspile: Transpile | null = null;
@@ -78,13 +78,13 @@ export function transpile(source: string, path: string, format: Format): string 
   return cachedTranspile(source, path, format);
 }
 
-/** From the file's project, else from where Pawl is installed. */
+/** Looks for a tool in the file's project, then where Pawl is installed. */
 function chooseTranspiler(path: string): Transpile {
   for (const from of [path, import.meta.url]) {
     for (const { name, through, adapt } of tools) {
       const tool = requireTool(name, through, from);
-      const found = tool === null ? null : adapt(tool);
-      if (found !== null) return found;
+      const transpileWithTool = tool === null ? null : adapt(tool);
+      if (transpileWithTool !== null) return transpileWithTool;
     }
   }
   throw new CliError(

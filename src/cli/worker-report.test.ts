@@ -18,18 +18,18 @@ function terminal() {
   };
 }
 
-const nothing = { runsById: async () => [] };
+const emptyStore = { runsById: async () => [] };
 
 function end(
   report: WorkerReport,
   count: number,
   status: RunEnd["status"],
-  store = nothing as Pick<Store, "runsById">,
+  store = emptyStore as Pick<Store, "runsById">,
 ) {
   for (let index = 0; index < count; index += 1) report.runEnded({ runId: `${status} ${index}`, status }, store);
 }
 
-test("on a terminal the line counts what has ended, what is in hand, and how many end in a second", async () => {
+test("on a terminal the line counts the ended runs, the active runs, and the runs per second", async () => {
   const { out, written, pass } = terminal();
   const report = new WorkerReport(out, { quiet: false, eachRun: false });
   report.start(() => 12);
@@ -43,7 +43,7 @@ test("on a terminal the line counts what has ended, what is in hand, and how man
   expect(report.endedCounts).toEqual({ completed: 1_200, failed: 3, canceled: 1 });
 });
 
-test("quiet, it draws no line", async () => {
+test("a quiet report draws no line", async () => {
   const { out, written } = terminal();
   const report = new WorkerReport(out, { quiet: true, eachRun: true });
   report.start(() => 1);
@@ -53,7 +53,7 @@ test("quiet, it draws no line", async () => {
   expect(written).toEqual([]);
 });
 
-test("runs that cannot be read are counted all the same", async () => {
+test("runs that cannot be read are counted nevertheless", async () => {
   const { out, written } = terminal();
   const report = new WorkerReport(out, { quiet: false, eachRun: true });
   end(report, 2, "completed", { runsById: () => Promise.reject(new Error("the database is away")) });
@@ -62,19 +62,19 @@ test("runs that cannot be read are counted all the same", async () => {
   expect(report.endedCounts.completed).toBe(2);
 });
 
-test("runs that end together are read together, and told in the order of their ends", async () => {
+test("runs that end together are read in batches, and printed in the order of their ends", async () => {
   const { out, written } = terminal();
   const report = new WorkerReport(out, { quiet: false, eachRun: true });
-  const asked: number[] = [];
+  const batchSizes: number[] = [];
   const record = (id: string) => ({ id, workflow: "w", status: "completed", startedAt: 0, finishedAt: 5 }) as RunRecord;
   end(report, 1_200, "completed", {
     runsById: async (ids) => {
-      asked.push(ids.length);
+      batchSizes.push(ids.length);
       return ids.toReversed().map(record);
     },
   });
   await report.end();
-  expect(asked).toEqual([500, 500, 200]);
-  const told = [...written.join("").matchAll(/w completed (\d+) {2}5ms\n/g)].map(([, index]) => Number(index));
-  expect(told).toEqual(Array.from({ length: 1_200 }, (_, index) => index));
+  expect(batchSizes).toEqual([500, 500, 200]);
+  const printed = [...written.join("").matchAll(/w completed (\d+) {2}5ms\n/g)].map(([, index]) => Number(index));
+  expect(printed).toEqual(Array.from({ length: 1_200 }, (_, index) => index));
 });

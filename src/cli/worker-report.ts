@@ -1,6 +1,6 @@
 /**
- * What a worker says while it works: on a terminal one line that is kept up to date, elsewhere a line for each run that
- * ends, for programs a line of JSON for each. Quiet, it says when it begins and ends.
+ * Prints what a worker does: on a terminal one status line, elsewhere a line for each run that ends, with --json a line
+ * of JSON for each. With --quiet it prints only when the worker starts and stops.
  */
 
 import type { ErrorContext } from "../define/definition.js";
@@ -17,13 +17,13 @@ import { durationText } from "./times.js";
 
 export interface ReportOptions {
   readonly quiet: boolean;
-  /** A line for each run also on a terminal. */
+  /** Print a line for each run on a terminal, too. */
   readonly eachRun: boolean;
 }
 
 /** Often enough to look alive, seldom enough to cost nothing. */
 const redrawMs = 500;
-/** The rate is that of the last few seconds. */
+/** The rate is that of the last five seconds: ten redraws. */
 const maxRateSamples = 10;
 const readBatchSize = 500;
 
@@ -34,7 +34,7 @@ export class WorkerReport {
   readonly #line: LiveLine | null;
   readonly #endedCounts: Record<TerminalStatus, number> = { completed: 0, failed: 0, canceled: 0 };
   readonly #rateSamples: { readonly at: number; readonly ended: number }[] = [];
-  /** Runs that have ended, and of which that has not been said yet. */
+  /** Ended runs that have not been printed yet. */
   readonly #unreportedRunIds: string[] = [];
   #timer: Timer | null = null;
   #reporting: Promise<void> | null = null;
@@ -46,7 +46,7 @@ export class WorkerReport {
     this.#listsRuns = !quiet && (this.#line === null || eachRun);
   }
 
-  /** @param countActiveRuns how many runs it has in hand */
+  /** @param countActiveRuns returns how many runs the worker executes */
   start(countActiveRuns: () => number): void {
     if (this.#line === null) return;
     const draw = () => this.#line?.set(this.#summary(countActiveRuns()));
@@ -54,7 +54,7 @@ export class WorkerReport {
     draw();
   }
 
-  /** Says it when all that came before is said. */
+  /** Waits until all ended runs are printed, then draws the status line for the last time. */
   async end(): Promise<void> {
     systemRuntime.clearInterval(this.#timer);
     await this.#reporting;
@@ -66,7 +66,7 @@ export class WorkerReport {
     return this.#endedCounts;
   }
 
-  /** A line of its own, above the one that changes. */
+  /** Prints an event above the status line. */
   printEvent(event: object, text: () => string): void {
     this.#writeAbove(() => this.#out.event(event, text));
   }
@@ -89,9 +89,9 @@ export class WorkerReport {
     this.printEvent(event, () => `${this.#out.paint("yellow", "step failed")}  ${printable(details)}`);
   }
 
-  /** Many at a time: what ends while some are read is read with the next. */
+  /** Reads the ended runs in batches: a run that ends during a read is in the next batch. */
   async #printRunEnds(store: Pick<Store, "runsById">): Promise<void> {
-    // What ends in the same commit is told in the same moment.
+    // Runs that end in the same commit are published in the same tick, so waiting for a tick collects all of them.
     await Promise.resolve();
     while (this.#unreportedRunIds.length > 0) {
       const ids = this.#unreportedRunIds.splice(0, readBatchSize);
@@ -106,7 +106,7 @@ export class WorkerReport {
   }
 
   #printRunEnd(run: RunRecord | undefined): void {
-    // Pruned already.
+    // The run has been pruned already.
     if (run === undefined) return;
     const { id, workflow, status, startedAt, finishedAt } = run;
     const ms = startedAt === null || finishedAt === null ? null : finishedAt - startedAt;

@@ -1,12 +1,12 @@
-/** Runs a worker until somebody stops it: what `pawl worker` and `pawl dev` have in common. */
+/** Runs a worker until it is asked to stop; shared by `pawl worker` and `pawl dev`. */
 
 import { systemRuntime } from "../runtime/system.js";
 import type { WorkerOptions } from "../worker/options.js";
-
 import { integerArgument } from "./arguments.js";
 import type { Call, OptionSpecs, OptionValues } from "./command.js";
 import type { Settings } from "./config.js";
 import { createLogger, openDatabase } from "./database.js";
+import { formatCount } from "./format-count.js";
 import { loadDefinitions } from "./module-loader.js";
 import { onRunEnd } from "./run-ends.js";
 import { type SignalSource, waitForStopSignal } from "./stop-signal.js";
@@ -31,12 +31,12 @@ export interface RunWorkerOptions {
   readonly settings: Settings;
   readonly files: readonly string[];
   readonly report: Pick<ReportOptions, "eachRun">;
-  /** Said once it works. */
+  /** Printed when the worker has started. */
   readonly startupTexts: readonly string[];
-  /** Awaited when the code is loaded, before anything is opened. */
+  /** Awaited after the code is loaded and before the database is opened. */
   onLoaded?(): Promise<void>;
   onReady?(): void;
-  /** By whom it is asked to stop; default: the signals that the process gets. */
+  /** Where the signals to stop come from; default: the process. */
   readonly signalSource?: SignalSource;
 }
 
@@ -51,7 +51,7 @@ export async function runWorker(call: WorkerCall, runOptions: RunWorkerOptions):
     process: runOptions.signalSource ?? process,
     now: () => systemRuntime.monotonic(),
     exitNow: () => {
-      report.note("Left at once; others take over what it had in hand.");
+      report.note("Exited at once; other workers take over its runs.");
       process.exit(1);
     },
   });
@@ -67,7 +67,7 @@ export async function runWorker(call: WorkerCall, runOptions: RunWorkerOptions):
     const workflowNames = workflows.map(({ name, version }) => (version === "" ? name : `${name} ${version}`)).sort();
     const jobNames = jobs.map(({ job }) => job).sort();
     const { id, name } = worker;
-    const servedText = [...workflowNames, ...jobNames.map((job) => `job ${job}`)].join(", ");
+    const definitionsText = [...workflowNames, ...jobNames.map((job) => `job ${job}`)].join(", ");
     const startedEvent = {
       event: "worker.started",
       id,
@@ -77,13 +77,15 @@ export async function runWorker(call: WorkerCall, runOptions: RunWorkerOptions):
       jobs: jobNames,
     };
     report.printEvent(startedEvent, () =>
-      [`Worker ${name} serves ${servedText} on ${pawl.description}.`, ...startupTexts].join("\n"),
+      [`Worker ${name} serves ${definitionsText} on ${pawl.description}.`, ...startupTexts].join("\n"),
     );
     runOptions.onReady?.();
     report.start(() => worker.active);
     const signal = await stopRequested;
     if (worker.active > 0)
-      report.note(`Stopping: what it has in hand (${worker.active}) may finish. Again to leave at once.`);
+      report.note(
+        `Stopping: ${formatCount(worker.active, "active run")} may finish. Press Ctrl-C again to exit at once.`,
+      );
     await worker.stop();
     await report.end();
     const { endedCounts } = report;

@@ -1,4 +1,4 @@
-/** Triggers: start runs, find runs, look at them. Needs no workflow code, only names. */
+/** The client: starts runs, finds them and operates them. It needs no workers, and by name no workflow code. */
 
 import { RunNotFoundError, WorkflowNotFoundError } from "../core/errors/errors.js";
 import type { FrozenDag } from "../core/graph/frozen-dag.js";
@@ -46,12 +46,13 @@ import {
   type StartableWithoutHero,
 } from "./start/start-args.js";
 
-/** A key or a hero is of one run. */
+/** An idempotency key or a hero belongs to one run, so `startMany` does not take them. */
 const startManyOptions = new Set(
   [...startOptions].filter((option) => option !== "idempotencyKey" && option !== "hero"),
 );
 const workflowOptions = new Set(["queue"]);
 
+/** Starts, finds and operates runs. `Pawl` extends it with workers. */
 export class Client {
   /** @internal */
   protected readonly store: Store;
@@ -79,7 +80,16 @@ export class Client {
     this.#handles = { runtime, store, log, results: this.#results, commands, retry: (id) => this.#retry(id) };
   }
 
-  /** Starts a run. When this returns, the run survives whatever happens. */
+  /**
+   * Starts a run; when it returns, the run is durable. Throws InvalidInputError for an invalid input or option and
+   * AlreadyActiveError if the hero has an active run. The input may be left out if the workflow takes none.
+   *
+   * @example
+   * ```ts
+   * const run = await pawl.start(order, { sku: "A-1" }, { idempotencyKey: "order-42" });
+   * console.log(await run.result({ timeout: "5 minutes" }));
+   * ```
+   */
   start<Started extends AnyWorkflow>(
     workflow: Started & Startable<Started>,
     ...inputAndOptions: StartArgsOf<Started>
@@ -93,7 +103,7 @@ export class Client {
     return handle as RunHandle<any, any>;
   }
 
-  /** Starts many runs of one workflow, all in few commits. */
+  /** Starts many runs of one workflow in few commits. All inputs are checked before the first run is written. */
   startMany<Started extends AnyWorkflow>(
     workflow: Started & StartableWithoutHero<Started>,
     inputs: readonly InputTo<Started>[],
@@ -110,27 +120,44 @@ export class Client {
     return this.#startRuns(definition, inputs, options);
   }
 
-  /** A workflow that is known by its name only. */
+  /**
+   * A workflow by its name, for processes that do not have its code.
+   *
+   * @example
+   * ```ts
+   * const run = await pawl.workflow<{ sku: string }, string>("order").trigger({ sku: "A-1" });
+   * ```
+   */
   workflow<Input = unknown, Output = unknown>(name: string) {
     checkName("workflow", name);
     return {
+      /** The name of the workflow. */
       name,
-      /** Starts a run; WorkflowNotFoundError when this name was never registered. */
+      /**
+       * Starts a run. Throws WorkflowNotFoundError if no process has registered the name. The worker checks the input, and
+       * a run with an invalid input fails.
+       */
       trigger: async (...[input, options]: StartArgs<Input>): Promise<RunHandle<Input, Output>> => {
         if (options !== undefined) checkOptions(`trigger() of "${name}"`, options, startOptions);
         const registration = await this.#registrar.registration(name);
         if (registration === null) throw new WorkflowNotFoundError(name);
-        // Its schema is where its code is: the worker checks, and fails the run.
         const registeredDefinition = { name, ...registration, inputSchema: null };
         const [handle] = await this.#startRuns<Input, Output>(registeredDefinition, [input as Input], options);
         return handle as RunHandle<Input, Output>;
       },
+      /** The handle of a run of the workflow. */
       run: (id: string): RunHandle<Input, Output> => this.#createHandle(id),
     };
   }
 
-  /** Makes a workflow known by name, for triggers that run before any of its workers. Idempotent. */
-  async createWorkflow(name: string, options: { readonly queue?: string } = {}): Promise<void> {
+  /** Registers a workflow by name, so that it can be triggered before any worker has it. Calling it again changes nothing. */
+  async createWorkflow(
+    name: string,
+    options: {
+      /** The queue of its runs. Default: a queue of its own, named like the workflow. */
+      readonly queue?: string;
+    } = {},
+  ): Promise<void> {
     checkName("workflow", name);
     checkOptions(`createWorkflow("${name}")`, options, workflowOptions);
     const queue = options.queue === undefined ? null : checkName("queue", options.queue);
@@ -138,11 +165,13 @@ export class Client {
   }
 
   /**
-   * Builds a graph of jobs and starts it. The function runs once, here; what it built is frozen as data.
+   * Builds a graph of jobs and starts it. The function runs once, in this process, and the graph is stored as data. Throws a
+   * GraphError if the graph is empty, has a cycle or depends on an unknown node.
    *
+   * @example
    * ```ts
    * const run = await pawl.build("import", (g) => {
-   *   const parts = g.fanOut(ids, { name: (id) => `part_${id}`, job: process, args: (id) => ({ id }) });
+   *   const parts = g.fanOut(ids, { name: (id) => `part_${id}`, job: importPart, args: (id) => ({ id }) });
    *   g.node("aggregate", { job: aggregate, dependsOn: parts });
    * });
    * ```
@@ -160,19 +189,30 @@ export class Client {
     return (await this.#launchRuns([run], options.tx))[0] as RunHandle<FrozenDag, void>;
   }
 
-  /** A run's handle. Its existence is found out when it is used. */
+  /**
+   * The handle of a run by its id. Throws RunNotFoundError if the id is no UUID; whether the run exists is checked by the
+   * methods of the handle.
+   */
   run<Input = unknown, Output = unknown>(id: string): RunHandle<Input, Output>;
+  /** The handle of a run by its id, typed by the workflow. */
   run<Input, Output>(definition: WorkflowDefinition<Input, Output>, id: string): RunHandle<Input, Output>;
+  /** The handle of a run by its id, typed by the class. */
   run<Class extends WorkflowClass>(workflow: Class, id: string): RunHandle<InputOf<Class>, OutputOf<Class>>;
   run(first: string | AnyWorkflow, second?: string): RunHandle<any, any> {
     return this.#createHandle(typeof first === "string" ? first : (second as string));
   }
 
   /**
-   * The run that was started with this idempotency key, or the one about this hero: the one that is active, otherwise the
-   * newest. null: there is none (any more).
+   * Finds the run that was started with an idempotency key, or the run of a hero: the active one, otherwise the newest.
+   * Returns null if there is none.
+   *
+   * @example
+   * ```ts
+   * const run = await pawl.find(order, { idempotencyKey: "order-42" });
+   * ```
    */
   find<Found extends AnyWorkflow>(workflow: Found, by: FindBy): Promise<HandleOf<Found> | null>;
+  /** Finds a run of a workflow that is given by its name. */
   find(workflow: string, by: FindBy): Promise<RunHandle | null>;
   async find(workflow: AnyWorkflow | string, by: FindBy): Promise<RunHandle<any, any> | null> {
     const [run] = await findRuns(this.store, nameOf(workflow), by, 1);
@@ -180,10 +220,12 @@ export class Client {
   }
 
   /**
-   * Sends a signal to the run that `find` would find.
+   * Sends a signal to the run that `find` returns. Throws RunNotFoundError if there is none, and InvalidStateError if
+   * several runs of the hero are active or the run has ended.
    *
+   * @example
    * ```ts
-   * await pawl.signal(order, { idempotencyKey: "order-42" }, "paid", { cents: 4200 }, { key: event.id });
+   * await pawl.signal(order, { idempotencyKey: "order-42" }, "paid", { cents: 4200 }, { key: webhook.id });
    * ```
    */
   async signal<Payload = unknown>(
@@ -196,52 +238,75 @@ export class Client {
     await this.#createHandle(run.id).signal(signal, ...payloadAndOptions);
   }
 
-  /** Runs, newest first, a page at a time. */
-  runs(filter: RunsFilter = {}): Promise<{ readonly runs: RunInfo[]; readonly next: string | null }> {
+  /**
+   * Lists runs, newest first, a page at a time.
+   *
+   * @example
+   * ```ts
+   * const { runs, next } = await pawl.runs({ workflow: order, status: "failed", limit: 100 });
+   * ```
+   */
+  runs(filter: RunsFilter = {}): Promise<{
+    /** The runs of this page. */
+    readonly runs: RunInfo[];
+    /** The `cursor` of the next page; null if this is the last one. */
+    readonly next: string | null;
+  }> {
     return listRuns(this.store, filter);
   }
 
-  /** Workers that are there, and those that were. */
+  /** Lists all known workers, live and dead. Dead workers are forgotten after a day. */
   async workers(): Promise<readonly WorkerHealth[]> {
     const [workers, now] = await Promise.all([this.store.workers(), this.store.now()]);
     return workers.map((worker) => healthOf(worker, now, this.runtime));
   }
 
-  /** How a workflow is doing: success rate, durations, what waits, its workers. Of the last day, unless told otherwise. */
+  /**
+   * Returns the success rate, durations, backlog and workers of a workflow, over the runs of the last day or since
+   * `since`. Throws WorkflowNotFoundError for an unknown name.
+   */
   metrics(workflow: AnyWorkflow | string, options: MetricsOptions = {}): Promise<WorkflowMetrics> {
     return readMetrics(this.store, nameOf(workflow), options, this.runtime);
   }
 
-  /** All queues: what waits there, who works for them, which are paused. */
+  /** Lists all queues with their backlog, their workers and whether they are paused. */
   queues(): Promise<QueueInfo[]> {
     return listQueues(this.store, this.runtime);
   }
 
-  /** From now on workers begin nothing in this queue; what they execute goes on. Starts are accepted and wait. */
+  /**
+   * Pauses a queue: workers finish the runs that they execute and take no more from it; new starts wait. Throws
+   * InvalidInputError if no workflow has the queue.
+   */
   pauseQueue(name: string, reason?: string): Promise<void> {
     return pauseQueue(this.store, name, reason);
   }
 
-  /** Workers take runs from this queue again. */
+  /** Resumes a paused queue. */
   resumeQueue(name: string): Promise<void> {
     return resumeQueue(this.store, name);
   }
 
   /**
-   * Deletes runs that ended longer ago than `olderThan`, with their logs, as whole trees: one whose child has not ended, or
-   * ended later, stays. Their idempotency keys may be used again. `connect(url, { retention })` lets workers do this.
+   * Deletes runs that ended longer ago than `olderThan`, with their logs and children; a run stays while one of its children
+   * is open or ended later. Their idempotency keys may be used again. With `connect(url, { retention })` workers do this.
+   *
+   * @example
+   * ```ts
+   * const { runs } = await pawl.prune({ olderThan: "30 days", dryRun: true });
+   * ```
    */
   prune(options: PruneOptions): Promise<PruneResult> {
     return prune(this.store, options, this.runtime);
   }
 
-  /** Folds every log (or one) and compares with the tables. */
+  /** Checks the stored data of all runs, or of one: recomputes each run from its log and compares it with the tables. */
   async verify(runId?: string): Promise<Verification> {
     if (runId !== undefined && !isUuid(runId)) throw new RunNotFoundError(runId);
     return verify(this.store, runId, this.runtime);
   }
 
-  /** @internal A worker of this process: it takes what is started here, as long as it has room. */
+  /** @internal Adds a worker of this process, which adopts runs that are started here while it has room. */
   protected addAdopter(worker: Adopter): void {
     this.#launcher.adopters.add(worker);
   }
@@ -251,7 +316,7 @@ export class Client {
     this.#results.close();
   }
 
-  /** @internal Makes definitions known to those who know only names. Once per process and definition. */
+  /** @internal Writes definitions into the registry, once per process and definition. */
   register(definitions: readonly WorkflowDefinition[]): Promise<void> {
     return this.#registrar.register(definitions);
   }

@@ -1,4 +1,4 @@
-/** One run, from outside: look at it, wait for it, tell it something. */
+/** The handle of a run: reads it, waits for it and sends it commands. */
 
 import { encode } from "../core/encoding/encode.js";
 import {
@@ -48,15 +48,20 @@ export interface HandleServices {
   readonly log: Logger;
   readonly results: ResultWaiter;
   readonly commands: RunCommands;
-  /** Starts a run that goes on where this one failed. */
+  /** Starts a run that continues where this one failed. */
   retry(id: string): Promise<RunHandle<any, any>>;
 }
 
+/**
+ * The handle of one run. Its methods throw RunNotFoundError if the run does not exist, and commands throw
+ * InvalidStateError if the run is not in a state for them.
+ */
 export class RunHandle<Input = unknown, Output = unknown> {
+  /** The id of the run. */
   readonly id: string;
-  /** From `start`: what its caller should know, such as that no live worker has its workflow. */
+  /** After `start`: a problem that the caller should know, such as that no live worker has the workflow; otherwise null. */
   readonly warning: string | null;
-  /** From `start`: whether this call made the run; false: it existed, by its idempotency key. null: not from a start. */
+  /** After `start`: whether the call created the run; false if a run with its idempotency key existed. Otherwise null. */
   readonly created: boolean | null;
   readonly #services: HandleServices;
   readonly #store: Store;
@@ -70,6 +75,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
     this.#store = services.store;
   }
 
+  /** Reads the run: status, input, output, error, what it waits for. Throws DamagedDataError if its row cannot be read. */
   async get(): Promise<RunInfo<Input, Output>> {
     const run = await this.#readRun();
     const position = await this.#currentStep(run);
@@ -84,7 +90,14 @@ export class RunHandle<Input = unknown, Output = unknown> {
       : ((await explainDue(this.#store, run, task, this.#services.runtime))?.text ?? null);
   }
 
-  /** Why the run is not moving: one plain answer. */
+  /**
+   * Explains why the run is not moving, in one or two sentences.
+   *
+   * @example
+   * ```ts
+   * console.log((await run.explain()).text); // It waits for the signal "approved", since …
+   * ```
+   */
   async explain(): Promise<Explanation> {
     return rethrowAsRunDamage(this.id, async () =>
       explainRun(this.#store, await this.#readRun(), this.#services.runtime),
@@ -92,8 +105,8 @@ export class RunHandle<Input = unknown, Output = unknown> {
   }
 
   /**
-   * The row of a run in execution is as it was when it was taken up: only its log knows where it is now. Of a run that is
-   * parked the row knows, unless the run is between two steps, which only one that is paused, or has not begun, can be.
+   * While a worker executes the run, only the log has its current step, because the row is written when the run is parked.
+   * The row of a parked run has it, except for a pending or paused run that is between two steps.
    */
   async #currentStep(run: RunRecord) {
     if (run.status === "running") {
@@ -104,12 +117,13 @@ export class RunHandle<Input = unknown, Output = unknown> {
       const log = await readLog(this.#store, run);
       return currentStep(foldLog(run.id, log)) ?? (await readNextStep(this.#store, run, log));
     } catch (error) {
-      // A run that is paused because its log is damaged can still be looked at.
+      // A run that is paused because its log is damaged must stay readable.
       if (error instanceof DamagedDataError && run.status !== "running") return null;
       throw error;
     }
   }
 
+  /** Reads the status of the run. */
   async status(): Promise<RunStatus> {
     return (await this.#readRun()).status;
   }
@@ -121,10 +135,20 @@ export class RunHandle<Input = unknown, Output = unknown> {
   }
 
   /**
-   * Waits for the run to end and returns its output. Throws RunFailedError or RunCanceledError when it ended otherwise,
-   * TimeoutError when it has not ended in time (the run goes on).
+   * Waits for the run to end and returns its output. Throws RunFailedError (its `cause` is the error of the run),
+   * RunCanceledError, or TimeoutError, which does not affect the run.
+   *
+   * @example
+   * ```ts
+   * const output = await run.result({ timeout: "5 minutes" });
+   * ```
    */
-  async result(options: { readonly timeout?: Duration } = {}): Promise<Output> {
+  async result(
+    options: {
+      /** How long to wait. Default: without limit. */
+      readonly timeout?: Duration;
+    } = {},
+  ): Promise<Output> {
     checkOptions("result()", options, resultOptions);
     const timeoutMs = options.timeout === undefined ? null : parseDuration(options.timeout, "timeout of result()");
     const run = await this.#waitForEnd(timeoutMs);
@@ -148,7 +172,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
         stopWaiting();
         reject(
           new TimeoutError(
-            `Run ${this.id} did not end within ${timeoutMs} ms. That changes nothing for it: ask again later, or explain() why.`,
+            `Run ${this.id} did not end within ${timeoutMs} ms. It goes on; call result() again later, or explain() to see why.`,
           ),
         );
       }, timeoutMs);
@@ -156,9 +180,13 @@ export class RunHandle<Input = unknown, Output = unknown> {
   }
 
   /**
-   * Sends a signal, by its name or by what `signal<Payload>(name)` made, which knows the type of the payload. The same
-   * `key` a second time is not delivered again, and is no mistake either when the run has ended meanwhile. With `tx`, your
-   * own open transaction, it is sent if and when that commits.
+   * Sends a signal, by its name or by its handle, which checks the type of the payload. The run keeps it until its code
+   * waits for it. Throws InvalidStateError if the run has ended, unless it received a signal with this `key` before.
+   *
+   * @example
+   * ```ts
+   * await run.signal("approved", { by: "finance" }, { key: "webhook-9" });
+   * ```
    */
   async signal<Payload = unknown>(
     signal: SignalName<Payload>,
@@ -180,53 +208,67 @@ export class RunHandle<Input = unknown, Output = unknown> {
     });
   }
 
-  /** Begins nothing new; what runs finishes and is recorded. */
+  /** Pauses the run: steps that execute finish and are recorded, and no further step starts. */
   async pause(reason?: string): Promise<void> {
     await this.#send({ type: "pause", reason: checkReason(reason) });
   }
 
   /**
-   * Goes on. With `output`, the step that the run is stuck at counts as done with that result. `accept` and `renamed` say
-   * how code that has changed belongs to the log of the run.
+   * Resumes a paused run: a step that failed runs again, a step that waited for its time keeps it.
+   *
+   * @example
+   * ```ts
+   * await run.resume({ output: { receipt: "by hand" } }); // the step that the run is paused at counts as completed
+   * ```
    */
   async resume(options: ResumeOptions = {}): Promise<void> {
     await this.#send(resumeCommand(options));
   }
 
-  /** Of a paused run of a workflow class: goes on from this step, whatever was done before. */
+  /** Resumes a paused run of a class at this step, at once and without its `wait`; the steps behind it run again. For chains only. */
   async resumeAt(step: string): Promise<void> {
     await this.#send({ type: "resumeAt", step: checkName("step", step) });
   }
 
-  /** Passes over the step that the run is stuck at, or that waits for its next attempt. */
+  /** Skips the step that the run is paused at, or that waits for its time or its next attempt. */
   async skip(): Promise<void> {
     await this.#send({ type: "skip" });
   }
 
-  /**
-   * Ends the run: what it has done is compensated first, and its children are canceled. With `force` it ends at once,
-   * whatever its code says and without compensation, and its log says so: for a run that cannot end otherwise.
-   */
-  async cancel(reason?: string, options: { readonly force?: boolean } = {}): Promise<void> {
+  /** Cancels the run and its children; completed steps are compensated first. Canceling a canceled run changes nothing. */
+  async cancel(
+    reason?: string,
+    options: {
+      /** Ends the run at once and without compensation, for a run that cannot end otherwise. Default false. */
+      readonly force?: boolean;
+    } = {},
+  ): Promise<void> {
     checkOptions("cancel()", options, cancelOptions);
     const force = options.force === true ? { force: true as const } : {};
     await this.#send({ type: "cancel", reason: checkReason(reason), ...force });
   }
 
   /**
-   * Of a run that has failed: starts a new one, linked to it, that goes on from where it failed. What was unfinished keeps
-   * its idempotency key. Once per run: while the new one is open, it is returned again; after that, retry the new one.
+   * Retries a failed run: starts a new, linked run that continues from the failed step with the recorded results. Steps that
+   * did not complete keep their idempotency keys. A run has one retry: while it is open, this returns it again.
    */
   retry(): Promise<RunHandle<Input, Output>> {
     return this.#services.retry(this.id);
   }
 
-  /** The log, a page at a time. */
-  async history(page: { readonly after?: number; readonly limit?: number } = {}): Promise<HistoryEvent[]> {
+  /** Reads the log of the run, a page of events at a time. */
+  async history(
+    page: {
+      /** Starts behind the event with this number. Default 0: from the first event. */
+      readonly after?: number;
+      /** How many events to read, 1 to 1,000. Default 1,000. */
+      readonly limit?: number;
+    } = {},
+  ): Promise<HistoryEvent[]> {
     return readHistory(this.#store, await this.#readRun(), page);
   }
 
-  /** Every attempt at every step, in the order in which they began to be known. */
+  /** Lists every attempt at every step, in the order in which the log has them, and the attempts that are scheduled. */
   async executions(): Promise<ExecutionInfo[]> {
     const run = await this.#readRun();
     const log = await readLog(this.#store, run);
@@ -234,23 +276,26 @@ export class RunHandle<Input = unknown, Output = unknown> {
     return rethrowAsRunDamage(this.id, async () => {
       const dag = frozenGraphOf(run, log);
       const next = await readNextStep(this.#store, run, log);
-      return executionsOf(this.id, log, next).map((one) => ({ ...one, step: nodeName(dag, one.node) }));
+      return executionsOf(this.id, log, next).map((execution) => ({
+        ...execution,
+        step: nodeName(dag, execution.node),
+      }));
     });
   }
 
-  /** When each execution began and ended, in that order, for drawing. */
+  /** Lists when each execution started and ended, by start time, for drawing. */
   async timeline(): Promise<TimelineInterval[]> {
     return timelineOf(await this.executions());
   }
 
-  /** The steps that a class or graph declares, and how far the run is with each. Of a function: those it has come to. */
+  /** Lists the steps that a class or graph declares, with their states. For a function: the steps that have run so far. */
   async nodes(): Promise<NodeInfo[]> {
     const run = await this.#readRun();
     const executions = await this.executions();
     return (await this.#readGraph(run)).nodes(executions);
   }
 
-  /** The same as a picture, a flowchart for Mermaid: what has not begun is dashed. */
+  /** Draws `nodes()` as a Mermaid flowchart; steps that have not started are dashed. */
   async toMermaid(): Promise<string> {
     return nodesAsMermaid(await this.nodes());
   }
@@ -260,14 +305,14 @@ export class RunHandle<Input = unknown, Output = unknown> {
     return rethrowAsRunDamage(this.id, () => readGraph(this.#store, run));
   }
 
-  /** Begins a run that was built with `{ start: false }`. */
+  /** Starts a run that was built with `{ start: false }`. */
   async start(): Promise<void> {
     await this.#send({ type: "start" });
   }
 
   /**
-   * Tries a node again, now. Refused if it has completed, or if anything that comes after it has: that was built upon
-   * what it had.
+   * Tries a node of a class with tasks, or of a built graph, again at once. Throws InvalidStateError if the node, or a node
+   * that depends on it, has completed.
    */
   async reattempt(node: string): Promise<void> {
     const graph = await this.#readGraph();
@@ -279,18 +324,18 @@ export class RunHandle<Input = unknown, Output = unknown> {
     }
   }
 
-  /** The graph that the run goes by, as JSON: to look at, or to edit and import. */
+  /** Returns the graph of the run as JSON, to inspect it, or to edit and import it. Throws InvalidStateError for a function. */
   async exportDag(): Promise<string> {
     return (await this.#readGraph()).exportJson();
   }
 
-  /** From now on the paused run goes by this graph. What has completed must be in it as it was. */
+  /** Replaces the graph of a paused run. Throws a GraphError if a completed or started node was removed or rewired. */
   async importDag(json: string | FrozenDag): Promise<void> {
     const dag = await (await this.#readGraph()).checkImport(this.#store, json);
     await this.#send({ type: "import", dag });
   }
 
-  /** The run as it was after this event: its state is rebuilt from the log. */
+  /** Returns the run as it was after the event with this number, rebuilt from the log. */
   async stateAt(seq: number): Promise<RunSnapshot> {
     if (!Number.isInteger(seq) || seq < 0)
       throw new InvalidInputError(`stateAt(seq) takes the number of an event, not ${seq}.`);
@@ -298,7 +343,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
     return rethrowAsRunDamage(this.id, () => snapshotAt(log, seq));
   }
 
-  /** How far the run and its steps say they are. */
+  /** Reads the progress that the run and its steps reported with `progress(done, total, message)`. */
   async progress(): Promise<ProgressInfo[]> {
     const cursors = await this.#store.cursors(this.id);
     return rethrowAsRunDamage(this.id, () => progressOf(cursors));

@@ -1,4 +1,4 @@
-/** Growing pauses between tries at something that is down: 20 ms doubling to 2 s, with jitter. */
+/** Exponential backoff with jitter for a service that is down: the delay starts at 20 ms and doubles up to 2 s. */
 import type { Runtime } from "../runtime/runtime.js";
 import { sleep } from "../runtime/wait.js";
 
@@ -10,6 +10,7 @@ export class Backoff {
     this.#runtime = runtime;
   }
 
+  /** Sleeps for the present delay, and doubles the next one. */
   wait(): Promise<void> {
     const ms = this.#delayMs * (0.5 + this.#runtime.random() / 2);
     this.#delayMs = Math.min(this.#delayMs * 2, 2_000);

@@ -1,10 +1,10 @@
-/** Writes what is added: what gathers while one write is under way goes into the next. */
+/** Writes items in batches: items that are added while a write is in progress are written together by the next one. */
 
 export interface BatcherOptions<Item> {
   readonly write: (batch: readonly Item[]) => Promise<void>;
-  /** How many of those that wait go into one write. */
+  /** How many of the waiting items, from the first, the next write takes. */
   readonly batchSizeOf: (waiting: readonly Item[]) => number;
-  /** How many writes there may be side by side. */
+  /** How many writes may be in progress at the same time. */
   readonly maxConcurrentWrites: number;
 }
 
@@ -22,7 +22,7 @@ export class Batcher<Item> {
     this.#waiting.push(item);
     if (this.#isFlushScheduled || this.#activeWrites >= this.#options.maxConcurrentWrites) return;
     this.#isFlushScheduled = true;
-    // What is added in this same tick comes along.
+    // The write is deferred by a microtask so that items added in the same tick share it.
     queueMicrotask(() => void this.#flush());
   }
 
@@ -36,7 +36,10 @@ export class Batcher<Item> {
   }
 }
 
-/** How many items, from the first, one write takes. */
+/**
+ * How many items, from the first, go into one write. The item that exceeds the byte limit is included, so a single large
+ * item is still written.
+ */
 export function countFitting<Item>(
   items: readonly Item[],
   sizeOf: (item: Item) => number,

@@ -1,7 +1,7 @@
 /**
- * How often to look for something that no notification tells of (on databases without notifications): often while things
- * happen, less and less the longer nothing does. It is noticed late by at most a tenth of the quiet before it, and a
- * process that falls silent looks some fifty times more, not for ever.
+ * The poll interval for databases without notifications. It is a tenth of the time since the last activity, so a change is
+ * noticed with a delay of at most a tenth of the idle time before it, and a process that becomes idle polls about fifty
+ * times before its interval has grown to a second.
  */
 const minPollIntervalMs = 20;
 

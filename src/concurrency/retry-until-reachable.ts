@@ -1,7 +1,10 @@
 import type { Runtime } from "../runtime/runtime.js";
 import { Backoff } from "./backoff.js";
 
-/** Reads until the database answers. What the log has decided must not fail because the database was away for a moment. */
+/**
+ * Retries a read until the database answers, because a run must not fail over a short outage of the database. Errors that
+ * are not transient, and every error once `shouldGiveUp` returns true, are thrown.
+ */
 export async function retryUntilReachable<T>(
   runtime: Runtime,
   read: () => Promise<T>,
@@ -18,7 +21,7 @@ export async function retryUntilReachable<T>(
   }
 }
 
-/** The database was away, or asks to try again; nothing is wrong with what was asked. */
+/** Whether the same call may succeed when it is repeated: the database was unreachable, or asked for a retry. */
 export function isTransient(error: unknown): boolean {
   return typeof error === "object" && error !== null && (error as { transient?: unknown }).transient === true;
 }

@@ -7,19 +7,22 @@ export class Semaphore {
     this.#freeSlots = count;
   }
 
-  /** Calls `enter` when there is a place, at once if there is one now. Returns how to leave it, or the line. */
+  /**
+   * Calls `onAcquired` as soon as a slot is free, synchronously if one is free now. The returned function releases the slot,
+   * or leaves the wait queue if no slot was granted yet; calling it twice is harmless.
+   */
   acquire(onAcquired: (release: () => void) => void): () => void {
-    let status: "in line" | "inside" | "outside" = "in line";
+    let status: "queued" | "acquired" | "released" = "queued";
     const grant = () => {
-      // It may have left between being called and coming.
-      if (status === "outside") return this.#grantNext();
-      status = "inside";
+      // The caller may have released between the microtask's scheduling and its execution.
+      if (status === "released") return this.#grantNext();
+      status = "acquired";
       onAcquired(release);
     };
     const release = () => {
-      if (status === "in line") this.#waiters.delete(grant);
-      else if (status === "inside") this.#grantNext();
-      status = "outside";
+      if (status === "queued") this.#waiters.delete(grant);
+      else if (status === "acquired") this.#grantNext();
+      status = "released";
     };
     if (this.#freeSlots > 0) {
       this.#freeSlots -= 1;
@@ -35,7 +38,7 @@ export class Semaphore {
       return;
     }
     this.#waiters.delete(next);
-    // Not from here: the next one may leave at once, and a long line would become a deep stack.
+    // A microtask, because a waiter that releases at once would make a long queue a deep call stack.
     queueMicrotask(next);
   }
 }

@@ -1,2 +1,2 @@
-/** What a function of the user may answer with: the value itself, or a promise of it. */
+/** The result of a user's function: the value itself, or a promise of it. */
 export type Awaitable<T> = T | Promise<T>;

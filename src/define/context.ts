@@ -1,201 +1,357 @@
-/** What workflow code sees. The worker implements it; here is only its shape, so that definitions need no engine. */
+/** The types of `ctx` and of everything passed to it. The worker implements them; definitions need no engine. */
 import type { Duration } from "../core/naming/duration.js";
 import type { RetryOptions } from "../core/naming/retry-policy.js";
 import type { HeroRef } from "./hero.js";
 import type { RunnableClass, RunnableDefinition } from "./runnable.js";
 
-/** Anything with these methods: `console`, pino, winston. */
+/** A logger: any object with these four methods, such as `console`, pino or winston. */
 export interface Logger {
+  /** Logs details, such as every transition of a run. */
   debug(...args: unknown[]): void;
+  /** Logs normal operation. */
   info(...args: unknown[]): void;
+  /** Logs something that needs attention, although the work goes on. */
   warn(...args: unknown[]): void;
+  /** Logs a failure. */
   error(...args: unknown[]): void;
 }
 
-/** The signal that ended a pause: what `PauseError(message, { resumeOn })` had waited for. */
+/** The signal that ended a pause which your code asked for with `PauseError(message, { resumeOn })`. */
 export interface ResumedBy {
+  /** The name of the signal. */
   readonly signal: string;
+  /** The payload that the signal was sent with. */
   readonly payload: any;
 }
 
-/** What the function of one step gets. */
+/** The argument of a step's function. */
 export interface StepTools {
-  /** The same for every attempt that Pawl could not see the end of, also in a retry of the run: hand it to the payment provider. */
+  /**
+   * A key for the outside world, such as a payment provider. It is the same for all attempts at this step, also in a
+   * retry of the run.
+   */
   readonly idempotencyKey: string;
-  /** 1 for the first attempt. */
+  /** The number of this attempt, from 1. */
   readonly attempt: number;
-  /** Fires on timeout, when the run is canceled, when the worker must let go. */
+  /** Fires when the attempt times out, when the run is canceled and when the worker has to give up the run. */
   readonly abortSignal: AbortSignal;
+  /** The logger that was given to `connect`. */
   readonly log: Logger;
   /**
-   * The signal that resumed the run after this step had thrown a `PauseError` with `resumeOn`; null when it was resumed
-   * otherwise, or never paused here. It stays the same for further attempts, until the step ends or pauses the run again.
+   * The signal that resumed the run after this step threw a `PauseError` with `resumeOn`; null if the run was resumed
+   * otherwise or never paused here. It stays the same until the step ends or pauses the run again.
    */
   readonly resumedBy: ResumedBy | null;
-  /** Shows how far the step is; kept as one row, overwritten. */
+  /** Stores how far the step is, for `run.progress()`. Each call overwrites the one before. */
   progress(done: number, total?: number, message?: string): void;
 }
 
-/** What any call can be told. */
+/** Options of every recorded call. */
 export interface CallOptions {
   /**
-   * The call was put in before others that open runs have made already, and is to be made there, too. Without it such a
-   * run is paused: the call could be a recorded one under another name.
+   * Set it on a call that you add before calls that open runs have already recorded. Without it such a run is paused,
+   * because the call could be a recorded one under another name.
    */
   readonly added?: boolean;
 }
 
+/** Options of `ctx.step` and `ctx.transaction`. */
 export interface StepOptions<Output = any> extends CallOptions {
-  /** What happens when it throws. Default: 4 attempts, 1 s doubling, jitter. */
+  /** How often and how soon the step is tried again after it throws. Default: the workflow's `retry`. */
   readonly retry?: RetryOptions;
-  /** Per attempt. Afterwards the attempt counts as failed, whatever its code still does. */
+  /** The time limit of each attempt. An attempt that exceeds it has failed, whatever its code still does. Default: none. */
   readonly timeout?: Duration;
-  /** Recorded beside the result, for readers of the history. */
+  /** A value that is recorded beside the result, for readers of the history. */
   readonly input?: unknown;
   /**
-   * When the worker dies while the step runs: "rerun" (default) runs it again; "pause" records its start first, so that
-   * it runs at most once, and pauses the run for a person to decide: `resume()`, `skip()` or `resume({ output })`.
+   * What happens when the worker dies during the step. `"rerun"` (default) runs the step again. `"pause"` runs it at most
+   * once: its start is recorded first, and the run is paused until an operator calls `resume()`, `skip()` or
+   * `resume({ output })`.
    */
   readonly onCrash?: "rerun" | "pause";
   /**
-   * Undoes the step when the run fails or is canceled after it: in reverse order of completion, recorded and retried
-   * like a step, and so run at least once: `idempotencyKey` is the same for all attempts at undoing. If it fails for good
-   * the run is paused, and goes on undoing when it is resumed.
+   * Undoes the step when the run fails or is canceled later. Compensations run in reverse order of completion, are
+   * retried like steps and run at least once; their `idempotencyKey` differs from the step's and is the same for all
+   * attempts. If one fails for good, the run is paused, and `resume()` tries it again.
    */
   compensate?(step: StepTools, output: Output): unknown;
 }
 
+/** Options of the waits for signals. */
 export interface WaitOptions extends CallOptions {
-  /** Without it the run waits for as long as it takes. */
+  /** How long to wait; after that the result is null. Default: without limit. */
   readonly timeout?: Duration;
 }
 
-/** A signal's name with the type of its payload: `const approved = signal<{ by: string }>("approved")`. */
+/** A signal's name with the type of its payload, made by `signal<Payload>(name)`. */
 export interface SignalHandle<Payload = unknown> {
+  /** The name of the signal. */
   readonly signal: string;
-  /** Carries the type only. */
+  /** Carries the type only; never set. */
   readonly payload?: Payload;
 }
 
+/** A signal, by its name or by its handle. */
 export type SignalName<Payload = unknown> = string | SignalHandle<Payload>;
 
+/** Options of `run.signal` and `pawl.signal`. */
 export interface SignalOptions {
-  /** The same key a second time is not delivered again: the id of the webhook, of the click. */
+  /** A signal with the same key is delivered to the run once: the id of the webhook or of the click, for example. */
   readonly key?: string;
   /**
-   * The caller's own open transaction (one connection, not a pool): the signal is sent if and when it commits. Commit soon:
-   * until then the worker of the run may have to wait.
+   * Your own open transaction (one connection, not a pool): the signal is sent if and when it commits. Commit soon, as
+   * the worker of the run may have to wait until then.
    */
   readonly tx?: unknown;
 }
 
-/** A signal that carries nothing, or whose payload has no known type, needs no payload. */
+/** The arguments behind a signal's name. The payload may be left out if its type allows `undefined`. */
 export type SignalArgs<Payload> = [undefined] extends [Payload]
   ? [payload?: Payload, options?: SignalOptions]
   : [payload: Payload, options?: SignalOptions];
 
+/** The signal that `ctx.waitForAny` received. */
 export interface AnySignal<Payload = unknown> {
+  /** The name of the signal. */
   readonly name: string;
+  /** The payload that it was sent with. */
   readonly payload: Payload;
 }
 
-/** A child that was started and not awaited yet. */
+/** A child run that `ctx.start` has started. */
 export interface ChildHandle<Output> {
+  /** The id of the child run. */
   readonly runId: string;
-  /** Throws RunFailedError or RunCanceledError when it did not complete. */
+  /** Waits for the child and returns its output. Throws RunFailedError or RunCanceledError if it did not complete. */
   result(): Promise<Output>;
 }
 
+/** Options of `ctx.run` and `ctx.start`. */
 export interface ChildOptions extends CallOptions {
-  /** Who it is about. Children do not count against the one active run per hero. */
+  /** The hero of the child. Children do not count as the one active run of their hero. */
   readonly hero?: HeroRef;
-  /** Its name in the parent's log; default: the child workflow's name. */
+  /** The name of the call in the parent's log. Default: the name of the child workflow. */
   readonly name?: string;
+  /** The tags of the child. Default: those of its workflow. */
   readonly tags?: readonly string[];
+  /** The priority of the child; higher goes first. Default: that of its workflow. */
   readonly priority?: number;
 }
 
+/** Options of `ctx.map`. */
 export interface MapOptions extends CallOptions {
+  /** The name of the call in the parent's log. Default: the name of the child workflow. */
   readonly name?: string;
-  /** How many children may run at a time; default: all. */
+  /** How many children may run at the same time. Default: all of them. */
   readonly concurrency?: number;
-  /** How many may fail before the whole map does; default: none. */
+  /** How many children may fail before the map fails. Default 0. */
   readonly tolerate?: number;
 }
 
+/** A child of `ctx.map` that did not complete. */
 export interface MapFailure {
+  /** The index of its item. */
   readonly index: number;
+  /** The id of the child run. */
   readonly runId: string;
+  /** A RunFailedError or a RunCanceledError. */
   readonly error: Error;
 }
 
-/** The outputs in the order of the items; a tolerated failure leaves `undefined` at its place and is listed. */
-export type MapResult<Output> = Output[] & { readonly failures: readonly MapFailure[] };
+/** The outputs in the order of the items. A tolerated failure leaves `undefined` in its place and is listed in `failures`. */
+export type MapResult<Output> = Output[] & {
+  /** The children that did not complete, in the order of their items. */
+  readonly failures: readonly MapFailure[];
+};
 
+/** The arm that won `ctx.race`. */
 export interface RaceWinner<Arms extends Record<string, unknown>> {
+  /** The name of the arm. */
   readonly name: keyof Arms & string;
+  /** What its promise resolved to. */
   readonly value: Awaited<Arms[keyof Arms]>;
 }
 
-/** A child without input needs none. */
+/** The arguments behind a child workflow. The input may be left out if the child takes none. */
 export type ChildArgs<Input, Options> = [Input] extends [void]
   ? [input?: Input, options?: Options]
   : [input: Input, options?: Options];
 
 type PayloadOf<Name> = Name extends SignalHandle<infer Payload> ? Payload : unknown;
 
+/** A workflow to run as a child: its definition, its class, or the name of a registered workflow. */
 export type ChildWorkflow<Input, Output> = RunnableDefinition<Input, Output> | RunnableClass<Input, Output> | string;
 
-/** The `ctx` of a workflow. Everything awaited under it survives crashes. */
+/**
+ * The `ctx` of a workflow. Its asynchronous calls are recorded: after a crash or a wait the code runs again and gets the
+ * recorded results.
+ */
 export interface WorkflowContext<Input = unknown> {
+  /** The id of the run. */
   readonly runId: string;
+  /** The name of the workflow. */
   readonly workflowName: string;
+  /** The input that the run was started with, as the schema of the workflow returned it. */
   readonly input: Input;
-  /** How often a worker began with this run since it last waited: above 1 after a crash. */
+  /**
+   * In a step of a class or graph: the number of this attempt, from 1. In the handler of a function: how often a worker
+   * has taken the run since it last waited, so above 1 after a crash.
+   */
   readonly attempt: number;
+  /** The id of this execution of the step, or of the handler; see `run.executions()`. */
   readonly executionId: string;
+  /** Fires when the step times out, when the run is canceled and when the worker has to give up the run. */
   readonly abortSignal: AbortSignal;
+  /** The logger that was given to `connect`. In the handler of a function, log lines appear again on replay. */
   readonly log: Logger;
   /**
-   * In a step of a class or graph: the signal that ended the pause this step had asked for with a `PauseError`. In the
-   * handler of a function: the same for a `PauseError` that the handler threw outside of its steps. Otherwise null.
+   * The signal that ended a pause which this step, or the handler outside of its steps, asked for with a `PauseError`
+   * and `resumeOn`; otherwise null.
    */
   readonly resumedBy: ResumedBy | null;
 
-  /** Runs `fn` and records its result; once recorded it never runs again. A name used twice gets `#2`, `#3`… */
+  /**
+   * Runs `fn` and records its result; once recorded, `fn` never runs again. If `fn` throws, it is retried as `retry` says,
+   * and after the last attempt its error is thrown here. A name that is used again is recorded as `name#2`, `name#3` ….
+   *
+   * @example
+   * ```ts
+   * const receipt = await ctx.step("charge", ({ idempotencyKey }) => payments.charge(4200, { idempotencyKey }), {
+   *   retry: { attempts: 5, initial: "1s", factor: 2 },
+   *   timeout: "30s",
+   *   compensate: (_step, receipt) => payments.refund(receipt.id),
+   * });
+   * ```
+   */
   step<T>(name: string, fn: (step: StepTools) => T | Promise<T>, options?: StepOptions<T>): Promise<T>;
-  /** A step whose own writes through `tx` commit together with its record: exactly once. */
+  /**
+   * A step whose writes through `tx` commit together with its record, so they happen exactly once. `tx` is a connection
+   * to the database of Pawl; `COMMIT` and `ROLLBACK` on it throw a TransactionError.
+   *
+   * @example
+   * ```ts
+   * await ctx.transaction("mark_paid", async (tx: PoolClient) => {
+   *   await tx.query("UPDATE orders SET paid = true WHERE id = $1", [ctx.input.orderId]);
+   * });
+   * ```
+   */
   transaction<T, Tx = any>(
     name: string,
     fn: (tx: Tx, step: StepTools) => T | Promise<T>,
     options?: StepOptions<T>,
   ): Promise<T>;
 
+  /**
+   * Waits for a length of time, from milliseconds to years. The run is parked meanwhile, and a crash does not restart
+   * the wait.
+   *
+   * @example
+   * ```ts
+   * await ctx.sleep("cool_down", "2 days");
+   * ```
+   */
   sleep(name: string, duration: Duration, options?: CallOptions): Promise<void>;
+  /**
+   * Waits until an instant: a Date, or milliseconds since 1970. An instant in the past ends the wait at once.
+   *
+   * @example
+   * ```ts
+   * await ctx.sleepUntil("new_year", new Date("2030-01-01"));
+   * ```
+   */
   sleepUntil(name: string, date: Date | number, options?: CallOptions): Promise<void>;
 
-  /** The payload of the next signal of this name; null after the timeout. */
+  /**
+   * Waits for a signal and returns its payload, or null after the timeout. A signal that arrived earlier and was not
+   * consumed yet counts.
+   *
+   * @example
+   * ```ts
+   * const approval = await ctx.waitForSignal<{ by: string }>("approved", { timeout: "7 days" });
+   * if (approval === null) throw new PermanentError("The order was not approved in time.");
+   * ```
+   */
   waitForSignal<Payload = unknown>(name: SignalName<Payload>, options?: WaitOptions): Promise<Payload | null>;
+  /**
+   * Waits for the first of several signals; null after the timeout.
+   *
+   * @example
+   * ```ts
+   * const answer = await ctx.waitForAny(["signed", "refused"], { timeout: "1 day" });
+   * if (answer?.name === "signed") await ctx.step("archive", () => archive(answer.payload));
+   * ```
+   */
   waitForAny<const Names extends readonly SignalName<any>[]>(
     names: Names,
     options?: WaitOptions,
   ): Promise<AnySignal<PayloadOf<Names[number]>> | null>;
-  /** One signal of each name, as an object by name; null after the timeout. */
+  /**
+   * Waits for one signal of each name and returns the payloads by name; null after the timeout.
+   *
+   * @example
+   * ```ts
+   * const papers = await ctx.waitForAll(["passport", "address"]);
+   * ```
+   */
   waitForAll<const Names extends readonly SignalName<any>[]>(
     names: Names,
     options?: WaitOptions,
   ): Promise<Record<string, PayloadOf<Names[number]>> | null>;
-  /** The first of several: waits that lost are withdrawn. `ctx.race({ paid: ctx.waitForSignal("paid"), late: ctx.sleep("late", "1 day") })` */
+  /**
+   * Returns the first of several promises of `ctx`. Sleeps and waits that lost are withdrawn: they do not wake the run
+   * and consume no signal. If the first promise to settle rejects, its error is thrown.
+   *
+   * @example
+   * ```ts
+   * const { name } = await ctx.race({ paid: ctx.waitForSignal("paid"), late: ctx.sleep("late", "7 days") });
+   * ```
+   */
   race<Arms extends Record<string, Promise<unknown>>>(arms: Arms): Promise<RaceWinner<Arms>>;
 
-  /** Runs another workflow as a child, with a log of its own, and waits for its result. */
+  /**
+   * Runs another workflow as a child run, on any worker, and returns its output. Throws RunFailedError or
+   * RunCanceledError if the child did not complete.
+   *
+   * @example
+   * ```ts
+   * const label = await ctx.run(printLabel, { orderId: ctx.input.orderId });
+   * ```
+   */
   run<I, O>(child: ChildWorkflow<I, O>, ...args: ChildArgs<I, ChildOptions>): Promise<O>;
-  /** Starts a child without waiting for it. A child that still runs when its parent ends is canceled. */
+  /**
+   * Starts a child run without waiting for it. A child that is still open when its parent ends is canceled.
+   *
+   * @example
+   * ```ts
+   * const child = await ctx.start(printLabel, { orderId: ctx.input.orderId });
+   * await ctx.step("pack", () => pack(ctx.input.orderId));
+   * const label = await child.result();
+   * ```
+   */
   start<I, O>(child: ChildWorkflow<I, O>, ...args: ChildArgs<I, ChildOptions>): Promise<ChildHandle<O>>;
-  /** One child per item, on any worker. */
+  /**
+   * Runs one child per item, on any worker, and returns their outputs; at most 100,000 items. If more children fail than
+   * `tolerate` allows, the other children are canceled and a PermanentError is thrown.
+   *
+   * @example
+   * ```ts
+   * const results = await ctx.map(importRow, rows, { concurrency: 10, tolerate: 5 });
+   * console.log(results.length, results.failures.length);
+   * ```
+   */
   map<I, O>(child: ChildWorkflow<I, O>, items: readonly I[], options?: MapOptions): Promise<MapResult<O>>;
 
-  /** Chooses once, records the choice, runs that case. */
+  /**
+   * Calls `choose` once, records its choice and runs that case. On replay the recorded choice is used.
+   *
+   * @example
+   * ```ts
+   * await ctx.branch("route", () => (ctx.input.cents > 10_000 ? "review" : "auto"), {
+   *   review: () => ctx.waitForSignal("reviewed"),
+   *   auto: () => ctx.step("approve", () => approve(ctx.input.orderId)),
+   * });
+   * ```
+   */
   branch<Cases extends Record<string, () => unknown>>(
     name: string,
     choose: () => (keyof Cases & string) | Promise<keyof Cases & string>,
@@ -205,18 +361,36 @@ export interface WorkflowContext<Input = unknown> {
 
   /** The time of the last event that reached this code; the same on replay. */
   now(): Date;
+  /** A random number from 0 up to, but not including, 1; the same on replay. */
   random(): number;
+  /** A random UUID; the same on replay. */
   uuid(): string;
+  /** Stores how far the run is (in a step of a class or graph: the step), for `run.progress()`. Overwrites the last call. */
   progress(done: number, total?: number, message?: string): void;
-  /** True for runs that get here with the new code, false for those that had passed it before the patch existed. */
+  /**
+   * False for runs that had passed this place before the patch was deployed, true for all others: branch on it to change
+   * the code of a workflow under open runs.
+   */
   patched(id: string): boolean;
 
+  /** Cancels the run. Completed steps are compensated first, and its children are canceled. */
   cancel(reason?: string): never;
+  /** Pauses the run until `run.resume()`. In a step, the step then runs again; in the handler, the code goes on behind the call. */
   pause(reason?: string): never;
-  /** Inside a step: passes over the step. Outside: completes the run without output. */
+  /** In a step: skips the step, whose result is `undefined`. In the handler: completes the run without output. */
   skip(): never;
-  /** Inside a step: runs the step again. Outside: runs the handler again; with `rewind` it forgets its recorded steps. */
-  reattempt(options?: { readonly wait?: Duration; readonly rewind?: boolean }): never;
+  /** In a step: runs the step again, which does not count as a failure. In the handler: runs the handler again. */
+  reattempt(options?: {
+    /** How long to wait before that. Default 0. */
+    readonly wait?: Duration;
+    /** Forgets what the step, or the handler, has recorded. Default false. */
+    readonly rewind?: boolean;
+  }): never;
+  /** Completes the run with this output. */
   finish(output?: unknown): never;
-  suspend(options?: { readonly wait?: Duration }): never;
+  /** Ends this execution of the step, or of the handler, and continues in a new one. */
+  suspend(options?: {
+    /** How long to wait before that. Default 0. */
+    readonly wait?: Duration;
+  }): never;
 }

@@ -1,22 +1,22 @@
-/** The order of a graph: whatever has all that it comes after is begun, side by side, as long as there is anything. */
+/** Runs the nodes of a graph: a node starts when all its predecessors have ended, at the same time as other ready nodes. */
 
 export interface ScheduledNode {
-  /** By which the engine knows it. */
+  /** The name of the node in the log. */
   readonly key: string;
-  /** The keys of those that it comes after. */
+  /** The keys of its predecessors. */
   readonly after: readonly string[];
 }
 
 export interface DagPlan<Node extends ScheduledNode> {
   readonly nodes: readonly Node[];
   readonly concurrency: number;
-  /** When a node has failed: begin nothing new, or all that does not come after it. */
+  /** After a node has failed: start no new node ("stop"), or all nodes that do not depend on it ("continue"). */
   readonly onFailure: "stop" | "continue";
-  /** What the log says of it: null when it knows nothing. */
+  /** The state of the node in the log; null if the log does not have it. */
   recordedState(node: Node): NodeEnd | "open" | null;
-  /** Whether it is not to be run; asked when all that it comes after has ended. The function that is asked records its answer. */
+  /** Whether to skip the node. Called when all predecessors have ended; it also records the skip. */
   shouldSkip(node: Node, endedOf: (key: string) => NodeEnd | undefined): boolean;
-  /** Runs it; comes back when it is completed or skipped. */
+  /** Runs the node. Resolves when the node is completed or skipped. */
   execute(node: Node): Promise<"completed" | "skipped">;
 }
 
@@ -27,24 +27,25 @@ export interface NodeFailure<Node> {
   readonly error: unknown;
 }
 
-/** Comes back when nothing runs and nothing more can begin, with what has failed. */
+/** Resolves with the failures when no node runs and no further node can start. */
 export function runDag<Node extends ScheduledNode>(plan: DagPlan<Node>): Promise<readonly NodeFailure<Node>[]> {
   return new DagRun(plan).run();
 }
 
 class DagRun<Node extends ScheduledNode> {
   readonly #plan: DagPlan<Node>;
-  /** How many of those it comes after have not ended. */
+  /** The number of predecessors that have not ended, by key. */
   readonly #openDependencies = new Map<string, number>();
   readonly #successors = new Map<string, Node[]>();
   readonly #nodeEnds = new Map<string, NodeEnd>();
-  /** Those that have all that they come after. */
+  /** Nodes whose predecessors have all ended. */
   readonly #ready: Node[] = [];
   readonly #failures: NodeFailure<Node>[] = [];
-  /** Those among them that the log knows nothing of. */
+  /** Ready nodes that the log does not have. */
   readonly #unrecorded: Node[] = [];
-  /** The first of those that has not been looked at. */
+  /** The index of the first ready node that was not processed yet. */
   #nextReady = 0;
+  /** The index of the first unrecorded node that was not started yet. */
   #nextUnrecorded = 0;
   #hasFailed = false;
   #running = 0;
@@ -72,14 +73,14 @@ class DagRun<Node extends ScheduledNode> {
     });
   }
 
-  /** Begins what can begin. A loop, not a recursion: a chain of thousands of recorded steps passes through here. */
+  /** Starts every node that can start. A loop instead of a recursion, because a chain may have thousands of recorded steps. */
   #advance(): void {
     do this.#processReady();
     while (this.#startNext());
     if (this.#running === 0) this.#resolve(this.#failures);
   }
 
-  /** What the log has comes first: whatever had begun has its place, and no other node may take it. */
+  /** Recorded nodes go first: a node that had started keeps its place within the concurrency. */
   #processReady(): void {
     for (; this.#nextReady < this.#ready.length; this.#nextReady += 1) {
       const node = this.#ready[this.#nextReady] as Node;
@@ -87,14 +88,14 @@ class DagRun<Node extends ScheduledNode> {
       if (ended === null) this.#unrecorded.push(node);
       else if (ended === "completed" || ended === "skipped") this.#recordEnd(node, ended);
       else {
-        // How it failed is told when it is asked for, which is later than others are begun.
+        // Its error is known only when its execution rejects, which is after other nodes would have started.
         if (ended === "failed") this.#hasFailed = true;
         this.#startNode(node);
       }
     }
   }
 
-  /** Begins, or leaves out, the next of those that have not begun; false: there is none, or it has to wait. */
+  /** Starts or skips the next unrecorded node; false if there is none, or if it has to wait. */
   #startNext(): boolean {
     const node = this.#unrecorded[this.#nextUnrecorded];
     if (node === undefined || this.#running >= this.#plan.concurrency) return false;
@@ -123,7 +124,7 @@ class DagRun<Node extends ScheduledNode> {
       this.#recordEnd(node, ended);
       this.#advance();
     } catch (error) {
-      // What the agenda answers with is read from the log, and a row can be damaged.
+      // The plan reads from the log, whose rows can be damaged.
       this.#reject(error);
     }
   }

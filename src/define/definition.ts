@@ -1,4 +1,4 @@
-/** What every authoring style compiles to: a name, how its runs are to be treated, and code. */
+/** The common form that every authoring style compiles to: a name, settings and a handler. */
 
 import type { RetryPolicy } from "../core/naming/retry-policy.js";
 import type { Aliases, DeclaredNode, HeroPolicy } from "../core/run/stored-schema.js";
@@ -7,65 +7,88 @@ import { definitionBrand, type RunnableDefinition } from "./runnable.js";
 import type { StandardSchemaV1 } from "./standard-schema.js";
 import type { StepHooks } from "./step-hooks.js";
 
+/** The function of a workflow: it gets `ctx` and the input, and its result is the output of the run. */
 export type Handler<Input, Output> = (ctx: WorkflowContext<Input>, input: Input) => Output | Promise<Output>;
 
+/** The argument of `onFailure`. */
 export interface FailureInfo<Input = unknown> {
+  /** The id of the run that fails. */
   readonly runId: string;
+  /** The name of its workflow. */
   readonly workflowName: string;
+  /** Its input. */
   readonly input: Input;
+  /** Why it fails. */
   readonly error: Error;
 }
 
-/** Told of every exception in a step, whatever becomes of it. What it throws is logged and changes nothing. */
+/** Called for every exception in a step, also if the step is retried. An exception that it throws itself is only logged. */
 export type ErrorReporter = (error: unknown, about: ErrorContext) => void;
 
+/** Where an exception happened. */
 export interface ErrorContext {
+  /** The id of the run. */
   readonly runId: string;
+  /** The name of its workflow. */
   readonly workflowName: string;
+  /** The name of the step that threw. */
   readonly step: string;
+  /** The number of the attempt, from 1. */
   readonly attempt: number;
 }
 
-/** What there is to know beforehand about the steps of a workflow. */
+/** The steps that a class or graph declares. */
 export interface DeclaredStepsInfo {
+  /** "chain": the steps run one after another. "graph": steps may run at the same time. */
   readonly kind: "chain" | "graph";
-  /** Changes when names, dependencies or cases do. */
+  /** A hash that changes when names, dependencies or cases do. */
   readonly signature: string;
-  /** Each after those that it depends on. */
+  /** The steps in topological order. */
   readonly nodes: readonly DeclaredNode[];
-  /** Queues that some steps have of their own. */
+  /** The queues that steps have of their own. */
   readonly queues: readonly string[];
-  /** Some step has a queue or a priority of its own. */
+  /** Whether a step has a queue or a priority of its own. */
   readonly hasStepRouting: boolean;
 }
 
-/** How a workflow was written. */
+/** The authoring style of a workflow. */
 export type WorkflowStyle = "function" | "class" | "graph";
 
-/** `Input` is what `start` takes and `Output` what `result` gives. */
+/** A workflow, as `workflow(…)` and `graph(…)` return it. `Input` is what `start` takes and `Output` what `result` returns. */
 export interface WorkflowDefinition<Input = any, Output = any> extends RunnableDefinition<Input, Output> {
+  /** How the workflow was written. */
   readonly style: WorkflowStyle;
-  /** "" when the definition does not say: then open runs go on with whatever code has this name. */
+  /** The version that pins its runs; "" if it has none, and then open runs continue with any code of this name. */
   readonly version: string;
-  /** null: a queue of its own name. */
+  /** The name of its queue; null: a queue of its own, named like the workflow. */
   readonly queue: string | null;
+  /** The default priority of its runs. */
   readonly priority: number;
+  /** The default retry policy of its steps. */
   readonly retry: RetryPolicy;
+  /** The time limit of a run in milliseconds; null: none. */
   readonly timeoutMs: number | null;
+  /** The tags that each of its runs gets. */
   readonly tags: readonly string[];
+  /** The schema of the input; null: none. */
   readonly inputSchema: StandardSchemaV1 | null;
+  /** The schema of the output; null: none. */
   readonly outputSchema: StandardSchemaV1 | null;
+  /** Called when a run fails; null: not set. */
   readonly onFailure: ((info: FailureInfo<any>) => unknown) | null;
+  /** Called for every exception in a step; null: not set. */
   readonly onError: ErrorReporter | null;
-  /** Of a function or a graph: a class has methods for that. null: none. */
+  /** The hooks of a function or a graph; null: none, or a class, which has methods instead. */
   readonly hooks: StepHooks | null;
+  /** Which heroes its runs take. */
   readonly hero: HeroPolicy;
-  /** For each name of a step in the code, the names that it had before; null: none was renamed. */
+  /** The former names of renamed steps; null: none was renamed. */
   readonly aliases: Aliases | null;
-  /** null: its steps are not declared, but found out as its code runs. */
+  /** The steps that a class or graph declares; null for a function, whose steps are known only as its code runs. */
   readonly declared: DeclaredStepsInfo | null;
-  /** Of a job: in how many milliseconds its node is tried again after this error; null: it has failed for good. */
+  /** For a job: the delay in milliseconds before its node is tried again after this error; null: the node has failed. */
   readonly nodeRetryDelayMs: ((error: unknown, input: any, random: number) => number | null) | null;
+  /** The code of the workflow. */
   readonly handler: Handler<any, Output>;
 }
 

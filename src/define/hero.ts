@@ -1,17 +1,20 @@
-/** Whom a run is about, by type and id: how it is referred to, and what is checked when the run is started. */
+/** The hero of a run, the thing that the run is about: its reference, and the checks at the start of a run. */
 import { InvalidInputError } from "../core/errors/errors.js";
 import { checkName } from "../core/naming/names.js";
 import type { HeroPolicy } from "../core/run/stored-schema.js";
 
+/** The reference to a hero: the thing of yours that a run is about, such as a user or an order. */
 export interface HeroRef<Type extends string = string> {
+  /** The kind of hero, such as "User". */
   readonly type: Type;
+  /** Its id in your own data. */
   readonly id: string;
 }
 
-/** Who the runs of a workflow are about. */
+/** The policy of a workflow that says nothing about heroes: any hero, or none. */
 export const defaultHeroPolicy: HeroPolicy = { type: null, required: false, allowMultiple: false };
 
-/** What the workflow says about its heroes holds for every run, also for children. */
+/** Checks the hero of a new run, also of a child, against the policy of its workflow. */
 export function checkHero(name: string, policy: HeroPolicy, hero: HeroRef | undefined): HeroRef | null {
   if (hero === undefined || hero === null) {
     if (!policy.required) return null;
@@ -38,15 +41,15 @@ function invalidHeroError(name: string, { type }: HeroPolicy, hero: unknown): In
   );
 }
 
-/** @throws InvalidInputError that shows how a number is written */
+/** @throws InvalidInputError that shows how to write a numeric id */
 export function heroId({ type, id }: { readonly type: unknown; readonly id: unknown }): string {
   if (typeof id !== "number" && typeof id !== "bigint") return checkName("hero id", id);
   throw new InvalidInputError(
-    `The hero's id is the ${typeof id} ${id}, and ids of heroes are texts; write { type: "${String(type)}", id: String(id) }, or heroOf(hero) of the class.`,
+    `The hero's id is the ${typeof id} ${id}, but a hero's id must be a string; write { type: "${String(type)}", id: String(id) }, or use heroOf(hero) of the class.`,
   );
 }
 
-/** What the key of a hero may be where it is kept; runs know it as text. */
+/** The id of a hero as your own data has it. Runs store it as a string. */
 export type HeroId = string | number | bigint;
 
 /** @throws InvalidInputError when the class has no `heroType`, or the hero no id */
@@ -57,13 +60,13 @@ export function heroReference(
   const { name, heroType } = workflow;
   if (typeof heroType !== "string")
     throw new InvalidInputError(
-      `${name}.heroOf(hero) needs the type; add static readonly heroType = "…" to the class.`,
+      `${name}.heroOf(hero) needs the hero's type; add static readonly heroType = "…" to the class.`,
     );
   const id: unknown = typeof hero === "object" && hero !== null ? (hero as { readonly id?: unknown }).id : hero;
   const isId = typeof id === "string" || typeof id === "bigint" || Number.isSafeInteger(id);
   if (!isId)
     throw new InvalidInputError(
-      `${name}.heroOf(hero) takes a hero with an \`id\`, or the id itself: a text or a whole number, not ${id === undefined ? "undefined" : `a ${typeof id}`}.`,
+      `${name}.heroOf(hero) takes a hero with an \`id\`, or the id itself: a string or a whole number, not ${id === undefined ? "undefined" : `a ${typeof id}`}.`,
     );
   return { type: checkName("hero type", heroType), id: checkName("hero id", String(id)) };
 }

@@ -1,19 +1,20 @@
-/** Recorded steps that the code of a graph does not have any more: which of them keep a run from going on. */
+/** Finds recorded steps that the code no longer has, and decides which of them stop a run. */
 import type { StepEngine } from "./step-engine.js";
 
 export interface MissingSteps {
-  /** One that had begun: only its code could bring it to its end. */
+  /** A step that started and did not end. Only its code could finish it, so the run has to be paused. */
   readonly openStep: string | null;
-  /** Those that have completed. If the code has steps that are not recorded, one of them could be the same step, renamed. */
+  /** Missing steps that could be among `unrecorded` under another name. */
   readonly vanished: readonly string[];
+  /** Steps of the code that the log does not have. */
   readonly unrecorded: readonly string[];
-  /** Those that had begun, and that are gone on purpose. */
+  /** Steps that started and were then removed from the code on purpose. */
   readonly skippable: readonly string[];
 }
 
 /**
- * @param names the steps that the code has
- * @param removed those that the code says it does not have any more
+ * @param names the steps in the code
+ * @param removed the steps that the definition lists as removed on purpose
  */
 export function findMissingSteps(
   engine: StepEngine,
@@ -32,7 +33,7 @@ export function findMissingSteps(
   };
 }
 
-/** What is not in a graph that was imported is passed over. */
+/** Steps outside of an imported graph are skipped, because the operator who imported it left them out. */
 export function skipStepsOutsideDag(engine: StepEngine, names: ReadonlySet<string>): MissingSteps {
   const open = engine.recordedSteps.filter(({ name, phase }) => phase === "open" && !names.has(name));
   return { openStep: null, vanished: [], unrecorded: [], skippable: open.map(({ name }) => name) };

@@ -1,9 +1,9 @@
-/** What is said about a name that a class or a graph does not know: which one may have been meant, and which there are. */
+/** Ends the error about an unknown name with the nearest name and the names that exist. */
 import { didYouMean } from "../core/naming/nearest-word.js";
 
 const maxNamesShown = 20;
 
-/** The rest of a sentence, from the semicolon on: `; did you mean "charge"? Its steps are "charge", "ship".` */
+/** The end of a sentence, from its semicolon on: `; did you mean "charge"? Its steps are "charge", "ship".` */
 export function suggestNames(unknownName: string, nouns: string, names: readonly string[]): string {
   if (names.length === 0) return `; it has no ${nouns}.`;
   const suggestion = didYouMean(unknownName, names);

@@ -15,31 +15,31 @@ class Onboarding extends Workflow {
     this.step("welcome", () => {});
   }
 }
-class Stranger {}
+class Unrelated {}
 const helper = () => 1;
 
 test.each([
-  ["the signal", signal("shipped"), 'the signal "shipped"'],
+  ["a signal", signal("shipped"), 'the signal "shipped"'],
   ["a node of a graph", look, 'the step "look"'],
   ["a function", helper, "the function helper"],
-  ["a class of another kind", Stranger, "the class Stranger"],
-  ["something with a name", { name: "settings" }, 'an object called "settings"'],
+  ["an unrelated class", Unrelated, "the class Unrelated"],
+  ["an object with a name", { name: "settings" }, 'an object called "settings"'],
   ["a text", "order", 'the text "order"'],
   ["a list", [order], "a list"],
-  ["an export that is not there yet", undefined, "undefined"],
+  ["an undefined export", undefined, "undefined"],
   ["null", null, "null"],
   ["an object without a prototype", Object.create(null), "an object"],
-])("among workflows, %s is refused by its place and by what it is", (_what, wrong, told) => {
+])("asDefinitions refuses %s and names its index and its kind", (_what, wrong, description) => {
   expect(() => asDefinitions([order, Onboarding, wrong])).toThrow(
     expect.objectContaining({
       code: "INVALID_INPUT",
-      message: expect.stringContaining(`workflows[2] is not a workflow but ${told}. `),
+      message: expect.stringContaining(`workflows[2] is not a workflow but ${description}. `),
     }),
   );
 });
 
-test("what a module exports is told apart: workflows, classes, graphs and jobs are taken, the rest is passed over", () => {
-  const module = { order, resize, look, album, Onboarding, Stranger, helper, shipped: signal("shipped"), none: null };
+test("discoverWorkflows takes functions, classes, graphs and jobs, and ignores all other exports", () => {
+  const module = { order, resize, look, album, Onboarding, Unrelated, helper, shipped: signal("shipped"), none: null };
   const names = discoverWorkflows(module).map(({ name }) => name);
   expect(names).toEqual(["order", "job:Resize", "album", "Onboarding"]);
 });

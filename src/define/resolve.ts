@@ -1,10 +1,11 @@
-/** Wherever a workflow is asked for, a definition will do and so will a workflow class. */
+/** Turns workflows of every style, definitions and classes alike, into definitions. */
 import { InvalidInputError, StepNotDefinedError } from "../core/errors/errors.js";
 import { definitionOf } from "./class/definition-of.js";
 import { isWorkflowClass } from "./class/workflow.js";
 import type { WorkflowClass } from "./class/workflow-instance.js";
 import { isDefinition, type WorkflowDefinition } from "./definition.js";
 
+/** A workflow of any style: what `workflow(…)` or `graph(…)` returned, or a class that extends `Workflow`. */
 export type AnyWorkflow = WorkflowDefinition | WorkflowClass;
 
 export function asDefinition(workflow: unknown): WorkflowDefinition {
@@ -15,16 +16,16 @@ export function asDefinition(workflow: unknown): WorkflowDefinition {
   );
 }
 
-/** The name of a workflow that is given by its name, or by its code. */
+/** The name of a workflow that is given by its name or its code. */
 export const nameOf = (workflow: AnyWorkflow | string): string =>
   typeof workflow === "string" ? workflow : asDefinition(workflow).name;
 
-/** Of a list, such as the exports of a module: what does not belong there is told by its place and by what it is. */
+/** @throws InvalidInputError that names the index and the kind of the first value that is no workflow */
 export function asDefinitions(workflows: readonly unknown[]): WorkflowDefinition[] {
-  return workflows.map((one, index) => {
-    if (isWorkflow(one)) return asDefinition(one);
+  return workflows.map((workflow, index) => {
+    if (isWorkflow(workflow)) return asDefinition(workflow);
     throw new InvalidInputError(
-      `workflows[${index}] is not a workflow but ${describeValue(one)}. A workflow is made by workflow(…) or graph(…), or is a class that extends Workflow; of all that a module exports, discoverWorkflows(module) takes these and the jobs.`,
+      `workflows[${index}] is not a workflow but ${describeValue(workflow)}. A workflow is made by workflow(…) or graph(…), or is a class that extends Workflow. To take the workflows and jobs from all exports of a module, use discoverWorkflows(module).`,
     );
   });
 }
@@ -46,13 +47,21 @@ function isWorkflow(value: unknown): value is AnyWorkflow {
   return isDefinition(value) || isWorkflowClass(value);
 }
 
-/** Collects the workflows and jobs that a module exports, and passes over the rest: `discoverWorkflows(await import("./workflows.js"))`. */
+/**
+ * Returns the workflows and jobs that a module exports and ignores its other exports, also base classes that lack steps
+ * of their own. The list goes into `pawl.worker({ workflows })`.
+ *
+ * @example
+ * ```ts
+ * const worker = pawl.worker({ workflows: discoverWorkflows(await import("./workflows.js")) });
+ * ```
+ */
 export function discoverWorkflows(module: object): WorkflowDefinition[] {
   const workflows = Object.values(module).flat().filter(isWorkflow);
-  return [...new Set(workflows.filter((one) => !isIncompleteBase(one, workflows)).map(asDefinition))];
+  return [...new Set(workflows.filter((workflow) => !isIncompleteBase(workflow, workflows)).map(asDefinition))];
 }
 
-/** A class that others extend and that is not complete by itself: it is there for them. */
+/** Whether the class cannot be compiled by itself and only serves as the base of other classes. */
 function isIncompleteBase(workflow: AnyWorkflow, others: readonly AnyWorkflow[]): boolean {
   if (!isWorkflowClass(workflow)) return false;
   const isExtended = others.some((other) => isWorkflowClass(other) && other.prototype instanceof workflow);

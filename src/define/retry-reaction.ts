@@ -1,4 +1,4 @@
-/** What an exception means where a retry policy decides: again for as long as it says, then the step has failed. */
+/** Decides by a retry policy what follows an exception in a step: another attempt, a pause or a failure. */
 
 import {
   GraphError,
@@ -12,7 +12,7 @@ import {
 import { nextDelayMs, type RetryPolicy, shouldRetry } from "../core/naming/retry-policy.js";
 import type { Reaction, StepHistory } from "./step-engine.js";
 
-/** @param random for the jitter: from 0 up to, but not including, 1 */
+/** @param random a number from 0 up to, but not including, 1, for the jitter */
 export function reactByRetryPolicy(
   policy: RetryPolicy,
   error: unknown,
@@ -30,11 +30,11 @@ export function reactByRetryPolicy(
   };
 }
 
-/** Another attempt would end the same way: a value that cannot be stored, code that asks its graph for what it does not have. */
+/** Whether another attempt would end the same way: a value that cannot be stored, or code that misuses its graph. */
 export const isNotRetryable = (error: unknown): boolean =>
   error instanceof SerializationError || error instanceof PayloadTooLargeError || error instanceof GraphError;
 
-/** "Come back later" is not a failure, whether user code says so or the database of a transactional step. */
+/** Whether the error only postpones the step: thrown by user code, or by the database in a transactional step. */
 export function isTransientError(error: unknown): boolean {
   return error instanceof TransientError || (error instanceof StoreError && error.transient);
 }

@@ -1,26 +1,33 @@
 /**
- * What a call that runs a workflow has to know of its type: what it takes and what it gives. `ctx` is a part of every
- * definition and class, so it cannot be written in terms of them.
+ * The input and output types of workflows, for the calls of `ctx` that run children. Definitions and classes refer to
+ * the type of `ctx`, so `ctx` cannot refer to them without a cycle.
  */
 
-/** Brands definitions, so that `discoverWorkflows` finds them in a module whichever copy of Pawl made them. */
+/** The brand of definitions. It is global, so definitions made by another copy of the package are recognised. */
 export const definitionBrand: unique symbol = Symbol.for("pawl.definition");
 
-/** Of a `WorkflowDefinition`: `Input` is what `start` takes and `Output` what `result` gives. */
+/** The part of a `WorkflowDefinition` that its callers need: `Input` is what `start` takes, `Output` what `result` returns. */
 export interface RunnableDefinition<Input, Output> {
+  /** Marks a definition. */
   readonly [definitionBrand]: true;
+  /** The name of the workflow. Runs and workers refer to the workflow by it. */
   readonly name: string;
+  /** The code of the workflow. */
   readonly handler: (ctx: any, input: any) => Output | Promise<Output>;
-  /** Carries the type only. */
+  /** Carries the type only; never set. */
   readonly __input?: (input: Input) => void;
 }
 
-/** Of a class that extends `Workflow`. */
+/** The part of a class that extends `Workflow` that its callers need. */
 export type RunnableClass<Input, Output> = new () => {
+  /** The input of the run. */
   readonly input: Input;
+  /** The hero of the run. */
   readonly hero: any;
+  /** The id of this execution of a step. */
   readonly executionId: string;
+  /** The idempotency key of this step. */
   readonly idempotencyKey: string;
-  /** Carries the type only. */
+  /** Carries the type only; never set. */
   readonly __output?: Output;
 };

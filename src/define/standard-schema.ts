@@ -1,35 +1,51 @@
-/** The part of Standard Schema (version 1) that Pawl uses: zod, valibot, arktype and others implement it. */
+/** The part of Standard Schema (version 1) that Pawl uses. zod, valibot, arktype and others implement it. */
 import { InvalidInputError } from "../core/errors/errors.js";
 import { requireSyncResult } from "../core/naming/sync-result.js";
 
+/** A schema of zod, valibot, arktype or another library that implements Standard Schema. */
 export interface StandardSchemaV1<Input = unknown, Output = Input> {
+  /** The interface that all these libraries have in common. */
   readonly "~standard": {
+    /** The version of Standard Schema. */
     readonly version: 1;
+    /** The library that made the schema. */
     readonly vendor: string;
+    /** Checks a value: returns the value as the schema transforms it, or what is wrong with it. */
     readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
+    /** Carries the types only. */
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
   };
 }
 
+/** The result of a validation: the value, or the issues. */
 type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] };
 
+/** What is wrong with a value. */
 interface SchemaIssue {
+  /** A sentence about it. */
   readonly message: string;
+  /** Where in the value it is. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
+/** The type that a schema accepts. */
 export type InferInput<Schema extends StandardSchemaV1<any, any>> = NonNullable<Schema["~standard"]["types"]>["input"];
+/** The type that a schema returns. */
 export type InferOutput<Schema extends StandardSchemaV1<any, any>> = NonNullable<
   Schema["~standard"]["types"]
 >["output"];
 
-/** The value as the schema wants it (defaults filled in, strings trimmed…), or an InvalidInputError that lists what is wrong. */
+/**
+ * Returns the value as the schema transforms it, with defaults filled in for example.
+ *
+ * @throws InvalidInputError that lists what is wrong with the value
+ */
 export async function validate(schema: StandardSchemaV1, value: unknown, what: string): Promise<unknown> {
   const result: unknown = await schema["~standard"].validate(value);
   if (typeof result !== "object" || result === null)
-    throw new InvalidInputError(`The ${what} could not be checked: its schema answered with ${String(result)}.`);
+    throw new InvalidInputError(`The ${what} could not be checked: its schema returned ${String(result)}.`);
   const schemaIssues = requireSyncResult(
     "issues of a schema",
     (result as { readonly issues?: readonly SchemaIssue[] }).issues,

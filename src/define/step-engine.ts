@@ -1,6 +1,6 @@
 /**
- * What an authoring style whose steps are declared asks of the engine. The engine hangs it into `ctx` under a symbol
- * that the package does not export: it is not for users.
+ * The interface between the worker and the authoring styles whose steps are declared (class and graph). The worker puts
+ * a `StepEngine` into `ctx` under a symbol that the package does not export, because it is not for users.
  */
 
 import type { Semaphore } from "../concurrency/semaphore.js";
@@ -13,30 +13,30 @@ import type { HeroRef } from "./hero.js";
 export const stepEngineKey: unique symbol = Symbol.for("pawl.stepping");
 
 export interface StepEngine {
-  /** The declared steps that the log knows, the one that was begun last at the end. */
+  /** The declared steps in the log, in the order in which they started. */
   readonly recordedSteps: readonly RecordedStep[];
-  /** As what the run has been executed so far; null when it begins now. */
+  /** Whether the run was executed as a chain or as a graph so far; null before its first execution. */
   readonly executedAs: "chain" | "graph" | null;
-  /** The step that an operator sent the run to. */
+  /** The step that an operator moved the run to with `resumeAt`. */
   readonly resumeAtStep: string | null;
-  /** Runs the step unless the log has its result; comes back when it is completed or skipped. */
+  /** Runs the step unless the log has its result. Resolves when the step is completed or skipped. */
   execute(step: DeclaredStep): Promise<unknown>;
-  /** The graph that was imported into the run, if any was: it goes before the code's. */
+  /** The graph that an operator imported into the run; it replaces the graph of the code. */
   readonly dag: FrozenDag | null;
-  /** Has the node executed by a worker that has its job; comes back when it is completed or skipped. */
+  /** Hands the node to any worker that has its job. Resolves when the node is completed or skipped. */
   dispatch(node: DispatchedNode): Promise<unknown>;
-  /** Says how steps are undone, before any of them is needed. */
+  /** Registers the steps whose `compensate` may be needed later. */
   compensateWith(steps: Iterable<DeclaredStep>): void;
   recordOf(step: string): StepRecord | null;
-  /** Records that a step is not run, because of how a branch was decided. */
+  /** Records that a step does not run because a branch chose another case. */
   recordSkipped(step: string): void;
-  /** A step that the run was at is not in the code any more, and the code knows. */
+  /** Records that an open step is skipped because the definition lists it as removed. */
   skipRemovedStep(step: string): Promise<void>;
-  /** Something only a person can solve: the run is paused, at this step if there is one to pass over. Never comes back. */
+  /** Pauses the run until an operator acts. With `step`, `skip()` can skip that step. The promise never resolves. */
   pauseWithError(error: Error, step?: string): Promise<never>;
-  /** An operator has said that a recorded step which the code does not have any more is to be passed over. */
+  /** Whether an operator accepted, in `resume({ accept })`, that the code lacks this recorded step. */
   isAccepted(step: string): boolean;
-  /** The log has steps that the code does not know, and the code has steps that could be the same ones. Never comes back. */
+  /** Pauses the run because steps of the log could be steps of the code under other names. The promise never resolves. */
   pauseForMismatch(unrecorded: readonly string[], vanished: readonly string[]): Promise<never>;
 }
 
@@ -46,7 +46,7 @@ export interface DispatchedNode {
   readonly name: string;
   readonly job: string;
   readonly args: unknown;
-  /** When the graph was frozen: said in the error when the job is gone. */
+  /** When the graph was frozen, for the error that no worker has the job any more. */
   readonly frozenAt: string;
 }
 
@@ -55,49 +55,51 @@ export interface RecordedStep {
   readonly phase: "completed" | "skipped" | "open";
 }
 
-/** One step of a class or graph, in the terms of the engine. */
+/** One step of a class or graph, in the form that the engine executes. */
 export interface DeclaredStep {
   readonly name: string;
-  /** How long after the step before it. */
+  /** The delay after the previous step. */
   readonly waitMs: number;
   readonly timeoutMs: number | null;
   readonly onCrash: "rerun" | "pause";
-  /** null: as the workflow says. */
+  /** The queue of the step; null: that of the workflow. */
   readonly queue: string | null;
+  /** The priority while the run waits for the step; null: that of the run. */
   readonly priority: number | null;
-  /** How many may be executed at a time in this process; null: as many as there are. */
+  /** Limits how many executions run at the same time in this process; null: no limit. */
   readonly semaphore: Semaphore | null;
-  /** null: it has no cursor. */
+  /** The checkpoint settings of a resumable step; null for other steps. */
   readonly checkpoints: CheckpointOptions | null;
-  /** The job that it runs instead of code of its own; null: it has code. */
+  /** The job that the step runs; null: the step has code of its own. */
   readonly job: StepJob | null;
   body(scope: StepScope): unknown;
-  /** Undoes it; null when it cannot be undone. */
+  /** Undoes the step; null if the step has no compensation. */
   readonly compensate: ((scope: StepScope, output: unknown) => unknown) | null;
-  /** How often undoing it is tried. */
+  /** The retry policy of `compensate`. */
   readonly retry: RetryPolicy;
-  /** What an exception means. `random` is for the jitter. */
+  /** Decides what follows an exception. `random` is for the jitter. */
   react(error: unknown, history: StepHistory, random: number): Reaction;
 }
 
 export interface StepJob {
   readonly name: string;
-  /** The same step with another job: an operator has put that into its graph. */
+  /** The same step with another job, which an operator put into an imported graph. */
   withJob(job: string): DeclaredStep;
 }
 
-/** What went before this attempt. */
+/** The attempts at a step before the one that threw. */
 export interface StepHistory {
-  /** How many reattempts there were in a row because of exceptions. */
+  /** Reattempts in a row that exceptions caused. */
   readonly reattempts: number;
-  /** How many attempts in a row a passing error has put off. */
+  /** Attempts in a row that a transient error postponed. */
   readonly postponed: number;
-  /** Failures that count against a retry policy; and all of them. */
+  /** Failures that count against the retry policy. */
   readonly failures: number;
+  /** All failures, also those that do not count against the retry policy. */
   readonly totalFailures: number;
 }
 
-/** What the log says of a step. Its output is decoded when it is asked for. */
+/** The state of a step in the log. The output is a getter that decodes on access. */
 export type StepRecord =
   | { readonly phase: "completed"; readonly output: unknown }
   | { readonly phase: "skipped" | "failed" | "open" };
@@ -105,52 +107,55 @@ export type StepRecord =
 export interface CheckpointOptions {
   readonly maxRuntimeMs: number | null;
   readonly maxIterations: number | null;
-  /** Go on while the cursor is being written. */
+  /** Whether the step continues while its cursor is being written. */
   readonly relaxed: boolean;
 }
 
 export type Reaction =
-  /** `counts`: it is one of the reattempts that are limited. */
+  /** `countsAsReattempt`: whether it counts against `maxReattempts` or the attempts of the retry policy. */
   | { readonly kind: "reattempt"; readonly waitMs: number; readonly countsAsReattempt: boolean }
   | { readonly kind: "fail" }
   | { readonly kind: "pause" }
   | { readonly kind: "skip" }
   | { readonly kind: "cancel" };
 
-/** What the body of a declared step works with. */
+/** One execution of a declared step: the argument of its body. */
 export interface StepScope {
-  /** A context of its own: what is asked for through it is recorded as a part of the step. */
+  /** The context of the step; its calls are recorded as parts of the step. */
   readonly ctx: WorkflowContext<any>;
   readonly hero: HeroRef | null;
   readonly execution: StepTools & { readonly id: string; readonly name: string };
-  /** Of a step with a cursor. */
+  /** The cursor of a resumable step; null for other steps. */
   readonly checkpoints: Checkpoints | null;
-  /** The body had begun to wait for something durable, and is run again to go on there: it is the same attempt. */
+  /** Whether the body runs again to continue after a durable wait, as the same attempt. */
   readonly resumesAfterWait: boolean;
-  /** Which run of its job this attempt asks for (1, 2, …). It is the same one until that run has failed. */
+  /** The number of the job's run that this attempt uses (1, 2, …). It grows only after a run of the job failed. */
   readonly jobRunNumber: number;
-  /** The run of the job has failed: the next attempt is to start another one. */
+  /** Notes that the job's run failed, so the next attempt starts another one. */
   markJobFailed(): void;
-  /** Runs code that must not wait for anything durable, nor record anything. */
+  /** Runs user code that must not make recorded calls. `what` names it in the error. */
   withoutRecords<T>(what: string, work: () => Promise<T>): Promise<T>;
-  /** Calls user code that is not the first to be called in the body: until it returns, it is known whose it is. */
+  /** Calls user code in a watchdog frame, so that a blocked event loop is attributed to this step. */
   inFrame<T>(call: () => T): T;
-  /** Leaves the step, noted so that no `catch` can make it unsaid. */
+  /** Leaves the step. The action is noted first, so a `catch` in user code cannot revoke it. */
   leave(action: FlowControlAction): never;
 }
 
-/** The cursor of one execution: where it stands, and how to move it. */
+/** The cursor of one execution of a resumable step. */
 export interface Checkpoints {
   readonly cursor: unknown;
+  /** Whether an earlier execution of the step was interrupted or failed. */
   readonly resumed: boolean;
+  /** Whether this execution moved the cursor. */
   readonly advanced: boolean;
-  /** Moves the cursor, counts an item as done, and makes that durable. Leaves the step when it is to be interrupted. */
+  /** Moves the cursor durably and counts an item as done. Leaves the step if it is to be interrupted. */
   set(cursor: unknown): Promise<void>;
-  /** Makes durable what there is, and leaves the step when it is to be interrupted. */
+  /** Makes the cursor durable, and leaves the step if it is to be interrupted. */
   checkpoint(): Promise<void>;
-  /** Moves the cursor and leaves the step; its successor begins there, so much later. */
+  /** Moves the cursor and leaves the step; the next execution starts there after `waitMs`. */
   skipTo(cursor: unknown, waitMs: number): never;
+  /** Sets the number of items, for progress. */
   total(count: number): void;
-  /** Runs the code for one item: what it does durably is recorded as done for this item. */
+  /** Runs the code for one item; the recorded calls of the code belong to this item. */
   item(run: () => unknown): Promise<void>;
 }

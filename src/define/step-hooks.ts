@@ -1,4 +1,4 @@
-/** Hooks around the executions of steps: what they are told, and in which order they are called. */
+/** Hooks around the executions of steps: their types, and the order in which they are called. */
 
 import { InvalidInputError, InvalidStateError } from "../core/errors/errors.js";
 import { guardPromise } from "../core/errors/guarded-promise.js";
@@ -8,19 +8,21 @@ import { FlowControlInterrupt } from "../core/run/flow-control.js";
 import type { Awaitable } from "./awaitable.js";
 import type { Logger, WorkflowContext } from "./context.js";
 
-/** What hooks are told about. */
+/** The execution of a step that a hook is called for. */
 export interface StepExecution {
+  /** The id of the execution; see `run.executions()`. */
   readonly id: string;
+  /** The name of the step. */
   readonly step: string;
-  /** 1 for the first. */
+  /** The number of the attempt, from 1. */
   readonly attempt: number;
-  /** In `afterStepExecution`: what it threw, if it did. */
+  /** In `afterStepExecution`: the exception that ended the execution, if there was one. */
   readonly error?: unknown;
-  /** In `afterStepExecution`: the flow control that ended it, such as "skip" or "cancel". */
+  /** In `afterStepExecution`: the flow control that ended the execution, such as "skip" or "cancel", if there was one. */
   readonly flow?: string;
 }
 
-/** What the hooks of a function or a graph get of `ctx`: what the run is, and flow control. They record nothing themselves. */
+/** The `ctx` of the hooks of a function or a graph: facts about the run and flow control. Hooks cannot record anything. */
 export type HookContext<Input = any> = Pick<
   WorkflowContext<Input>,
   | "runId"
@@ -39,19 +41,28 @@ export type HookContext<Input = any> = Pick<
   | "suspend"
 >;
 
-/** An exception in a hook is the step's own: its retry policy decides. */
+/** Hooks of a function or a graph. An exception in a hook counts as one of the step: its retry policy decides. */
 export interface StepHooks<Input = any> {
   /** Called before each execution of a step. If it throws, the step does not run. */
   beforeStepExecution?(execution: StepExecution, ctx: HookContext<Input>): Awaitable<void>;
-  /** Called after each, however it ended. */
+  /** Called after each execution of a step, however it ended. */
   afterStepExecution?(execution: StepExecution, ctx: HookContext<Input>): Awaitable<void>;
-  /** Called around each; `next` runs the step. */
+  /**
+   * Called around each execution of a step. It must call `next`, which runs the step.
+   *
+   * @example
+   * ```ts
+   * const traced = workflow("traced", {
+   *   aroundStepExecution: async ({ step }, next) => tracer.startActiveSpan(step, () => next()),
+   * }, async (ctx) => ctx.step("work", () => 42));
+   * ```
+   */
   aroundStepExecution?(execution: StepExecution, next: () => Promise<void>, ctx: HookContext<Input>): Awaitable<void>;
 }
 
 export const hookNames = ["beforeStepExecution", "afterStepExecution", "aroundStepExecution"] as const;
 
-/** null when there are none: then a step costs nothing more. */
+/** The hooks among the options; null if there are none, so that steps skip the calls. */
 export function checkHooks(owner: string, options: StepHooks): StepHooks | null {
   const hooks: Record<string, unknown> = {};
   for (const name of hookNames) {
@@ -63,30 +74,30 @@ export function checkHooks(owner: string, options: StepHooks): StepHooks | null 
   return Object.keys(hooks).length === 0 ? null : (hooks as StepHooks);
 }
 
-/** The hooks of one execution. */
+/** The hooks of one execution, bound to its context. */
 export interface BoundHooks {
-  before(about: StepExecution): unknown;
-  after(about: StepExecution): unknown;
-  around(about: StepExecution, next: () => Promise<void>): unknown;
+  before(execution: StepExecution): unknown;
+  after(execution: StepExecution): unknown;
+  around(execution: StepExecution, next: () => Promise<void>): unknown;
 }
 
 export function bindHooks(hooks: StepHooks, ctx: HookContext): BoundHooks {
   return {
-    before: (about) => hooks.beforeStepExecution?.(about, ctx),
-    after: (about) => hooks.afterStepExecution?.(about, ctx),
-    around: (about, next) =>
-      hooks.aroundStepExecution === undefined ? next() : hooks.aroundStepExecution(about, next, ctx),
+    before: (execution) => hooks.beforeStepExecution?.(execution, ctx),
+    after: (execution) => hooks.afterStepExecution?.(execution, ctx),
+    around: (execution, next) =>
+      hooks.aroundStepExecution === undefined ? next() : hooks.aroundStepExecution(execution, next, ctx),
   };
 }
 
 interface HookHost {
   readonly runId: string;
   readonly log: Logger;
-  /** Calls user code that is not the first to be called in the body. */
+  /** Calls user code in a watchdog frame; see `StepScope.inFrame`. */
   inFrame<T>(call: () => T): T;
 }
 
-/** The body inside `around`, then `after`; `before` is the caller's business, because it is not called again after a rest. */
+/** Runs the body inside `around`, then `after`. The caller calls `before`, which must not run again after a durable wait. */
 export async function runWithHooks(
   hooks: BoundHooks,
   execution: StepExecution,
@@ -100,7 +111,7 @@ export async function runWithHooks(
       return guardPromise(
         Promise.reject(new InvalidStateError(`aroundStepExecution called next() twice for step "${execution.step}".`)),
       );
-    // A hook that does not await it is told all the same, below.
+    // Guarded, because a hook may not await it; the outcome is awaited below in any case.
     running = guardPromise(
       (async () => {
         output = await host.inFrame(body);
@@ -126,11 +137,11 @@ export async function runWithHooks(
   return output;
 }
 
-/** What went wrong first counts; what the hook adds is only logged. */
+/** The exception of the step is the one that counts, so an exception of its `after` hook is only logged. */
 async function callAfterHook(hooks: BoundHooks, execution: StepExecution, { runId, log }: HookHost): Promise<void> {
   try {
     await hooks.after(execution);
   } catch (hookError) {
-    log.error(`Run ${runId}: afterStepExecution failed after step "${execution.step}" had.`, hookError);
+    log.error(`Run ${runId}: afterStepExecution threw after step "${execution.step}" had already failed.`, hookError);
   }
 }

@@ -1,8 +1,8 @@
 import type { DeclaredStepsInfo } from "./definition.js";
 
 /**
- * The queues that runs of a workflow may be parked in beside its own: those that its steps have, and those that they had in
- * earlier versions of the code, as the registry remembers them.
+ * The queues that runs of a workflow may be parked in beside the workflow's own: the queues of its steps, and the queues
+ * that the registry remembers from earlier versions of the code.
  */
 export const stepQueues = (
   declared: DeclaredStepsInfo | null,

@@ -1,33 +1,34 @@
 /**
- * The one seam to time and chance. Every clock, timer and random number of the library comes from a `Runtime` that the
- * composition root hands in (`connect.ts`), so that a test or a simulation can own the scheduler. `npm run check` refuses
- * `Date.now`, `Math.random`, `setTimeout` and their kind everywhere else.
+ * The only source of time and randomness. Every clock, timer and random number of the library comes from a `Runtime` that
+ * the composition root (`connect.ts`) passes in, so that a test or a simulation can control the scheduler. `npm run check`
+ * rejects `Date.now`, `Math.random`, `setTimeout` and the like in all other files.
  */
 
-/** What `setTimeout` and `setInterval` return: a timer that need not keep the process alive. */
+/** The timer that `setTimeout` and `setInterval` return. */
 export interface Timer {
+  /** Lets the process exit although the timer is still pending. */
   unref(): this;
 }
 
 export interface Runtime {
   /** The wall clock of this process, in epoch milliseconds. */
   now(): number;
-  /** Milliseconds that only grow, with fractions. Comparable only within one runtime. */
+  /** A clock in fractional milliseconds that never goes backwards. Its values are comparable only within one runtime. */
   monotonic(): number;
-  /** Like `monotonic`, but it means the same in all threads of a process, which `performance.now()` does not. */
+  /** Like `monotonic`, but comparable between all threads of a process; `performance.now()` starts at zero in each thread. */
   processMonotonic(): number;
-  /** A number from 0 up to, but not including, 1. */
+  /** A random number from 0 up to, but not including, 1. */
   random(): number;
-  /** Bytes that cannot be guessed, for ids. */
+  /** Cryptographically secure random bytes, for ids. */
   randomBytes(count: number): Uint8Array;
-  /** Calls back once, after `ms` milliseconds, or after 24.8 days if that is earlier: callers look at the clock again. */
+  /** Calls back once after `ms` milliseconds, or after 24.8 days if `ms` is longer, so callers must check the clock again. */
   setTimeout(callback: () => void, ms: number): Timer;
   clearTimeout(timer: Timer | null | undefined): void;
   setInterval(callback: () => void, ms: number): Timer;
   clearInterval(timer: Timer | null | undefined): void;
-  /** Calls back when everything that is due now has run, microtasks included. */
+  /** Calls back after all callbacks that are due now have run, microtasks included. */
   setImmediate(callback: () => void): void;
 }
 
-/** The longest that a timer of Node can count, 24.8 days: beyond it, `setTimeout` would fire at once. */
+/** The longest delay of a Node timer, 24.8 days: with a longer one `setTimeout` would fire at once. */
 export const maxTimerMs = 2_147_483_647;

@@ -15,5 +15,5 @@ export const systemRuntime: Runtime = {
   setImmediate: (callback) => void setImmediate(callback),
 };
 
-/** Every timer that comes back was handed out above, so it is one of Node. */
+/** Every timer that is passed to `clear…` was created above, so it is one of Node's. */
 type NodeTimer = NodeJS.Timeout | undefined;

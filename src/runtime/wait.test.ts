@@ -21,7 +21,7 @@ function manualTimers() {
   return { runtime, fire, waits: () => [...timers.values()].map(({ ms }) => ms) };
 }
 
-test("sleeping is over when its timer fires", async () => {
+test("sleep resolves when its timer fires", async () => {
   const { runtime, fire, waits } = manualTimers();
   const slept = sleep(runtime, 5_000);
   expect(waits()).toEqual([5_000]);
@@ -31,8 +31,8 @@ test("sleeping is over when its timer fires", async () => {
 
 test.each([
   ["without a signal", undefined],
-  ["with one that is not aborted", new AbortController().signal],
-])("sleeping that could be aborted, %s, is over when its timer fires", async (_, signal) => {
+  ["with a signal that is not aborted", new AbortController().signal],
+])("sleepUnlessAborted %s resolves when its timer fires", async (_, signal) => {
   const { runtime, fire, waits } = manualTimers();
   const slept = sleepUnlessAborted(runtime, 5_000, signal);
   expect(waits()).toEqual([5_000]);
@@ -40,7 +40,7 @@ test.each([
   await slept;
 });
 
-test("being aborted ends it early, and leaves no timer behind", async () => {
+test("sleepUnlessAborted resolves early when the signal is aborted, and leaves no timer behind", async () => {
   const { runtime, waits } = manualTimers();
   const stop = new AbortController();
   const slept = sleepUnlessAborted(runtime, 5_000, stop.signal);
@@ -49,7 +49,7 @@ test("being aborted ends it early, and leaves no timer behind", async () => {
   expect(waits()).toEqual([]);
 });
 
-test("having been aborted before, it does not begin", async () => {
+test("sleepUnlessAborted resolves at once when the signal is already aborted", async () => {
   const { runtime, waits } = manualTimers();
   await sleepUnlessAborted(runtime, 5_000, AbortSignal.abort());
   expect(waits()).toEqual([]);

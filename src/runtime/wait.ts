@@ -1,14 +1,14 @@
-/** Waiting, as promises. */
+/** Timers as promises. */
 import type { Runtime } from "./runtime.js";
 
 export const sleep = (runtime: Runtime, ms: number): Promise<void> =>
   new Promise((resolve) => void runtime.setTimeout(resolve, ms));
 
-/** Resolves when everything that is due now has run: timers, sockets and other callbacks have had a turn. */
+/** Resolves after all callbacks that are due now (timers, sockets) have run. */
 export const yieldToEventLoop = (runtime: Runtime): Promise<void> =>
   new Promise((resolve) => runtime.setImmediate(resolve));
 
-/** Ends early, without an error, when the signal is aborted. */
+/** Sleeps, and resolves early (it does not reject) when the signal is aborted. */
 export function sleepUnlessAborted(runtime: Runtime, ms: number, signal: AbortSignal | undefined): Promise<void> {
   if (signal === undefined) return sleep(runtime, ms);
   return new Promise((resolve) => {

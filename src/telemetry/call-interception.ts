@@ -1,24 +1,24 @@
 /**
- * Channels whose listeners take part instead of only hearing: tracing makes the span of a step active while its code runs,
- * and notes with a new run what span it was started in. Where nothing listens, a call or a start costs one comparison.
+ * Channels whose listeners may change what happens: tracing makes the span of a step active while its code runs, and
+ * tags a new run with the span that it was started in. Without a listener, a call or a start costs one comparison.
  */
 import { channel } from "node:diagnostics_channel";
 import type { RunSpec } from "../store/contract/store.js";
 import { type PublishedRun, publishedRunOf } from "./publish.js";
 
-/** Code of a run is about to be called, on the channel `pawl:call`. */
+/** Published on the channel `pawl:call` when code of a run is about to be called. */
 export interface InterceptedCall extends PublishedRun {
-  /** The step whose body it is; null: the handler of the workflow. */
+  /** The step whose body is called; null: the handler of the workflow. */
   readonly node: string | null;
   readonly attempt: number | null;
-  /** A listener may replace it by a function that does something around it. */
+  /** The call itself; a listener may replace it with a function that wraps it. */
   call: () => unknown;
 }
 
-/** Runs are about to be made, on the channel `pawl:start`. */
+/** Published on the channel `pawl:start` when runs are about to be created. */
 export interface InterceptedStart {
   readonly workflow: string;
-  /** A listener may add some. */
+  /** The tags of the new run; a listener may add some. */
   readonly tags: string[];
 }
 
@@ -42,7 +42,7 @@ export function callWithInterceptors(
   return message.call();
 }
 
-/** The tags, and those that listeners add. */
+/** Returns the tags together with those that listeners add. */
 export function collectStartTags(workflow: string, tags: string[]): readonly string[] {
   if (startChannel.hasSubscribers) startChannel.publish({ workflow, tags } satisfies InterceptedStart);
   return tags;

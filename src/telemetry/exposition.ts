@@ -25,7 +25,7 @@ export class Counter {
 }
 
 interface Series {
-  /** How many fell into each bucket, the last one being without a bound; not added up. */
+  /** How many values fell into each bucket, not cumulated; the last bucket has no bound. */
   readonly counts: number[];
   sum: number;
 }

@@ -1,6 +1,6 @@
 /**
- * Listens on Pawl's channels for those who make something of what they hear. An exception in a listener would end the
- * process (Node throws it again where nothing can catch it): here it is caught, and told once.
+ * Subscribes exporters to Pawl's channels. An exception in a listener would end the process (Node throws it again where
+ * nothing can catch it): here it is caught, and logged once.
  */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Logger } from "../define/context.js";
@@ -8,39 +8,40 @@ import type { InterceptedCall, InterceptedStart } from "./call-interception.js";
 import { defaultLogger } from "./logger.js";
 import type { RunEvent, RunStatusChange } from "./publish.js";
 
-/** Hears of everything that becomes durable in this process. */
+/** Receives everything that becomes durable in this process. */
 export interface Listener {
-  onEvent(told: RunEvent): void;
-  onStatus?(told: RunStatusChange): void;
+  onEvent(event: RunEvent): void;
+  onStatus?(change: RunStatusChange): void;
 }
 
-/** Takes part in calls and starts, see `around.ts`. */
+/** Wraps calls and starts, see `call-interception.ts`. */
 interface CallInterceptor {
-  interceptCall(told: InterceptedCall): void;
-  interceptStart(told: InterceptedStart): void;
+  interceptCall(call: InterceptedCall): void;
+  interceptStart(start: InterceptedStart): void;
 }
 
-/** Something that listens until it is told to stop. */
+/** An exporter that listens to the runs of this process until you stop it. */
 export interface TelemetrySubscription {
-  /** Listens no more. Resolves when what was heard before has been dealt with: before the database is let go of. */
+  /** Stops listening. Resolves when everything received before is exported; call it before `pawl.close()`. */
   stop(): Promise<void>;
 }
 
+/** Options of every exporter. */
 export interface TelemetryOptions {
-  /** Is told, once, that an exporter or a look-up fails; default: the console. */
+  /** Gets one warning when an export, or a read that it needs, fails for the first time. Default: the console. */
   readonly logger?: Pick<Logger, "warn">;
 }
 
-/** Does what others asked for, without their ever hearing of its failures. */
+/** Runs exporters so that their failures never reach the code that published the event. */
 export class ErrorGuard {
   readonly #activity: string;
   readonly #logger: Pick<Logger, "warn">;
   readonly #pending = new Set<Promise<void>>();
   #hasWarned = false;
 
-  /** @param what "Tracing" */
-  constructor(what: string, { logger = defaultLogger }: TelemetryOptions) {
-    this.#activity = what;
+  /** @param activity "Tracing", for the warning */
+  constructor(activity: string, { logger = defaultLogger }: TelemetryOptions) {
+    this.#activity = activity;
     this.#logger = logger;
   }
 
@@ -52,7 +53,7 @@ export class ErrorGuard {
     }
   }
 
-  /** Goes on with the value, at once if it is there. */
+  /** Calls `work` with the value: at once, or when its promise resolves. */
   whenResolved<Value>(value: Value | Promise<Value>, work: (value: Value) => void): void {
     if (!(value instanceof Promise)) return this.runGuarded(() => work(value));
     const done = value
@@ -67,11 +68,11 @@ export class ErrorGuard {
     this.#hasWarned = true;
     try {
       this.#logger.warn(
-        `${this.#activity} of runs failed. The runs go on; further failures of it are not told.`,
+        `${this.#activity} of runs failed. The runs are not affected; further failures are not logged.`,
         error,
       );
     } catch {
-      // A logger that fails cannot be told of.
+      // The failure of a logger cannot be logged.
     }
   }
 
@@ -80,7 +81,7 @@ export class ErrorGuard {
   }
 }
 
-/** Returns how to stop. */
+/** @returns a function that stops intercepting */
 export function interceptCalls(interceptor: CallInterceptor, guard: ErrorGuard): () => void {
   const onCall = (message: unknown) => guard.runGuarded(() => interceptor.interceptCall(message as InterceptedCall));
   const onStart = (message: unknown) => guard.runGuarded(() => interceptor.interceptStart(message as InterceptedStart));

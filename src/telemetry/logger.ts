@@ -1,7 +1,7 @@
-/** Where Pawl's own words go when it is given no logger: warnings and errors to the console, the rest nowhere. */
+/** The logger of a Pawl that is given none: warnings and errors go to the console, the rest is discarded. */
 import type { Logger } from "../define/context.js";
 
-/** By this it is known that the lines are not read. */
+/** Discards log lines. Code that would prepare one compares with this function first and saves the work. */
 export const discardLog = (): void => {};
 
 export const defaultLogger: Logger = {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { LruMap } from "./lru-map.js";
 
-test("what was used last is kept, the rest is forgotten", () => {
+test("the entries that were used last are kept, the oldest is dropped", () => {
   const recent = new LruMap<number>(2);
   recent.set("a", 1);
   recent.set("b", 2);

@@ -1,10 +1,10 @@
-/** A map that keeps only what was used last: a listener that lives for months must not remember every run. */
+/** A map that keeps only the entries that were used last: a listener that lives for months must not keep every run. */
 export class LruMap<Value> {
   readonly #entries = new Map<string, Value>();
   readonly #maxEntries: number;
 
-  constructor(limit: number) {
-    this.#maxEntries = limit;
+  constructor(maxEntries: number) {
+    this.#maxEntries = maxEntries;
   }
 
   get(key: string): Value | undefined {
@@ -14,7 +14,7 @@ export class LruMap<Value> {
   }
 
   set(key: string, value: Value): void {
-    // A map keeps the order of insertion: what was used last is last.
+    // A map keeps the order of insertion, so the entry that was used last is the last one.
     this.#entries.delete(key);
     this.#entries.set(key, value);
     if (this.#entries.size <= this.#maxEntries) return;
@@ -22,7 +22,7 @@ export class LruMap<Value> {
     this.#entries.delete(oldest as string);
   }
 
-  /** The value, which is forgotten by that. */
+  /** Removes the entry and returns its value. */
   take(key: string): Value | undefined {
     const value = this.#entries.get(key);
     this.#entries.delete(key);

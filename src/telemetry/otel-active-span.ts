@@ -1,6 +1,6 @@
 /**
- * The span of a step while its code runs: spans that are begun meanwhile become its children. The real one is made when the
- * step is over, with the same ids; what code says to this one (attributes, events) is kept for it.
+ * The span of a step while its code runs: spans that the code starts become its children. The real span is created when
+ * the step is over, with the same ids; attributes and events that the code sets on this one are buffered for it.
  */
 
 import type {
@@ -15,7 +15,7 @@ import type {
 } from "@opentelemetry/api";
 import type { Runtime } from "../runtime/runtime.js";
 
-/** More than any provider keeps by default, and a bound for code that never ends. */
+/** More than any provider keeps by default; it bounds the memory of code that never ends. */
 const maxBufferedCalls = 1_000;
 
 export class ActiveSpan implements Span {
@@ -29,10 +29,10 @@ export class ActiveSpan implements Span {
     this.#runtime = runtime;
   }
 
-  /** The real one exists now: it gets what was said so far, and nothing after. */
+  /** Makes the buffered calls on the real span; later calls are ignored. */
   replayOnto(span: Span): void {
     this.#hasEnded = true;
-    for (const note of this.#bufferedCalls) note(span);
+    for (const call of this.#bufferedCalls) call(span);
   }
 
   spanContext(): SpanContext {
@@ -79,7 +79,7 @@ export class ActiveSpan implements Span {
     this.#buffer((span) => span.recordException(exception, time));
   }
 
-  /** It ends with its step. */
+  /** Does nothing: the span ends with its step. */
   end(): void {}
 
   #buffer(call: (span: Span) => void): this {

@@ -1,25 +1,28 @@
-/** Figures about runs for OpenTelemetry. */
+/** Exports metrics of runs to OpenTelemetry. */
 import { type BatchObservableResult, type MeterProvider, metrics } from "@opentelemetry/api";
 import { checkOptions } from "../core/naming/check-options.js";
 import { ErrorGuard, type TelemetryOptions, type TelemetrySubscription } from "./listeners.js";
 import { type MetricsSource, queueGauges } from "./queue-gauges.js";
 import { durationBucketsSeconds, recordMetrics } from "./run-metrics.js";
 
+/** Options of `measureRuns`. */
 export interface MeasureOptions extends TelemetryOptions {
-  /** Default: the global one. */
+  /** The provider of the meter; default: the global one. */
   readonly meterProvider?: MeterProvider;
 }
 
 const measureOptions = new Set<string>(["meterProvider", "logger"] satisfies (keyof MeasureOptions)[]);
 
 /**
- * Counts and times the runs and steps of this process, by workflow, until it is stopped; and watches the queues of the
- * whole database.
+ * Counts and times the runs and steps of this process by workflow, and observes the queues of the whole database, until
+ * you stop it.
  *
+ * @example
  * ```ts
  * const measuring = measureRuns(pawl);
- * …
+ * // when the process ends:
  * await measuring.stop();
+ * await pawl.close();
  * ```
  */
 export function measureRuns(pawl: MetricsSource, options: MeasureOptions = {}): TelemetrySubscription {
@@ -27,10 +30,13 @@ export function measureRuns(pawl: MetricsSource, options: MeasureOptions = {}): 
   const guard = new ErrorGuard("Measuring", options);
   const meter = (options.meterProvider ?? metrics).getMeter("pawl");
   const seconds = { unit: "s", advice: { explicitBucketBoundaries: [...durationBucketsSeconds] } };
-  const started = meter.createCounter("pawl.runs.started", { description: "Runs whose code began." });
+  const started = meter.createCounter("pawl.runs.started", { description: "Runs whose code started." });
   const ended = meter.createCounter("pawl.runs.ended", { description: "Runs that ended, by status." });
   const paused = meter.createCounter("pawl.runs.paused", { description: "Pauses of runs." });
-  const runs = meter.createHistogram("pawl.run.duration", { description: "From first code to end.", ...seconds });
+  const runs = meter.createHistogram("pawl.run.duration", {
+    description: "From the start of the code to the end.",
+    ...seconds,
+  });
   const steps = meter.createHistogram("pawl.step.duration", { description: "Step executions.", ...seconds });
   const failures = meter.createCounter("pawl.step.failures", { description: "Step executions that threw." });
   const gauges = queueGauges.map(({ name, help, unit, read }) => {

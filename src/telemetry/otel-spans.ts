@@ -1,4 +1,7 @@
-/** Spans that are made when they are over, in the trace of the run's family, with ids that every process agrees upon. */
+/**
+ * Creates spans when they are over. All descendants of a root run are in one trace, and the ids are computed from those of
+ * runs and executions, so that all processes agree on them.
+ */
 
 import type { Link } from "@opentelemetry/api";
 import {
@@ -17,7 +20,7 @@ import type { Failure } from "../core/encoding/error-record.js";
 import type { ActiveSpan } from "./otel-active-span.js";
 import { spanIdOf, traceIdOf, withIds } from "./span-ids.js";
 
-/** One span. The ids are those of runs and executions. */
+/** A span to create; its ids are those of runs and executions. */
 export interface SpanSpec {
   readonly name: string;
   readonly id: string;
@@ -28,13 +31,13 @@ export interface SpanSpec {
   readonly attributes: Attributes;
   readonly error: Failure | null;
   readonly links?: Link[];
-  /** What its code saw as the active span. */
+  /** The span that was active while the code of the step ran. */
   readonly activeSpan?: ActiveSpan | undefined;
 }
 
 export class SpanFactory {
   readonly #tracer: Tracer;
-  /** The provider has an IdGenerator of its own. */
+  /** Whether the provider does not use `RunIdGenerator`. */
   #hasForeignIds = false;
 
   constructor(tracer: Tracer) {
@@ -53,16 +56,16 @@ export class SpanFactory {
   }
 
   /**
-   * A span without a parent begins a trace, whose id is up to the provider. If that is not the one of the family, the
-   * span gets a parent that does not exist, and is at least in the same trace as the others.
+   * A span without a parent starts a trace, whose id the provider chooses. If that is not the trace of the root run, the
+   * span gets a parent that does not exist, and is at least in the same trace as its descendants.
    */
   #startRoot(spec: SpanSpec): Span {
     if (!this.#hasForeignIds) {
       const span = this.#start(spec, ROOT_CONTEXT);
       const spanContext = span.spanContext();
-      // Of a provider that makes no spans there is nothing to learn; a real one may come later.
+      // The span of a no-op provider reveals nothing; a real provider may be registered later.
       if (!isSpanContextValid(spanContext) || spanContext.traceId === traceIdOf(spec.rootId)) return span;
-      // The span is left alone: what does not end is not exported.
+      // This span is not ended, and so it is not exported.
       this.#hasForeignIds = true;
     }
     return this.#start(spec, contextOf(spec, spec.id));
@@ -70,7 +73,7 @@ export class SpanFactory {
 
   #start({ name, id, rootId, from, attributes, links = [] }: SpanSpec, context: Context): Span {
     const traceId = context === ROOT_CONTEXT ? traceIdOf(rootId) : null;
-    // Instants as dates: a small number would be taken for a reading of the process's own clock.
+    // OpenTelemetry would take a small number for a reading of `performance.now()`, so times are dates.
     return withIds({ traceId, spanId: spanIdOf(id) }, () =>
       this.#tracer.startSpan(name, { startTime: new Date(from), attributes, links }, context),
     );
@@ -80,7 +83,7 @@ export class SpanFactory {
 const contextOf = ({ rootId }: SpanSpec, parentId: string): Context =>
   trace.setSpanContext(ROOT_CONTEXT, spanContextOf(rootId, parentId));
 
-/** @param id of a run or an execution */
+/** @param id the id of a run or of an execution */
 export function spanContextOf(rootRunId: string, id: string): SpanContext {
   return { traceId: traceIdOf(rootRunId), spanId: spanIdOf(id), traceFlags: TraceFlags.SAMPLED, isRemote: true };
 }

@@ -1,6 +1,6 @@
 /**
- * Runs and step executions as spans: one tree for a run and all that descends from it, whichever processes had a part in
- * it. Each process makes the spans of what it has itself made durable, when that is over.
+ * Exports runs and step executions as spans: one tree for a run and all its descendants, whichever processes executed
+ * them. Each process creates the spans of the runs and executions whose end it has itself committed.
  */
 
 import {
@@ -34,34 +34,43 @@ import { RunCache, type RunSource } from "./run-cache.js";
 import { starterLinks, starterTag } from "./starter-link.js";
 import { isStepEnd, stepEndOf } from "./step-ends.js";
 
-/** What tracing asks of Pawl. */
+/** The part of `Pawl` that tracing uses. */
 export interface TraceSource extends RunSource {
+  /** The run with this id, as `pawl.run` returns it. */
   run(id: string): ReturnType<RunSource["run"]> & {
+    /** The step executions of the run. */
     executions(): Promise<
       readonly {
+        /** The name of the step. */
         readonly step: string;
+        /** The number of the attempt, from 1. */
         readonly attempt: number;
+        /** How it ended; null: it has not ended. */
         readonly outcome: string | null;
+        /** When it started; null: it has not started. */
         readonly startedAt: Date | null;
+        /** When it ended; null: it has not ended. */
         readonly finishedAt: Date | null;
       }[]
     >;
   };
 }
 
+/** Options of `traceRuns`. */
 export interface TraceOptions extends TelemetryOptions {
-  /** Default: the global one. For one tree across processes it needs a `RunIdGenerator`. */
+  /** The provider of the tracer; default: the global one. It needs a `RunIdGenerator` for one tree across processes. */
   readonly tracerProvider?: TracerProvider;
 }
 
 const traceOptions = new Set<string>(["tracerProvider", "logger"] satisfies (keyof TraceOptions)[]);
 
 /**
- * Makes a span of each run and of each step execution that ends in this process, until it is stopped.
+ * Creates a span for each run and each step execution that ends in this process, until you stop it.
  *
+ * @example
  * ```ts
  * const tracing = traceRuns(pawl);
- * …
+ * // when the process ends:
  * await tracing.stop();
  * await pawl.close();
  * ```
@@ -82,21 +91,25 @@ export function traceRuns(pawl: TraceSource, options: TraceOptions = {}): Teleme
 }
 
 /**
- * Adds a link to the active span of the calling code, if there is one: to the span that the run will have.
+ * Links the active span of your code, if there is one, to the span that the run will have.
  *
+ * @param run what `start` returned: a run without a parent
+ *
+ * @example
  * ```ts
  * linkToRun(await pawl.start(order, input));
  * ```
- *
- * @param run what `start` returned: a run without a parent
  */
-export function linkToRun(run: { readonly id: string }): void {
+export function linkToRun(run: {
+  /** The id of the run. */
+  readonly id: string;
+}): void {
   trace.getActiveSpan()?.addLink({ context: spanContextOf(run.id, run.id), attributes: { "pawl.run_id": run.id } });
 }
 
 const maxCachedExecutions = 10_000;
 const endedMark = "ended";
-/** A step does not wait longer than this to learn which trace it belongs to. */
+/** A step waits no longer than this for the read that tells which trace it belongs to. */
 const maxRootWaitMs = 1_000;
 
 class RunTracer implements Listener {
@@ -105,9 +118,9 @@ class RunTracer implements Listener {
   readonly #guard: ErrorGuard;
   readonly #runtime: Runtime;
   readonly #runCache: RunCache;
-  /** When executions began, as far as the log was told; and which have ended. */
+  /** When executions started, as far as this process has seen their events; and which have ended. */
   readonly #executionStarts = new LruMap<number | typeof endedMark>(maxCachedExecutions);
-  /** Of those whose code was called here. */
+  /** The spans of the executions whose code was called in this process. */
   readonly #activeSpans = new LruMap<ActiveSpan>(maxCachedExecutions);
 
   constructor(pawl: TraceSource, spans: SpanFactory, guard: ErrorGuard, runtime: Runtime) {
@@ -118,13 +131,13 @@ class RunTracer implements Listener {
     this.#runCache = new RunCache(pawl, (error) => guard.warnOnce(error));
   }
 
-  /** What is started here is linked with the span that it is started in. */
+  /** Tags a new run with the active span, so that the run's span can link to it. */
   interceptStart({ tags }: InterceptedStart): void {
     const starter = trace.getActiveSpan()?.spanContext();
     if (starter !== undefined && isSpanContextValid(starter)) tags.push(starterTag(starter));
   }
 
-  /** While its code runs, the span of a step is the active one; outside of steps, that of the run. */
+  /** Makes the span of the step active while its code runs; outside of steps, that of the run. */
   interceptCall(message: InterceptedCall): void {
     const { call, node } = message;
     const rootId = this.#runCache.findRootId(message);
@@ -146,7 +159,7 @@ class RunTracer implements Listener {
     return trace.setSpan(context.active(), span);
   }
 
-  /** A body that rested and goes on here has the same one. */
+  /** A body that was suspended and continues in this process keeps its span. */
   #activeSpanFor(message: InterceptedCall, rootId: string): Span {
     const id = executionIdOf(message);
     const existing = this.#activeSpans.get(id);
@@ -189,7 +202,7 @@ class RunTracer implements Listener {
           id: runId,
           parentId,
           rootId,
-          // Canceled before it began: it took no time.
+          // A run that was canceled before it started took no time.
           from: startedAt ?? at,
           to: at,
           attributes: { ...runAttributes(runEvent), "pawl.status": status },
@@ -208,11 +221,11 @@ class RunTracer implements Listener {
   #recordStepEnd(runEvent: RunEvent): void {
     const id = executionIdOf(runEvent);
     const startedAt = this.#executionStarts.get(id);
-    // The first end stands: a body may still come to its own when its step was passed over.
+    // The first end counts: the body of a step that was skipped may still finish later.
     if (startedAt === endedMark) return;
     this.#executionStarts.set(id, endedMark);
     const { ms, error } = stepEndOf(runEvent);
-    // Its start is recorded late, or long before, if its body rested meanwhile.
+    // `step.started` is recorded late, or long before, if the body was suspended meanwhile.
     this.#createStepSpan(runEvent, {
       from: Math.min(runEvent.at - ms, startedAt ?? runEvent.at),
       outcome: runEvent.outcome,
@@ -220,7 +233,7 @@ class RunTracer implements Listener {
     });
   }
 
-  /** The last owner of the run has died; these have no other end in the log than that. */
+  /** The log has no other end for the executions that died with the last owner of the run. */
   #recordAbandonedSteps(
     runEvent: RunEvent,
     executions: Awaited<ReturnType<ReturnType<TraceSource["run"]>["executions"]>>,
@@ -258,7 +271,7 @@ class RunTracer implements Listener {
 
 type StepEnd = Pick<Parameters<SpanFactory["createSpan"]>[0], "from" | "error"> & { readonly outcome: string | null };
 
-/** null when it takes longer. */
+/** Resolves to null if the value takes longer. */
 async function withTimeout<Value>(runtime: Runtime, ms: number, value: Promise<Value>): Promise<Value | null> {
   let timer: Timer | undefined;
   const timeout = new Promise<null>((resolve) => {

@@ -1,4 +1,4 @@
-/** `pawl/otel`: OpenTelemetry, for those who have it. What is told of runs becomes spans and figures. */
+/** `pawl/otel`: spans and metrics of runs for OpenTelemetry. Needs the package `@opentelemetry/api`. */
 
 export type { TelemetryOptions, TelemetrySubscription } from "./listeners.js";
 export { type MeasureOptions, measureRuns } from "./otel-metrics.js";

@@ -1,4 +1,4 @@
-/** `pawl/prometheus`: what happened to runs since the process began, for Prometheus to fetch. Needs nothing installed. */
+/** `pawl/prometheus`: metrics of the runs since the process started, for Prometheus to scrape. Needs no other package. */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { checkOptions } from "../core/naming/check-options.js";
@@ -11,28 +11,32 @@ export type { TelemetryOptions, TelemetrySubscription } from "./listeners.js";
 export type { MetricsSource } from "./queue-gauges.js";
 export type { RunSource } from "./run-cache.js";
 
-/** Renders the figures, for a handler of your own server; `stop` ends the counting. */
+/** Renders the metrics for a handler of your own server; `stop` ends the counting. */
 export interface PrometheusExporter extends TelemetrySubscription {
+  /** The metrics in the text format of Prometheus. */
   (): Promise<string>;
 }
 
 const prometheusOptions = new Set<string>(["logger"] satisfies (keyof TelemetryOptions)[]);
 
 /**
- * Counts from now on.
+ * Counts and times the runs and steps of this process from now on, and observes the queues of the whole database. Call
+ * the result to render the metrics.
  *
+ * @example
  * ```ts
- * const figures = prometheus(pawl);
- * app.get("/metrics", async (_, reply) => reply.type("text/plain").send(await figures()));
+ * const metrics = prometheus(pawl);
+ * app.get("/metrics", async (_, reply) => reply.type("text/plain").send(await metrics()));
  * ```
  */
 export function prometheus(pawl: MetricsSource, options: TelemetryOptions = {}): PrometheusExporter {
   checkOptions("prometheus()", options, prometheusOptions);
   const guard = new ErrorGuard("Measuring", options);
-  const started = new Counter("pawl_runs_started_total", "Runs whose code began.");
+  const started = new Counter("pawl_runs_started_total", "Runs whose code started.");
   const ended = new Counter("pawl_runs_ended_total", "Runs that ended, by status.");
   const paused = new Counter("pawl_runs_paused_total", "Pauses of runs.");
-  const runs = new Histogram("pawl_run_duration_seconds", "From first code to end.", durationBucketsSeconds);
+  const help = "From the start of the code to the end.";
+  const runs = new Histogram("pawl_run_duration_seconds", help, durationBucketsSeconds);
   const steps = new Histogram("pawl_step_duration_seconds", "Step executions.", durationBucketsSeconds);
   const failures = new Counter("pawl_step_failures_total", "Step executions that threw.");
   const { stop } = recordMetrics(
@@ -59,31 +63,33 @@ export function prometheus(pawl: MetricsSource, options: TelemetryOptions = {}):
         ),
       );
     } catch (error) {
-      // The database is away: what was counted here is still worth fetching.
+      // Without the database, the metrics that were counted in this process are still worth scraping.
       guard.warnOnce(error);
       return [];
     }
   };
   const render = async () => {
-    const current = await renderQueueGauges();
-    const counted = [started, ended, paused, runs, steps, failures].map((one) => one.render());
-    return `${[...counted, ...current].join("\n")}\n`;
+    const gauges = await renderQueueGauges();
+    const counted = [started, ended, paused, runs, steps, failures].map((metric) => metric.render());
+    return `${[...counted, ...gauges].join("\n")}\n`;
   };
   return Object.assign(render, { stop });
 }
 
+/** Options of `servePrometheus`. */
 export interface ServeOptions extends TelemetryOptions {
-  /** 0: any that is free. */
+  /** The port to listen on; 0: any free one. */
   readonly port: number;
-  /** Default: all interfaces, as Prometheus is seldom on the same machine. */
+  /** The address to listen on. Default: all interfaces, as Prometheus is rarely on the same machine. */
   readonly host?: string;
 }
 
 const serveOptions = new Set<string>(["port", "host", "logger"] satisfies (keyof ServeOptions)[]);
 
 /**
- * Serves the figures at `/metrics`. The server does not keep its process alive; closing it ends the counting.
+ * Serves the metrics at `/metrics`. The server does not keep its process alive; closing it ends the counting.
  *
+ * @example
  * ```ts
  * const server = await servePrometheus(pawl, { port: 9464 });
  * ```
@@ -94,7 +100,7 @@ export async function servePrometheus(pawl: MetricsSource, options: ServeOptions
   const exporter = prometheus(pawl, telemetryOptions);
   const server = createServer(async (request, response) => {
     if (request.url?.split("?")[0] !== "/metrics")
-      return void response.writeHead(404).end("The figures are at /metrics.\n");
+      return void response.writeHead(404).end("The metrics are at /metrics.\n");
     if (request.method !== "GET" && request.method !== "HEAD") return void response.writeHead(405).end();
     const text = await exporter();
     response.writeHead(200, { "content-type": contentType }).end(text);

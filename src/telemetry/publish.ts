@@ -1,7 +1,7 @@
 /**
- * Tells listeners of all that has become durable in this process: the events of runs on the channel `pawl:event`,
- * what became of the runs themselves on `pawl:run` (node:diagnostics_channel), and both to the log at level debug.
- * As a rule there is no listener; then a transition costs three comparisons.
+ * Publishes everything that becomes durable in this process: the events of runs on the channel `pawl:event`, their new
+ * status on `pawl:run` (node:diagnostics_channel), and both to the log at level debug. Mostly there is no listener; then
+ * a transition costs three comparisons.
  */
 import { decode } from "../core/encoding/decode.js";
 import { type Failure, reviveFailure } from "../core/encoding/error-record.js";
@@ -16,34 +16,52 @@ import { discardLog } from "./logger.js";
 import { safeChannel } from "./safe-channel.js";
 import { isDebugEnabled, logWithFields } from "./safe-logger.js";
 
-/** What is known of the run that a message is about. */
+/** The run that a message is about. */
 export interface PublishedRun {
+  /** The id of the run. */
   readonly runId: string;
+  /** The name of its workflow. */
   readonly workflow: string;
+  /** The version of its workflow; empty if it has none. */
   readonly version: string;
+  /** The queue that the run is in. */
   readonly queue: string;
+  /** The run that started this one; null: no run did. */
   readonly parentId: string | null;
-  readonly hero: { readonly type: string; readonly id: string } | null;
+  /** What the run is about; null: it has no hero. */
+  readonly hero: {
+    /** The type of the hero. */
+    readonly type: string;
+    /** The id of the hero, as text. */
+    readonly id: string;
+  } | null;
+  /** The tags of the run. */
   readonly tags: readonly string[];
 }
 
-/** One event of a run's log, on the channel `pawl:event`. */
+/** One event of a run's log, published on the channel `pawl:event` when it is durable. */
 export interface RunEvent extends PublishedRun {
+  /** The number of the event in the log of its run, from 1. */
   readonly seq: number;
+  /** What happened: "step.completed", "run.paused" … */
   readonly type: string;
-  /** The step, node, timer… that it is about. */
+  /** The step, node or timer that the event is about; null: the run itself. */
   readonly node: string | null;
+  /** The number of the attempt at the step, from 1; null for events that are about no attempt. */
   readonly attempt: number | null;
+  /** How the attempt ended: "success", "timed_out" …; null for events that end no attempt. */
   readonly outcome: string | null;
-  /** As it is stored: encoded text. */
+  /** The data of the event as it is stored: encoded text. */
   readonly data: string | null;
   /** The store's time, in epoch milliseconds. */
   readonly at: number;
 }
 
-/** What became of a run, on the channel `pawl:run`. */
+/** The new status of a run, published on the channel `pawl:run` when it is durable. */
 export interface RunStatusChange extends PublishedRun {
+  /** The status that the run has from now on. */
   readonly status: RunStatus;
+  /** The store's time, in epoch milliseconds. */
   readonly at: number;
 }
 
@@ -59,25 +77,25 @@ interface CommittedChange {
   readonly at: number;
   readonly next: NextTaskState;
   readonly newChildren: readonly RunSpec[];
-  /** The state of the run, if the caller has it: it knows which step made the run fail. */
+  /** The state of the run, if the caller has it: it tells which step made the run fail. */
   readonly state?: Pick<RunState, "ops">;
 }
 
-/** Events were written behind number `after`, and this became of the run's task. */
+/** Publishes a commit: the events after number `afterSeq`, the new children, and the new status of the run. */
 export function publishCommit(log: Logger, run: RunSpec, change: CommittedChange): void {
   const { events, afterSeq, at, next, newChildren } = change;
   if (hasStatusListeners(log)) for (const child of newChildren) emitStatus(log, child, "pending", at);
   if (hasEventListeners(log)) {
     for (const [index, event] of events.entries()) emitEvent(log, run, event, afterSeq + 1 + index, at);
-    const last = afterSeq + events.length;
-    const ending = next.kind === "finish" ? terminalEventOf({ ...next, finishedAt: at }, last) : null;
-    if (ending !== null) emitEvent(log, run, ending, ending.seq, ending.at);
+    const lastSeq = afterSeq + events.length;
+    const terminalEvent = next.kind === "finish" ? terminalEventOf({ ...next, finishedAt: at }, lastSeq) : null;
+    if (terminalEvent !== null) emitEvent(log, run, terminalEvent, terminalEvent.seq, terminalEvent.at);
   }
   if (next.kind !== "keep" && hasStatusListeners(log)) emitStatus(log, run, next.status, at);
   if (next.kind === "finish" && next.status === "failed") logFailure(log, run, next.error, change);
 }
 
-/** What a child's failure means is its parent's business. */
+/** The failure of a child is logged at level info only, because its parent decides what the failure means. */
 function logFailure(log: Logger, run: RunSpec, encodedError: string | null, change: CommittedChange): void {
   const level = run.parentId === null ? "warn" : "info";
   if (log[level] === discardLog) return;
@@ -96,7 +114,7 @@ function findFailedStep({ name, message }: Failure, { events, state }: Committed
     const { error, retryMs } = dataOf(failed, "step.failed");
     return retryMs === undefined && error.name === name && error.message === message;
   };
-  const failedEvent = events.findLast((one) => one.type === "step.failed" && isSameFailure(one));
+  const failedEvent = events.findLast((event) => event.type === "step.failed" && isSameFailure(event));
   if (failedEvent !== undefined) return failedEvent.node;
   for (const [key, op] of state?.ops ?? [])
     if (op.kind === "step" && op.phase === "failed" && key !== onFailureStep && isSameFailure(op)) return key;
@@ -104,8 +122,8 @@ function findFailedStep({ name, message }: Failure, { events, state }: Committed
 }
 
 /**
- * A paused run waits for a person: it must not do so in silence. `ctx.pause()`, a `PauseError` and an operator are no reason
- * for a warning; any other error is.
+ * Logs that a run is paused, because it waits for an operator from now on. A pause by `ctx.pause()`, a `PauseError` or an
+ * operator is no reason for a warning; a pause by any other error is.
  */
 export function logPause(
   log: Logger,
@@ -122,7 +140,7 @@ export function logPause(
 
 const runLogFields = ({ id, workflow }: Pick<RunSpec, "id" | "workflow">) => ({ runId: id, workflow });
 
-/** A run was made, or is being executed from now on. */
+/** Publishes that a run was created, or that a worker executes it from now on. */
 export function publishStatus(log: Logger, run: RunSpec, status: "pending" | "running", at: number): void {
   if (hasStatusListeners(log)) emitStatus(log, run, status, at);
 }
@@ -131,7 +149,7 @@ function emitEvent(log: Logger, run: RunSpec, event: NewEvent, seq: number, at: 
   const { type, node, attempt, outcome, data } = event;
   if (eventChannel.hasSubscribers) {
     const { id: runId, workflow, queue, parentId, tags } = run;
-    // In one piece: to spread the part that is common to both would cost more than everything else here.
+    // Written out, because spreading `publishedRunOf(run)` would cost more than the rest of this function.
     const message: RunEvent = {
       runId,
       workflow,
@@ -167,7 +185,7 @@ function emitStatus(log: Logger, run: RunSpec, status: RunStatus, at: number): v
     logWithFields(log, "debug", { ...runLogFields(run), status }, `Run ${run.id} (${run.workflow}) is ${status}`);
 }
 
-/** What every message says of its run. */
+/** The part of every message that is about its run. */
 export function publishedRunOf(run: RunSpec): PublishedRun {
   const { id: runId, workflow, queue, parentId, tags } = run;
   return { runId, workflow, version: versionOf(run), queue, parentId, hero: heroOf(run), tags };

@@ -1,8 +1,9 @@
-/** What is worth watching of the queues: of the whole database, whichever process is asked. */
+/** The gauges of the queues. They are of the whole database, whichever process reads them. */
 import type { RunSource } from "./run-cache.js";
 
-/** What figures are asked of Pawl for. */
+/** The part of `Pawl` that metrics use. */
 export interface MetricsSource extends RunSource {
+  /** The queues of the database, as `pawl.queues` returns them. */
   queues(): Promise<readonly MeasuredQueue[]>;
 }
 
@@ -23,14 +24,14 @@ interface QueueGauge {
 }
 
 export const queueGauges: readonly QueueGauge[] = [
-  { name: "depth", help: "Runs that are due and that nobody executes.", read: ({ depth }) => depth },
+  { name: "depth", help: "Runs that are due and that no worker executes.", read: ({ depth }) => depth },
   {
     name: "oldest_age",
-    help: "For how long the first of them has been due.",
+    help: "How long the oldest of them has been due.",
     unit: "s",
     read: ({ oldestAgeMs }) => (oldestAgeMs ?? 0) / 1_000,
   },
   { name: "executing", help: "Runs that are being executed.", read: ({ executing }) => executing },
-  { name: "workers", help: "Live workers that take runs from it.", read: ({ workers }) => workers.length },
-  { name: "paused", help: "1 while somebody has paused it.", read: ({ paused }) => (paused === null ? 0 : 1) },
+  { name: "workers", help: "Live workers that take runs from the queue.", read: ({ workers }) => workers.length },
+  { name: "paused", help: "1 while the queue is paused.", read: ({ paused }) => (paused === null ? 0 : 1) },
 ];

@@ -1,14 +1,21 @@
 /**
- * What a message does not say about its run: which run its whole family descends from, and when its code began. Mostly
- * that was heard in this process before; otherwise the database is asked, once.
+ * Finds what a message does not say about its run: the root run that it descends from, and when its code started. Mostly
+ * this process has seen that in an earlier message; otherwise it is read from the database, once.
  */
 import { LruMap } from "./lru-map.js";
 import type { PublishedRun, RunEvent } from "./publish.js";
 
-/** What is asked of Pawl. */
+/** The part of `Pawl` that every exporter uses. */
 export interface RunSource {
+  /** The run with this id, as `pawl.run` returns it. */
   run(id: string): {
-    get(): Promise<{ readonly parentId: string | null; readonly startedAt: Date | null }>;
+    /** Reads the run. */
+    get(): Promise<{
+      /** The run that started this one; null: no run did. */
+      readonly parentId: string | null;
+      /** When its code started; null: it has not started. */
+      readonly startedAt: Date | null;
+    }>;
   };
 }
 
@@ -22,12 +29,12 @@ export class RunCache {
   readonly #startedAt = new LruMap<number>(maxCachedRuns);
   readonly #pendingRootReads = new Map<string, Promise<string>>();
 
-  constructor(source: RunSource, complain: (error: unknown) => void) {
+  constructor(source: RunSource, onError: (error: unknown) => void) {
     this.#source = source;
-    this.#onError = complain;
+    this.#onError = onError;
   }
 
-  /** Those who ask for the root of a run are mostly its children. */
+  /** Caches the root of a run before its children need it. */
   recordRun({ runId, parentId }: PublishedRun): void {
     const root = parentId === null ? runId : this.#roots.get(parentId);
     if (root !== undefined) this.#roots.set(runId, root);
@@ -41,12 +48,12 @@ export class RunCache {
     return parentId === null ? runId : (this.#roots.get(parentId) ?? this.#readRootOnce(parentId));
   }
 
-  /** When the code of a run that has ended began; null when it never did. */
+  /** When the code of an ended run started; null if it never did. Drops the entry. */
   takeStartedAt(runId: string): number | null | Promise<number | null> {
     return this.#startedAt.take(runId) ?? this.#readStartedAt(runId);
   }
 
-  /** All children of a map may end at once: they ask once. */
+  /** All children of a map may end at the same time: they share one read. */
   #readRootOnce(runId: string): Promise<string> {
     const pendingRead = this.#pendingRootReads.get(runId);
     if (pendingRead !== undefined) return pendingRead;
@@ -62,7 +69,7 @@ export class RunCache {
       this.#roots.set(runId, root);
       return root;
     } catch (error) {
-      // The oldest one that we know of has to do.
+      // The oldest known ancestor stands in for the root.
       this.#onError(error);
       return runId;
     }

@@ -1,11 +1,11 @@
-/** What is worth counting of all that is told: runs that began and ended, executions, and how long they took. */
+/** Derives metrics from the published events: runs that started and ended, step executions, and how long they took. */
 
 import { type ErrorGuard, listen, type TelemetrySubscription } from "./listeners.js";
 import { RunCache, type RunSource } from "./run-cache.js";
 import { hasStepFailed, isStepEnd, stepEndOf } from "./step-ends.js";
 import { StepLabels } from "./step-labels.js";
 
-/** The listener that keeps the figures. */
+/** Records the metrics in the form of one exporter. */
 export interface MetricsRecorder {
   runStarted(workflow: string): void;
   runEnded(workflow: string, status: string): void;
@@ -15,7 +15,7 @@ export interface MetricsRecorder {
   stepFailed(workflow: string, step: string, outcome: string): void;
 }
 
-/** From a step that asks a cache to a run that waits for a person. */
+/** The range goes from a step that reads a cache to a run that waits a week for a person. */
 export const durationBucketsSeconds: readonly number[] = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 3_600, 21_600, 86_400, 604_800,
 ];

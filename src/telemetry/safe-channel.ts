@@ -1,14 +1,14 @@
 /**
- * Channels whose listeners cannot end the process. Node throws what a listener throws again where nothing can catch it,
- * and so one line of monitoring could take every worker down.
+ * Channels whose listeners cannot end the process. Node throws an exception of a listener again where nothing can catch
+ * it, so that one line of monitoring could take every worker down.
  */
 import { type Channel, type ChannelListener, channel } from "node:diagnostics_channel";
 import { defaultLogger } from "./logger.js";
 
-/** A channel of Pawl's: every listener that subscribes to it once Pawl is loaded is guarded. */
+/** A channel of Pawl. Every listener that subscribes to it after Pawl is loaded is guarded. */
 export function safeChannel(name: string): Channel {
   const target = channel(name);
-  // Another copy of Pawl in this process has seen to it.
+  // Another copy of Pawl in this process has guarded the channel already.
   if (Object.hasOwn(target, "subscribe")) return target;
   const guards = new WeakMap<ChannelListener, ChannelListener>();
   const ownGuards = new WeakSet<ChannelListener>();
@@ -38,7 +38,7 @@ function guardListener(name: string, listener: ChannelListener): ChannelListener
   const warnOnce = (error: unknown) => {
     if (hasWarned) return;
     hasWarned = true;
-    defaultLogger.warn(`A listener of the channel "${name}" failed; further failures of it are not told.`, error);
+    defaultLogger.warn(`A listener of the channel "${name}" failed; further failures of it are not logged.`, error);
   };
   return (message, channelName) => {
     try {

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { boundLogger, isDebugEnabled, logWithFields, safeLogger } from "./safe-logger.js";
 
-/** Takes arguments as pino does: an object first, or a text whose further arguments are dropped unless it has places for them. */
+/** Takes arguments as pino does: an object first, or a text whose further arguments are dropped unless it has placeholders. */
 function likePino(lines: object[] = [], bindings: object = {}, level = "debug") {
   const write =
     (name: string) =>
@@ -24,7 +24,7 @@ function likePino(lines: object[] = [], bindings: object = {}, level = "debug") 
 
 const error = new Error("no stock");
 
-test("pino gets the error that comes behind the message", () => {
+test("pino gets an error that is passed after the message", () => {
   const pino = likePino();
   const log = safeLogger(pino);
   log.warn("Could not ship", error);
@@ -43,7 +43,7 @@ test("pino gets the error that comes behind the message", () => {
   ]);
 });
 
-test("console gets what was said, in the order in which it was said", () => {
+test("console gets the arguments in the order in which they were passed", () => {
   const lines: unknown[][] = [];
   const write = (...args: unknown[]) => void lines.push(args);
   const log = safeLogger({ debug: write, info: write, warn: write, error: write });
@@ -54,11 +54,11 @@ test("console gets what was said, in the order in which it was said", () => {
   expect(boundLogger(log, { runId: "r1" })).toBe(log);
 });
 
-test("a logger with children is bound by them; one line about a run has the same fields", () => {
+test("a logger with children is bound to fields; a single line about a run has the same fields", () => {
   const pino = likePino();
   const log = safeLogger(pino);
-  const ofStep = boundLogger(boundLogger(log, { runId: "r1", workflow: "order" }), { step: "pay", attempt: 2 });
-  ofStep.warn("declined", error);
+  const stepLog = boundLogger(boundLogger(log, { runId: "r1", workflow: "order" }), { step: "pay", attempt: 2 });
+  stepLog.warn("declined", error);
   logWithFields(log, "warn", { runId: "r1", workflow: "order" }, "Run r1 failed", error);
   expect(pino.lines).toEqual([
     { level: "warn", runId: "r1", workflow: "order", step: "pay", attempt: 2, err: error, msg: "declined" },
@@ -66,19 +66,19 @@ test("a logger with children is bound by them; one line about a run has the same
   ]);
 });
 
-test("a line has each field once, also when its logger is bound to the field, and the line's own value counts", () => {
+test("a line has each field once, also when its logger is bound to the field, and the line's own value wins", () => {
   const written: string[][] = [];
-  /** pino writes the fields of a child, and behind them those of the line. */
+  /** pino writes the fields of a child, then those of the line. */
   const child = (bound: object): object => {
     const write = (fields: object) =>
-      void written.push([bound, fields].flatMap((one) => Object.entries(one).map(String)));
+      void written.push([bound, fields].flatMap((part) => Object.entries(part).map(String)));
     const levels = { debug: write, info: write, warn: write, error: write };
     return { ...levels, bindings: () => bound, child: (more: object) => child({ ...bound, ...more }) };
   };
-  const ofRun = boundLogger(safeLogger(child({ service: "shop" }) as never), { runId: "r1", workflow: "order" });
-  logWithFields(ofRun, "warn", { runId: "r1", workflow: "order" }, "Run r1 failed");
-  logWithFields(ofRun, "debug", { runId: "r2", workflow: "part" }, "Run r2, its child, is pending");
-  logWithFields(boundLogger(ofRun, { step: "pay" }), "warn", { runId: "r1" }, "Run r1 is slow");
+  const runLog = boundLogger(safeLogger(child({ service: "shop" }) as never), { runId: "r1", workflow: "order" });
+  logWithFields(runLog, "warn", { runId: "r1", workflow: "order" }, "Run r1 failed");
+  logWithFields(runLog, "debug", { runId: "r2", workflow: "part" }, "Run r2, its child, is pending");
+  logWithFields(boundLogger(runLog, { step: "pay" }), "warn", { runId: "r1" }, "Run r1 is slow");
   expect(written).toEqual([
     ["service,shop", "runId,r1", "workflow,order"],
     ["service,shop", "runId,r2", "workflow,part"],
@@ -86,7 +86,7 @@ test("a line has each field once, also when its logger is bound to the field, an
   ]);
 });
 
-test("winston's children take the message first", () => {
+test("winston's children get the message first", () => {
   const lines: unknown[][] = [];
   const write = (...args: unknown[]) => void lines.push(args);
   const plain = { debug: write, info: write, warn: write, error: write };
@@ -95,9 +95,9 @@ test("winston's children take the message first", () => {
   expect(lines).toEqual([["declined", error]]);
 });
 
-test("a logger whose children fail is used without them, and says so once for all runs", () => {
-  const complained = vi.spyOn(console, "error").mockImplementation(() => {});
-  onTestFinished(() => complained.mockRestore());
+test("a logger whose children fail is used without them, and the failure is printed once for all runs", () => {
+  const printed = vi.spyOn(console, "error").mockImplementation(() => {});
+  onTestFinished(() => printed.mockRestore());
   const broken = () => {
     throw new Error("no disk");
   };
@@ -108,10 +108,10 @@ test("a logger whose children fail is used without them, and says so once for al
   const children = safeLogger({ ...likePino(), warn: broken, child: () => ({ ...likePino(), warn: broken }) } as never);
   boundLogger(children, { runId: "r1" }).warn("one");
   boundLogger(children, { runId: "r2" }).warn("two");
-  expect(complained).toHaveBeenCalledTimes(2);
+  expect(printed).toHaveBeenCalledTimes(2);
 });
 
-test("a level that is off is not written for", () => {
+test("the level debug is off if the logger says so", () => {
   expect(isDebugEnabled(safeLogger(likePino([], {}, "info")))).toBe(false);
   expect(isDebugEnabled(safeLogger(likePino([], {}, "debug")))).toBe(true);
   expect(isDebugEnabled(safeLogger(console))).toBe(true);

@@ -1,11 +1,11 @@
-/** A logger is code of the user, and is called in places where an exception would end the worker. */
+/** Guards the user's logger: it is called in places where an exception would end the worker. */
 import type { Logger } from "../define/context.js";
 import { discardLog } from "./logger.js";
 
 const levels = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof levels)[number];
 
-/** What a line of the log is about. */
+/** The structured fields of a log line. */
 export interface LogFields {
   readonly runId?: string;
   readonly workflow?: string;
@@ -18,24 +18,24 @@ interface GuardedLogger {
   readonly inner: Logger;
   readonly takesFields: boolean;
   readonly onFailure: (error: unknown) => void;
-  /** Of a logger that was bound to fields: what they are, and the logger without them. */
+  /** The fields that the logger is bound to, and the logger without them; null: it is bound to none. */
   readonly bound: { readonly fields: LogFields; readonly root: Logger } | null;
 }
 
 const guardedLoggers = new WeakMap<Logger, GuardedLogger>();
 
 /**
- * The logger, made so that whatever it throws or rejects with is told once on the console, and otherwise passed over.
- * Other members of it (pino's `child`, for one) stay within reach of code that uses `ctx.log`.
+ * A guarded logger: the first error that the user's logger throws or rejects with is printed on the console, later ones
+ * are ignored. Code that uses `ctx.log` can still reach its other members, such as pino's `child`.
  *
- * pino and bunyan take an object first and the message second, and drop an error that comes behind the message. For them
- * `log.warn(message, error)` is turned around, so that the same call works with every logger.
+ * pino and bunyan take an object first and the message second, and drop an error that follows the message. For them
+ * `log.warn(message, error)` is reordered, so that the same call works with every logger.
  */
 export function safeLogger(logger: Logger): Logger {
   return guardedLoggers.has(logger) ? logger : guardLogger(logger, createFailureReporter(), null);
 }
 
-/** The same logger with these fields in all its lines, if it can have children; otherwise itself. */
+/** A child of the logger with these fields in all its lines, or the logger itself if it cannot have children. */
 export function boundLogger(log: Logger, fields: LogFields): Logger {
   const guarded = guardedLoggers.get(log);
   const child = (guarded?.inner as { child?: unknown } | undefined)?.child;
@@ -51,10 +51,10 @@ export function boundLogger(log: Logger, fields: LogFields): Logger {
   }
 }
 
-/** Writes one line about something: loggers that take fields, or have children, get them; the others the text alone. */
+/** Writes one line with fields. A logger that takes fields or has children gets them; any other gets the text alone. */
 export function logWithFields(log: Logger, level: LogLevel, fields: LogFields, message: string, error?: unknown): void {
   const guarded = guardedLoggers.get(log);
-  // pino writes a field twice that a line repeats from its logger, and JSON with a key twice means something else to each reader.
+  // pino would write a field twice that is in the line and in its logger, and readers of JSON treat duplicate keys differently.
   if (guarded?.bound != null) {
     const { root, fields: bound } = guarded.bound;
     return logWithFields(root, level, { ...bound, ...fields }, message, error);
@@ -66,7 +66,7 @@ export function logWithFields(log: Logger, level: LogLevel, fields: LogFields, m
   bound[level](message, ...(error === undefined ? [] : [error]));
 }
 
-/** Whether lines of level debug are read at all, as far as the logger tells. */
+/** Whether the logger writes lines of level debug; true if it does not tell. */
 export function isDebugEnabled(log: Logger): boolean {
   if (log.debug === discardLog) return false;
   const inner = guardedLoggers.get(log)?.inner as { isLevelEnabled?: unknown } | undefined;
@@ -95,14 +95,14 @@ function createFailureReporter(): (error: unknown) => void {
     if (hasReported) return;
     hasReported = true;
     try {
-      console.error("The logger that Pawl was given failed; further failures of it are not told.", error);
+      console.error("The logger that Pawl was given failed; further failures of it are not printed.", error);
     } catch {
-      // There is no other place to tell it.
+      // There is no other place to report the failure to.
     }
   };
 }
 
-/** Looked up at each call: the level of a logger can change while the program runs. */
+/** Looks the method up at each call, because some loggers replace it when their level changes. */
 function createSafeMethod(
   logger: Logger,
   level: LogLevel,
@@ -121,18 +121,18 @@ function createSafeMethod(
 
 const placeholder = /%[sdifjoOc]/;
 
-/** `("message", error, { … })` → `({ err: error, … }, "message")`; what has another form is left as it is. */
+/** `("message", error, { … })` → `({ err: error, … }, "message")`; arguments of another form are returned unchanged. */
 function moveFieldsFirst(args: readonly unknown[]): readonly unknown[] {
   const [message, ...rest] = args;
   if (typeof message !== "string" || rest.length === 0 || placeholder.test(message)) return args;
-  if (!rest.every((one) => typeof one === "object" && one !== null)) return args;
-  const fields = rest.map((one) => (one instanceof Error ? { err: one } : one));
+  if (!rest.every((arg) => typeof arg === "object" && arg !== null)) return args;
+  const fields = rest.map((arg) => (arg instanceof Error ? { err: arg } : arg));
   return [Object.assign({}, ...fields), message];
 }
 
 const hasMethod = (value: object, name: string) => typeof Reflect.get(value, name) === "function";
 
-/** pino tells its `bindings()`, bunyan has `addSerializers()`; others that make children (winston) take the message first. */
+/** pino has `bindings()`, bunyan has `addSerializers()`; other loggers with children (winston) take the message first. */
 function takesFieldsFirst(logger: Logger): boolean {
   return hasMethod(logger, "child") && (hasMethod(logger, "bindings") || hasMethod(logger, "addSerializers"));
 }

@@ -1,6 +1,6 @@
 /**
- * Ids of traces and spans that every process computes for itself: so the spans that different processes make of one run
- * fit together, and nothing has to be stored or sent along.
+ * Ids of traces and spans that every process computes from the ids of runs: the spans that different processes create for
+ * one run fit together, and no id has to be stored or sent.
  */
 
 import { sha256Hex } from "../core/naming/ids.js";
@@ -8,10 +8,10 @@ import { randomHex } from "../runtime/random-hex.js";
 import type { Runtime } from "../runtime/runtime.js";
 import { systemRuntime } from "../runtime/system.js";
 
-/** The trace of a run and of everything that descends from it. */
+/** The trace of a root run and all its descendants. */
 export const traceIdOf = (rootRunId: string): string => rootRunId.replaceAll("-", "");
 
-/** @param id of a run, or of a step execution */
+/** @param id the id of a run or of a step execution */
 export const spanIdOf = (id: string): string => sha256Hex(id).slice(0, 16);
 
 interface RequestedIds {
@@ -22,11 +22,11 @@ interface RequestedIds {
 const requestedIds: RequestedIds = { traceId: null, spanId: null };
 
 /**
- * What `start` makes first gets these ids, if its provider has a {@link RunIdGenerator}.
+ * Gives these ids to the first span that `start` creates, if its provider has a {@link RunIdGenerator}.
  *
- * @param ids traceId: null for a span that has a parent, and its trace from there
+ * @param ids the trace id is null for a span that has the trace of its parent
  */
-export function withIds<Made>(ids: Readonly<RequestedIds>, start: () => Made): Made {
+export function withIds<Result>(ids: Readonly<RequestedIds>, start: () => Result): Result {
   Object.assign(requestedIds, ids);
   try {
     return start();
@@ -36,11 +36,14 @@ export function withIds<Made>(ids: Readonly<RequestedIds>, start: () => Made): M
 }
 
 /**
- * An IdGenerator for the tracer provider: the spans of runs get the ids that all processes agree upon, all others random
- * ones, as ever.
+ * An id generator for the tracer provider. Spans of runs get ids that all processes agree on, so that they form one tree;
+ * all other spans get random ids.
  *
+ * @example
  * ```ts
- * new NodeTracerProvider({ idGenerator: new RunIdGenerator(), … });
+ * import { BasicTracerProvider } from "@opentelemetry/sdk-trace-base";
+ *
+ * const provider = new BasicTracerProvider({ idGenerator: new RunIdGenerator() });
  * ```
  */
 export class RunIdGenerator {
@@ -50,23 +53,25 @@ export class RunIdGenerator {
     this.#runtime = runtime;
   }
 
+  /** The id of the next trace: 32 hexadecimal digits. Called by the tracer provider. */
   generateTraceId(): string {
     return takeRequestedId("traceId") ?? randomId(this.#runtime, 16);
   }
 
+  /** The id of the next span: 16 hexadecimal digits. Called by the tracer provider. */
   generateSpanId(): string {
     return takeRequestedId("spanId") ?? randomId(this.#runtime, 8);
   }
 }
 
-/** Each is given once: a span processor may start spans of its own meanwhile. */
+/** Each id is given out once: a span processor may start other spans meanwhile. */
 function takeRequestedId(key: keyof RequestedIds): string | null {
   const id = requestedIds[key];
   requestedIds[key] = null;
   return id;
 }
 
-/** The specification forbids an id of zeros only. */
+/** The specification forbids an id that consists of zeros. */
 function randomId(runtime: Runtime, bytes: number): string {
   const id = randomHex(runtime, bytes);
   return /^0+$/.test(id) ? `01${id.slice(2)}` : id;

@@ -1,6 +1,6 @@
 /**
- * In which span a run was started. It is kept as a tag of the run: the run's own span is made when the run ends, by
- * whichever process that happens in, perhaps months later.
+ * Keeps the span that a run was started in as a tag of the run. The run's own span, which links to it, is created when the
+ * run ends, in any process, perhaps months later.
  */
 import { isSpanContextValid, type Link, type SpanContext } from "@opentelemetry/api";
 

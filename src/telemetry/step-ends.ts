@@ -1,4 +1,4 @@
-/** The ends of step executions, as the log tells them. */
+/** Reads the ends of step executions from the events of the log. */
 
 import type { Failure } from "../core/encoding/error-record.js";
 import { dataOf } from "../core/run/event.js";
@@ -9,13 +9,13 @@ const stepEndTypes = new Set(["step.completed", "step.failed", "step.reattempted
 
 export const isStepEnd = ({ type }: RunEvent): boolean => stepEndTypes.has(type);
 
-/** How long it ran (0 for a step that an operator answered for) and what it threw. */
+/** How long the execution ran (0 if an operator gave the result) and what it threw. */
 export function stepEndOf(event: RunEvent): { readonly ms: number; readonly error: Failure | null } {
   if (event.type === "step.completed") return { ms: readStepFacts(event.data).ms ?? 0, error: null };
   const { ms = 0, error = null } = dataOf(event, "step.failed") as { ms?: number; error?: Failure };
   return { ms, error };
 }
 
-/** By its outcome: the error need not be decoded to count it. */
+/** Decided by the outcome, so that the error need not be decoded to be counted. */
 export const hasStepFailed = ({ outcome }: RunEvent): boolean =>
   outcome !== null && (outcome === "timed_out" || outcome.endsWith("_by_exception"));

@@ -1,4 +1,4 @@
-/** Names of steps as labels of figures. A name may be made of data, and each label is a time series with a price. */
+/** Turns names of steps into labels of metrics. A name may contain data, and each label is a time series that costs money. */
 
 const maxNamesPerWorkflow = 200;
 const nodeIdPattern = /^n_[0-9a-f]{8}$/;
@@ -8,7 +8,7 @@ export class StepLabels {
   readonly #names = new Map<string, Set<string>>();
 
   labelFor(workflow: string, key: string): string {
-    // The ids of nodes are random: what they run is known by its job.
+    // The ids of nodes are random, so all nodes share one label.
     const name = nodeIdPattern.test(key) ? "node" : key.replace(repetition, "");
     let names = this.#names.get(workflow);
     if (names === undefined) this.#names.set(workflow, (names = new Set()));

@@ -1,6 +1,6 @@
 import type { Logger } from "../define/context.js";
 
-/** Something failed and will be tried again. That a server cannot be reached is told by its store, once for all who notice. */
+/** Warns of a failure that will be retried. If the server cannot be reached, the store has warned already, once for all callers. */
 export function warnOfRetry(log: Logger, message: string, error: unknown): void {
   if (isUnreachable(error)) log.debug(message, error);
   else log.warn(message, error);

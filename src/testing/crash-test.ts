@@ -1,9 +1,9 @@
 /**
- * Crashes a workflow's worker before and after every commit, lets another one take over, and compares the results.
+ * Crashes a workflow's worker before and after every commit, lets another worker take over, and compares the results.
  *
- * The crash is simulated where it counts, at the store: from the chosen commit on, the dying worker gets no answer to
- * anything any more. "Before": the commit is not made. "After": it is made, and nobody hears of it. Its lease is then
- * ended the way the reaper would, and a second worker carries on.
+ * The crash is simulated at the store: from the chosen commit on, the dying worker gets no answer to any call. "before":
+ * the commit is not made. "after": the commit is made, but its result does not arrive. The worker's tasks are then freed
+ * as the reaper would free them, and a second worker takes over.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { RunHandle } from "../client/run-handle.js";
@@ -23,23 +23,27 @@ import type { Worker } from "../worker/worker.js";
 import { openTestStore } from "./open-test-store.js";
 import { VirtualClock } from "./virtual-clock.js";
 
+/** Options of `crashTest`. */
 export interface CrashTestOptions<Input, Output> {
   /** All workflows that take part; default: the one under test. */
   readonly workflows?: readonly AnyWorkflow[];
-  /** Jobs that its tasks name; default: those of `testPawl`. */
+  /** The jobs that its tasks name; default: those of `testPawl`, or none. */
   readonly jobs?: readonly JobDefinition[];
+  /** The database, as a URL that `connect` takes; default "memory:". */
   readonly store?: string;
-  /** On PostgreSQL: the schema that Pawl's tables are in, as `connect` takes it. */
+  /** PostgreSQL: the schema that Pawl's tables are in, as `connect` takes it. */
   readonly schema?: string;
+  /** The hero that each run is about, for a workflow class. */
   readonly hero?: HeroRef;
-  /** Called before each run: put the outside world back to its beginning. */
+  /** Called before each run: reset the outside world to its initial state. */
   readonly setup?: () => unknown;
-  /** Called whenever nothing moves: send the signals that the run waits for. Must be safe to call again. */
+  /** Called whenever the run is idle: send the signals that it waits for. Must be safe to call again. */
   readonly drive?: (run: RunHandle<Input, Output>, pawl: Pawl) => unknown;
-  /** Whether a result is as good as the undisturbed one; default: deeply equal. */
+  /** Whether the output after a crash is as good as the undisturbed one; default: deeply equal. */
   readonly compare?: (undisturbed: Output, crashed: Output) => boolean | Promise<boolean>;
-  /** How many points to try: "all" (default), or a number of them, chosen by `seed`. */
+  /** How many crash points to try: "all" (default), or a number of them, chosen at random by `seed`. */
   readonly points?: "all" | number;
+  /** Chooses the points: the same seed chooses the same points. Default "pawl". */
   readonly seed?: string;
 }
 
@@ -56,13 +60,15 @@ export const crashTestOptions: ReadonlySet<string> = new Set([
   "seed",
 ] satisfies (keyof CrashTestOptions<any, any>)[]);
 
+/** The result of `crashTest`, which throws if a crash changes the outcome. */
 export interface CrashTestReport<Output> {
   /** How the run ended, undisturbed and after each crash. */
   readonly status: "completed" | "failed" | "canceled";
-  /** Of a run that completed. */
+  /** The output of the undisturbed run, if it completed. */
   readonly output: Output;
-  /** Commits of an undisturbed run. Each is a point before and a point after it. */
+  /** How many commits the undisturbed run makes. There is a crash point before and after each of them. */
   readonly commits: number;
+  /** How many crash points were tried. */
   readonly points: number;
 }
 
@@ -75,6 +81,17 @@ const silentLogger: Logger = { debug: () => {}, info: () => {}, warn: () => {}, 
 const maxWakeUps = 10_000;
 const replayGraceMs = 200;
 
+/**
+ * Runs the workflow once undisturbed and once for every point at which its worker could die, and throws if an outcome
+ * differs.
+ *
+ * @example
+ * ```ts
+ * await crashTest(order, { sku: "A-1" }, {
+ *   drive: (run) => run.signal("approved", true, { key: "once" }),
+ * });
+ * ```
+ */
 export async function crashTest<Input, Output>(
   workflow: WorkflowDefinition<Input, Output> | WorkflowClass<Workflow<any, Input, Output>>,
   input: Input,
@@ -108,7 +125,7 @@ export async function crashTest<Input, Output>(
   }
 }
 
-/** How a run ended; a failure is known by its words. */
+/** How a run ended; failures are compared by their messages. */
 interface RunOutcome<Output> {
   readonly status: "completed" | "failed" | "canceled";
   readonly output: Output;
@@ -165,7 +182,7 @@ class CrashTrial<Input, Output> {
     const crashingStore = new CrashingStore(this.#store, point);
     let pawl = createPawlWithoutRecheck(crashingStore.store);
     let worker = await this.#worker(pawl);
-    // Started elsewhere, so that the crash cannot take the start with it.
+    // Another Pawl starts the run, so that the start is not lost in the crash.
     const starter = new Pawl(this.#store, silentLogger);
     const { hero } = this.#options;
     const run: RunHandle<Input, Output> = await starter.start(
@@ -187,8 +204,8 @@ class CrashTrial<Input, Output> {
       const { finishedAt, status, output, error } = await run.get();
       if (finishedAt !== null) {
         await worker.stop();
-        const ending = { status: status as RunOutcome<Output>["status"], output: output as Output };
-        return { ...ending, errorMessage: error?.message ?? null, commits: crashingStore.commits };
+        const outcome = { status: status as RunOutcome<Output>["status"], output: output as Output };
+        return { ...outcome, errorMessage: error?.message ?? null, commits: crashingStore.commits };
       }
       if (nextDueAt === null && wasIdle) break;
       wasIdle = nextDueAt === null;
@@ -213,8 +230,11 @@ class CrashTrial<Input, Output> {
   }
 }
 
-/** `drive` ends the pauses: a run that is looked at every hour would never count as idle. */
+/** `drive` ends the pauses: a run that is rechecked every hour would never be idle. */
 const createPawlWithoutRecheck = (store: Store) => new Pawl(store, silentLogger, { recheckPausedAfter: null });
+
+/** Compares with the name of a method of the store, so that the compiler notices when the method is renamed. */
+const isMethod = (name: string | symbol, method: keyof Store) => name === method;
 
 /** A store that stops answering its worker at a chosen commit. */
 class CrashingStore {
@@ -239,14 +259,14 @@ class CrashingStore {
     const value = Reflect.get(inner, name) as unknown;
     if (typeof value !== "function") return value;
     return (...args: unknown[]) => {
-      if (this.#hasCrashed) return name === "watch" ? () => {} : new Promise(() => {});
-      if (name === "commit") return this.#commit(args[0] as Batch, () => inner.commit(args[0] as Batch));
-      if (name === "begin") return this.#begin(inner);
+      if (this.#hasCrashed) return isMethod(name, "watch") ? () => {} : new Promise(() => {});
+      if (isMethod(name, "commit")) return this.#commit(args[0] as Batch, () => inner.commit(args[0] as Batch));
+      if (isMethod(name, "beginTransaction")) return this.#beginTransaction(inner);
       const result = Reflect.apply(value, inner, args) as unknown;
-      if (name === "watch") return result;
+      if (isMethod(name, "watch")) return result;
       return (result as Promise<unknown>).then((answer) => {
-        if (name === "registerWorker") this.#fence = answer as Fence;
-        // An answer that comes after death is not heard.
+        if (isMethod(name, "registerWorker")) this.#fence = answer as Fence;
+        // An answer that arrives after the crash is lost.
         return this.#hasCrashed ? new Promise(() => {}) : answer;
       });
     };
@@ -263,7 +283,7 @@ class CrashingStore {
     return new Promise(() => {});
   }
 
-  async #begin(inner: Store): Promise<StoreTransaction> {
+  async #beginTransaction(inner: Store): Promise<StoreTransaction> {
     const transaction = await inner.beginTransaction();
     if (this.#hasCrashed) {
       await transaction.rollback();
@@ -283,7 +303,7 @@ class CrashingStore {
     };
   }
 
-  /** What the database does when the connections are gone, and the reaper once the lease has run out. */
+  /** Does what the database does when a process dies, and the reaper when the lease has expired. */
   async releaseAfterCrash(inner: Store): Promise<void> {
     for (const transaction of this.#openTransactions) await transaction.rollback();
     if (this.#fence !== null) await inner.deregisterWorker(this.#fence);

@@ -1,4 +1,4 @@
-/** `pawl/testing`: virtual time, crashes at every commit, and the suite that every store must pass. */
+/** `pawl/testing`: virtual time, crash tests at every commit, and the conformance suite for stores. */
 
 export { type CrashTestOptions, type CrashTestReport, crashTest } from "./crash-test.js";
 export { type StoreHarness, storeSuite } from "./store-suite/index.js";

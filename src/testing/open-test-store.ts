@@ -1,4 +1,4 @@
-/** The database of a test: any that `connect` takes, memory unless it says otherwise, on the test's clock. */
+/** Opens the database of a test with the test's clock: any URL that `connect` takes; default: memory. */
 import { openStore } from "../connect.js";
 import type { Store } from "../store/contract/store.js";
 import type { VirtualClock } from "./virtual-clock.js";

@@ -1,4 +1,4 @@
-/** Pawl with a virtual clock: days pass in milliseconds, and tests say when. */
+/** Pawl with a virtual clock: tests decide when time passes, and days pass in milliseconds. */
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import type { ExecutionInfo } from "../client/inspect/executions.js";
 import type { RunHandle } from "../client/run-handle.js";
@@ -21,22 +21,27 @@ import { type CrashTestOptions, type CrashTestReport, crashTest, crashTestOption
 import { openTestStore } from "./open-test-store.js";
 import { VirtualClock } from "./virtual-clock.js";
 
+/** Options of `testPawl`. */
 export interface TestPawlOptions {
+  /** The workflows that the test executes. */
   readonly workflows: readonly AnyWorkflow[];
-  /** What the nodes of graphs run. */
+  /** The jobs that the nodes of graphs run. Default: none. */
   readonly jobs?: readonly JobDefinition[];
-  /** Any URL; default "memory:". */
+  /** The database, as a URL that `connect` takes; default "memory:". */
   readonly store?: string;
-  /** On PostgreSQL: the schema for Pawl's tables, as `connect` takes it. */
+  /** PostgreSQL: the schema for Pawl's tables, as `connect` takes it. */
   readonly schema?: string;
+  /** The time at which the virtual clock starts; default: the real time. */
   readonly startAt?: Date | number;
+  /** Default: errors to the console, everything else is discarded. */
   readonly logger?: Logger;
   /** As `connect` takes it; default 1 hour, of virtual time. */
   readonly recheckPausedAfter?: Duration | null;
 }
 
+/** Options of `speedrun` and `speedrunCurrentStep`. */
 export interface SpeedrunOptions {
-  /** Fails after this many wake-ups instead of going on forever; default 10,000. */
+  /** Throws after this many wake-ups instead of running forever; default 10,000, for a single step 100. */
   readonly maxExecutions?: number;
 }
 
@@ -58,6 +63,18 @@ const errorOnlyLogger: Logger = {
   error: (...args) => console.error(...args),
 };
 
+/**
+ * Makes a Pawl for a test, with a virtual clock and a worker that executes runs only while the test asks for it.
+ *
+ * @example
+ * ```ts
+ * const t = await testPawl({ workflows: [order] });
+ * const run = await t.pawl.start(order, { sku: "A-1" });
+ * await t.speedrun(run); // to its end, through every wait
+ * console.log(await run.result());
+ * await t.close();
+ * ```
+ */
 export async function testPawl(options: TestPawlOptions): Promise<TestPawl> {
   checkOptions("testPawl()", options, testPawlOptions);
   const clock = new VirtualClock(options.startAt);
@@ -68,10 +85,10 @@ export async function testPawl(options: TestPawlOptions): Promise<TestPawl> {
   return new TestPawl(pawl, worker, store, clock, options);
 }
 
-/** Real time, also in tests: long enough for code that awaits something of its own between two steps. */
+/** This time is real: long enough for workflow code that awaits something other than a step between two steps. */
 const testReplayGraceMs = 200;
 
-/** It looks for work only when the test says so. */
+/** A worker that never polls: it claims runs only while the test drives it. */
 function testWorker(
   pawl: Pawl,
   clock: VirtualClock,
@@ -82,8 +99,11 @@ function testWorker(
   return pawl.worker({ workflows, jobs, ...options }).startDriven(clock.read);
 }
 
+/** A Pawl on virtual time, made by `testPawl`: the test decides when time passes and when runs are executed. */
 export class TestPawl {
+  /** The Pawl under test: starts, signals and inspects runs as in production. */
   readonly pawl: Pawl;
+  /** The virtual clock. `advance` moves it, and executes what becomes due. */
   readonly clock: VirtualClock;
   #worker: Worker;
   readonly #store: Store;
@@ -101,7 +121,7 @@ export class TestPawl {
     this.#jobs = options.jobs ?? [];
   }
 
-  /** Takes the run to its end, through every wait. Throws when it waits for something that nobody sends. */
+  /** Takes the run to its end, through every wait. Throws if the run waits for a signal that has not been sent. */
   async speedrun(run: RunHandle<any, any>, options: SpeedrunOptions = {}): Promise<void> {
     checkOptions("speedrun()", options, speedrunOptions);
     const limit = options.maxExecutions ?? 10_000;
@@ -117,7 +137,7 @@ export class TestPawl {
           status,
         });
       if (nextDueAt === null)
-        throw new InvalidStateError(`Run ${run.id} waits for ${describe(waitingFor)}, which nobody sends.`, {
+        throw new InvalidStateError(`Run ${run.id} waits for ${describe(waitingFor)}, which has not been sent.`, {
           runId: run.id,
           status,
         });
@@ -127,9 +147,9 @@ export class TestPawl {
   }
 
   /**
-   * Takes the run through the step that it is at, its wait included, and no further. A resumable step is not interrupted
-   * on the way. Returns how the step ended; null when the run had no step left. A run that is paused meanwhile is left at
-   * that.
+   * Takes the run through its current step, including the wait before it, and no further. A resumable step is not
+   * interrupted. Returns how the step ended, or null if the run had no step left. If the run is paused meanwhile, it stays
+   * paused.
    */
   async speedrunCurrentStep(run: RunHandle<any, any>, options: SpeedrunOptions = {}): Promise<ExecutionInfo | null> {
     checkOptions("speedrunCurrentStep()", options, speedrunOptions);
@@ -139,11 +159,11 @@ export class TestPawl {
       const { ended, nextDueAt } = await this.#worker.runOneStep(run.id);
       const { finishedAt, status, waitingFor } = await run.get();
       if (ended || finishedAt !== null || (status === "paused" && nextDueAt === null)) {
-        const all = await this.#endedExecutions(run);
-        return all.length > endedBefore ? (all.at(-1) as ExecutionInfo) : null;
+        const executions = await this.#endedExecutions(run);
+        return executions.length > endedBefore ? (executions.at(-1) as ExecutionInfo) : null;
       }
       if (nextDueAt === null)
-        throw new InvalidStateError(`Run ${run.id} waits for ${describe(waitingFor)}, which nobody sends.`, {
+        throw new InvalidStateError(`Run ${run.id} waits for ${describe(waitingFor)}, which has not been sent.`, {
           runId: run.id,
           status,
         });
@@ -155,21 +175,22 @@ export class TestPawl {
   }
 
   async #endedExecutions(run: RunHandle<any, any>): Promise<ExecutionInfo[]> {
-    return (await run.executions()).filter((one) => one.finishedAt !== null && !one.step.includes(scopeSeparator));
+    const executions = await run.executions();
+    return executions.filter(({ finishedAt, step }) => finishedAt !== null && !step.includes(scopeSeparator));
   }
 
-  /** Throws unless the resumable step that the run is at has this cursor. */
+  /** Throws unless the resumable step that the run is at has this cursor; `null` means no cursor. */
   async assertCursor(run: RunHandle<any, any>, expected: unknown): Promise<void> {
     const rows = await this.#store.cursors(run.id);
     const { currentStep } = await run.get();
-    const row = rows.find((one) => one.node === currentStep) ?? rows.find((one) => one.cursor !== null);
+    const row = rows.find(({ node }) => node === currentStep) ?? rows.find(({ cursor }) => cursor !== null);
     const actual = row?.cursor == null ? null : decode(row.cursor);
     deepStrictEqual(actual, expected ?? null, `Run ${run.id} has another cursor${atStep(currentStep)} than expected.`);
   }
 
-  /** Throws unless an execution of this step was interrupted and another one is to continue it. */
+  /** Throws unless an execution of this step was interrupted and another execution is scheduled to continue it. */
   async assertStepHasSuccessor(run: RunHandle<any, any>, step: string): Promise<void> {
-    const executions = (await run.executions()).filter((one) => one.step === step);
+    const executions = (await run.executions()).filter((execution) => execution.step === step);
     const last = executions.at(-1);
     const before = executions.at(-2);
     ok(before?.finishedAt, `Run ${run.id} has no execution of step "${step}" that has ended and has a successor.`);
@@ -183,7 +204,14 @@ export class TestPawl {
     return paused?.data == null ? "no reason is known." : (JSON.parse(paused.data) as { reason: string }).reason;
   }
 
-  /** Lets time pass and runs what becomes due on the way, in order. */
+  /**
+   * Moves the clock and executes what becomes due on the way, in order.
+   *
+   * @example
+   * ```ts
+   * await t.advance("3 days");
+   * ```
+   */
   async advance(duration: Duration): Promise<void> {
     const startedAt = this.clock.read();
     const target = startedAt + parseDuration(duration, "duration");
@@ -199,12 +227,12 @@ export class TestPawl {
     await this.#worker.runUntilIdle();
   }
 
-  /** Runs everything that is due now, and comes back when nothing is. */
+  /** Executes everything that is due now, without moving the clock. */
   async settle(): Promise<void> {
     await this.#worker.runUntilIdle();
   }
 
-  /** From now on this is the code, and no other: what runs under way make of that is what a test may want to see. */
+  /** Replaces the workflows and jobs, as a deploy would: open runs continue with the new code. */
   async deploy(workflows: readonly AnyWorkflow[], jobs: readonly JobDefinition[] = []): Promise<void> {
     await this.#worker.stop();
     this.#workflows = workflows;
@@ -212,7 +240,16 @@ export class TestPawl {
     this.#worker = await testWorker(this.pawl, this.clock, workflows, jobs);
   }
 
-  /** Runs the workflow once for every point at which its worker could die, and compares the results. */
+  /**
+   * Runs the workflow once for every point at which its worker could die, and throws if a result differs from that of the
+   * undisturbed run. The defaults of `workflows`, `jobs`, `store` and `schema` are those of `testPawl`.
+   *
+   * @example
+   * ```ts
+   * const report = await t.crashTest(order, { sku: "A-1" });
+   * console.log(report.points); // how many crashes were tried
+   * ```
+   */
   async crashTest<I, O>(
     workflow: WorkflowDefinition<I, O> | WorkflowClass<Workflow<any, I, O>>,
     input: I,
@@ -221,14 +258,14 @@ export class TestPawl {
     checkOptions("crashTest()", options, crashTestOptions);
     const { store, schema } = this.#options;
     const workflows = this.#workflows;
-    // On a shared database our own worker would take the runs that are to be crashed.
+    // On a shared database this worker would take the runs whose workers are to crash.
     await this.#worker.stop();
     try {
       return await crashTest(workflow, input, {
         workflows,
         jobs: this.#jobs,
         ...(store === undefined ? {} : { store }),
-        // Of another database that the options name, only they know the schema.
+        // The schema of `testPawl` does not apply to another database that the options name.
         ...(schema === undefined || options.store !== undefined ? {} : { schema }),
         ...options,
       });
@@ -237,12 +274,13 @@ export class TestPawl {
     }
   }
 
+  /** Stops the worker and closes the database. */
   close(): Promise<void> {
     return this.pawl.close();
   }
 }
 
-/** A run that was looked at again so often, and paused itself each time, waits for something that time does not bring. */
+/** A run that was rechecked this often, and paused itself each time, waits for something that time alone does not bring. */
 const maxPausesInARow = 100;
 
 const atStep = (step: string | null) => (step === null ? "" : ` at step "${step}"`);
@@ -250,10 +288,10 @@ const atStep = (step: string | null) => (step === null ? "" : ` at step "${step}
 function describe(waiting: readonly { readonly kind: string }[]): string {
   if (waiting.length === 0) return "nothing that is known";
   return waiting
-    .map((one) =>
-      "names" in one
-        ? `signal ${(one.names as string[]).map((name) => `"${name}"`).join(" or ")}`
-        : JSON.stringify(one),
+    .map((wait) =>
+      "names" in wait
+        ? `signal ${(wait.names as string[]).map((name) => `"${name}"`).join(" or ")}`
+        : JSON.stringify(wait),
     )
     .join(", ");
 }

@@ -1,6 +1,14 @@
 import { systemRuntime } from "../runtime/system.js";
 
-/** A clock that moves only when it is told to. It begins at the real time, so that dates look familiar. */
+/**
+ * A clock that moves only when you move it. It starts at the real time, unless you give it another.
+ *
+ * @example
+ * ```ts
+ * const clock = new VirtualClock(new Date("2025-01-01"));
+ * const pawl = await connect("memory:", { clock: clock.read });
+ * ```
+ */
 export class VirtualClock {
   #now: number;
 
@@ -8,14 +16,15 @@ export class VirtualClock {
     this.#now = Math.floor(Number(start));
   }
 
-  /** For `connect(url, { clock: clock.read })`. */
+  /** The time in epoch milliseconds, as the option `clock` of `connect` takes it. */
   readonly read = (): number => this.#now;
 
+  /** The time as a date. */
   get now(): Date {
     return new Date(this.#now);
   }
 
-  /** Time does not run backwards. */
+  /** Moves the clock forward to this instant in epoch milliseconds; an earlier instant is ignored. */
   moveTo(instant: number): void {
     if (instant > this.#now) this.#now = instant;
   }

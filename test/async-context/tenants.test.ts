@@ -1,4 +1,7 @@
-/** Code of a run sees no AsyncLocalStorage of the program that started it, or of another run; its own goes with it. */
+/**
+ * The code of a run never sees the AsyncLocalStorage of the program that started it, or of another run; it keeps its
+ * own.
+ */
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
   type AnyWorkflow,
@@ -20,46 +23,48 @@ const tenants = new AsyncLocalStorage<string>();
 const names = ["A", "B", "C"];
 const retry = { attempts: 2, initial: 1, jitter: false } as const;
 
-/** Which tenant was seen, by place. */
+/** The tenants that were seen, by place in the code. */
 let seen = new Map<string, Set<string | undefined>>();
 beforeEach(() => {
   seen = new Map();
 });
 
-function look(place: string): void {
-  const here = seen.get(place) ?? new Set();
-  seen.set(place, here.add(tenants.getStore()));
+function recordTenant(place: string): void {
+  const seenHere = seen.get(place) ?? new Set();
+  seen.set(place, seenHere.add(tenants.getStore()));
 }
 
 function failOnce(place: string, attempt: number): void {
-  look(`${place}, attempt ${attempt}`);
+  recordTenant(`${place}, attempt ${attempt}`);
   if (attempt === 1) throw new Error("once");
 }
 
 function choose(): "left" {
-  look("a choice");
+  recordTenant("a choice");
   return "left";
 }
 
-function holds(): boolean {
-  look("a condition");
+function condition(): boolean {
+  recordTenant("a condition");
   return true;
 }
 
-const nobodyIn = (...places: string[]) => new Map(places.map((place) => [place, new Set([undefined])]));
+const noTenantIn = (...places: string[]) => new Map(places.map((place) => [place, new Set([undefined])]));
 
 async function working(kind: StoreKind, workflows: readonly AnyWorkflow[], logger: Logger = silent): Promise<Pawl> {
   const { url, drop } = await testDatabase(kind);
   onTestFinished(drop);
   const pawl = await connect(url, { logger });
   onTestFinished(() => pawl.close());
-  // A worker that is started for one tenant works for all of them.
+  // A worker that is started in the context of one tenant works for all of them.
   await tenants.run("the one who started the worker", () => pawl.worker({ workflows }).start());
   return pawl;
 }
 
-/** Three tenants at once, in contexts of their own; each must find itself there again. */
-async function eachTenant(work: (tenant: string) => Promise<unknown>): Promise<void> {
+/**
+ * Runs the work for three tenants at once, each in its own context, and checks that the context is intact afterwards.
+ */
+async function forEachTenant(work: (tenant: string) => Promise<unknown>): Promise<void> {
   await Promise.all(
     names.map((tenant) =>
       tenants.run(tenant, async () => {
@@ -71,35 +76,35 @@ async function eachTenant(work: (tenant: string) => Promise<unknown>): Promise<v
 }
 
 const leaf = workflow("leaf", async (ctx, n: number) => {
-  look("a child");
+  recordTenant("a child");
   return ctx.step("double", () => {
-    look("a step of a child");
+    recordTenant("a step of a child");
     return n * 2;
   });
 });
 
 const everything = workflow(
   "everything",
-  { retry, onFailure: () => look("onFailure"), onError: () => look("onError") },
+  { retry, onFailure: () => recordTenant("onFailure"), onError: () => recordTenant("onError") },
   async (ctx, _tenant: string) => {
-    look("the handler");
-    await ctx.step("first", () => look("a step"));
-    look("after a step");
+    recordTenant("the handler");
+    await ctx.step("first", () => recordTenant("a step"));
+    recordTenant("after a step");
     await ctx.step("flaky", ({ attempt }) => failOnce("a step", attempt));
     await ctx.step("async", async ({ attempt }) => {
       await new Promise(setImmediate);
       failOnce("an async step", attempt);
     });
-    await ctx.step("patient", () => look("a step with a time limit"), { timeout: "1 hour" });
+    await ctx.step("patient", () => recordTenant("a step with a time limit"), { timeout: "1 hour" });
     await ctx.sleep("nap", 1);
-    look("after a sleep");
-    await ctx.step("late", () => look("a step after a sleep"));
+    recordTenant("after a sleep");
+    await ctx.step("late", () => recordTenant("a step after a sleep"));
     await ctx.run(leaf, 1);
     await ctx.map(leaf, [1, 2, 3]);
     await ctx.waitForSignal("go");
-    look("after a signal");
-    await ctx.branch("way", () => choose(), { left: () => look("a branch") });
-    await ctx.step("undone", () => {}, { compensate: () => look("a compensation") });
+    recordTenant("after a signal");
+    await ctx.branch("way", () => choose(), { left: () => recordTenant("a branch") });
+    await ctx.step("undone", () => {}, { compensate: () => recordTenant("a compensation") });
     throw new PermanentError("the end");
   },
 );
@@ -107,44 +112,47 @@ const everything = workflow(
 class Chain extends Workflow {
   static {
     const again = { onException: "reattempt", retry: { initial: 1, jitter: false } } as const;
-    this.step("first", { ...again, if: () => holds() }, (w) => failOnce("a class's step", w.attempt));
+    this.step("first", { ...again, if: () => condition() }, (w) => failOnce("a class's step", w.attempt));
     this.step("rests", async (w) => {
       await w.sleep("nap", 1);
-      look("a class's step after a sleep");
+      recordTenant("a class's step after a sleep");
     });
-    this.resumableStep("loop", { maxIterations: 1 }, (_w, iter) => iter.over([1, 2, 3], () => look("an item")));
+    this.resumableStep("loop", { maxIterations: 1 }, (_w, iter) => iter.over([1, 2, 3], () => recordTenant("an item")));
   }
   override beforeStepExecution() {
-    look("before");
+    recordTenant("before");
   }
   override async aroundStepExecution(_about: unknown, next: () => Promise<void>) {
-    look("around");
+    recordTenant("around");
     await next();
   }
   override afterStepExecution() {
-    look("after");
+    recordTenant("after");
   }
 }
 
-const one = step("one", (ctx) => failOnce("a node", ctx.attempt), { retry, compensate: () => look("undoing a node") });
-const two = step("two", () => look("a node of a crowd"), { concurrency: 1 });
+const one = step("one", (ctx) => failOnce("a node", ctx.attempt), {
+  retry,
+  compensate: () => recordTenant("undoing a node"),
+});
+const two = step("two", () => recordTenant("a node of a crowd"), { concurrency: 1 });
 const three = step("three", () => {
-  look("the last node");
+  recordTenant("the last node");
   throw new PermanentError("the end");
 });
 const plan = graph("plan", [one, two.after(one), three.after(two)]);
 
 forEachStore((kind) => {
-  test("runs that tenants start at the same time run as none of them, in every piece of code", async () => {
+  test("runs that tenants start at the same time run without a tenant, in every piece of code", async () => {
     const pawl = await working(kind, [everything, leaf]);
-    await eachTenant(async (tenant) => {
+    await forEachTenant(async (tenant) => {
       const run = await pawl.start(everything, tenant);
       await run.signal("go");
       expect(tenants.getStore()).toBe(tenant);
       expect(await errorOf(run.result())).toMatchObject({ message: expect.stringContaining("the end") });
     });
     expect(seen).toEqual(
-      nobodyIn(
+      noTenantIn(
         "the handler",
         "a step",
         "after a step",
@@ -167,15 +175,15 @@ forEachStore((kind) => {
     );
   });
 
-  test("the same for classes and graphs: steps, hooks, conditions, items, nodes, compensations", async () => {
+  test("classes and graphs run without a tenant, too: steps, hooks, conditions, items, nodes, compensations", async () => {
     const pawl = await working(kind, [Chain, plan]);
-    await eachTenant(async () => {
+    await forEachTenant(async () => {
       const [chain, graphRun] = await Promise.all([pawl.start(Chain), pawl.start(plan, null)]);
       await chain.result();
       await errorOf(graphRun.result());
     });
     expect(seen).toEqual(
-      nobodyIn(
+      noTenantIn(
         "a condition",
         "before",
         "around",
@@ -193,7 +201,7 @@ forEachStore((kind) => {
     );
   });
 
-  test("a tenant that the code itself sets is there in its steps, their further attempts and compensations", async () => {
+  test("a tenant that the code itself sets is visible in its steps, their further attempts and compensations", async () => {
     const own = workflow("own", { retry }, (ctx, tenant: string) =>
       tenants.run(tenant, async () => {
         const see = (place: string) => seen.set(`${tenant} ${place}`, new Set([tenants.getStore()]));
@@ -208,30 +216,30 @@ forEachStore((kind) => {
       }),
     );
     const pawl = await working(kind, [own]);
-    await eachTenant(async (tenant) => errorOf((await pawl.start(own, tenant)).result()));
+    await forEachTenant(async (tenant) => errorOf((await pawl.start(own, tenant)).result()));
     const places = ["attempt 1", "attempt 2", "compensation", "after a sleep"];
     expect(seen).toEqual(
       new Map(names.flatMap((tenant) => places.map((place) => [`${tenant} ${place}`, new Set([tenant])]))),
     );
   });
 
-  test("a tenant that code enters for good does not reach another run", async () => {
+  test("a tenant that code sets with enterWith() does not reach another run", async () => {
     const enters = workflow("enters", async (ctx, tenant: string) => {
-      look("a run begins");
+      recordTenant("a run begins");
       tenants.enterWith(tenant);
       await ctx.step("work", () => {});
       await ctx.sleep("nap", 1);
       return tenants.getStore() ?? null;
     });
     const pawl = await working(kind, [enters]);
-    await eachTenant(async (tenant) => expect(await (await pawl.start(enters, tenant)).result()).toBe(tenant));
-    expect(seen).toEqual(nobodyIn("a run begins"));
+    await forEachTenant(async (tenant) => expect(await (await pawl.start(enters, tenant)).result()).toBe(tenant));
+    expect(seen).toEqual(noTenantIn("a run begins"));
   });
 });
 
-test("what is logged of a run is logged as no tenant's", async () => {
-  const debug = () => look("the logger");
+test("log lines of a run are written without a tenant", async () => {
+  const debug = () => recordTenant("the logger");
   const pawl = await working("memory", [leaf], { ...silent, debug });
-  await eachTenant(async (tenant) => (await pawl.start(leaf, tenant.length)).result());
+  await forEachTenant(async (tenant) => (await pawl.start(leaf, tenant.length)).result());
   expect(seen.get("the logger")).toEqual(new Set([undefined]));
 });

@@ -86,7 +86,9 @@ forEachStore((kind) => {
       expect(await run.get()).toMatchObject({ status: "paused", pauseReason: reason, pausedAt: expect.any(Date) });
       const { because, text } = await run.explain();
       expect(because).toBe("paused");
-      expect(text).toMatch(/^It has been paused since .* until its log is repaired and somebody resumes it: Run .*\.$/);
+      expect(text).toMatch(
+        /^It has been paused since .* until its log is repaired and an operator resumes it: Run .*\.$/,
+      );
       const listed = (await w.pawl.runs({ workflow: busy, status: "paused" })).runs;
       expect(listed).toMatchObject([{ id: run.id, pauseReason: reason }]);
     });

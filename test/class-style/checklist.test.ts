@@ -1,6 +1,6 @@
 /**
- * The checklist of the library that class style continues, row by row: each test is called like its row. Where the row
- * names something of Rails, the test is about what Pawl has in its place.
+ * The checklist of the library that class style continues, row by row: each test has the name of its row. Where the row
+ * names a feature of Rails, the test covers its counterpart in Pawl.
  */
 import { AlreadyActiveError, connect, type StepExecution, Workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -54,10 +54,10 @@ describe("Core Features", () => {
   });
 
   test("Polymorphic hero association", async () => {
-    const met: unknown[] = [];
+    const seenHeroes: unknown[] = [];
     class Auditing extends Workflow {
       static {
-        this.step("meet", (w) => void met.push(w.hero));
+        this.step("meet", (w) => void seenHeroes.push(w.hero));
       }
     }
     const t = await start(Auditing);
@@ -71,7 +71,7 @@ describe("Core Features", () => {
       await t.speedrun(run);
       expect((await run.get()).hero).toEqual(hero);
     }
-    expect(met).toEqual(heroes);
+    expect(seenHeroes).toEqual(heroes);
   });
 
   test("Step DSL (named and anonymous)", async () => {
@@ -109,12 +109,12 @@ describe("Core Features", () => {
   });
 
   test("State machine (ready/performing/finished/canceled/paused)", async () => {
-    const begun = gate();
+    const started = gate();
     const finish = gate();
     class Story extends Workflow {
       static {
         this.step("perform", async () => {
-          begun.open();
+          started.open();
           await finish.opened;
         });
         this.step("ask", (w) => (w.attempt === 1 ? w.pause() : undefined));
@@ -125,7 +125,7 @@ describe("Core Features", () => {
     const run = await w.pawl.start(Story);
     expect(await run.status()).toBe("pending");
     const worker = await w.worker([Story]);
-    await begun.opened;
+    await started.opened;
     expect(await run.status()).toBe("running");
     finish.open();
     await worker.settle();
@@ -167,15 +167,15 @@ describe("Core Features", () => {
         await expectSound(w);
       });
 
-      test("a worker that was taken for dead cannot record the end of its step", async () => {
-        const begun = gate();
+      test("a worker that was declared dead cannot record the end of its step", async () => {
+        const started = gate();
         const finish = gate();
         let bodies = 0;
         const Frozen = working(
           async () => {
             bodies += 1;
             if (bodies > 1) return "the successor's";
-            begun.open();
+            started.open();
             await finish.opened;
             return "the dead one's";
           },
@@ -185,7 +185,7 @@ describe("Core Features", () => {
         const w = await database.world();
         const frozen = await w.worker([Frozen]);
         const run = await w.pawl.start(Frozen);
-        await begun.opened;
+        await started.opened;
         for (const { id, epoch } of await w.store.workers()) await w.store.deregisterWorker({ workerId: id, epoch });
         await w.worker([Frozen]);
         await run.result({ timeout: "100s" });
@@ -206,7 +206,7 @@ describe("Core Features", () => {
     forEachStore((kind) => {
       const database = databaseFor(kind);
 
-      test("a run never has two executions at a time, whatever is sent to it and however many workers there are", async () => {
+      test("a run never has two executions at a time, whichever commands it receives and however many workers there are", async () => {
         const active = new Map<string, number>();
         const overlaps: string[] = [];
         class Single extends Workflow {
@@ -236,7 +236,7 @@ describe("Core Features", () => {
       });
     });
 
-    test("one execution at most has not ended, in every state of a run", async () => {
+    test("at most one execution is open in every state of a run", async () => {
       class Watched extends Workflow {
         static {
           this.step("first", { wait: "1h" }, (w) => (w.attempt < 3 ? w.reattempt({ wait: "1h" }) : undefined));
@@ -297,7 +297,7 @@ describe("Core Features", () => {
   });
 });
 
-/** Runs a class to its end and says which of its steps were executed, in order. */
+/** Runs a class to its end and returns the steps that were executed, in order. */
 async function chainOf(workflow: new () => Workflow): Promise<string[]> {
   const t = await start(workflow);
   const run = await t.pawl.start(workflow);
@@ -446,7 +446,7 @@ describe("Conditional Logic", () => {
   });
 
   test("skip_if evaluated at execution time (not scheduling), and again at every attempt", async () => {
-    const asked: number[] = [];
+    const evaluatedAt: number[] = [];
     const facts = { skip: true };
     const Later = working(
       (w) => {
@@ -456,7 +456,7 @@ describe("Conditional Logic", () => {
       {
         wait: "1 day",
         skipIf: () => {
-          asked.push(t.clock.read());
+          evaluatedAt.push(t.clock.read());
           return facts.skip;
         },
       },
@@ -465,10 +465,10 @@ describe("Conditional Logic", () => {
     const begin = t.clock.read();
     const run = await t.pawl.start(Later);
     await t.settle();
-    expect(asked).toEqual([]);
+    expect(evaluatedAt).toEqual([]);
     facts.skip = false;
     await t.speedrun(run);
-    expect(asked).toEqual([begin + dayMs, begin + 2 * dayMs]);
+    expect(evaluatedAt).toEqual([begin + dayMs, begin + 2 * dayMs]);
     expect(await attemptsOf(run)).toEqual([
       "work 1 completed reattempted",
       "work 2 skipped skipped_by_condition",
@@ -511,34 +511,34 @@ describe("Conditional Logic", () => {
       ["parent", false],
       ["child", false],
     ]);
-    const holds = (name: string) => () => facts.get(name) as boolean;
+    const isTrue = (name: string) => () => facts.get(name) as boolean;
     class Grandparent extends Workflow {
       static {
-        this.cancelIf(holds("grandparent"));
+        this.cancelIf(isTrue("grandparent"));
         this.step("work", () => {});
       }
     }
     class Parent extends Grandparent {
       static {
-        this.cancelIf(holds("parent"));
+        this.cancelIf(isTrue("parent"));
       }
     }
     class Child extends Parent {
       static {
-        this.cancelIf(holds("child"));
+        this.cancelIf(isTrue("child"));
       }
     }
     const t = await start(Grandparent, Parent, Child);
     const canceled = async (name: string) => {
       facts.set(name, true);
-      const found: string[] = [];
+      const executedSteps: string[] = [];
       for (const workflow of [Grandparent, Parent, Child]) {
         const run = await t.pawl.start(workflow);
         await t.settle();
-        if ((await run.status()) === "canceled") found.push(workflow.name);
+        if ((await run.status()) === "canceled") executedSteps.push(workflow.name);
       }
       facts.set(name, false);
-      return found;
+      return executedSteps;
     };
     expect(await canceled("nobody")).toEqual([]);
     expect(await canceled("grandparent")).toEqual(["Grandparent", "Parent", "Child"]);
@@ -620,7 +620,7 @@ describe("Scheduling", () => {
     forEachStore((kind) => {
       const database = databaseFor(kind);
 
-      test("a step is planned as soon as the one before it ends; nobody has to be there until it is due", async () => {
+      test("a step is scheduled as soon as the one before it ends, and no worker is needed until it is due", async () => {
         const Later = working(() => {}, { wait: "2 days" }, { name: "Later" });
         const w = await database.world();
         const begin = w.clock.read();
@@ -817,7 +817,7 @@ describe("Uniqueness", () => {
         const copy = `UPDATE pawl_runs SET hero_key = '${row?.hero_key}' WHERE id = '${other.id}'`;
         expect((await errorOf(sql.query(copy))).message).toMatch(/unique|duplicate/i);
         await strict.cancel();
-        // The key belongs to whoever is active.
+        // The uniqueness key belongs to the active run.
         await sql.query(copy);
       });
     }, databases);
@@ -825,8 +825,8 @@ describe("Uniqueness", () => {
 });
 
 describe("Querying", () => {
-  /** Five runs of different heroes in different states, and one that has not begun. */
-  async function six() {
+  /** Starts five runs of different heroes in different states, and one that has not started. */
+  async function startSixRuns() {
     const Story = working(
       (w) => {
         const { id } = w.hero as { id: string };
@@ -845,27 +845,27 @@ describe("Querying", () => {
     await worker.settle();
     await worker.worker.stop();
     await w.pawl.start(Story, undefined, { hero: { type: "User", id: "pending" } });
-    const found = async (filter: Parameters<typeof w.pawl.runs>[0]) =>
+    const findHeroes = async (filter: Parameters<typeof w.pawl.runs>[0]) =>
       (await w.pawl.runs({ workflow: Story, ...filter })).runs.map((run) => run.hero?.id).sort();
-    return { found, states: [...heroes, "pending"] as const };
+    return { findHeroes, states: [...heroes, "pending"] as const };
   }
 
   test("State scopes (ready, paused, finished, etc.)", async () => {
-    const { found, states } = await six();
-    for (const status of states) expect(await found({ status: status as never })).toEqual([status]);
-    expect(await found({ status: "running" })).toEqual([]);
+    const { findHeroes, states } = await startSixRuns();
+    for (const status of states) expect(await findHeroes({ status: status as never })).toEqual([status]);
+    expect(await findHeroes({ status: "running" })).toEqual([]);
   });
 
   test("for_hero scope", async () => {
-    const { found } = await six();
-    expect(await found({ hero: { type: "User", id: "paused" } })).toEqual(["paused"]);
-    expect(await found({ hero: { type: "Order", id: "paused" } })).toEqual([]);
+    const { findHeroes } = await startSixRuns();
+    expect(await findHeroes({ hero: { type: "User", id: "paused" } })).toEqual(["paused"]);
+    expect(await findHeroes({ hero: { type: "Order", id: "paused" } })).toEqual([]);
   });
 
   test("active scope", async () => {
-    const { found } = await six();
-    expect(await found({ active: true })).toEqual(["paused", "pending", "waiting"]);
-    expect(await found({ active: false })).toEqual(["canceled", "completed", "failed"]);
+    const { findHeroes } = await startSixRuns();
+    expect(await findHeroes({ active: true })).toEqual(["paused", "pending", "waiting"]);
+    expect(await findHeroes({ active: false })).toEqual(["canceled", "completed", "failed"]);
   });
 });
 
@@ -942,7 +942,7 @@ describe("Audit Trail", () => {
     forEachStore((kind) => {
       const database = databaseFor(kind);
 
-      test("also when the run has ended, in order, with times and links", async () => {
+      test("remains complete and in order after the run has ended, with times and links", async () => {
         class Signup extends Workflow {
           static {
             this.step("send_welcome", () => {});

@@ -5,13 +5,13 @@ import { logOf } from "../support/run-checks.js";
 import { type World, world } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
 
-let ran: string[] = [];
+let executed: string[] = [];
 beforeEach(() => {
-  ran = [];
+  executed = [];
 });
 
-/** A class called "Letter" with these steps, in this order. "name@" waits an hour first. */
-function letter(
+/** A class called "Letter" with these steps, in this order. A step written as "name@" waits for an hour first. */
+function letterWith(
   steps: readonly string[],
   removed: readonly string[] = [],
   aliases: Record<string, string[]> = {},
@@ -22,14 +22,14 @@ function letter(
       this.removedSteps(removed);
       for (const step of steps) {
         const name = step.replace("@", "");
-        this.step(name, step.endsWith("@") ? { wait: "1 hour" } : {}, () => void ran.push(name));
+        this.step(name, step.endsWith("@") ? { wait: "1 hour" } : {}, () => void executed.push(name));
       }
     }
   };
 }
 
-/** Runs the old code until the run waits, lets the wait pass, and goes on with the new code. */
-async function deploy(w: World, from: WorkflowClass<Workflow>, to: WorkflowClass<Workflow>) {
+/** Runs the old code until the run waits, lets the wait pass, and continues with the new code. */
+async function runThroughDeploy(w: World, from: WorkflowClass<Workflow>, to: WorkflowClass<Workflow>) {
   const old = await w.worker([from]);
   const run = await w.pawl.start(from);
   w.clock.moveTo((await old.settle()) as number);
@@ -40,19 +40,19 @@ async function deploy(w: World, from: WorkflowClass<Workflow>, to: WorkflowClass
 }
 
 describe("a run that waits for a step", () => {
-  test("goes on at that step, wherever it now stands; what was put in before it lies behind, what comes after is run", async () => {
-    const { run } = await deploy(
+  test("continues at that step, wherever it is now: steps inserted before it are not run, steps inserted after it are run", async () => {
+    const { run } = await runThroughDeploy(
       await world(),
-      letter(["open", "wait@", "close"]),
-      letter(["first", "open", "between", "wait@", "after", "close"]),
+      letterWith(["open", "wait@", "close"]),
+      letterWith(["first", "open", "between", "wait@", "after", "close"]),
     );
     expect(await run.status()).toBe("completed");
-    expect(ran).toEqual(["open", "wait", "after", "close"]);
+    expect(executed).toEqual(["open", "wait", "after", "close"]);
   });
 
-  test("that is not in the code any more is paused, and says what can be done about it", async () => {
+  test("that is no longer in the code is paused, and the reason says what can be done", async () => {
     const w = await world();
-    const { run } = await deploy(w, letter(["open", "wait@", "close"]), letter(["open", "close"]));
+    const { run } = await runThroughDeploy(w, letterWith(["open", "wait@", "close"]), letterWith(["open", "close"]));
     const { status, pauseReason, pausedAt, currentStep } = await run.get();
     expect({ status, currentStep }).toEqual({ status: "paused", currentStep: "wait" });
     expect(pauseReason).toContain('has no step "wait"');
@@ -63,13 +63,17 @@ describe("a run that waits for a step", () => {
     expect(await w.pawl.verify()).toMatchObject({ differences: [] });
   });
 
-  test("that has another name now is told about aliases and renamed, and both of them work", async () => {
+  test("that was renamed is paused, the reason suggests aliases and resume({ renamed }), and both work", async () => {
     for (const way of ["aliases", "renamed"] as const) {
-      ran = [];
+      executed = [];
       const w = await world();
-      const { run, settle, worker } = await deploy(w, letter(["open", "wait@"]), letter(["open", "hold@"]));
+      const { run, settle, worker } = await runThroughDeploy(
+        w,
+        letterWith(["open", "wait@"]),
+        letterWith(["open", "hold@"]),
+      );
       expect((await run.get()).pauseReason).toBe(
-        'Workflow "Letter" has no step "wait" (any more). If it has another name now, say this.options({ aliases: { newName: ["wait"] } }) and resume(), ' +
+        'Workflow "Letter" has no step "wait" (any more). If it has another name now, add this.options({ aliases: { newName: ["wait"] } }) and resume(), ' +
           'or resume({ renamed: { "wait": "newName" } }). Otherwise bring the step back and resume(), continue elsewhere with resumeAt(step), or list it in removedSteps.',
       );
       if (way === "renamed") {
@@ -77,23 +81,23 @@ describe("a run that waits for a step", () => {
         await settle();
       } else {
         await worker.stop();
-        const fixed = await w.worker([letter(["open", "hold@"], [], { hold: ["wait"] })]);
+        const fixed = await w.worker([letterWith(["open", "hold@"], [], { hold: ["wait"] })]);
         await run.resume();
         await fixed.settle();
       }
       expect(await run.status()).toBe("completed");
-      expect(ran).toEqual(["open", "hold"]);
+      expect(executed).toEqual(["open", "hold"]);
     }
   });
 
-  test("that its class names among the removed passes over it", async () => {
-    const { run } = await deploy(
+  test("that its class lists in removedSteps skips that step", async () => {
+    const { run } = await runThroughDeploy(
       await world(),
-      letter(["open", "wait@", "close"]),
-      letter(["open", "close"], ["wait"]),
+      letterWith(["open", "wait@", "close"]),
+      letterWith(["open", "close"], ["wait"]),
     );
     expect(await run.status()).toBe("completed");
-    expect(ran).toEqual(["open", "close"]);
+    expect(executed).toEqual(["open", "close"]);
     expect(await run.executions()).toMatchObject([
       { step: "open", outcome: "success" },
       { step: "wait", state: "skipped", outcome: "skipped_by_flow_control", startedAt: null },
@@ -101,36 +105,44 @@ describe("a run that waits for a step", () => {
     ]);
   });
 
-  test("goes on behind the last step that it finished when that is all the new code still has", async () => {
-    const { run } = await deploy(
+  test("continues after the last completed step that the new code still has", async () => {
+    const { run } = await runThroughDeploy(
       await world(),
-      letter(["open", "sign", "wait@", "close"]),
-      letter(["open", "stamp", "close"], ["sign", "wait"]),
+      letterWith(["open", "sign", "wait@", "close"]),
+      letterWith(["open", "stamp", "close"], ["sign", "wait"]),
     );
     expect(await run.status()).toBe("completed");
-    expect(ran).toEqual(["open", "sign", "stamp", "close"]);
+    expect(executed).toEqual(["open", "sign", "stamp", "close"]);
   });
 
-  test("that comes back after a second deploy is resumed", async () => {
+  test("that is restored by a second deploy can be resumed", async () => {
     const w = await world();
-    const { run, worker } = await deploy(w, letter(["open", "wait@", "close"]), letter(["open", "close"]));
+    const { run, worker } = await runThroughDeploy(
+      w,
+      letterWith(["open", "wait@", "close"]),
+      letterWith(["open", "close"]),
+    );
     await worker.stop();
-    const fixed = await w.worker([letter(["open", "wait@", "close"])]);
+    const fixed = await w.worker([letterWith(["open", "wait@", "close"])]);
     await run.resume();
     await fixed.settle();
     expect(await run.status()).toBe("completed");
-    expect(ran).toEqual(["open", "wait", "close"]);
+    expect(executed).toEqual(["open", "wait", "close"]);
   });
 });
 
 describe("resumeAt", () => {
-  test("sends a paused run to another step, at once, and the chain goes on from there", async () => {
+  test("moves a paused run to another step at once, and the chain continues from there", async () => {
     const w = await world();
-    const { run, settle } = await deploy(w, letter(["open", "wait@", "close"]), letter(["open", "other@", "close"]));
+    const { run, settle } = await runThroughDeploy(
+      w,
+      letterWith(["open", "wait@", "close"]),
+      letterWith(["open", "other@", "close"]),
+    );
     await run.resumeAt("other");
     await settle();
     expect(await run.status()).toBe("completed");
-    expect(ran).toEqual(["open", "other", "close"]);
+    expect(executed).toEqual(["open", "other", "close"]);
     expect(await logOf(run)).toEqual([
       "run.started",
       "step.completed open",
@@ -152,18 +164,18 @@ describe("resumeAt", () => {
     expect(await w.pawl.verify()).toMatchObject({ differences: [] });
   });
 
-  test("to a step that was done runs it again, as another attempt, and what comes after it", async () => {
+  test("to a completed step runs it again as another attempt, and the steps after it", async () => {
     const w = await world();
-    const { settle } = await w.worker([letter(["a", "b", "c@"])]);
-    const run = await w.pawl.start(letter(["a", "b", "c@"]));
+    const { settle } = await w.worker([letterWith(["a", "b", "c@"])]);
+    const run = await w.pawl.start(letterWith(["a", "b", "c@"]));
     await settle();
     await run.pause();
     await run.resumeAt("a");
     const due = await settle();
-    expect(ran).toEqual(["a", "b", "a", "b"]);
+    expect(executed).toEqual(["a", "b", "a", "b"]);
     w.clock.moveTo(due as number);
     await settle();
-    expect(ran).toEqual(["a", "b", "a", "b", "c"]);
+    expect(executed).toEqual(["a", "b", "a", "b", "c"]);
     const attempts = (await run.executions()).map(({ step, attempt, outcome }) => `${step} ${attempt} ${outcome}`);
     expect(attempts).toEqual([
       "a 1 success",
@@ -177,7 +189,7 @@ describe("resumeAt", () => {
 
   test("to a step that does not exist pauses the run again", async () => {
     const w = await world();
-    const { run, settle } = await deploy(w, letter(["open", "wait@"]), letter(["open"]));
+    const { run, settle } = await runThroughDeploy(w, letterWith(["open", "wait@"]), letterWith(["open"]));
     await run.resumeAt("nowhere");
     await settle();
     expect(await run.get()).toMatchObject({ status: "paused", pauseReason: expect.stringContaining('"nowhere"') });
@@ -188,8 +200,8 @@ describe("resumeAt", () => {
 
   test("of a run that is not paused is refused, and nothing changes", async () => {
     const w = await world();
-    const { settle } = await w.worker([letter(["a", "b@"])]);
-    const run = await w.pawl.start(letter(["a", "b@"]));
+    const { settle } = await w.worker([letterWith(["a", "b@"])]);
+    const run = await w.pawl.start(letterWith(["a", "b@"]));
     await settle();
     const before = await run.history();
     expect(await errorOf(run.resumeAt("a"))).toBeInstanceOf(InvalidStateError);

@@ -1,4 +1,4 @@
-/** What an exception in a step means: every way to say it, which one wins, and what is kept of the error. */
+/** Exceptions in a step: every way to declare a policy, which one takes precedence, and what is stored of the error. */
 import {
   type ClassOptions,
   connect,
@@ -37,14 +37,14 @@ const outcomes: Record<ExceptionAction, string> = {
 const actionOf = (line: string | undefined) =>
   actions.find((action) => line === `work 1 failed ${outcomes[action]}`) ?? line;
 
-interface Said {
+interface Policies {
   readonly step?: StepDeclarationOptions<Workflow>;
   readonly classOptions?: ClassOptions<Workflow>;
   readonly parentOptions?: ClassOptions<Workflow>;
 }
 
-/** What becomes of a step that throws this, when step, class and parent say that. */
-async function reactionTo(error: unknown, { step = {}, classOptions = {}, parentOptions = {} }: Said) {
+/** Returns what happens to a step that throws this error, given the options of step, class and parent. */
+async function reactionTo(error: unknown, { step = {}, classOptions = {}, parentOptions = {} }: Policies) {
   class Parent extends Workflow {
     static {
       this.options(parentOptions);
@@ -65,20 +65,20 @@ async function reactionTo(error: unknown, { step = {}, classOptions = {}, parent
   return actionOf((await attemptsOf(run))[0]);
 }
 
-describe("every way to say what an exception means", () => {
-  test("nothing said: pause", async () => {
+describe("every way to declare an exception policy", () => {
+  test("without a policy the run is paused", async () => {
     expect(await reactionTo(new Error("boom"), {})).toBe("pause");
   });
 
-  test.each(actions)("the step says %s", async (action) => {
+  test.each(actions)("the step declares %s", async (action) => {
     expect(await reactionTo(new Error("boom"), { step: { onException: action } })).toBe(action);
   });
 
-  test.each(actions)("the class says %s, for all its steps", async (action) => {
+  test.each(actions)("the class declares %s, for all its steps", async (action) => {
     expect(await reactionTo(new Error("boom"), { classOptions: { onException: action } })).toBe(action);
   });
 
-  test.each(actions)("a parent of the class says %s", async (action) => {
+  test.each(actions)("a parent of the class declares %s", async (action) => {
     expect(await reactionTo(new Error("boom"), { parentOptions: { onException: action } })).toBe(action);
   });
 
@@ -88,9 +88,9 @@ describe("every way to say what an exception means", () => {
     ["a rule for a parent of the error's class", { on: PaymentError, action: "skip" }],
     ["a rule for several error classes", { on: [RangeError, CardError], action: "skip" }],
     ["a rule with a predicate", { on: (error) => error.message === "boom", action: "skip" }],
-    ["a function that names an action", (error) => (error instanceof CardError ? "skip" : "fail")],
-    ["a function that gives a rule", () => ({ action: "skip" })],
-    ["a list of them", [{ on: RangeError, action: "fail" }, () => undefined, "skip"]],
+    ["a function that returns an action", (error) => (error instanceof CardError ? "skip" : "fail")],
+    ["a function that returns a rule", () => ({ action: "skip" })],
+    ["a list of policies", [{ on: RangeError, action: "fail" }, () => undefined, "skip"]],
   ];
   test.each(ways)("%s", async (_name, onException) => {
     expect(await reactionTo(new CardError("boom"), { step: { onException } })).toBe("skip");
@@ -100,15 +100,15 @@ describe("every way to say what an exception means", () => {
   const misses: readonly [string, ExceptionPolicy][] = [
     ["a rule for another error class", { on: RangeError, action: "skip" }],
     ["a rule for a subclass of the error's class", { on: ExpiredCardError, action: "skip" }],
-    ["a predicate that says no", { on: () => false, action: "skip" }],
-    ["a function that has no opinion", () => undefined],
+    ["a predicate that returns false", { on: () => false, action: "skip" }],
+    ["a function that returns undefined", () => undefined],
     ["an empty list", []],
   ];
-  test.each(misses)("%s leaves it to the default", async (_name, onException) => {
+  test.each(misses)("%s falls back to the default", async (_name, onException) => {
     expect(await reactionTo(new CardError("boom"), { step: { onException } })).toBe("pause");
   });
 
-  test("what is thrown need not be an Error", async () => {
+  test("a thrown value that is not an Error is handled too", async () => {
     const onException: ExceptionPolicy = [
       { on: Error, action: "fail" },
       { on: (thrown) => thrown === "boom", action: "skip" },
@@ -117,15 +117,15 @@ describe("every way to say what an exception means", () => {
     expect(await reactionTo(null, { step: { onException } })).toBe("pause");
   });
 
-  test("a function is told how many reattempts there were in a row", async () => {
-    const told: number[] = [];
+  test("a function receives the number of consecutive reattempts", async () => {
+    const received: number[] = [];
     const Counting = working(
       () => {
         throw new Error("boom");
       },
       {
         onException: (_error, { reattempts }) => {
-          told.push(reattempts);
+          received.push(reattempts);
           return reattempts < 3 ? "reattempt" : "skip";
         },
       },
@@ -133,45 +133,45 @@ describe("every way to say what an exception means", () => {
     const t = await start(Counting);
     const run = await t.pawl.start(Counting);
     await t.speedrun(run);
-    expect(told).toEqual([0, 1, 2, 3]);
+    expect(received).toEqual([0, 1, 2, 3]);
     expect((await attemptsOf(run)).at(-2)).toBe("work 4 failed skipped_by_exception");
   });
 });
 
-describe("the most specific wins", () => {
-  const cases: readonly [string, unknown, Said, ExceptionAction | "work 1 canceled workflow_paused"][] = [
+describe("the most specific policy takes precedence", () => {
+  const cases: readonly [string, unknown, Policies, ExceptionAction | "work 1 canceled workflow_paused"][] = [
     [
-      "the step's blanket over the class's",
+      "the step's general policy over the class's",
       new Error("boom"),
       { step: { onException: "skip" }, classOptions: { onException: "fail" } },
       "skip",
     ],
     [
-      "the class's blanket over its parent's",
+      "the class's general policy over its parent's",
       new Error("boom"),
       { classOptions: { onException: "skip" }, parentOptions: { onException: "fail" } },
       "skip",
     ],
     [
-      "a parent's blanket over the default",
+      "a parent's general policy over the default",
       new Error("boom"),
       { classOptions: { queue: "mail" }, parentOptions: { onException: "skip" } },
       "skip",
     ],
     [
-      "the class's rule for this error over the step's blanket",
+      "the class's rule for this error over the step's general policy",
       new CardError("boom"),
       { step: { onException: "fail" }, classOptions: { onException: { on: CardError, action: "skip" } } },
       "skip",
     ],
     [
-      "a parent's rule for this error over the step's blanket",
+      "a parent's rule for this error over the step's general policy",
       new CardError("boom"),
       { step: { onException: "fail" }, parentOptions: { onException: { on: CardError, action: "skip" } } },
       "skip",
     ],
     [
-      "a rule of the step over a closer one of the class",
+      "a rule of the step over a more specific one of the class",
       new CardError("boom"),
       {
         step: { onException: { on: PaymentError, action: "skip" } },
@@ -180,7 +180,7 @@ describe("the most specific wins", () => {
       "skip",
     ],
     [
-      "a rule of the class over a closer one of its parent",
+      "a rule of the class over a more specific one of its parent",
       new CardError("boom"),
       {
         classOptions: { onException: { on: PaymentError, action: "skip" } },
@@ -189,7 +189,7 @@ describe("the most specific wins", () => {
       "skip",
     ],
     [
-      "the closest error class, whatever the order",
+      "the most specific error class, whatever the order",
       new ExpiredCardError("boom"),
       {
         step: {
@@ -217,7 +217,7 @@ describe("the most specific wins", () => {
       "skip",
     ],
     [
-      "of two that fit equally, the first",
+      "the first of two equally specific rules",
       new CardError("boom"),
       {
         step: {
@@ -236,63 +236,63 @@ describe("the most specific wins", () => {
       "skip",
     ],
     [
-      "the step's function over the class's blanket",
+      "the step's function over the class's general policy",
       new Error("boom"),
       { step: { onException: () => "skip" }, classOptions: { onException: "fail" } },
       "skip",
     ],
     [
-      "the class's blanket when the step's function has no opinion",
+      "the class's general policy when the step's function returns undefined",
       new Error("boom"),
       { step: { onException: () => undefined }, classOptions: { onException: "skip" } },
       "skip",
     ],
     [
-      "a PauseError's own meaning over a blanket",
+      "a PauseError's default over a general policy",
       new PauseError("ask"),
       { step: { onException: "skip" } },
       "work 1 canceled workflow_paused",
     ],
     [
-      "a PermanentError's own meaning over a blanket",
+      "a PermanentError's default over a general policy",
       new PermanentError("no"),
       { step: { onException: "skip" } },
       "fail",
     ],
     [
-      "a TransientError's own meaning over a blanket",
+      "a TransientError's default over a general policy",
       new TransientError("later"),
       { step: { onException: "skip" } },
       "reattempt",
     ],
     [
-      "a rule made for it over a PauseError's own meaning",
+      "a rule for PauseError over its default",
       new PauseError("ask"),
       { step: { onException: { on: PauseError, action: "skip" } } },
       "skip",
     ],
     [
-      "a rule made for it over a PermanentError's own meaning",
+      "a rule for PermanentError over its default",
       new PermanentError("no"),
       { classOptions: { onException: { on: PermanentError, action: "skip" } } },
       "skip",
     ],
     [
-      "a rule made for it over a TransientError's own meaning",
+      "a rule for TransientError over its default",
       new TransientError("later"),
       { parentOptions: { onException: { on: (error) => error instanceof TransientError, action: "skip" } } },
       "skip",
     ],
   ];
-  test.each(cases)("%s", async (_name, error, said, expected) => {
-    expect(await reactionTo(error, said)).toBe(expected);
+  test.each(cases)("%s", async (_name, error, policies, expected) => {
+    expect(await reactionTo(error, policies)).toBe(expected);
   });
 
   test.each([
     [{ onException: "reattempt" } as const, "pause"],
     [{ onException: "reattempt", terminalAction: "cancel" } as const, "cancel"],
     [{ onException: "skip" } as const, "skip"],
-  ])("a GraphError is never tried again: with %o it is a %s", async (step, expected) => {
+  ])("a GraphError is never retried: with %o the outcome is %s", async (step, expected) => {
     expect(await reactionTo(new GraphError("no such node"), { step })).toBe(expected);
   });
 
@@ -308,7 +308,7 @@ describe("the most specific wins", () => {
   });
 });
 
-/** A class whose step throws each time, or what `body` does. */
+/** A class whose step runs `body`, which throws by default. */
 function failing(
   stepOptions: StepDeclarationOptions<Workflow>,
   classOptions: ClassOptions<Workflow> = {},
@@ -319,8 +319,8 @@ function failing(
   return working(body, stepOptions, classOptions);
 }
 
-/** How many attempts there were until nothing came any more, and how the last one ended. */
-async function exhaust(workflow: ReturnType<typeof working>) {
+/** Returns the number of attempts until none is due any more, and how the last one ended. */
+async function runUntilExhausted(workflow: ReturnType<typeof working>) {
   const t = await start(workflow);
   const run = await t.pawl.start(workflow);
   await t.advance("400 days");
@@ -329,38 +329,40 @@ async function exhaust(workflow: ReturnType<typeof working>) {
 }
 
 describe("maxReattempts", () => {
-  test("5 is five reattempts after the first execution, then pause", async () => {
-    const { count, last, status, t } = await exhaust(failing({ onException: "reattempt", maxReattempts: 5 }));
+  test("5 allows five reattempts after the first execution, then the run is paused", async () => {
+    const { count, last, status, t } = await runUntilExhausted(failing({ onException: "reattempt", maxReattempts: 5 }));
     expect({ count, last, status }).toEqual({ count: 6, last: "paused_by_exception", status: "paused" });
     await expectSound(t);
   });
 
-  test("is 100 when nobody says otherwise", async () => {
-    const { count, last, status } = await exhaust(failing({ onException: "reattempt" }));
+  test("is 100 by default", async () => {
+    const { count, last, status } = await runUntilExhausted(failing({ onException: "reattempt" }));
     expect({ count, last, status }).toEqual({ count: 101, last: "paused_by_exception", status: "paused" });
   });
 
-  test("0 is none at all", async () => {
-    expect(await exhaust(failing({ onException: "reattempt", maxReattempts: 0 }))).toMatchObject({ count: 1 });
+  test("0 allows no reattempts", async () => {
+    expect(await runUntilExhausted(failing({ onException: "reattempt", maxReattempts: 0 }))).toMatchObject({
+      count: 1,
+    });
   });
 
   test.each([
-    ["of the class counts for its steps", {}, { onException: "reattempt", maxReattempts: 2 }, 3],
-    ["of the step beats the class's", { maxReattempts: 1 }, { onException: "reattempt", maxReattempts: 4 }, 2],
+    ["of the class applies to its steps", {}, { onException: "reattempt", maxReattempts: 2 }, 3],
+    ["of the step overrides the class's", { maxReattempts: 1 }, { onException: "reattempt", maxReattempts: 4 }, 2],
     [
-      "of the rule beats the step's",
+      "of the rule overrides the step's",
       { onException: { on: Error, action: "reattempt", maxReattempts: 3 }, maxReattempts: 1 },
       {},
       4,
     ],
     [
-      "of the class counts for a reattempt that the step asks for",
+      "of the class applies to a reattempt that the step requests",
       { onException: "reattempt" },
       { maxReattempts: 2 },
       3,
     ],
   ] as const)("%s", async (_name, stepOptions, classOptions, count) => {
-    expect(await exhaust(failing(stepOptions, classOptions))).toMatchObject({ count });
+    expect(await runUntilExhausted(failing(stepOptions, classOptions))).toMatchObject({ count });
   });
 
   test.each([
@@ -368,26 +370,28 @@ describe("maxReattempts", () => {
     ["cancel", "canceled"],
     ["skip", "completed"],
     ["fail", "failed"],
-  ] as const)("used up, terminalAction %s: the run is %s", async (terminalAction, status) => {
-    const used = await exhaust(failing({ onException: "reattempt", maxReattempts: 2, terminalAction }));
+  ] as const)("when exhausted with terminalAction %s, the run is %s", async (terminalAction, status) => {
+    const used = await runUntilExhausted(failing({ onException: "reattempt", maxReattempts: 2, terminalAction }));
     expect(used).toMatchObject({ count: 3, last: outcomes[terminalAction], status });
   });
 
   test.each([
-    ["of the class counts for its steps", {}, { terminalAction: "skip" }],
-    ["of the step beats the class's", { terminalAction: "skip" }, { terminalAction: "fail" }],
+    ["of the class applies to its steps", {}, { terminalAction: "skip" }],
+    ["of the step overrides the class's", { terminalAction: "skip" }, { terminalAction: "fail" }],
     [
-      "of the rule beats the step's",
+      "of the rule overrides the step's",
       { onException: { action: "reattempt", terminalAction: "skip" }, terminalAction: "fail" },
       {},
     ],
   ] as const)("terminalAction %s", async (_name, step, classOptions) => {
-    const used = await exhaust(failing({ onException: "reattempt", maxReattempts: 1, ...step }, classOptions));
+    const used = await runUntilExhausted(
+      failing({ onException: "reattempt", maxReattempts: 1, ...step }, classOptions),
+    );
     expect(used).toMatchObject({ count: 2, last: "skipped_by_exception", status: "completed" });
   });
 
-  test("counts anew after a manual resume", async () => {
-    const { run, t } = await exhaust(failing({ onException: "reattempt", maxReattempts: 2 }));
+  test("starts a new count after a manual resume", async () => {
+    const { run, t } = await runUntilExhausted(failing({ onException: "reattempt", maxReattempts: 2 }));
     await run.resume();
     await t.advance("1 day");
     expect(await attemptsOf(run)).toEqual([
@@ -400,8 +404,8 @@ describe("maxReattempts", () => {
     ]);
   });
 
-  test("counts anew after the step itself asked for a reattempt", async () => {
-    const { run } = await exhaust(
+  test("starts a new count after the step itself called reattempt()", async () => {
+    const { run } = await runUntilExhausted(
       failing({ onException: "reattempt", maxReattempts: 1 }, {}, (w) => {
         if (w.attempt === 2) w.reattempt();
         throw new Error("boom");
@@ -416,7 +420,7 @@ describe("maxReattempts", () => {
   });
 
   test("does not count a TransientError", async () => {
-    const { count, last } = await exhaust(
+    const { count, last } = await runUntilExhausted(
       failing({ onException: "reattempt", maxReattempts: 2 }, {}, (w) => {
         if (w.attempt <= 10) throw new TransientError("later");
         throw new Error("boom");
@@ -425,7 +429,7 @@ describe("maxReattempts", () => {
     expect({ count, last }).toEqual({ count: 13, last: "paused_by_exception" });
   });
 
-  test("does not count what other steps did", async () => {
+  test("counts each step separately", async () => {
     class Two extends Workflow {
       static {
         this.options({ onException: "reattempt", maxReattempts: 2 });
@@ -441,8 +445,10 @@ describe("maxReattempts", () => {
     expect(await run.status()).toBe("completed");
   });
 
-  test("an output that cannot be stored is not tried again", async () => {
-    const { count, last, status, run } = await exhaust(failing({ onException: "reattempt" }, {}, () => () => {}));
+  test("an output that cannot be stored is not retried", async () => {
+    const { count, last, status, run } = await runUntilExhausted(
+      failing({ onException: "reattempt" }, {}, () => () => {}),
+    );
     expect({ count, last, status }).toEqual({ count: 1, last: "paused_by_exception", status: "paused" });
     expect((await run.executions())[0]?.error).toMatchObject({ code: "SERIALIZATION_ERROR" });
   });
@@ -450,12 +456,12 @@ describe("maxReattempts", () => {
 
 describe("the wait before a reattempt", () => {
   async function waitsOf(workflow: ReturnType<typeof working>): Promise<number[]> {
-    const { run } = await exhaust(workflow);
+    const { run } = await runUntilExhausted(workflow);
     const ends = (await run.executions()).map(({ finishedAt }) => finishedAt?.getTime() as number);
     return ends.slice(1).map((at, index) => at - (ends[index] as number));
   }
 
-  test("is a second and doubles, with jitter, when nobody says otherwise", async () => {
+  test("is one second by default and doubles, with jitter", async () => {
     const waits = await waitsOf(failing({ onException: "reattempt", maxReattempts: 4 }));
     expect(waits).toHaveLength(4);
     waits.forEach((ms, index) => {
@@ -464,18 +470,18 @@ describe("the wait before a reattempt", () => {
     });
   });
 
-  test("follows the step's retry, which follows the class's where it says nothing", async () => {
+  test("follows the step's retry options, which inherit from those of the class", async () => {
     const step = { onException: "reattempt", maxReattempts: 4, retry: { initial: "1m", max: "5m" } } as const;
     const waits = await waitsOf(failing(step, { retry: { initial: "1h", factor: 3, jitter: false } }));
     expect(waits).toEqual([60_000, 180_000, 300_000, 300_000]);
   });
 
-  test("is that of the rule, if it has one", async () => {
+  test("is that of the rule, if the rule has one", async () => {
     const rule = { on: Error, action: "reattempt", wait: "90s", maxReattempts: 3 } as const;
     expect(await waitsOf(failing({ onException: rule, retry: { initial: "1h" } }))).toEqual([90_000, 90_000, 90_000]);
   });
 
-  test("is what a TransientError asks for", async () => {
+  test("is the one that a TransientError requests", async () => {
     const waits = await waitsOf(
       failing({}, {}, (w) => {
         if (w.attempt <= 2) throw new TransientError("later", { retryAfter: "30m" });
@@ -496,11 +502,11 @@ const places = [
 ] as const;
 type Place = (typeof places)[number];
 
-/** A class that throws in one place, as long as it is broken. */
-function brokenIn(place: Place, onException?: ExceptionAction) {
-  const world = { broken: true, bodies: 0, after: 0 };
-  const at = (here: Place, step?: string) => {
-    if (world.broken && here === place && step !== "after") throw new CardError(`broken in ${here}`);
+/** A class that throws in one place for as long as it is broken. */
+function classBrokenIn(place: Place, onException?: ExceptionAction) {
+  const state = { broken: true, bodies: 0, after: 0 };
+  const at = (current: Place, step?: string) => {
+    if (state.broken && current === place && step !== "after") throw new CardError(`broken in ${current}`);
   };
   class Broken extends Workflow<object> {
     static loadHero = () => {
@@ -511,10 +517,10 @@ function brokenIn(place: Place, onException?: ExceptionAction) {
       this.cancelIf(() => Boolean(at("cancelIf")));
       const options = onException === undefined ? {} : { onException };
       this.step("work", { skipIf: () => Boolean(at("skipIf")), if: () => at("if") ?? true, ...options }, () => {
-        world.bodies += 1;
+        state.bodies += 1;
       });
       this.step("after", () => {
-        world.after += 1;
+        state.after += 1;
       });
     }
     override beforeStepExecution({ step }: { step: string }) {
@@ -528,41 +534,41 @@ function brokenIn(place: Place, onException?: ExceptionAction) {
       at("afterStepExecution", step);
     }
   }
-  return { Broken, world };
+  return { Broken, state };
 }
 
 const hero = { type: "User", id: "1" };
 
 describe("an exception outside the body", () => {
-  test.each(places)("in %s pauses by default; repaired and resumed, the step runs", async (place) => {
-    const { Broken, world } = brokenIn(place);
+  test.each(places)("in %s pauses the run by default; once fixed and resumed, the step runs", async (place) => {
+    const { Broken, state } = classBrokenIn(place);
     const t = await start(Broken);
     const run = await t.pawl.start(Broken, undefined, { hero });
     await t.settle();
     const before = place === "afterStepExecution" ? 1 : 0;
-    expect(world).toMatchObject({ bodies: before, after: 0 });
+    expect(state).toMatchObject({ bodies: before, after: 0 });
     expect(await attemptsOf(run)).toEqual(["work 1 failed paused_by_exception"]);
     expect((await run.executions())[0]?.error?.message).toBe(`broken in ${place}`);
-    world.broken = false;
+    state.broken = false;
     await run.resume();
     await t.settle();
-    expect(world).toMatchObject({ bodies: before + 1, after: 1 });
+    expect(state).toMatchObject({ bodies: before + 1, after: 1 });
     expect(await run.status()).toBe("completed");
     await expectSound(t);
   });
 
   describe.each(places)("in %s is handled by the step's own policy", (place) => {
     test.each(["cancel", "skip", "fail", "reattempt"] as const)("%s", async (action) => {
-      const { Broken, world } = brokenIn(place, action);
+      const { Broken, state } = classBrokenIn(place, action);
       const t = await start(Broken);
       const run = await t.pawl.start(Broken, undefined, { hero });
       await t.settle();
       expect(actionOf((await attemptsOf(run))[0])).toBe(action);
-      expect(world.bodies).toBe(place === "afterStepExecution" ? 1 : 0);
+      expect(state.bodies).toBe(place === "afterStepExecution" ? 1 : 0);
     });
   });
 
-  test("in aroundStepExecution after the body has run is one of the step", async () => {
+  test("in aroundStepExecution after the body has run counts as an exception of the step", async () => {
     let bodies = 0;
     class Around extends Workflow {
       static {
@@ -597,8 +603,8 @@ describe("an exception outside the body", () => {
     expect((await run.executions())[0]?.error?.message).toBe("first");
   });
 
-  test("afterStepExecution is told of the error, or of the flow control, that ended the body", async () => {
-    const told: unknown[] = [];
+  test("afterStepExecution receives the error or the flow control that ended the body", async () => {
+    const received: unknown[] = [];
     class Told extends Workflow {
       static {
         this.step("throws", { onException: "skip" }, () => {
@@ -608,14 +614,14 @@ describe("an exception outside the body", () => {
         this.step("returns", () => "done");
       }
       override afterStepExecution({ step, error, flow }: { step: string; error?: unknown; flow?: string }) {
-        told.push([step, error instanceof CardError, flow]);
+        received.push([step, error instanceof CardError, flow]);
       }
     }
     const t = await start(Told);
     const run = await t.pawl.start(Told);
     await t.settle();
     expect(await run.status()).toBe("completed");
-    expect(told).toEqual([
+    expect(received).toEqual([
       ["throws", true, undefined],
       ["skips", false, "skip"],
       ["returns", false, undefined],
@@ -623,11 +629,11 @@ describe("an exception outside the body", () => {
   });
 });
 
-describe("what is kept of an error", () => {
+describe("the stored error", () => {
   forEachStore((kind) => {
     const database = databaseFor(kind);
 
-    test("message, stack and cause of it, with the execution and with the run", async () => {
+    test("has its message, stack and cause, in the execution and in the run", async () => {
       const Failing = failing({ onException: "fail" }, {}, function chargeTheCard() {
         const cause = new RangeError("limit of 100 € reached: 日本語 💶", { cause: "plain text" });
         throw Object.assign(new CardError("the card was declined", { cause }), { code: "E_CARD" });
@@ -650,7 +656,7 @@ describe("what is kept of an error", () => {
       }
     });
 
-    test("of one that paused the run: in its execution, in its log and in its pauseReason", async () => {
+    test("of an exception that paused the run is in its execution, in its log and in its pauseReason", async () => {
       const Failing = failing({}, {}, () => {
         throw new CardError("the card was declined");
       });
@@ -672,7 +678,7 @@ describe("what is kept of an error", () => {
     ["skip", "completed"],
     ["cancel", "canceled"],
     ["reattempt", "waiting"],
-  ] as const)("with the policy %s it is kept in its execution", async (onException, status) => {
+  ] as const)("is in its execution with the policy %s", async (onException, status) => {
     const Failing = failing({ onException }, {}, () => {
       throw new CardError("the card was declined", { cause: new Error("why") });
     });
@@ -689,10 +695,10 @@ describe("what is kept of an error", () => {
 });
 
 describe("onError", () => {
-  test("of the connection and of the class are told of every exception, with run, workflow, step and attempt", async () => {
-    const told: [string, string, ErrorContext][] = [];
+  test("of the connection and of the class receive every exception, with run, workflow, step and attempt", async () => {
+    const received: [string, string, ErrorContext][] = [];
     const reporter = (who: string) => (error: unknown, about: ErrorContext) =>
-      void told.push([who, (error as Error).message, about]);
+      void received.push([who, (error as Error).message, about]);
     const Flaky = failing(
       { onException: "reattempt", maxReattempts: 1, terminalAction: "skip", retry: { initial: 0 } },
       { onError: reporter("class") },
@@ -703,7 +709,7 @@ describe("onError", () => {
     const run = await pawl.start(Flaky);
     await run.result({ timeout: "100s" });
     const about = (attempt: number) => ({ runId: run.id, workflowName: "Working", step: "work", attempt });
-    expect(told).toEqual([
+    expect(received).toEqual([
       ["connection", "boom", about(1)],
       ["class", "boom", about(1)],
       ["connection", "boom", about(2)],
@@ -711,15 +717,15 @@ describe("onError", () => {
     ]);
   });
 
-  test("is not told of flow control", async () => {
-    const told: unknown[] = [];
-    const Skipping = failing({}, { onError: (error) => void told.push(error) }, (w) => w.skip());
+  test("does not receive flow control", async () => {
+    const received: unknown[] = [];
+    const Skipping = failing({}, { onError: (error) => void received.push(error) }, (w) => w.skip());
     const t = await start(Skipping);
     await t.speedrun(await t.pawl.start(Skipping));
-    expect(told).toEqual([]);
+    expect(received).toEqual([]);
   });
 
-  test("that fails itself changes nothing", async () => {
+  test("that throws changes nothing", async () => {
     const Failing = failing(
       { onException: "skip" },
       {
@@ -734,11 +740,11 @@ describe("onError", () => {
     expect(await run.status()).toBe("completed");
   });
 
-  test("of a parent is told of the errors of a subclass that says nothing about it", async () => {
-    const told: string[] = [];
+  test("of a parent receives the errors of a subclass that declares none", async () => {
+    const received: string[] = [];
     class Base extends Workflow {
       static {
-        this.options({ onError: (error) => void told.push((error as Error).message) });
+        this.options({ onError: (error) => void received.push((error as Error).message) });
       }
     }
     class Sub extends Base {
@@ -750,7 +756,7 @@ describe("onError", () => {
     }
     const t = await start(Sub);
     await t.speedrun(await t.pawl.start(Sub));
-    await until(() => told.length > 0);
-    expect(told).toEqual(["boom"]);
+    await until(() => received.length > 0);
+    expect(received).toEqual(["boom"]);
   });
 });

@@ -1,4 +1,4 @@
-/** Leaving a step from inside, and telling a run what to do from outside, in every state that it can be in. */
+/** Flow control from inside a step, and commands from outside, in every state that a run can be in. */
 import { Workflow } from "pawl";
 import type { TestPawl } from "pawl/testing";
 import { describe, expect, test } from "vitest";
@@ -8,7 +8,7 @@ import { type AnyRun, attemptsOf, expectSound, logOf, passedOver, recorded, refu
 import { databaseFor, start, startInMemory } from "../support/virtual-worlds.js";
 import { errorOf, gate } from "../support/waiting.js";
 
-const leaving = {
+const leaveBy = {
   cancel: (w: Workflow) => w.cancel("enough"),
   pause: (w: Workflow) => w.pause("look"),
   skip: (w: Workflow) => w.skip(),
@@ -17,9 +17,9 @@ const leaving = {
   suspend: (w: Workflow) => w.suspend({ wait: "1h" }),
 } as const;
 
-type Action = keyof typeof leaving;
+type Action = keyof typeof leaveBy;
 
-/** What each leads to, whatever the code around it does. */
+/** The result of each action, whatever the code around it does. */
 const consequences: Record<Action, { readonly status: string; readonly attempts: readonly string[] }> = {
   cancel: { status: "canceled", attempts: ["work 1 canceled canceled_by_flow_control"] },
   pause: { status: "paused", attempts: ["work 1 canceled workflow_paused"] },
@@ -29,10 +29,10 @@ const consequences: Record<Action, { readonly status: string; readonly attempts:
   suspend: { status: "waiting", attempts: ["work 1 completed continued", "work 2 scheduled –"] },
 };
 
-const actions = Object.keys(leaving) as Action[];
+const actions = Object.keys(leaveBy) as Action[];
 
 async function expectConsequence(action: Action, body: (w: Workflow, leave: () => never) => unknown): Promise<void> {
-  const Leaving = working((w) => body(w, () => leaving[action](w)));
+  const Leaving = working((w) => body(w, () => leaveBy[action](w)));
   const t = await start(Leaving);
   const run = await t.pawl.start(Leaving);
   await t.settle();
@@ -58,7 +58,7 @@ describe("from inside", () => {
       });
     });
 
-    test("is honoured although a catch swallows it and the step returns", async () => {
+    test("takes effect although a catch block swallows it and the step returns", async () => {
       await expectConsequence(action, async (_w, leave) => {
         try {
           await new Promise((resolve) => setImmediate(resolve));
@@ -69,7 +69,7 @@ describe("from inside", () => {
       });
     });
 
-    test("is honoured although a catch turns it into an error of its own", async () => {
+    test("takes effect although a catch block throws another error instead", async () => {
       await expectConsequence(action, async (_w, leave) => {
         try {
           leave();
@@ -79,25 +79,25 @@ describe("from inside", () => {
       });
     });
 
-    test("is honoured although a finally returns", async () => {
+    test("takes effect although a finally block returns", async () => {
       await expectConsequence(action, async (_w, leave) => {
         try {
           leave();
         } finally {
-          // biome-ignore lint/correctness/noUnsafeFinally: that is what this test is about
+          // biome-ignore lint/correctness/noUnsafeFinally: the unsafe return is what this test is about
           return "nevertheless";
         }
       });
     });
 
-    test("is honoured although Promise.allSettled swallows it", async () => {
+    test("takes effect although Promise.allSettled swallows it", async () => {
       await expectConsequence(action, (_w, leave) => Promise.allSettled([(async () => leave())()]));
     });
 
-    test("is honoured although aroundStepExecution swallows it", async () => {
+    test("takes effect although aroundStepExecution swallows it", async () => {
       class Guarded extends Workflow {
         static {
-          this.step("work", (w) => leaving[action](w));
+          this.step("work", (w) => leaveBy[action](w));
           this.step("after", () => {});
         }
         override async aroundStepExecution(_execution: unknown, next: () => Promise<void>) {
@@ -111,31 +111,31 @@ describe("from inside", () => {
     });
 
     test.each(["beforeStepExecution", "aroundStepExecution", "afterStepExecution", "skipIf", "cancelIf"] as const)(
-      "means the same in %s",
+      "has the same effect in %s",
       async (place) => {
         let bodies = 0;
         class Hooked extends Workflow {
           static {
-            this.cancelIf((w) => place === "cancelIf" && leaving[action](w));
-            this.step("work", { skipIf: (w) => place === "skipIf" && leaving[action](w) }, () => void (bodies += 1));
+            this.cancelIf((w) => place === "cancelIf" && leaveBy[action](w));
+            this.step("work", { skipIf: (w) => place === "skipIf" && leaveBy[action](w) }, () => void (bodies += 1));
             this.step("after", () => {});
           }
           override beforeStepExecution({ step }: { step: string }) {
-            if (place === "beforeStepExecution" && step === "work") leaving[action](this);
+            if (place === "beforeStepExecution" && step === "work") leaveBy[action](this);
           }
           override aroundStepExecution({ step }: { step: string }, next: () => Promise<void>) {
-            if (place === "aroundStepExecution" && step === "work") leaving[action](this);
+            if (place === "aroundStepExecution" && step === "work") leaveBy[action](this);
             return next();
           }
           override afterStepExecution({ step }: { step: string }) {
-            if (place === "afterStepExecution" && step === "work") leaving[action](this);
+            if (place === "afterStepExecution" && step === "work") leaveBy[action](this);
           }
         }
         const t = await start(Hooked);
         const run = await t.pawl.start(Hooked);
         await t.settle();
         const { status, attempts } = consequences[action];
-        // A cancelIf is asked before every step: what skips does so each time.
+        // cancelIf is evaluated before every step, so an action that skips does so each time.
         const skipped = attempts.map((line) =>
           place === "cancelIf" && line.startsWith("after") ? "after 1 skipped skipped_by_flow_control" : line,
         );
@@ -145,7 +145,7 @@ describe("from inside", () => {
     );
   });
 
-  test("the one that leaves the code counts, not the one that was swallowed before", async () => {
+  test("the flow control that leaves the body takes effect, not one that was swallowed before", async () => {
     await expectConsequence("cancel", (w, leave) => {
       try {
         w.skip();
@@ -155,7 +155,7 @@ describe("from inside", () => {
     });
   });
 
-  test("swallowed in a body that then waits, it is honoured when the body returns", async () => {
+  test("flow control that is swallowed in a body that then waits takes effect when the body returns", async () => {
     const Patient = working(async (w) => {
       try {
         w.skip();
@@ -171,7 +171,7 @@ describe("from inside", () => {
     expect(await attemptsOf(run)).toEqual(consequences.skip.attempts);
   });
 
-  test("in a step of the body it concerns that step, not the one around it", async () => {
+  test("flow control in a step of the body affects that step, not the step around it", async () => {
     const got: unknown[] = [];
     const Nested = working(async (w) => {
       got.push(await w.step("inner", () => w.skip()));
@@ -193,7 +193,7 @@ describe("from inside", () => {
     ]);
   });
 
-  test("cancel() keeps its reason; canceledAt is when it was", async () => {
+  test("cancel() stores its reason, and canceledAt is the time of the call", async () => {
     const Canceling = working((w) => w.cancel("fraud"));
     const t = await start(Canceling);
     const run = await t.pawl.start(Canceling);
@@ -207,7 +207,7 @@ describe("from inside", () => {
     expect(await errorOf(run.result())).toMatchObject({ code: "RUN_CANCELED", reason: "fraud" });
   });
 
-  test("pause() keeps its reason; pausedAt, currentStep and currentExecution say where the run stands", async () => {
+  test("pause() stores its reason; pausedAt, currentStep and currentExecution say where the run is", async () => {
     let ready = false;
     const Pausing = working((w) => (ready ? "went on" : w.pause("not ready")));
     const t = await start(Pausing);
@@ -232,7 +232,7 @@ describe("from inside", () => {
     expect((await run.executions())[1]?.id).toBe(paused.currentExecution);
   });
 
-  test("finish() completes the run with its output and leaves out the rest of the chain", async () => {
+  test("finish() completes the run with its output and does not run the rest of the chain", async () => {
     class Finishing extends Workflow<unknown, void, { total: number }> {
       static {
         this.step("count", (w) => w.finish({ total: 3 }));
@@ -246,7 +246,7 @@ describe("from inside", () => {
     expect(await attemptsOf(run)).toEqual(["count 1 completed success"]);
   });
 
-  test("reattempt() runs the step again after its wait, as often as it likes, and keeps what was recorded in it", async () => {
+  test("reattempt() runs the step again after its wait, without a limit, and keeps the recorded calls", async () => {
     const at: number[] = [];
     let recordings = 0;
     const Polling = working(async (w) => {
@@ -262,7 +262,7 @@ describe("from inside", () => {
     expect(await run.status()).toBe("completed");
   });
 
-  test("reattempt({ rewind: true }) forgets what the step has recorded, and only that", async () => {
+  test("reattempt({ rewind: true }) discards the recorded calls of the step, and only those", async () => {
     const recordings: string[] = [];
     class Rewinding extends Workflow {
       static {
@@ -287,11 +287,11 @@ describe("from inside", () => {
   });
 });
 
-/** A run of two steps, "work" and "after", brought to a state in which commands find it. */
+/** A run of two steps, "work" and "after", brought to the state in which a command reaches it. */
 interface Situation {
   readonly t: TestPawl;
   readonly run: AnyRun;
-  /** Lets the step end, where one is being executed. */
+  /** Lets the step end if one is being executed. */
   readonly release: () => void;
 }
 
@@ -330,17 +330,18 @@ const situations: Record<SituationName, () => Promise<Situation>> = {
   "waiting for its next attempt": () =>
     begin(working((w) => (w.attempt === 1 ? w.reattempt({ wait: "1 day" }) : null))),
   executing: async () => {
-    const begun = gate();
+    const started = gate();
     const finish = gate();
     const Busy = working(async () => {
-      begun.open();
+      started.open();
       await finish.opened;
     });
     const t = await start(Busy);
     const run = await t.pawl.start(Busy);
     void t.settle();
-    await begun.opened;
-    // The start of a step is recorded when it takes long: without that, the log may change under the test's eyes.
+    await started.opened;
+    // The start of a long step is recorded with a delay. Without this wait the log might change while the test compares
+    // it.
     await recorded(run, "step.started work");
     return { t, run, release: () => finish.open() };
   },
@@ -405,8 +406,8 @@ const commands = {
 
 type CommandName = keyof typeof commands;
 
-/** Where each makes no sense. */
-const nonsense: Record<CommandName, readonly SituationName[]> = {
+/** The states in which each command is invalid. */
+const invalidStates: Record<CommandName, readonly SituationName[]> = {
   pause: [...paused, ...terminal],
   resume: [...running, ...terminal],
   "resume with an output": [...running, "paused while pending", ...terminal],
@@ -416,9 +417,9 @@ const nonsense: Record<CommandName, readonly SituationName[]> = {
   signal: terminal,
 };
 
-describe("from outside, where it makes no sense, is refused and changes nothing", () => {
-  describe.each(Object.keys(nonsense) as CommandName[])("%s", (command) => {
-    test.each(nonsense[command])("of a run that is %s", async (name) => {
+describe("a command from outside that is invalid in the run's state is refused and changes nothing", () => {
+  describe.each(Object.keys(invalidStates) as CommandName[])("%s", (command) => {
+    test.each(invalidStates[command])("of a run that is %s", async (name) => {
       const { t, run, release } = await situations[name]();
       await refused(run, () => commands[command](run));
       release();
@@ -440,25 +441,28 @@ describe("pause from outside", () => {
     "waiting for its next attempt",
     "asleep inside a body",
     "waiting for a signal inside a body",
-  ] as const)("of a run that is %s acts at once, holds everything, and lets it go on as before", async (name) => {
-    const { t, run } = await situations[name]();
-    const before = await attemptsOf(run);
-    await run.pause("a moment");
-    expect(await run.get()).toMatchObject({ status: "paused", pauseReason: "a moment", pausedAt: t.clock.now });
-    const held = await logOf(run);
-    await t.advance("10 days");
-    // Of a run that had not begun, the log says that its time has come meanwhile.
-    expect((await logOf(run)).filter((line) => line !== "run.became_due")).toEqual(held);
-    expect(await attemptsOf(run)).toEqual(before);
-    await run.resume();
-    expect(await run.get()).toMatchObject({ pausedAt: null, pauseReason: null });
-    if (name === "waiting for a signal inside a body") await run.signal("go");
-    await t.speedrun(run);
-    expect(await run.status()).toBe("completed");
-    await expectSound(t);
-  });
+  ] as const)(
+    "of a run that is %s takes effect at once, nothing happens while it is paused, and after resume() it continues as before",
+    async (name) => {
+      const { t, run } = await situations[name]();
+      const before = await attemptsOf(run);
+      await run.pause("a moment");
+      expect(await run.get()).toMatchObject({ status: "paused", pauseReason: "a moment", pausedAt: t.clock.now });
+      const logBefore = await logOf(run);
+      await t.advance("10 days");
+      // The log of a run that had not started says that it became due meanwhile.
+      expect((await logOf(run)).filter((line) => line !== "run.became_due")).toEqual(logBefore);
+      expect(await attemptsOf(run)).toEqual(before);
+      await run.resume();
+      expect(await run.get()).toMatchObject({ pausedAt: null, pauseReason: null });
+      if (name === "waiting for a signal inside a body") await run.signal("go");
+      await t.speedrun(run);
+      expect(await run.status()).toBe("completed");
+      await expectSound(t);
+    },
+  );
 
-  test("of a run that is executing acts at the next boundary; resumed, it goes on behind the step", async () => {
+  test("of a run that is executing takes effect at the next boundary; when it is resumed, it continues after the step", async () => {
     const { t, run, release } = await situations.executing();
     await run.pause();
     expect(await run.status()).toBe("running");
@@ -473,7 +477,7 @@ describe("pause from outside", () => {
     await expectSound(t);
   });
 
-  test("and resume, both while one step is executing, leave it alone", async () => {
+  test("followed by resume while one step is executing does not affect the step", async () => {
     const { t, run, release } = await situations.executing();
     await run.pause();
     await run.resume();
@@ -512,7 +516,7 @@ describe("resume from outside", () => {
     expect(await run.status()).toBe("completed");
   });
 
-  test("with an output takes that for the step that the run is stuck at", async () => {
+  test("with an output completes the step at which the run is paused", async () => {
     const { t, run } = await situations["paused by an exception"]();
     await run.resume({ output: "by hand" });
     await t.settle();
@@ -534,7 +538,7 @@ describe("skip from outside", () => {
     ["paused by its code", ["work 1 canceled workflow_paused", "work 2 skipped skipped_by_flow_control"]],
     ["paused while scheduled", ["work 1 skipped skipped_by_flow_control"]],
     ["paused while it waits inside a body", ["work 1 skipped skipped_by_flow_control"]],
-  ] as const)("of a run that is %s passes over its step and goes on", async (name, attempts) => {
+  ] as const)("of a run that is %s skips its step and continues", async (name, attempts) => {
     const { t, run } = await situations[name]();
     await run.skip();
     expect(await attemptsOf(run)).toEqual([...attempts, "after 1 scheduled –"]);
@@ -556,7 +560,7 @@ describe("cancel from outside", () => {
     ["paused while scheduled", ["work 1 canceled canceled_by_flow_control"]],
     ["paused while pending", []],
     ["paused while it waits inside a body", ["work 1 canceled canceled_by_flow_control"]],
-  ] as const)("of a run that is %s acts at once", async (name, attempts) => {
+  ] as const)("of a run that is %s takes effect at once", async (name, attempts) => {
     const { t, run } = await situations[name]();
     await run.cancel("not needed");
     expect(await run.get()).toMatchObject({
@@ -572,7 +576,7 @@ describe("cancel from outside", () => {
     await expectSound(t);
   });
 
-  test("of a run that is waiting for its next attempt acts at once", async () => {
+  test("of a run that is waiting for its next attempt takes effect at once", async () => {
     const { t, run } = await situations["waiting for its next attempt"]();
     await run.cancel();
     await t.advance("10 days");
@@ -583,16 +587,16 @@ describe("cancel from outside", () => {
     await expectSound(t);
   });
 
-  test("of a run that is executing tells its code, records the end of its step, and cancels", async () => {
-    const begun = gate();
+  test("of a run that is executing aborts the step's signal, records the end of the step, and cancels the run", async () => {
+    const started = gate();
     const Busy = working(async (w) => {
-      begun.open();
+      started.open();
       await new Promise((resolve) => w.abortSignal.addEventListener("abort", resolve));
     });
     const t = await start(Busy);
     const run = await t.pawl.start(Busy);
     void t.settle();
-    await begun.opened;
+    await started.opened;
     await run.cancel("not needed");
     await t.settle();
     expect(await run.status()).toBe("canceled");
@@ -602,13 +606,13 @@ describe("cancel from outside", () => {
 });
 
 describe("signal from outside", () => {
-  /** Its second step waits for the signal that the test sends while the first is in some state. */
-  const listening = (work: (w: Workflow) => unknown, wait = 0, heard: unknown[] = []) =>
+  /** The second step waits for the signal that the test sends while the first step is in a given state. */
+  const listening = (work: (w: Workflow) => unknown, wait = 0, received: unknown[] = []) =>
     class Listening extends Workflow {
-      static heard = heard;
+      static received = received;
       static {
         this.step("work", { wait }, work);
-        this.step("after", async (w) => void heard.push(await w.waitForSignal("go", { timeout: "365 days" })));
+        this.step("after", async (w) => void received.push(await w.waitForSignal("go", { timeout: "365 days" })));
       }
     };
 
@@ -618,7 +622,7 @@ describe("signal from outside", () => {
     ["waiting for its next attempt", listening((w) => (w.attempt === 1 ? w.reattempt({ wait: "1 day" }) : null)), {}],
     ["asleep inside a body", listening((w) => w.sleep("nap", "1 day")), {}],
     ["paused by its code", listening((w) => (w.attempt === 1 ? w.pause() : null)), {}],
-  ] as const)("to a run that is %s is kept until a step wants it", async (name, workflow, options) => {
+  ] as const)("to a run that is %s is kept until a step waits for it", async (name, workflow, options) => {
     const t = await start(workflow);
     const run = await t.pawl.start(workflow, undefined, options);
     if (name !== "pending") await t.settle();
@@ -627,29 +631,29 @@ describe("signal from outside", () => {
     expect(await run.status()).toBe(status);
     if (status === "paused") await run.resume();
     await t.speedrun(run);
-    expect(workflow.heard).toEqual([name]);
+    expect(workflow.received).toEqual([name]);
     await expectSound(t);
   });
 
-  test("to a run that is executing is kept until a step wants it", async () => {
-    const begun = gate();
+  test("to a run that is executing is kept until a step waits for it", async () => {
+    const started = gate();
     const finish = gate();
     const Busy = listening(async () => {
-      begun.open();
+      started.open();
       await finish.opened;
     });
     const t = await start(Busy);
     const run = await t.pawl.start(Busy);
     void t.settle();
-    await begun.opened;
+    await started.opened;
     await run.signal("go", "while it ran");
     finish.open();
     await t.settle();
-    expect(Busy.heard).toEqual(["while it ran"]);
+    expect(Busy.received).toEqual(["while it ran"]);
     expect(await run.status()).toBe("completed");
   });
 
-  test("to a run that waits for it inside a body goes on with the same attempt", async () => {
+  test("to a run that waits for it inside a body continues the same attempt", async () => {
     const { t, run } = await situations["waiting for a signal inside a body"]();
     await run.signal("go");
     await t.settle();
@@ -657,24 +661,24 @@ describe("signal from outside", () => {
   });
 });
 
-describe("on a parked run, with no worker anywhere", () => {
+describe("commands to a parked run without any worker", () => {
   forEachStore((kind) => {
     const database = databaseFor(kind);
 
-    /** Brought to rest by a worker that is gone then. */
-    async function parked(name: string, work: (w: Workflow) => unknown, wait = 0) {
+    /** Starts a run that is parked by a worker, and stops that worker. */
+    async function startParked(name: string, work: (w: Workflow) => unknown, wait = 0) {
       const Parked = working(work, { wait }, { name });
       const w = await database.world();
       const run = await w.pawl.start(Parked);
       const worker = await w.worker([Parked]);
       await worker.settle();
       await worker.worker.stop();
-      const goOn = async () => (await w.worker([Parked])).settle();
-      return { w, run, goOn };
+      const runToEnd = async () => (await w.worker([Parked])).settle();
+      return { w, run, runToEnd };
     }
 
-    test("pause, resume and skip of a scheduled step act at once", async () => {
-      const { w, run, goOn } = await parked("scheduled", () => {}, 86_400_000);
+    test("pause, resume and skip of a scheduled step take effect at once", async () => {
+      const { w, run, runToEnd } = await startParked("scheduled", () => {}, 86_400_000);
       const [scheduled] = await run.executions();
       await run.pause("a moment");
       expect(await run.get()).toMatchObject({ status: "paused", pauseReason: "a moment", pausedAt: w.clock.now });
@@ -686,25 +690,25 @@ describe("on a parked run, with no worker anywhere", () => {
       await refused(run, () => run.resumeAt("after"));
       await run.skip();
       expect(await attemptsOf(run)).toEqual(["work 1 skipped skipped_by_flow_control", "after 1 scheduled –"]);
-      await goOn();
+      await runToEnd();
       expect(await run.status()).toBe("completed");
       await expectSound(w);
     });
 
-    test("resumeAt of a run that an exception paused acts at once", async () => {
-      const { w, run, goOn } = await parked("failed", () => {
+    test("resumeAt of a run that an exception paused takes effect at once", async () => {
+      const { w, run, runToEnd } = await startParked("failed", () => {
         throw new Error("boom");
       });
       expect(await run.get()).toMatchObject({ status: "paused", currentStep: "work" });
       await run.resumeAt("after");
       expect(await run.status()).toBe("waiting");
-      await goOn();
+      await runToEnd();
       expect(await attemptsOf(run)).toEqual(["work 1 failed paused_by_exception", "after 1 completed success"]);
       await expectSound(w);
     });
 
-    test("signal and cancel of a body that waits act at once", async () => {
-      const { w, run } = await parked("waiting", (one) => one.waitForAll(["a", "b"]));
+    test("signal and cancel of a body that waits take effect at once", async () => {
+      const { w, run } = await startParked("waiting", (one) => one.waitForAll(["a", "b"]));
       await run.signal("a", 1);
       expect((await logOf(run)).at(-1)).toBe("signal.received");
       await run.cancel("not needed");
@@ -734,7 +738,7 @@ describe("resumeAt from outside", () => {
     ["a", ["a", "b", "a", "b", "c"]],
     ["b", ["a", "b", "b", "c"]],
     ["c", ["a", "b", "c"]],
-  ])("of a paused run goes on at %s at once, whatever was done before", async (step, order) => {
+  ])("of a paused run continues at %s at once, whichever steps have completed", async (step, order) => {
     const { Chain, executed } = chain();
     const t = await start(Chain);
     const run = await t.pawl.start(Chain);
@@ -746,7 +750,7 @@ describe("resumeAt from outside", () => {
     await expectSound(t);
   });
 
-  test("does not wait for the step's own wait", async () => {
+  test("ignores the wait that the step declares", async () => {
     const { t, run } = await situations["paused while scheduled"]();
     await run.resumeAt("work");
     await t.settle();
@@ -758,7 +762,7 @@ describe("resumeAt from outside", () => {
     "paused by its code",
     "paused while scheduled",
     "paused while it waits inside a body",
-  ] as const)("of a run that is %s forgets the step it was at", async (name) => {
+  ] as const)("of a run that is %s abandons the step it was at", async (name) => {
     const { t, run } = await situations[name]();
     await run.resumeAt("after");
     await t.settle();
@@ -768,7 +772,7 @@ describe("resumeAt from outside", () => {
     await expectSound(t);
   });
 
-  test("to a step that does not exist pauses again with a StepNotDefinedError; another place repairs it", async () => {
+  test("to a step that does not exist pauses the run again with a StepNotDefinedError; resumeAt to an existing step fixes it", async () => {
     const { t, run } = await situations["paused by its code"]();
     await run.resumeAt("nowhere");
     await t.settle();

@@ -1,4 +1,7 @@
-/** Who a run is about: loaded for each execution, one active run at a time, found by query. */
+/**
+ * The hero that a run is about: it is loaded for each execution, has one active run at a time, and runs are found by
+ * it.
+ */
 import { randomUUID } from "node:crypto";
 import { AlreadyActiveError, connect, Pawl, type RunStatus, Workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -9,7 +12,7 @@ import { type AnyRun, attemptsOf } from "../support/run-checks.js";
 import { databaseFor, silent, start } from "../support/virtual-worlds.js";
 import { errorOf, gate } from "../support/waiting.js";
 
-/** Clients of one database, each with connections of its own. */
+/** Clients of one database, each with its own connections. */
 async function connectAll(kind: StoreKind, url: string, count: number): Promise<readonly Pawl[]> {
   const memory = new MemoryStore();
   const clients: Pawl[] = [];
@@ -21,10 +24,10 @@ async function connectAll(kind: StoreKind, url: string, count: number): Promise<
   return clients;
 }
 
-/** Nobody's hero but the test's that asks. */
-const someone = () => ({ type: "User", id: randomUUID() }) as const;
+/** A hero that no other test uses. */
+const newHero = () => ({ type: "User", id: randomUUID() }) as const;
 
-const hero = someone();
+const hero = newHero();
 
 class Onboarding extends Workflow<{ id: string }> {
   static readonly heroType = "User";
@@ -38,10 +41,10 @@ forEachStore((kind) => {
   const database = databaseFor(kind);
 
   test.each(["in processes without workers", "where workers take what is started beside them"])(
-    "50 simultaneous starts for one hero make one run, and 49 errors that name it: %s",
+    "50 simultaneous starts for one hero create one run, and 49 errors that name it: %s",
     async (where) => {
       const clients = await connectAll(kind, database.url(), 5);
-      const hero = someone();
+      const hero = newHero();
       if (where !== "in processes without workers")
         await Promise.all(clients.map((client) => client.worker({ workflows: [Onboarding] }).start()));
       const starts = await Promise.allSettled(
@@ -60,39 +63,39 @@ forEachStore((kind) => {
     },
   );
 
-  test("whoever is refused, waits for the run that is named and tries again, comes to its turn; never are there two", async () => {
+  test("clients that wait for the active run and start again each get their turn, and two runs are never active together", async () => {
     const clients = await connectAll(kind, database.url(), 4);
-    const hero = someone();
+    const hero = newHero();
     let active = 0;
-    let most = 0;
+    let maxActive = 0;
     class Exclusive extends Workflow {
       static {
         this.step("work", async () => {
           active += 1;
-          most = Math.max(most, active);
+          maxActive = Math.max(maxActive, active);
           await new Promise((resolve) => setImmediate(resolve));
           active -= 1;
         });
       }
     }
     await Promise.all(clients.map((client) => client.worker({ workflows: [Exclusive] }).start()));
-    const insist = async (client: Pawl): Promise<void> => {
+    const startWhenFree = async (client: Pawl): Promise<void> => {
       try {
         await (await client.start(Exclusive, undefined, { hero })).result({ timeout: "100s" });
       } catch (error) {
         if (!(error instanceof AlreadyActiveError)) throw error;
         await client.run(error.runId).result({ timeout: "100s" });
-        await insist(client);
+        await startWhenFree(client);
       }
     };
-    await Promise.all(Array.from({ length: 12 }, (_, n) => insist(clients[n % 4] as Pawl)));
-    expect(most).toBe(1);
+    await Promise.all(Array.from({ length: 12 }, (_, n) => startWhenFree(clients[n % 4] as Pawl)));
+    expect(maxActive).toBe(1);
     expect((await (clients[0] as Pawl).runs({ hero, status: "completed" })).runs).toHaveLength(12);
   });
 
   test("a run that is pending, waiting or paused is active; one that has completed, failed or been canceled is not", async () => {
     const w = await database.world();
-    const hero = someone();
+    const hero = newHero();
     const Ending = working(
       async (run) => {
         if ((await run.waitForSignal("go")) === "wrong") throw new Error("boom");
@@ -132,7 +135,7 @@ forEachStore((kind) => {
 
   test("allowMultiple, of the class or of the start, lets a hero have many active runs", async () => {
     const w = await database.world();
-    const hero = someone();
+    const hero = newHero();
     const Many = working((run) => run.waitForSignal("go"), {}, { name: "Many", allowMultiple: true });
     const One = working((run) => run.waitForSignal("go"), {}, { name: "One" });
     const ofTheClass = await Promise.all(Array.from({ length: 10 }, () => w.pawl.start(Many, undefined, { hero })));
@@ -140,13 +143,13 @@ forEachStore((kind) => {
       Array.from({ length: 10 }, () => w.pawl.start(One, undefined, { hero, allowMultiple: true })),
     );
     expect(new Set([...ofTheClass, ...ofTheStart].map(({ id }) => id)).size).toBe(20);
-    // Those count for nobody else: one without is still free, and is then the only one.
+    // Runs with allowMultiple do not count: a run without it can still start, and only once.
     const strict = await w.pawl.start(One, undefined, { hero });
     expect(await errorOf(w.pawl.start(One, undefined, { hero }))).toMatchObject({ runId: strict.id });
     expect((await w.pawl.runs({ hero, active: true })).runs).toHaveLength(21);
   });
 
-  test("the same id of another type, another id, and another class are no obstacle", async () => {
+  test("another id, another type with the same id, and another class do not conflict", async () => {
     const w = await database.world();
     const [A, B] = ["A", "B"].map((name) => working(() => {}, {}, { name })) as [
       ReturnType<typeof working>,
@@ -156,14 +159,14 @@ forEachStore((kind) => {
     await w.pawl.start(A, undefined, { hero: { type: "Order", id: "1" } });
     await w.pawl.start(A, undefined, { hero: { type: "User", id: "2" } });
     await w.pawl.start(B, undefined, { hero: { type: "User", id: "1" } });
-    // Nothing is glued together in a way that two heroes look alike.
+    // Type and id are not concatenated in a way that makes two heroes look alike.
     await w.pawl.start(A, undefined, { hero: { type: 'User","1', id: "2" } });
     await w.pawl.start(A, undefined, { hero: { type: "User", id: '1","2' } });
     expect((await w.pawl.runs({ workflow: A })).runs).toHaveLength(5);
     expect((await w.pawl.runs({ workflow: B })).runs).toHaveLength(1);
   });
 
-  test("runs are found by hero, by state and by activity, alone and together", async () => {
+  test("runs are found by hero, by state and by activity, separately and in combination", async () => {
     const w = await database.world();
     const Story = working(
       (run) => {
@@ -186,34 +189,36 @@ forEachStore((kind) => {
     await worker.settle();
     await worker.worker.stop();
     ids.set("pending", (await w.pawl.start(Story, undefined, { hero: { type: "User", id: "pending" } })).id);
-    const found = async (filter: Parameters<typeof w.pawl.runs>[0]) =>
+    const findIds = async (filter: Parameters<typeof w.pawl.runs>[0]) =>
       (await w.pawl.runs(filter)).runs.map(({ id }) => id).sort();
     const of = (...states: string[]) => states.map((state) => ids.get(state)).sort();
     for (const [state, id] of ids) {
-      expect(await found({ workflow: Story, status: state as RunStatus })).toEqual([id]);
-      expect(await found({ workflow: Story, hero: { type: "User", id: state } })).toEqual([id]);
-      expect(await found({ hero: { type: "Order", id: state } })).toEqual([]);
+      expect(await findIds({ workflow: Story, status: state as RunStatus })).toEqual([id]);
+      expect(await findIds({ workflow: Story, hero: { type: "User", id: state } })).toEqual([id]);
+      expect(await findIds({ hero: { type: "Order", id: state } })).toEqual([]);
     }
-    expect(await found({ workflow: Story, active: true })).toEqual(of("pending", "waiting", "paused"));
-    expect(await found({ workflow: Story, active: false })).toEqual(of("canceled", "failed", "completed"));
-    expect(await found({ hero: { type: "User", id: "waiting" } })).toEqual([...of("waiting"), other.id].sort());
-    expect(await found({ hero: { type: "User", id: "paused" }, status: "paused", active: true })).toEqual(of("paused"));
-    expect(await found({ hero: { type: "User", id: "paused" }, status: "waiting" })).toEqual([]);
-    expect(await found({ hero: { type: "User", id: "canceled" }, active: true })).toEqual([]);
+    expect(await findIds({ workflow: Story, active: true })).toEqual(of("pending", "waiting", "paused"));
+    expect(await findIds({ workflow: Story, active: false })).toEqual(of("canceled", "failed", "completed"));
+    expect(await findIds({ hero: { type: "User", id: "waiting" } })).toEqual([...of("waiting"), other.id].sort());
+    expect(await findIds({ hero: { type: "User", id: "paused" }, status: "paused", active: true })).toEqual(
+      of("paused"),
+    );
+    expect(await findIds({ hero: { type: "User", id: "paused" }, status: "waiting" })).toEqual([]);
+    expect(await findIds({ hero: { type: "User", id: "canceled" }, active: true })).toEqual([]);
   });
 });
 
 test("runs that are being executed are found by their state", async () => {
-  const begun = gate();
+  const started = gate();
   const finish = gate();
   const Busy = working(async () => {
-    begun.open();
+    started.open();
     await finish.opened;
   });
   const t = await start(Busy);
   const run = await t.pawl.start(Busy, undefined, { hero });
   void t.settle();
-  await begun.opened;
+  await started.opened;
   expect((await t.pawl.runs({ hero, status: "running", active: true })).runs).toMatchObject([{ id: run.id, hero }]);
   finish.open();
   await t.settle();
@@ -221,7 +226,7 @@ test("runs that are being executed are found by their state", async () => {
 });
 
 describe("a start", () => {
-  test("by name is refused as well", async () => {
+  test("by name is refused as well while the hero has an active run", async () => {
     const t = await start(Onboarding);
     const first = await t.pawl.start(Onboarding, undefined, { hero });
     expect(await errorOf(t.pawl.workflow("Onboarding").trigger(undefined, { hero }))).toMatchObject({
@@ -230,7 +235,7 @@ describe("a start", () => {
     });
   });
 
-  test("with the idempotency key of the active run gets that run, not an error", async () => {
+  test("with the idempotency key of the active run returns that run, not an error", async () => {
     const t = await start(Onboarding);
     const options = { hero, idempotencyKey: "signup-42" };
     const first = await t.pawl.start(Onboarding, undefined, options);
@@ -241,7 +246,7 @@ describe("a start", () => {
     });
   });
 
-  test("without a hero, of a class that loads one, or with one of another type, is refused", async () => {
+  test("without a hero, of a class that loads one, or with a hero of another type, is refused", async () => {
     const t = await start(Onboarding);
     const untyped = t.pawl.start as (workflow: unknown, input?: unknown, options?: object) => Promise<unknown>;
     const starting = (options?: object) => errorOf(untyped.call(t.pawl, Onboarding, undefined, options));
@@ -250,7 +255,7 @@ describe("a start", () => {
     expect((await t.pawl.runs()).runs).toEqual([]);
   });
 
-  test("without a hero may be repeated: there is nobody who could have only one", async () => {
+  test("without a hero may be repeated, because uniqueness applies per hero", async () => {
     const Plain = working((w) => w.waitForSignal("go"));
     const t = await start(Plain);
     await t.pawl.start(Plain);
@@ -260,7 +265,7 @@ describe("a start", () => {
 });
 
 describe("the hero of an execution", () => {
-  test("is loaded afresh for each, attempts included, and each has an instance of its own", async () => {
+  test("is loaded for each execution, including reattempts, and each execution has its own instance", async () => {
     const names = ["Ada", "Grace", "Barbara"];
     const seen: string[] = [];
     const instances = new Set<unknown>();
@@ -285,7 +290,7 @@ describe("the hero of an execution", () => {
     expect(instances.size).toBe(3);
   });
 
-  test("that is gone cancels the run, with a reason that names it", async () => {
+  test("that no longer exists cancels the run, with a reason that names it", async () => {
     const users = new Map([[hero.id as string, hero]]);
     const executed: string[] = [];
     class Deleting extends Workflow<{ id: string }> {
@@ -308,7 +313,7 @@ describe("the hero of an execution", () => {
     });
   });
 
-  test("that is gone is null in a class that may proceed without", async () => {
+  test("that no longer exists is null in a class with mayProceedWithoutHero", async () => {
     const seen: unknown[] = [];
     class Tolerant extends Workflow<object | null> {
       static loadHero = () => null;
@@ -325,7 +330,7 @@ describe("the hero of an execution", () => {
     expect(seen).toEqual([null, null]);
   });
 
-  test("may be named by the options alone where there is no input", async () => {
+  test("may be passed in the options without an input if the workflow takes none", async () => {
     const seen: unknown[] = [];
     class Welcome extends Workflow<{ id: string }> {
       static readonly heroType = "User";
@@ -345,7 +350,7 @@ describe("the hero of an execution", () => {
     expect(runs).toMatchObject([{ hero: { type: "User", id: "42" }, tags: ["a"] }]);
   });
 
-  test("may be an input, in a workflow that needs none; where that is not clear, the start is refused", async () => {
+  test("may be part of the input of a workflow that needs no hero; where that is ambiguous, the start is refused", async () => {
     class Tolerant extends Workflow<object | null, void> {
       static readonly heroType = "User";
       static loadHero = () => null;
@@ -364,7 +369,7 @@ describe("the hero of an execution", () => {
     expect(await errorOf((t.pawl as any).start(Tolerant, { hero }))).toMatchObject({
       code: "INVALID_INPUT",
       message:
-        'It is not clear whether the hero in start("Tolerant", { hero }) is an option or an input, as this workflow may go on without one; write start("Tolerant", undefined, { hero }), or start("Tolerant", input, {}).',
+        'The hero in start("Tolerant", { hero }) may be an option or part of the input, because this workflow does not need a hero; write start("Tolerant", undefined, { hero }), or start("Tolerant", input, {}).',
     });
     expect((await t.pawl.runs({ workflow: Tolerant })).runs).toEqual([]);
   });
@@ -372,9 +377,9 @@ describe("the hero of an execution", () => {
   test.each([
     [42, "number 42"],
     [42n, "bigint 42"],
-  ])("has a text for its id, and %o is answered with how to write it", async (id, shown) => {
+  ])("has a string as its id, and for %o the error says how to write it", async (id, description) => {
     const t = await start(Onboarding);
-    const message = `The hero's id is the ${shown}, and ids of heroes are texts; write { type: "User", id: String(id) }, or heroOf(hero) of the class.`;
+    const message = `The hero's id is the ${description}, but a hero's id must be a string; write { type: "User", id: String(id) }, or use heroOf(hero) of the class.`;
     const numbered = { hero: { type: "User", id } } as any;
     expect(await errorOf(t.pawl.start(Onboarding, numbered))).toMatchObject({ code: "INVALID_INPUT", message });
     expect(await errorOf(t.pawl.runs(numbered))).toMatchObject({ code: "INVALID_INPUT", message });
@@ -384,14 +389,14 @@ describe("the hero of an execution", () => {
     [{ id: "42", name: "Ada" }, "an object with id, name"],
     [{ type: "User" }, "an object with type"],
     ["42", "a string"],
-  ])("is a reference: %o is answered with how to write one", async (given, shown) => {
+  ])("is a reference, and for %o the error says how to write one", async (invalidHero, description) => {
     const t = await start(Onboarding);
-    expect(await errorOf(t.pawl.start(Onboarding, { hero: given as any }))).toMatchObject({
-      message: `The hero of a run of workflow "Onboarding" is given by type and id, { type: "User", id: "…" }, not as ${shown}.`,
+    expect(await errorOf(t.pawl.start(Onboarding, { hero: invalidHero as any }))).toMatchObject({
+      message: `The hero of a run of workflow "Onboarding" is given by type and id, { type: "User", id: "…" }, not as ${description}.`,
     });
   });
 
-  test("without a loader is its type and id; without a hero it is null", async () => {
+  test("without a loader is its type and id; in a run without a hero it is null", async () => {
     const seen: unknown[] = [];
     const Plain = working((w) => void seen.push(w.hero));
     const t = await start(Plain);

@@ -1,4 +1,4 @@
-/** The graph of a class whose steps name jobs: what nodes() and exportDag() say, and what an import makes of it. */
+/** The graph of a class whose steps name jobs: the output of nodes() and exportDag(), and the effect of an import. */
 import { job, Workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
@@ -6,23 +6,29 @@ import { forEachStore } from "../support/databases.js";
 import { expectSound } from "../support/run-checks.js";
 import { databaseFor, silent } from "../support/virtual-worlds.js";
 
-let did: string[] = [];
+let executed: string[] = [];
 beforeEach(() => {
-  did = [];
+  executed = [];
 });
 
-const resize = job("Resize", (args: { file: string }, { node }) => void did.push(`resize ${node.name} ${args.file}`));
-const shrink = job("Shrink", (args: { file: string }, { node }) => void did.push(`shrink ${node.name} ${args.file}`));
+const resize = job(
+  "Resize",
+  (args: { file: string }, { node }) => void executed.push(`resize ${node.name} ${args.file}`),
+);
+const shrink = job(
+  "Shrink",
+  (args: { file: string }, { node }) => void executed.push(`shrink ${node.name} ${args.file}`),
+);
 
 class Photo extends Workflow<unknown, { file: string }> {
   static {
-    this.step("open", () => void did.push("open"));
+    this.step("open", () => void executed.push("open"));
     this.task("small", { job: resize, args: (w: Photo) => ({ file: w.input.file }), dependsOn: "open" });
     this.task("tiny", { job: "Shrink", args: { file: "t.png" }, dependsOn: "open" });
-    this.step("close", { alsoDependsOn: ["small", "tiny"] }, () => void did.push("close"));
+    this.step("close", { alsoDependsOn: ["small", "tiny"] }, () => void executed.push("close"));
   }
   override async beforeStepExecution({ step }: { step: string }) {
-    did.push(`before ${step}`);
+    executed.push(`before ${step}`);
   }
 }
 
@@ -53,25 +59,25 @@ forEachStore((kind) => {
       tiny: { name: "tiny", job: "Shrink", depends_on: ["open"] },
       close: { name: "close", depends_on: ["open", "small", "tiny"] },
     });
-    // Or what it still does would be noted in the next test.
+    // Otherwise the effects of this run would be recorded in the next test.
     await run.result();
   });
 });
 
-test("an import of what was exported changes nothing: arguments, hooks and policies are still the class's", async () => {
+test("importing the exported graph changes nothing: arguments, hooks and policies still come from the class", async () => {
   const { t, run } = await begin();
   await run.importDag(await run.exportDag());
   await run.resume();
   await t.settle();
   expect(await run.status()).toBe("completed");
-  expect(did).toEqual(
+  expect(executed).toEqual(
     expect.arrayContaining(["before small", "resize small a.png", "before tiny", "shrink tiny t.png"]),
   );
-  expect(did.filter((line) => line.startsWith("before"))).toHaveLength(4);
+  expect(executed.filter((line) => line.startsWith("before"))).toHaveLength(4);
   await expectSound(t);
 });
 
-test("another job in the place of a step's own gets the arguments that the class has for it", async () => {
+test("another job in the place of a step's own job gets the arguments that the class declares", async () => {
   const { t, run } = await begin();
   const dag = JSON.parse(await run.exportDag());
   dag.nodes.small.job = "Shrink";
@@ -79,7 +85,7 @@ test("another job in the place of a step's own gets the arguments that the class
   await run.resume();
   await t.settle();
   expect(await run.status()).toBe("completed");
-  expect(did).toEqual(expect.arrayContaining(["before small", "shrink small a.png"]));
+  expect(executed).toEqual(expect.arrayContaining(["before small", "shrink small a.png"]));
   expect((await run.nodes()).find(({ name }) => name === "small")).toMatchObject({ kind: "job", job: "Shrink" });
   await expectSound(t);
 });

@@ -18,7 +18,7 @@ const jobRuns = async (w: { pawl: { runs(filter: object): Promise<{ runs: readon
 forEachStore((kind) => {
   const database = databaseFor(kind);
 
-  test("a job that has completed elsewhere is not run again when the worker of its class dies", async () => {
+  test("a job that has completed on another worker is not run again when the worker of its class dies", async () => {
     const w = await database.world();
     const charge = job("Charge", (_args: void, { idempotencyKey }) => void charges.push(idempotencyKey));
     const ends: (() => void)[] = [];
@@ -31,9 +31,9 @@ forEachStore((kind) => {
       }
     }
     const first = await w.worker([Pays]);
-    const laborer = await w.worker([], { jobs: [charge] });
+    const jobWorker = await w.worker([], { jobs: [charge] });
     const run = await w.pawl.start(Pays);
-    keepWorking(first, laborer);
+    keepWorking(first, jobWorker);
     await until(() => ends.length === 1);
     expect(await logOf(run)).toContain("child.completed pay/job_1");
     await first.kill();
@@ -42,20 +42,20 @@ forEachStore((kind) => {
     await until(() => ends.length === 2);
     ends[1]?.();
     await settled;
-    await laborer.settle();
+    await jobWorker.settle();
     expect(await run.status()).toBe("completed");
     expect(charges).toEqual([`${run.id}:pay`]);
     expect(await attemptsOf(run)).toEqual(["pay 1 failed abandoned", "pay 2 completed success"]);
     await expectSound(w);
   });
 
-  test("a job in flight elsewhere is waited for, not begun again, when the worker of its class dies", async () => {
+  test("a job in flight on another worker is awaited, not started again, when the worker of its class dies", async () => {
     const w = await database.world();
-    const begun = gate();
+    const started = gate();
     const paid = gate();
     const charge = job("Charge", async (_args: void, { idempotencyKey }) => {
       charges.push(idempotencyKey);
-      begun.open();
+      started.open();
       await paid.opened;
       return "paid";
     });
@@ -67,13 +67,13 @@ forEachStore((kind) => {
       }
     }
     const first = await w.worker([PaysLong]);
-    const laborer = await w.worker([], { jobs: [charge] });
+    const jobWorker = await w.worker([], { jobs: [charge] });
     const run = await w.pawl.start(PaysLong);
     void first.settle();
     await until(() => sides.length === 1);
     await until(async () => (await logOf(run)).some((line) => line.startsWith("child.started")));
-    const labor = laborer.settle();
-    await begun.opened;
+    const jobWork = jobWorker.settle();
+    await started.opened;
     await first.kill();
     const second = await w.worker([PaysLong]);
     const settled = second.settle();
@@ -81,9 +81,9 @@ forEachStore((kind) => {
     sides[1]?.();
     await settled;
     paid.open();
-    await labor;
+    await jobWork;
     await until(async () => {
-      await laborer.settle();
+      await jobWorker.settle();
       await second.settle();
       return (await run.status()) === "completed";
     });
@@ -94,11 +94,11 @@ forEachStore((kind) => {
 
   test("the job of a step is run once wherever the worker of the class dies", async () => {
     const done: Record<string, number> = {};
-    const did = (what: string) => {
-      done[what] = (done[what] ?? 0) + 1;
+    const record = (action: string) => {
+      done[action] = (done[action] ?? 0) + 1;
     };
     const charge = job("Charge", (_args: void, { run }) => {
-      did(run.id);
+      record(run.id);
       return "paid";
     });
     class Chained extends Workflow {
@@ -114,14 +114,14 @@ forEachStore((kind) => {
     let classRuns = 0;
     const before = await runsOfJobs();
     await t.crashTest(Chained, undefined, { setup: () => void (classRuns += 1) });
-    // One and the same process executes class and job, so the job's own body may be repeated; its run must not be.
+    // The same process executes class and job, so the job's body may be repeated, but its run must not be.
     if (kind !== "memory") expect((await runsOfJobs()) - before).toBe(classRuns);
     expect(Object.keys(done)).toHaveLength(classRuns);
   });
 });
 
 describe("the run of a step's job", () => {
-  test("is another one after it has failed, and only then", async () => {
+  test("is replaced by a new run after it has failed, and only then", async () => {
     let broken = true;
     let hookFails = false;
     const charge = job("Charge", () => {
@@ -163,7 +163,7 @@ describe("the run of a step's job", () => {
     await expectSound(t);
   });
 
-  test("that took longer than the step may is canceled, and the next attempt has another one", async () => {
+  test("that exceeded the time limit of the step is canceled, and the next attempt has a new run", async () => {
     const attempts: number[] = [];
     const charge = job("Charge", async (_args: void, { ctx, attempt }) => {
       attempts.push(attempt);
@@ -185,7 +185,7 @@ describe("the run of a step's job", () => {
     await expectSound(t);
   });
 
-  test("is the same for all continuations, unless the step starts over", async () => {
+  test("is the same for all continuations, unless the step is rewound", async () => {
     let again: "reattempt" | "rewind" | null = "reattempt";
     const charge = job("Charge", () => void charges.push("charge"));
     class Rewound extends Workflow {
@@ -213,8 +213,8 @@ describe("the run of a step's job", () => {
   });
 });
 
-/** What a body starts is known by its call and not by the attempt, so that the next attempt finds it. */
-test("children that the body of a step runs, starts and maps are born once wherever the worker dies", async () => {
+/** A child is identified by its call and not by the attempt, so that the next attempt finds it. */
+test("children that the body of a step runs, starts and maps are created once wherever the worker dies", async () => {
   const child = workflow("counted-child", async (ctx, n: number) => {
     await ctx.step("count", () => {});
     return n;

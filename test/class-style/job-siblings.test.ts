@@ -1,4 +1,4 @@
-/** Steps side by side when one of them stops the run: what becomes of the others, and of them alone. */
+/** Parallel steps when one of them stops the run: what happens to the others. */
 import { job, PauseError, PermanentError, TransientError, Workflow, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
@@ -7,15 +7,15 @@ import { attemptsOf, expectSound, logOf } from "../support/run-checks.js";
 import { databaseFor, keepWorking, silent } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
 
-let did: string[] = [];
+let executed: string[] = [];
 let broken = new Set<string>();
 beforeEach(() => {
-  did = [];
+  executed = [];
   broken = new Set(["x", "y"]);
 });
 
 const attempt = (name: string) => {
-  did.push(name);
+  executed.push(name);
   if (broken.has(name)) throw new Error(`${name} is broken`);
 };
 const work = job("Work", (name: string) => attempt(name));
@@ -24,7 +24,7 @@ class Bodies extends Workflow {
   static {
     this.task("x", () => attempt("x"));
     this.task("y", () => attempt("y"));
-    this.step("last", { dependsOn: ["x", "y"] }, () => void did.push("last"));
+    this.step("last", { dependsOn: ["x", "y"] }, () => void executed.push("last"));
   }
 }
 
@@ -32,7 +32,7 @@ class Jobs extends Workflow {
   static {
     this.task("x", { job: work, args: "x" });
     this.task("y", { job: work, args: "y" });
-    this.step("last", { dependsOn: ["x", "y"] }, () => void did.push("last"));
+    this.step("last", { dependsOn: ["x", "y"] }, () => void executed.push("last"));
   }
 }
 
@@ -42,18 +42,18 @@ forEachStore((kind) => {
   test.each([
     ["bodies", Bodies],
     ["jobs", Jobs],
-  ] as const)("reattempt of one failed node tries that one again and no other (%s)", async (_what, type) => {
+  ] as const)("reattempt of one failed node retries that node and no other (%s)", async (_what, type) => {
     const w = await database.world();
     const worker = await w.worker([type], { jobs: [work] });
     const run = await w.pawl.start(type);
     await worker.settle();
     expect(await run.status()).toBe("paused");
-    expect(did.toSorted()).toEqual(["x", "y"]);
+    expect(executed.toSorted()).toEqual(["x", "y"]);
 
     broken.delete("x");
     await run.reattempt("x");
     await worker.settle();
-    expect(did.toSorted()).toEqual(["x", "x", "y"]);
+    expect(executed.toSorted()).toEqual(["x", "x", "y"]);
     expect(await run.get()).toMatchObject({ status: "paused", pauseReason: expect.stringContaining("y is broken") });
     expect((await run.nodes()).map(({ name, state, attempt }) => `${name} ${attempt} ${state}`)).toEqual([
       "x 2 completed",
@@ -65,16 +65,16 @@ forEachStore((kind) => {
     await run.reattempt("y");
     await worker.settle();
     expect(await run.status()).toBe("completed");
-    expect(did.toSorted()).toEqual(["last", "x", "x", "y", "y"]);
+    expect(executed.toSorted()).toEqual(["last", "x", "x", "y", "y"]);
     await expectSound(w);
   });
 
-  test("a job that ends while its run is paused is recorded: failed or completed, and nothing new begins", async () => {
+  test("a job that ends while its run is paused is recorded as failed or completed, and nothing new starts", async () => {
     const w = await database.world();
     const ends = { slow: gate(), good: gate() };
-    let begun = 0;
+    let started = 0;
     const waiting = job("Waiting", async (name: "slow" | "good") => {
-      begun += 1;
+      started += 1;
       await ends[name].opened;
       if (name === "slow") throw new PermanentError("slow is broken");
       return "good";
@@ -84,16 +84,16 @@ forEachStore((kind) => {
         this.task("x", { job: work, args: "x" });
         this.task("slow", { job: waiting, args: "slow", onException: [{ on: PermanentError, action: "pause" }] });
         this.task("good", { job: waiting, args: "good" });
-        this.step("after_good", { dependsOn: "good" }, () => void did.push("after_good"));
+        this.step("after_good", { dependsOn: "good" }, () => void executed.push("after_good"));
       }
     }
     const stateOf = async (name: string) => (await run.nodes()).find((node) => node.name === name)?.state;
     const worker = await w.worker([Three]);
-    const laborer = await w.worker([], { jobs: [work, waiting] });
+    const jobWorker = await w.worker([], { jobs: [work, waiting] });
     const run = await w.pawl.start(Three);
-    keepWorking(worker, laborer);
-    await until(async () => begun === 2 && (await run.status()) === "paused");
-    // That both have begun reaches the log of their run a moment later.
+    keepWorking(worker, jobWorker);
+    await until(async () => started === 2 && (await run.status()) === "paused");
+    // The log records the start of both a moment later.
     await until(async () => (await stateOf("slow")) === "executing" && (await stateOf("good")) === "executing");
     expect(await stateOf("x")).toBe("failed");
     ends.slow.open();
@@ -101,7 +101,7 @@ forEachStore((kind) => {
     await until(async () => (await stateOf("slow")) !== "executing" && (await stateOf("good")) !== "executing");
     expect([await stateOf("slow"), await stateOf("good")]).toEqual(["failed", "completed"]);
     await until(async () => (await run.status()) === "paused");
-    expect(did).toEqual(["x"]);
+    expect(executed).toEqual(["x"]);
 
     broken.clear();
     ends.slow = gate();
@@ -110,16 +110,16 @@ forEachStore((kind) => {
     await until(async () => (await run.get()).pauseReason?.includes("x is broken") === true);
     await run.resume();
     await until(async () => (await run.status()) === "completed");
-    expect(did.toSorted()).toEqual(["after_good", "x", "x"]);
+    expect(executed.toSorted()).toEqual(["after_good", "x", "x"]);
     await expectSound(w);
   });
 
-  test("finish() beside a step that is executing cancels that one, and the view says the same", async () => {
+  test("finish() beside a step that is executing cancels that step, in executions() and in nodes()", async () => {
     const w = await database.world();
-    const begun = gate();
+    const started = gate();
     const aborted = gate();
     const endless = job("Endless", (_args: void, { abortSignal }) => {
-      begun.open();
+      started.open();
       return new Promise<void>((resolve) =>
         abortSignal.addEventListener("abort", () => {
           aborted.open();
@@ -137,15 +137,15 @@ forEachStore((kind) => {
       }
     }
     const worker = await w.worker([Finishes]);
-    const laborer = await w.worker([], { jobs: [endless] });
+    const jobWorker = await w.worker([], { jobs: [endless] });
     const run = await w.pawl.start(Finishes);
     await worker.settle();
-    const labor = laborer.settle();
-    await begun.opened;
+    const jobWork = jobWorker.settle();
+    await started.opened;
     await run.signal("enough");
     await worker.settle();
     await aborted.opened;
-    await labor;
+    await jobWork;
     expect(await run.status()).toBe("completed");
     expect(await attemptsOf(run)).toContain("forever 1 canceled canceled_by_flow_control");
     expect((await run.nodes()).find(({ name }) => name === "forever")).toMatchObject({ state: "canceled" });
@@ -153,27 +153,28 @@ forEachStore((kind) => {
   });
 });
 
-test("skip() and resume({ output }) are for the node that the run is paused at; another one that failed stays failed", async () => {
+test("skip() and resume({ output }) apply to the node at which the run is paused; another failed node stays failed", async () => {
   const t = await testPawl({ workflows: [Bodies], logger: silent });
   onTestFinished(() => t.close());
   const run = await t.pawl.start(Bodies);
   await t.settle();
   await run.skip();
   await t.settle();
-  expect(did).toHaveLength(2);
+  expect(executed).toHaveLength(2);
   expect(await run.status()).toBe("paused");
   await run.resume({ output: 1 });
   await t.settle();
   expect(await run.status()).toBe("completed");
-  expect(did.slice(2)).toEqual(["last"]);
+  expect(executed.slice(2)).toEqual(["last"]);
 });
 
-test("while the node that was tried again waits for its time, the run is not paused because of the other", async () => {
+test("while a reattempted node waits for its retry, the run is not paused because of the other failed node", async () => {
   class Slow extends Workflow {
     static {
       this.task("x", () => {
         attempt("x");
-        if (did.filter((one) => one === "x").length === 2) throw new TransientError("later", { retryAfter: "1 hour" });
+        if (executed.filter((one) => one === "x").length === 2)
+          throw new TransientError("later", { retryAfter: "1 hour" });
       });
       this.task("y", () => attempt("y"));
     }
@@ -188,7 +189,7 @@ test("while the node that was tried again waits for its time, the run is not pau
   expect(await run.get()).toMatchObject({ status: "waiting", waitingFor: [{ kind: "retry", step: "x" }] });
   await t.advance("1 hour");
   expect(await run.get()).toMatchObject({ status: "paused", pauseReason: expect.stringContaining("y is broken") });
-  expect(did.toSorted()).toEqual(["x", "x", "x", "y"]);
+  expect(executed.toSorted()).toEqual(["x", "x", "x", "y"]);
   await run.resume();
   broken.clear();
   await t.settle();
@@ -199,7 +200,7 @@ test("steps of a function that paused their run together are released one by one
   const two = workflow("two-at-once", { retry: { attempts: 1 } }, async (ctx) => {
     const pausing = (name: string) =>
       ctx.step(name, () => {
-        did.push(name);
+        executed.push(name);
         if (broken.has(name)) throw new PauseError(`${name} is broken`);
       });
     await Promise.all([pausing("x"), pausing("y")]);
@@ -211,11 +212,11 @@ test("steps of a function that paused their run together are released one by one
   await run.skip();
   await t.settle();
   expect(await run.status()).toBe("paused");
-  expect(did).toEqual(["x", "y"]);
+  expect(executed).toEqual(["x", "y"]);
   broken.clear();
   await run.resume();
   await t.settle();
   expect(await run.status()).toBe("completed");
-  expect(did).toHaveLength(3);
+  expect(executed).toHaveLength(3);
   expect(await logOf(run)).toContain("step.skipped y");
 });

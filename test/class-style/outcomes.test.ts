@@ -11,7 +11,7 @@ const boom = () => {
   throw new Error("boom");
 };
 
-/** Its second item ends the execution; the successor is due an hour later. */
+/** The second item ends the execution; the successor is due an hour later. */
 class Jumping extends Workflow {
   static {
     this.options({ name: "Working" });
@@ -41,166 +41,166 @@ class Conditioned extends Workflow {
 }
 
 interface Row {
-  readonly what: string;
+  readonly trigger: string;
   readonly workflow: WorkflowClass;
   readonly execution: `${ExecutionInfo["state"]} ${string}`;
-  readonly runThen: "waiting" | "goes on" | "paused" | "canceled" | "failed" | "completed";
+  readonly runStatus: "waiting" | "continues" | "paused" | "canceled" | "failed" | "completed";
 }
 
-/** What ends an execution from inside. Each needs only a start. */
+/** The ways in which an execution ends itself. Each needs only a start. */
 const rows: readonly Row[] = [
-  { what: "returned", workflow: working(() => "done"), execution: "completed success", runThen: "goes on" },
+  { trigger: "returned", workflow: working(() => "done"), execution: "completed success", runStatus: "continues" },
   {
-    what: "finish()",
+    trigger: "finish()",
     workflow: working((w) => w.finish()),
     execution: "completed success",
-    runThen: "completed",
+    runStatus: "completed",
   },
   {
-    what: "reattempt()",
+    trigger: "reattempt()",
     workflow: working((w) => w.reattempt({ wait: "1h" })),
     execution: "completed reattempted",
-    runThen: "waiting",
+    runStatus: "waiting",
   },
   {
-    what: "policy reattempt",
+    trigger: "policy reattempt",
     workflow: working(boom, { onException: "reattempt" }),
     execution: "failed reattempted_by_exception",
-    runThen: "waiting",
+    runStatus: "waiting",
   },
   {
-    what: "TransientError",
+    trigger: "TransientError",
     workflow: working(() => {
       throw new TransientError("later", { retryAfter: "1h" });
     }),
     execution: "failed reattempted_by_exception",
-    runThen: "waiting",
+    runStatus: "waiting",
   },
   {
-    what: "suspend()",
+    trigger: "suspend()",
     workflow: working((w) => w.suspend({ wait: "1h" })),
     execution: "completed continued",
-    runThen: "waiting",
+    runStatus: "waiting",
   },
-  { what: "skipTo()", workflow: Jumping, execution: "completed continued", runThen: "waiting" },
+  { trigger: "skipTo()", workflow: Jumping, execution: "completed continued", runStatus: "waiting" },
   {
-    what: "skipIf",
+    trigger: "skipIf",
     workflow: working(boom, { skipIf: true }),
     execution: "skipped skipped_by_condition",
-    runThen: "goes on",
+    runStatus: "continues",
   },
   {
-    what: "if that is false",
+    trigger: "if that is false",
     workflow: working(boom, { if: () => false }),
     execution: "skipped skipped_by_condition",
-    runThen: "goes on",
+    runStatus: "continues",
   },
   {
-    what: "skip()",
+    trigger: "skip()",
     workflow: working((w) => w.skip()),
     execution: "skipped skipped_by_flow_control",
-    runThen: "goes on",
+    runStatus: "continues",
   },
   {
-    what: "policy skip",
+    trigger: "policy skip",
     workflow: working(boom, { onException: "skip" }),
     execution: "failed skipped_by_exception",
-    runThen: "goes on",
+    runStatus: "continues",
   },
   {
-    what: "pause() inside",
+    trigger: "pause() inside",
     workflow: working((w) => w.pause("look")),
     execution: "canceled workflow_paused",
-    runThen: "paused",
+    runStatus: "paused",
   },
-  { what: "policy pause", workflow: working(boom), execution: "failed paused_by_exception", runThen: "paused" },
+  { trigger: "policy pause", workflow: working(boom), execution: "failed paused_by_exception", runStatus: "paused" },
   {
-    what: "PauseError",
+    trigger: "PauseError",
     workflow: working(() => {
       throw new PauseError("ask");
     }),
     execution: "canceled workflow_paused",
-    runThen: "paused",
+    runStatus: "paused",
   },
   {
-    what: "cancel()",
+    trigger: "cancel()",
     workflow: working((w) => w.cancel("enough")),
     execution: "canceled canceled_by_flow_control",
-    runThen: "canceled",
+    runStatus: "canceled",
   },
-  { what: "cancelIf", workflow: Conditioned, execution: "canceled canceled_by_condition", runThen: "canceled" },
+  { trigger: "cancelIf", workflow: Conditioned, execution: "canceled canceled_by_condition", runStatus: "canceled" },
   {
-    what: "the hero is gone",
+    trigger: "the hero does not exist",
     workflow: HeroOfNobody,
     execution: "canceled canceled_by_condition",
-    runThen: "canceled",
+    runStatus: "canceled",
   },
   {
-    what: "policy cancel",
+    trigger: "policy cancel",
     workflow: working(boom, { onException: "cancel" }),
     execution: "failed canceled_by_exception",
-    runThen: "canceled",
+    runStatus: "canceled",
   },
   {
-    what: "policy fail",
+    trigger: "policy fail",
     workflow: working(boom, { onException: "fail" }),
     execution: "failed failed_by_exception",
-    runThen: "failed",
+    runStatus: "failed",
   },
   {
-    what: "permanent error",
+    trigger: "permanent error",
     workflow: working(() => {
       throw new PermanentError("never");
     }),
     execution: "failed failed_by_exception",
-    runThen: "failed",
+    runStatus: "failed",
   },
   {
-    what: "over its time limit",
+    trigger: "over its time limit",
     workflow: working(() => new Promise(() => {}), { timeout: 5 }),
     execution: "failed timed_out",
-    runThen: "paused",
+    runStatus: "paused",
   },
   {
-    what: "over its time limit, policy reattempt",
+    trigger: "over its time limit, policy reattempt",
     workflow: working(() => new Promise(() => {}), { timeout: 5, onException: "reattempt" }),
     execution: "failed timed_out",
-    runThen: "waiting",
+    runStatus: "waiting",
   },
   {
-    what: "over its time limit, policy skip",
+    trigger: "over its time limit, policy skip",
     workflow: working(() => new Promise(() => {}), { timeout: 5, onException: "skip" }),
     execution: "failed timed_out",
-    runThen: "goes on",
+    runStatus: "continues",
   },
   {
-    what: "over its time limit, policy cancel",
+    trigger: "over its time limit, policy cancel",
     workflow: working(() => new Promise(() => {}), { timeout: 5, onException: "cancel" }),
     execution: "failed timed_out",
-    runThen: "canceled",
+    runStatus: "canceled",
   },
   {
-    what: "over its time limit, policy fail",
+    trigger: "over its time limit, policy fail",
     workflow: working(() => new Promise(() => {}), { timeout: 5, onException: "fail" }),
     execution: "failed timed_out",
-    runThen: "failed",
+    runStatus: "failed",
   },
 ];
 
-/** What is to be seen of a run once nothing is due any more. */
-async function expectRow(run: AnyRun, { execution, runThen }: Row): Promise<void> {
+/** Compares the executions and the status of a run once nothing is due any more. */
+async function expectRow(run: AnyRun, { execution, runStatus }: Row): Promise<void> {
   const [first, second, ...more] = await attemptsOf(run);
   const status = await run.status();
   expect(first).toBe(`work 1 ${execution}`);
   expect(more).toEqual([]);
-  if (runThen === "goes on") expect([second, status]).toEqual(["after 1 completed success", "completed"]);
-  else expect([second, status]).toEqual([runThen === "waiting" ? "work 2 scheduled –" : undefined, runThen]);
+  if (runStatus === "continues") expect([second, status]).toEqual(["after 1 completed success", "completed"]);
+  else expect([second, status]).toEqual([runStatus === "waiting" ? "work 2 scheduled –" : undefined, runStatus]);
 }
 
 const hero = { type: "User", id: "42" };
 
 describe("what happened → execution → run", () => {
-  test.each(rows)("$what → $execution → the run $runThen", async (row) => {
+  test.each(rows)("$trigger → $execution → the run $runStatus", async (row) => {
     const t = await start(row.workflow);
     const run = await t.pawl.start(row.workflow, undefined, { hero });
     await t.settle();
@@ -213,9 +213,9 @@ forEachStore(
   (kind) => {
     const database = databaseFor(kind);
 
-    test("all of these outcomes are kept by the database", async () => {
+    test("all of these outcomes are stored by the database", async () => {
       const w = await database.world();
-      // Runs know their class by its name, so each row has a worker and its turn.
+      // A run finds its class by name, so each row has its own worker and they run in turn.
       for (const row of rows) {
         const worker = await w.worker([row.workflow]);
         const run = await w.pawl.start(row.workflow, undefined, { hero, allowMultiple: true });
@@ -231,7 +231,7 @@ forEachStore(
 
 describe("interrupted", () => {
   test("by the worker's shutdown: completed, continued; the run waits with a successor", async () => {
-    const begun = gate();
+    const started = gate();
     const finish = gate();
     const done: number[] = [];
     class Looping extends Workflow {
@@ -239,7 +239,7 @@ describe("interrupted", () => {
         this.resumableStep("work", async (_w, iter) => {
           await iter.over([1, 2, 3], async (n) => {
             done.push(n);
-            begun.open();
+            started.open();
             await finish.opened;
           });
         });
@@ -248,7 +248,7 @@ describe("interrupted", () => {
     const w = await world();
     const first = await w.worker([Looping], { grace: "10s" });
     const run = await w.pawl.start(Looping);
-    await begun.opened;
+    await started.opened;
     const stopped = first.worker.stop();
     finish.open();
     await stopped;
@@ -281,7 +281,7 @@ describe("interrupted", () => {
 });
 
 describe("paused from outside", () => {
-  test("while scheduled: the execution stays scheduled and is held; the run is paused", async () => {
+  test("while scheduled: the execution stays scheduled and does not run; the run is paused", async () => {
     let executed = 0;
     const Later = working(() => void (executed += 1), { wait: "1 day" });
     const t = await start(Later);
@@ -295,7 +295,7 @@ describe("paused from outside", () => {
     expect(executed).toBe(0);
     expect(await run.executions()).toEqual(scheduled);
     expect(await run.status()).toBe("paused");
-    // Overdue by two days: it runs as soon as it may.
+    // The execution is overdue by two days, so it runs as soon as it may.
     await run.resume();
     await t.settle();
     expect(executed).toBe(1);
@@ -316,7 +316,7 @@ describe("paused from outside", () => {
     expect(at).toEqual([begin + 86_400_000]);
   });
 
-  test("while scheduled for another attempt: the attempt is held, and keeps its time", async () => {
+  test("while scheduled for another attempt: the attempt does not run, and keeps its time", async () => {
     const at: number[] = [];
     const Flaky = working((w) => {
       at.push(t.clock.read());
@@ -345,19 +345,19 @@ describe("paused from outside", () => {
     },
     { how: "pauses", body: (w: Workflow) => w.pause(), end: "work 1 canceled workflow_paused", next: [] },
   ])(
-    "while executing: its own end is recorded ($how: $end), nothing new begins; the run is paused",
+    "while executing: its own end is recorded ($how: $end), nothing new starts; the run is paused",
     async ({ body, end, next }) => {
-      const begun = gate();
+      const started = gate();
       const finish = gate();
       const Busy = working(async (w) => {
-        begun.open();
+        started.open();
         await finish.opened;
         return body(w);
       });
       const t = await start(Busy);
       const run = await t.pawl.start(Busy);
       void t.settle();
-      await begun.opened;
+      await started.opened;
       await run.pause("a moment");
       await recorded(run, "run.paused");
       finish.open();
@@ -368,8 +368,8 @@ describe("paused from outside", () => {
     },
   );
 
-  test("while executing a resumable step: it is interrupted at its checkpoint, and goes on from its cursor", async () => {
-    const begun = gate();
+  test("while executing a resumable step: it is interrupted at its checkpoint, and continues from its cursor", async () => {
+    const started = gate();
     const finish = gate();
     const done: number[] = [];
     class Looping extends Workflow {
@@ -377,7 +377,7 @@ describe("paused from outside", () => {
         this.resumableStep("work", async (_w, iter) => {
           await iter.over([1, 2, 3], async (n) => {
             done.push(n);
-            begun.open();
+            started.open();
             await finish.opened;
           });
         });
@@ -386,7 +386,7 @@ describe("paused from outside", () => {
     const t = await start(Looping);
     const run = await t.pawl.start(Looping);
     void t.settle();
-    await begun.opened;
+    await started.opened;
     await run.pause();
     await recorded(run, "run.paused");
     finish.open();
@@ -413,16 +413,16 @@ describe("canceled from outside", () => {
   });
 
   test("while executing: its own end is recorded, then the run is canceled", async () => {
-    const begun = gate();
+    const started = gate();
     const finish = gate();
     const Busy = working(async () => {
-      begun.open();
+      started.open();
       await finish.opened;
     });
     const t = await start(Busy);
     const run = await t.pawl.start(Busy);
     void t.settle();
-    await begun.opened;
+    await started.opened;
     await run.cancel("not needed");
     await recorded(run, "run.cancel_requested");
     finish.open();
@@ -433,13 +433,13 @@ describe("canceled from outside", () => {
   });
 
   test("while executing a resumable step: canceled_by_flow_control at its next checkpoint", async () => {
-    const begun = gate();
+    const started = gate();
     const finish = gate();
     class Looping extends Workflow {
       static {
         this.resumableStep("work", async (_w, iter) => {
           await iter.over([1, 2, 3], async () => {
-            begun.open();
+            started.open();
             await finish.opened;
           });
         });
@@ -448,7 +448,7 @@ describe("canceled from outside", () => {
     const t = await start(Looping);
     const run = await t.pawl.start(Looping);
     void t.settle();
-    await begun.opened;
+    await started.opened;
     await run.cancel();
     await recorded(run, "run.cancel_requested");
     finish.open();
@@ -462,7 +462,7 @@ describe("its worker died", () => {
   forEachStore((kind) => {
     const database = databaseFor(kind);
 
-    test("failed, abandoned; the run goes on with a successor", async () => {
+    test("failed, abandoned; the run continues with a successor", async () => {
       const finish = gate();
       let bodies = 0;
       const Dying = working(async () => {
@@ -489,13 +489,13 @@ describe("its worker died", () => {
     });
   });
 
-  test("with onCrash pause: abandoned, and the run is held until somebody decides", async () => {
-    const begun = gate();
+  test("with onCrash pause: abandoned, and the run is paused until an operator decides", async () => {
+    const started = gate();
     let bodies = 0;
     const Dying = working(
       async () => {
         bodies += 1;
-        begun.open();
+        started.open();
         if (bodies === 1) await new Promise(() => {});
       },
       { onCrash: "pause" },
@@ -503,7 +503,7 @@ describe("its worker died", () => {
     const w = await world();
     const first = await w.worker([Dying]);
     const run = await w.pawl.start(Dying);
-    await begun.opened;
+    await started.opened;
     await first.kill();
     const second = await w.worker([Dying]);
     await second.settle();
@@ -524,7 +524,7 @@ describe("a terminal run", () => {
     { status: "completed", workflow: working(() => {}) },
     { status: "failed", workflow: working(boom, { onException: "fail" }) },
     { status: "canceled", workflow: working((w) => w.cancel()) },
-  ])("that is $status never changes, whatever time passes", async ({ status, workflow }) => {
+  ])("that is $status never changes, however much time passes", async ({ status, workflow }) => {
     const t = await start(workflow);
     const run = await t.pawl.start(workflow);
     await t.settle();

@@ -1,4 +1,4 @@
-/** Where a run is: before its first step has begun, between two steps, while it is paused there. */
+/** The position of a run: before its first step has started, between two steps, and while it is paused there. */
 import { Workflow, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
@@ -24,7 +24,7 @@ class AtOnce extends Workflow {
   }
 }
 
-async function opened(kind: StoreKind) {
+async function openTestPawl(kind: StoreKind) {
   const database = await testDatabase(kind);
   const startAt = Date.UTC(2026, 0, 1);
   const t = await testPawl({ workflows: [Onboarding, AtOnce], store: database.url, startAt });
@@ -38,8 +38,8 @@ async function opened(kind: StoreKind) {
 const hour = 3_600_000;
 
 forEachStore((kind) => {
-  test("a run that has not begun is at its first step, which is scheduled for its time", async () => {
-    const { t, startAt } = await opened(kind);
+  test("a run that has not started is at its first step, which is scheduled for its start time", async () => {
+    const { t, startAt } = await openTestPawl(kind);
     const run = await t.pawl.start(Onboarding, undefined, { delay: "3h" });
     const [execution, ...others] = await run.executions();
     expect(execution).toMatchObject({
@@ -52,7 +52,7 @@ forEachStore((kind) => {
     expect(execution?.scheduledFor?.getTime()).toBe(startAt + 4 * hour);
     expect(others).toEqual([]);
     expect(await run.get()).toMatchObject({ currentStep: "welcome", currentExecution: execution?.id });
-    // It is the same execution that is then carried out, at that time.
+    // The same execution then runs at that time.
     await t.speedrunCurrentStep(run);
     const [executed] = await run.executions();
     expect(executed).toMatchObject({ id: execution?.id, state: "completed", outcome: "success" });
@@ -60,7 +60,7 @@ forEachStore((kind) => {
   });
 
   test("a run that is paused between two steps is at the next one, which is scheduled", async () => {
-    const { t } = await opened(kind);
+    const { t } = await openTestPawl(kind);
     const run = await t.pawl.start(AtOnce);
     paused = () => run.pause("not now");
     await t.settle();
@@ -78,7 +78,7 @@ forEachStore((kind) => {
   });
 
   test("a run that is paused while it waits for a step keeps that step, and its time", async () => {
-    const { t, startAt } = await opened(kind);
+    const { t, startAt } = await openTestPawl(kind);
     const run = await t.pawl.start(Onboarding);
     await t.advance("2h");
     await run.pause();
@@ -89,8 +89,8 @@ forEachStore((kind) => {
     expect(last?.scheduledFor?.getTime()).toBe(startAt + 49 * hour);
   });
 
-  test("a run that was sent to another step, and has not got there, is at that step", async () => {
-    const { t } = await opened(kind);
+  test("a run that was moved to another step, and has not started it, is at that step", async () => {
+    const { t } = await openTestPawl(kind);
     const run = await t.pawl.start(AtOnce);
     paused = () => run.pause();
     await t.settle();
@@ -98,8 +98,8 @@ forEachStore((kind) => {
     expect((await run.executions()).at(-1)).toMatchObject({ step: "first", attempt: 2, state: "scheduled" });
   });
 
-  test("no execution begins before it is due: the timeline is in order, whatever becomes due meanwhile", async () => {
-    const { t } = await opened(kind);
+  test("no execution starts before it is due, and the timeline is in order, whatever becomes due meanwhile", async () => {
+    const { t } = await openTestPawl(kind);
     const runs = [await t.pawl.start(Onboarding), await t.pawl.start(Onboarding, undefined, { delay: "30m" })];
     await t.advance("3 days");
     for (const run of runs) {
@@ -116,7 +116,7 @@ forEachStore((kind) => {
   });
 });
 
-test("of a function, and of a class whose code no worker has registered, nothing is made up", async () => {
+test("a function that has not started has no position, nor has a class that no worker has registered", async () => {
   const plain = workflow("plain", (ctx) => ctx.step("one", () => {}));
   const t = await testPawl({ workflows: [plain] });
   onTestFinished(() => t.close());

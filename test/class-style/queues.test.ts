@@ -1,21 +1,25 @@
-/** Queue and priority, of a class and of a step: who runs what, and in which order. */
+/** Queue and priority of a class and of a step: which worker runs a step, and in which order. */
 import { Workflow } from "pawl";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../support/databases.js";
 import { world } from "../support/virtual-worlds.js";
 
-let ran: string[] = [];
+let executed: string[] = [];
 beforeEach(() => {
-  ran = [];
+  executed = [];
 });
 
 class Report extends Workflow<unknown, string> {
   static {
     this.options({ queue: "office", priority: 3 });
-    this.step("collect", (w) => void ran.push(`collect ${w.input}`));
-    this.step("render", { queue: "graphics", wait: "1 hour", priority: 9 }, (w) => void ran.push(`render ${w.input}`));
-    this.step("print", { queue: "graphics" }, (w) => void ran.push(`print ${w.input}`));
-    this.step("send", (w) => void ran.push(`send ${w.input}`));
+    this.step("collect", (w) => void executed.push(`collect ${w.input}`));
+    this.step(
+      "render",
+      { queue: "graphics", wait: "1 hour", priority: 9 },
+      (w) => void executed.push(`render ${w.input}`),
+    );
+    this.step("print", { queue: "graphics" }, (w) => void executed.push(`print ${w.input}`));
+    this.step("send", (w) => void executed.push(`send ${w.input}`));
   }
 }
 
@@ -26,45 +30,45 @@ forEachStore((kind) => {
     return world(kind, database.url);
   };
 
-  test("a step with a queue of its own is run only by workers that serve it", async () => {
+  test("a step with its own queue is run only by workers that serve that queue", async () => {
     const w = await newWorld();
-    const serve = async (queue: string) => {
+    const startWorkerFor = async (queue: string) => {
       const { worker, settle } = await w.worker([Report], { queues: [queue] });
       await settle();
       await worker.stop();
     };
     const run = await w.pawl.start(Report, "a");
-    await serve("graphics");
-    expect(ran).toEqual([]);
-    await serve("office");
-    expect(ran).toEqual(["collect a"]);
+    await startWorkerFor("graphics");
+    expect(executed).toEqual([]);
+    await startWorkerFor("office");
+    expect(executed).toEqual(["collect a"]);
     expect(await run.get()).toMatchObject({ status: "waiting", currentStep: "render", queue: "office" });
     w.clock.moveTo(w.clock.read() + 3_600_000);
-    await serve("office");
-    expect(ran).toEqual(["collect a"]);
-    await serve("graphics");
-    expect(ran).toEqual(["collect a", "render a", "print a"]);
-    await serve("graphics");
+    await startWorkerFor("office");
+    expect(executed).toEqual(["collect a"]);
+    await startWorkerFor("graphics");
+    expect(executed).toEqual(["collect a", "render a", "print a"]);
+    await startWorkerFor("graphics");
     expect(await run.status()).toBe("waiting");
-    await serve("office");
-    expect(ran.at(-1)).toBe("send a");
+    await startWorkerFor("office");
+    expect(executed.at(-1)).toBe("send a");
     expect(await run.status()).toBe("completed");
     expect(await w.pawl.verify()).toMatchObject({ differences: [] });
   });
 
-  test("a run that is parked in a queue which the code does not name any more is found", async () => {
+  test("a run that is parked in a queue that the code no longer names is found", async () => {
     class Old extends Workflow {
       static {
         this.options({ name: "Moved" });
         this.step("begin", () => {});
-        this.step("render", { queue: "graphics", wait: "1 hour" }, () => void ran.push("old"));
+        this.step("render", { queue: "graphics", wait: "1 hour" }, () => void executed.push("old"));
       }
     }
     class New extends Workflow {
       static {
         this.options({ name: "Moved" });
         this.step("begin", () => {});
-        this.step("render", { wait: "1 hour" }, () => void ran.push("new"));
+        this.step("render", { wait: "1 hour" }, () => void executed.push("new"));
       }
     }
     const w = await newWorld();
@@ -75,24 +79,24 @@ forEachStore((kind) => {
     const { settle } = await w.worker([New]);
     await settle();
     expect(await run.status()).toBe("completed");
-    expect(ran).toEqual(["new"]);
+    expect(executed).toEqual(["new"]);
   });
 
-  test("a worker that is not told of queues serves them all", async () => {
+  test("a worker without a queue option serves all queues", async () => {
     const w = await newWorld();
     const worker = await w.worker([Report]);
     const run = await w.pawl.start(Report, "a");
     w.clock.moveTo((await worker.settle()) as number);
     await worker.settle();
     expect(await run.status()).toBe("completed");
-    expect(ran).toEqual(["collect a", "render a", "print a", "send a"]);
+    expect(executed).toEqual(["collect a", "render a", "print a", "send a"]);
   });
 
-  test("the more urgent step goes first", async () => {
+  test("the step with the higher priority runs first", async () => {
     class Steps extends Workflow<unknown, string> {
       static {
-        this.step("one", { wait: "1 hour", priority: 1 }, (w) => void ran.push(`one ${w.input}`));
-        this.step("two", { wait: "1 hour", priority: 9 }, (w) => void ran.push(`two ${w.input}`));
+        this.step("one", { wait: "1 hour", priority: 1 }, (w) => void executed.push(`one ${w.input}`));
+        this.step("two", { wait: "1 hour", priority: 9 }, (w) => void executed.push(`two ${w.input}`));
       }
     }
     const w = await newWorld();
@@ -109,6 +113,6 @@ forEachStore((kind) => {
     }
     const second = await w.worker([Steps], { concurrency: 1 });
     await second.settle();
-    expect(ran).toEqual(["one older", "two older", "one newer"]);
+    expect(executed).toEqual(["one older", "two older", "one newer"]);
   });
 });

@@ -1,4 +1,7 @@
-/** Flow control, policies and conditions in a resumable step: what the run does, and where the cursor stands afterwards. */
+/**
+ * Flow control, policies and conditions in a resumable step: what happens to the run, and where the cursor is
+ * afterwards.
+ */
 import { type ResumableStepOptions, type StepIterator, Workflow, type WorkflowClass } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
@@ -16,10 +19,10 @@ type Body = (w: Workflow, iter: StepIterator) => unknown;
 let classes = 0;
 
 /**
- * A class with a resumable step "loop" that is the test's business, and a step "after". Each has a name of its own: tests
- * share a database, and what one of them leaves waiting may become due during the next.
+ * A class with a resumable step "loop" whose body the test provides, and a step "after". Each class has its own name,
+ * because the tests share a database, and a run that one test leaves waiting may become due during the next.
  */
-function looping(body: Body, options: ResumableStepOptions<Workflow> = {}): WorkflowClass<Workflow> {
+function loopClass(body: Body, options: ResumableStepOptions<Workflow> = {}): WorkflowClass<Workflow> {
   classes += 1;
   const name = `Looping_${classes}`;
   return class Looping extends Workflow {
@@ -31,8 +34,8 @@ function looping(body: Body, options: ResumableStepOptions<Workflow> = {}): Work
   };
 }
 
-/** Goes through 0, 1, 2, 3 and does something else at the third item of the first execution. */
-const atItemTwo =
+/** Loops over 0, 1, 2, 3 and calls `act` at the third item of the first execution. */
+const actAtItemTwo =
   (act: (w: Workflow) => unknown): Body =>
   (w, iter) =>
     iter.over([0, 1, 2, 3], (n) => {
@@ -56,14 +59,14 @@ forEachStore((kind) => {
   }
 
   test("skip() inside the loop ends the whole step, and the next step runs", async () => {
-    const { w, run } = await settled(looping(atItemTwo((workflow) => workflow.skip())));
+    const { w, run } = await settled(loopClass(actAtItemTwo((workflow) => workflow.skip())));
     expect(done).toEqual([0, 1, "after"]);
     expect(await attemptsOf(run)).toEqual(["loop 1 skipped skipped_by_flow_control", "after 1 completed success"]);
     await expectSound(w);
   });
 
-  test("pause() inside the loop pauses the run; resumed, the step continues at its cursor", async () => {
-    const { w, worker, run } = await settled(looping(atItemTwo((workflow) => workflow.pause("look"))));
+  test("pause() inside the loop pauses the run; when it is resumed, the step continues at its cursor", async () => {
+    const { w, worker, run } = await settled(loopClass(actAtItemTwo((workflow) => workflow.pause("look"))));
     expect(await run.get()).toMatchObject({ status: "paused", pauseReason: "look", currentStep: "loop" });
     await run.resume();
     await worker.settle();
@@ -77,17 +80,17 @@ forEachStore((kind) => {
   });
 
   test("cancel() and finish() inside the loop end the run at that item", async () => {
-    const canceled = await settled(looping(atItemTwo((workflow) => workflow.cancel("enough"))));
+    const canceled = await settled(loopClass(actAtItemTwo((workflow) => workflow.cancel("enough"))));
     expect(await canceled.run.get()).toMatchObject({ status: "canceled", error: { message: "enough" } });
     expect(await attemptsOf(canceled.run)).toEqual(["loop 1 canceled canceled_by_flow_control"]);
     await canceled.worker.worker.stop();
-    const finished = await settled(looping(atItemTwo((workflow) => workflow.finish())));
+    const finished = await settled(loopClass(actAtItemTwo((workflow) => workflow.finish())));
     expect(await finished.run.status()).toBe("completed");
     expect(await attemptsOf(finished.run)).toEqual(["loop 1 completed success"]);
     expect(done).toEqual([0, 1, 0, 1]);
   });
 
-  test("an exception with onException pause, reattempt, skip, cancel and fail does what it does in a plain step", async () => {
+  test("an exception with onException pause, reattempt, skip, cancel and fail has the same effect as in a plain step", async () => {
     const ends = {
       pause: ["paused", "loop 1 failed paused_by_exception"],
       reattempt: ["waiting", "loop 1 failed reattempted_by_exception", "loop 2 scheduled –"],
@@ -96,7 +99,7 @@ forEachStore((kind) => {
       fail: ["failed", "loop 1 failed failed_by_exception"],
     } as const;
     for (const onException of Object.keys(ends) as (keyof typeof ends)[]) {
-      const { w, worker, run } = await settled(looping(atItemTwo(boom), { onException }));
+      const { w, worker, run } = await settled(loopClass(actAtItemTwo(boom), { onException }));
       expect([await run.status(), ...(await attemptsOf(run))]).toEqual(ends[onException]);
       await worker.worker.stop();
       await expectSound(w);
@@ -104,7 +107,7 @@ forEachStore((kind) => {
   });
 
   test("after an exception the next execution continues at the cursor of the item that failed", async () => {
-    const paused = await settled(looping(atItemTwo(boom)));
+    const paused = await settled(loopClass(actAtItemTwo(boom)));
     expect(done).toEqual([0, 1]);
     await paused.run.resume();
     await paused.worker.settle();
@@ -114,7 +117,7 @@ forEachStore((kind) => {
   test("set() has stored the cursor by the time it returns: a worker that dies at that moment loses nothing", async () => {
     const dead = gate();
     const w = await database.world();
-    const Looping = looping(async (_workflow, iter) => {
+    const Looping = loopClass(async (_workflow, iter) => {
       done.push(iter.cursor);
       if (iter.resumed) return;
       await iter.set({ page: "CiAKGjBpNDd2" });
@@ -134,8 +137,8 @@ forEachStore((kind) => {
 });
 
 describe("conditions of a resumable step", () => {
-  test("skipIf is asked again before each continuation; once it is true, the rest is left out", async () => {
-    const Looping = looping((_w, iter) => iter.over([0, 1, 2, 3], (n) => void done.push(n)), {
+  test("skipIf is evaluated again before each continuation; once it is true, the remaining items are skipped", async () => {
+    const Looping = loopClass((_w, iter) => iter.over([0, 1, 2, 3], (n) => void done.push(n)), {
       maxIterations: 2,
       skipIf: () => done.length >= 2,
     });
@@ -150,7 +153,7 @@ describe("conditions of a resumable step", () => {
     ]);
   });
 
-  test("cancelIf is asked again before each continuation", async () => {
+  test("cancelIf is evaluated again before each continuation", async () => {
     class Stopping extends Workflow {
       static {
         this.cancelIf(() => done.length >= 2);
@@ -166,9 +169,9 @@ describe("conditions of a resumable step", () => {
     expect(await run.status()).toBe("canceled");
   });
 
-  test("wait is before the first execution, not before each continuation", async () => {
+  test("wait applies before the first execution, not before each continuation", async () => {
     const at: number[] = [];
-    const Looping: WorkflowClass<Workflow> = looping(
+    const Looping: WorkflowClass<Workflow> = loopClass(
       (_w, iter) => {
         at.push(t.clock.read() - begin);
         return iter.over([0, 1, 2], () => {});
@@ -184,11 +187,11 @@ describe("conditions of a resumable step", () => {
 });
 
 describe("records", () => {
-  test("go on behind the cursor although the record that it names was deleted meanwhile", async () => {
+  test("continue after the cursor although the record that it names was deleted meanwhile", async () => {
     const table = new Map([1, 2, 3, 4, 5].map((id) => [id, { id }]));
     const fetch = (after: number | null, limit: number) =>
       [...table.values()].filter(({ id }) => id > (after ?? 0)).slice(0, limit);
-    const Looping = looping(
+    const Looping = loopClass(
       (_w, iter) =>
         iter.records({ fetch, key: "id" }, ({ id }) => {
           done.push(id);
@@ -204,14 +207,14 @@ describe("records", () => {
     expect((await attemptsOf(run))[0]).toBe("loop 1 completed continued");
   });
 
-  test("may be known by any key that can be stored and ordered, such as a time", async () => {
+  test("may have any key that can be stored and ordered, such as a time", async () => {
     const table = [3, 1, 2].map((day) => ({ createdAt: new Date(Date.UTC(2026, 0, day)) }));
     const fetch = (after: Date | null, limit: number) =>
       table
         .filter(({ createdAt }) => after === null || createdAt > after)
         .sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime())
         .slice(0, limit);
-    const Looping = looping(
+    const Looping = loopClass(
       (_w, iter) =>
         iter.records({ fetch, key: "createdAt" }, ({ createdAt }) => void done.push(createdAt.toISOString())),
       { maxIterations: 1 },

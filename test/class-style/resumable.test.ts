@@ -1,4 +1,4 @@
-/** Resumable steps: where the cursor stands, what interrupts them, and what of it survives. */
+/** Resumable steps: where the cursor is, what interrupts them, and what survives an interruption. */
 import {
   CursorTooLargeError,
   type ExecutionInfo,
@@ -12,9 +12,9 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { start, startInMemory, world } from "../support/virtual-worlds.js";
 import { errorOf, gate } from "../support/waiting.js";
 
-let did: unknown[] = [];
+let executed: unknown[] = [];
 beforeEach(() => {
-  did = [];
+  executed = [];
 });
 
 type Options = ResumableStepOptions<Workflow>;
@@ -24,38 +24,44 @@ function loop(body: (iter: StepIterator, w: Workflow) => unknown, options: Optio
   return class Loop extends Workflow {
     static {
       this.resumableStep("loop", options, (w, iter) => body(iter, w));
-      this.step("after", () => void did.push("after"));
+      this.step("after", () => void executed.push("after"));
     }
   };
 }
 
 const numbers = Array.from({ length: 10 }, (_, index) => index);
-const shown = (executions: readonly { step: string; attempt: number; state: string; outcome: string | null }[]) =>
+const describeExecutions = (
+  executions: readonly { step: string; attempt: number; state: string; outcome: string | null }[],
+) =>
   executions
     .filter(({ step }) => step === "loop")
     .map(({ attempt, state, outcome }) => `${attempt} ${state} ${outcome}`);
 
-describe("an execution is interrupted and continued by a successor that begins at the cursor", () => {
+describe("an execution is interrupted and continued by a successor that starts at the cursor", () => {
   test("after maxIterations items, counted per execution", async () => {
     const seen: unknown[] = [];
     const Loop = loop(
       (iter) => {
         seen.push([iter.cursor, iter.resumed]);
-        return iter.over(numbers, (n) => void did.push(n));
+        return iter.over(numbers, (n) => void executed.push(n));
       },
       { maxIterations: 4 },
     );
     const t = await start(Loop);
     const run = await t.pawl.start(Loop);
     await t.speedrun(run);
-    expect(did).toEqual([...numbers, "after"]);
+    expect(executed).toEqual([...numbers, "after"]);
     expect(seen).toEqual([
       [null, false],
       [4, true],
       [8, true],
     ]);
     const executions = await run.executions();
-    expect(shown(executions)).toEqual(["1 completed continued", "2 completed continued", "3 completed success"]);
+    expect(describeExecutions(executions)).toEqual([
+      "1 completed continued",
+      "2 completed continued",
+      "3 completed success",
+    ]);
     const [first, second, third] = executions;
     expect([first?.continuesFrom, second?.continuesFrom, third?.continuesFrom]).toEqual([null, first?.id, second?.id]);
     expect([first?.successor, second?.successor, third?.successor]).toEqual([second?.id, third?.id, null]);
@@ -66,7 +72,7 @@ describe("an execution is interrupted and continued by a successor that begins a
     const Loop: WorkflowClass<Workflow> = loop(
       (iter) =>
         iter.over(numbers, (n) => {
-          did.push(n);
+          executed.push(n);
           t.clock.moveTo(t.clock.read() + 60_000);
         }),
       { maxRuntime: "3 minutes" },
@@ -74,8 +80,8 @@ describe("an execution is interrupted and continued by a successor that begins a
     const t = await startInMemory(Loop);
     const run = await t.pawl.start(Loop);
     await t.speedrun(run);
-    expect(did).toEqual([...numbers, "after"]);
-    expect(shown(await run.executions())).toEqual([
+    expect(executed).toEqual([...numbers, "after"]);
+    expect(describeExecutions(await run.executions())).toEqual([
       "1 completed continued",
       "2 completed continued",
       "3 completed continued",
@@ -83,11 +89,11 @@ describe("an execution is interrupted and continued by a successor that begins a
     ]);
   });
 
-  test("and gives way to runs that wait for a place", async () => {
-    const Loop = loop((iter) => iter.over(numbers.slice(0, 4), (n) => void did.push(n)), { maxIterations: 2 });
+  test("and yields to runs that wait for a free slot", async () => {
+    const Loop = loop((iter) => iter.over(numbers.slice(0, 4), (n) => void executed.push(n)), { maxIterations: 2 });
     class Other extends Workflow {
       static {
-        this.step("other", () => void did.push("other"));
+        this.step("other", () => void executed.push("other"));
       }
     }
     const w = await world();
@@ -95,40 +101,40 @@ describe("an execution is interrupted and continued by a successor that begins a
     await w.pawl.start(Other);
     const { settle } = await w.worker([Loop, Other], { concurrency: 1 });
     await settle();
-    expect(did.indexOf("other")).toBeLessThan(did.indexOf(2));
-    expect(did).toHaveLength(6);
+    expect(executed.indexOf("other")).toBeLessThan(executed.indexOf(2));
+    expect(executed).toHaveLength(6);
   });
 
   test("when its worker shuts down", async () => {
-    const begun = gate();
-    const goOn = gate();
+    const started = gate();
+    const proceed = gate();
     const Loop = loop((iter) =>
       iter.over(numbers, async (n) => {
-        did.push(n);
+        executed.push(n);
         if (n !== 3) return;
-        begun.open();
-        await goOn.opened;
+        started.open();
+        await proceed.opened;
       }),
     );
     const w = await world();
     const first = await w.worker([Loop], { grace: 10_000 });
     const run = await w.pawl.start(Loop);
     void first.settle();
-    await begun.opened;
+    await started.opened;
     const stopped = first.worker.stop();
-    goOn.open();
+    proceed.open();
     await stopped;
-    expect(did).toEqual([0, 1, 2, 3]);
+    expect(executed).toEqual([0, 1, 2, 3]);
     const second = await w.worker([Loop]);
     await second.settle();
-    expect(did).toEqual([...numbers, "after"]);
-    expect(shown(await run.executions())).toEqual(["1 completed continued", "2 completed success"]);
+    expect(executed).toEqual([...numbers, "after"]);
+    expect(describeExecutions(await run.executions())).toEqual(["1 completed continued", "2 completed success"]);
   });
 
-  test("when the run is paused; resumed, it goes on at its cursor", async () => {
+  test("when the run is paused; when it is resumed, it continues at its cursor", async () => {
     const Loop: WorkflowClass<Workflow> = loop((iter, w) =>
       iter.over(numbers, async (n) => {
-        did.push(n);
+        executed.push(n);
         if (n === 3) await t.pawl.run(w.runId).pause("a look");
       }),
     );
@@ -136,20 +142,20 @@ describe("an execution is interrupted and continued by a successor that begins a
     const run = await t.pawl.start(Loop);
     await t.settle();
     expect(await run.get()).toMatchObject({ status: "paused", currentStep: "loop", pauseReason: "a look" });
-    const at = did.length;
+    const at = executed.length;
     expect(at).toBeLessThan(numbers.length);
     await t.assertCursor(run, at);
     await t.assertStepHasSuccessor(run, "loop");
     await run.resume();
     await t.settle();
-    expect(did).toEqual([...numbers, "after"]);
-    expect(shown(await run.executions())).toEqual(["1 completed continued", "2 completed success"]);
+    expect(executed).toEqual([...numbers, "after"]);
+    expect(describeExecutions(await run.executions())).toEqual(["1 completed continued", "2 completed success"]);
   });
 
   test("when the run is canceled, and then there is no successor", async () => {
     const Loop: WorkflowClass<Workflow> = loop((iter, w) =>
       iter.over(numbers, async (n) => {
-        did.push(n);
+        executed.push(n);
         if (n === 3) await t.pawl.run(w.runId).cancel("enough");
       }),
     );
@@ -157,13 +163,13 @@ describe("an execution is interrupted and continued by a successor that begins a
     const run = await t.pawl.start(Loop);
     await t.settle();
     expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "enough" } });
-    expect(did.length).toBeLessThan(numbers.length);
-    expect(shown(await run.executions())).toEqual(["1 canceled canceled_by_flow_control"]);
+    expect(executed.length).toBeLessThan(numbers.length);
+    expect(describeExecutions(await run.executions())).toEqual(["1 canceled canceled_by_flow_control"]);
   });
 
   test("by skipTo, which may wait", async () => {
     const Loop = loop(async (iter) => {
-      did.push(iter.cursor);
+      executed.push(iter.cursor);
       if (iter.cursor === null) iter.skipTo("page 2", { wait: "1 hour" });
       if (iter.cursor === "page 2") iter.skipTo("page 3");
     });
@@ -171,7 +177,7 @@ describe("an execution is interrupted and continued by a successor that begins a
     const run = await t.pawl.start(Loop);
     const begin = t.clock.read();
     await t.settle();
-    expect(did).toEqual([null]);
+    expect(executed).toEqual([null]);
     await t.assertCursor(run, "page 2");
     await t.assertStepHasSuccessor(run, "loop");
     expect((await run.executions())[1]).toMatchObject({
@@ -180,30 +186,30 @@ describe("an execution is interrupted and continued by a successor that begins a
       startedAt: null,
     });
     await t.speedrun(run);
-    expect(did).toEqual([null, "page 2", "page 3", "after"]);
+    expect(executed).toEqual([null, "page 2", "page 3", "after"]);
     expect(t.clock.read()).toBe(begin + 3_600_000);
   });
 
   test("by suspend", async () => {
     const Loop = loop(async (iter, w) => {
-      did.push([iter.cursor, iter.resumed, iter.advanced]);
+      executed.push([iter.cursor, iter.resumed, iter.advanced]);
       if (iter.cursor === 1) return;
       await iter.advance();
-      did.push(iter.advanced);
+      executed.push(iter.advanced);
       w.suspend({ wait: "1 day" });
     });
     const t = await start(Loop);
     const run = await t.pawl.start(Loop);
     await t.speedrun(run);
-    expect(did).toEqual([[null, false, false], true, [1, true, false], "after"]);
-    expect(shown(await run.executions())).toEqual(["1 completed continued", "2 completed success"]);
+    expect(executed).toEqual([[null, false, false], true, [1, true, false], "after"]);
+    expect(describeExecutions(await run.executions())).toEqual(["1 completed continued", "2 completed success"]);
   });
 
-  test("even if its code tries to catch that", async () => {
+  test("even if its code catches the interruption", async () => {
     const Loop = loop(
       async (iter) => {
         for (let n = iter.cursor ?? 0; n < 4; n += 1) {
-          did.push(n);
+          executed.push(n);
           await iter.set(n + 1).catch(() => {});
         }
       },
@@ -212,11 +218,11 @@ describe("an execution is interrupted and continued by a successor that begins a
     const t = await start(Loop);
     const run = await t.pawl.start(Loop);
     await t.speedrun(run);
-    expect(did).toEqual([0, 1, 2, 3, "after"]);
-    expect(shown(await run.executions())).toEqual(["1 completed continued", "2 completed success"]);
+    expect(executed).toEqual([0, 1, 2, 3, "after"]);
+    expect(describeExecutions(await run.executions())).toEqual(["1 completed continued", "2 completed success"]);
   });
 
-  test("a thousand times without moving its cursor, and is then held", async () => {
+  test("a thousand times without moving its cursor, and the run is then paused", async () => {
     const Loop = loop((_iter, w) => w.suspend());
     const t = await start(Loop);
     const run = await t.pawl.start(Loop);
@@ -240,17 +246,17 @@ describe("the cursor", () => {
     ["false", false],
   ])("may be %s", async (_what, value) => {
     const Loop = loop(async (iter) => {
-      if (iter.resumed) return void did.push(iter.cursor);
+      if (iter.resumed) return void executed.push(iter.cursor);
       await iter.set(value);
       iter.skipTo(value);
     });
     const t = await start(Loop);
     const run = await t.pawl.start(Loop);
     await t.speedrun(run);
-    expect(did).toEqual([value, "after"]);
+    expect(executed).toEqual([value, "after"]);
   });
 
-  test("of more than 128 KB is refused, by name and size, and the step's policy decides", async () => {
+  test("of more than 128 KB is refused, with its name and size, and the step's policy decides", async () => {
     const Loop = loop((iter) => iter.set("x".repeat(128 * 1024)));
     const t = await start(Loop);
     const run = await t.pawl.start(Loop);
@@ -262,7 +268,7 @@ describe("the cursor", () => {
     expect(new CursorTooLargeError({ step: "x", bytes: 1, limit: 1 }).code).toBe("CURSOR_TOO_LARGE");
   });
 
-  test("stays when the step fails, and when it is reattempted; with rewind it begins anew", async () => {
+  test("is kept when the step fails, and when it is reattempted; with rewind it is reset", async () => {
     const seen: unknown[] = [];
     let turn = 0;
     const Loop = loop(
@@ -273,7 +279,7 @@ describe("the cursor", () => {
           if (n === 2 && turn === 1) throw new Error("once");
           if (n === 5 && turn === 2) w.reattempt();
           if (n === 7 && turn === 3) w.reattempt({ rewind: true });
-          did.push(n);
+          executed.push(n);
         });
       },
       { onException: "reattempt" },
@@ -287,8 +293,8 @@ describe("the cursor", () => {
       [5, true],
       [null, false],
     ]);
-    expect(did).toEqual([0, 1, 2, 3, 4, 5, 6, ...numbers, "after"]);
-    expect(shown(await run.executions())).toEqual([
+    expect(executed).toEqual([0, 1, 2, 3, 4, 5, 6, ...numbers, "after"]);
+    expect(describeExecutions(await run.executions())).toEqual([
       "1 failed reattempted_by_exception",
       "2 completed reattempted",
       "3 completed reattempted",
@@ -296,12 +302,12 @@ describe("the cursor", () => {
     ]);
   });
 
-  test("is there after a pause by exception and a resume", async () => {
+  test("is kept after a pause by an exception and a resume", async () => {
     let broken = true;
     const Loop = loop((iter) =>
       iter.over(numbers, (n) => {
         if (n === 6 && broken) throw new Error("broken");
-        did.push(n);
+        executed.push(n);
       }),
     );
     const t = await start(Loop);
@@ -311,10 +317,10 @@ describe("the cursor", () => {
     broken = false;
     await run.resume();
     await t.settle();
-    expect(did).toEqual([...numbers, "after"]);
+    expect(executed).toEqual([...numbers, "after"]);
   });
 
-  test("is cleared when the step completes, and what it says of its progress stays", async () => {
+  test("is cleared when the step completes, and the progress remains visible", async () => {
     const Loop = loop((iter) => iter.over(numbers, () => {}));
     const w = await world();
     const { settle } = await w.worker([Loop]);
@@ -324,56 +330,56 @@ describe("the cursor", () => {
     expect(await run.progress()).toMatchObject([{ node: "loop", done: 10, total: 10 }]);
   });
 
-  test("advances by one if it is a whole number, from 0 or from where it is told", async () => {
+  test("advances by one if it is a whole number, from 0 or from a given value", async () => {
     const Loop = loop(async (iter) => {
       await iter.advance();
-      did.push(iter.cursor);
+      executed.push(iter.cursor);
       await iter.advance({ from: 100 });
-      did.push(iter.cursor);
+      executed.push(iter.cursor);
       await iter.set(5n);
       await iter.advance();
-      did.push(iter.cursor);
+      executed.push(iter.cursor);
       await iter.set(null);
       await iter.advance({ from: 100 });
-      did.push(iter.cursor);
+      executed.push(iter.cursor);
       await iter.set("token");
-      did.push(await errorOf(iter.advance()));
+      executed.push(await errorOf(iter.advance()));
       await iter.set(1.5);
-      did.push(await errorOf(iter.advance()));
+      executed.push(await errorOf(iter.advance()));
     });
     const t = await start(Loop);
     await t.speedrun(await t.pawl.start(Loop));
-    expect(did.slice(0, 4)).toEqual([1, 2, 6n, 101]);
-    expect(did.slice(4, 6)).toEqual([expect.any(InvalidInputError), expect.any(InvalidInputError)]);
-    expect((did[4] as Error).message).toContain('"token"');
+    expect(executed.slice(0, 4)).toEqual([1, 2, 6n, 101]);
+    expect(executed.slice(4, 6)).toEqual([expect.any(InvalidInputError), expect.any(InvalidInputError)]);
+    expect((executed[4] as Error).message).toContain('"token"');
   });
 
-  test("has a description for people", async () => {
+  test("has a readable description", async () => {
     const Loop = loop(async (iter) => {
       await iter.set([1, "b"]);
-      did.push(iter.name, iter.description);
+      executed.push(iter.name, iter.description);
     });
     const t = await start(Loop);
     await t.speedrun(await t.pawl.start(Loop));
-    expect(did.slice(0, 2)).toEqual(["loop", 'at step "loop", cursor [1,"b"]']);
+    expect(executed.slice(0, 2)).toEqual(["loop", 'at step "loop", cursor [1,"b"]']);
   });
 });
 
-describe("through", () => {
+describe("iterating over", () => {
   const table = Array.from({ length: 23 }, (_, index) => ({ id: index + 1 }));
   const fetch = (after: number | null, limit: number) => {
-    did.push(`fetch ${after}`);
+    executed.push(`fetch ${after}`);
     return Promise.resolve(table.filter(({ id }) => id > (after ?? 0)).slice(0, limit));
   };
 
   test("records: pages are fetched after the cursor, which is the key of the last record done", async () => {
-    const Loop = loop((iter) => iter.records({ fetch, key: "id", size: 10 }, ({ id }) => void did.push(id)), {
+    const Loop = loop((iter) => iter.records({ fetch, key: "id", size: 10 }, ({ id }) => void executed.push(id)), {
       maxIterations: 15,
     });
     const t = await start(Loop);
     await t.speedrun(await t.pawl.start(Loop));
     const ids = table.map(({ id }) => id);
-    expect(did).toEqual([
+    expect(executed).toEqual([
       "fetch null",
       ...ids.slice(0, 10),
       "fetch 10",
@@ -387,54 +393,57 @@ describe("through", () => {
 
   test("batches: the cursor is the key of the last record of the batch", async () => {
     const key = ({ id }: { id: number }) => id;
-    const Loop = loop((iter) => iter.batches({ fetch, key, size: 10 }, (batch) => void did.push(batch.length)));
+    const Loop = loop((iter) => iter.batches({ fetch, key, size: 10 }, (batch) => void executed.push(batch.length)));
     const t = await start(Loop);
     await t.speedrun(await t.pawl.start(Loop));
-    expect(did).toEqual(["fetch null", 10, "fetch 10", 10, "fetch 20", 3, "fetch 23", "after"]);
+    expect(executed).toEqual(["fetch null", 10, "fetch 10", 10, "fetch 20", 3, "fetch 23", "after"]);
   });
 
   test("each: an async iterable of items with their cursors", async () => {
     async function* pairs(after: number | null) {
       for (const { id } of table.filter((row) => row.id > (after ?? 0))) yield [`item ${id}`, id] as const;
     }
-    const Loop = loop((iter) => iter.each(pairs, (item) => void did.push(item)), { maxIterations: 20 });
+    const Loop = loop((iter) => iter.each(pairs, (item) => void executed.push(item)), { maxIterations: 20 });
     const t = await start(Loop);
     await t.speedrun(await t.pawl.start(Loop));
-    expect(did).toEqual([...table.map(({ id }) => `item ${id}`), "after"]);
+    expect(executed).toEqual([...table.map(({ id }) => `item ${id}`), "after"]);
   });
 
   test("over: anything that can be iterated", async () => {
-    const Loop = loop((iter) => iter.over(new Set("abcde"), (letter, index) => void did.push(`${index}${letter}`)), {
-      maxIterations: 2,
-    });
+    const Loop = loop(
+      (iter) => iter.over(new Set("abcde"), (letter, index) => void executed.push(`${index}${letter}`)),
+      {
+        maxIterations: 2,
+      },
+    );
     const t = await start(Loop);
     await t.speedrun(await t.pawl.start(Loop));
-    expect(did).toEqual(["0a", "1b", "2c", "3d", "4e", "after"]);
+    expect(executed).toEqual(["0a", "1b", "2c", "3d", "4e", "after"]);
   });
 
-  test("nothing at all", async () => {
+  test("an empty collection", async () => {
     const Loop = loop(async (iter) => {
-      await iter.over([], () => void did.push("never"));
-      await iter.records({ fetch: () => [], key: "id" as never }, () => void did.push("never"));
+      await iter.over([], () => void executed.push("never"));
+      await iter.records({ fetch: () => [], key: "id" as never }, () => void executed.push("never"));
     });
     const t = await start(Loop);
     await t.speedrun(await t.pawl.start(Loop));
-    expect(did).toEqual(["after"]);
+    expect(executed).toEqual(["after"]);
   });
 });
 
-describe("what is done durably for an item", () => {
-  test("is done once for each, however often the loop is interrupted", async () => {
+describe("a durable call for an item", () => {
+  test("is made once for each item, however often the loop is interrupted", async () => {
     const Loop = loop(
       async (iter, w) => {
         const items = await w.step("list", () => {
-          did.push("list");
+          executed.push("list");
           return numbers;
         });
         await iter.over(items, async (n) => {
-          await w.step("send", () => void did.push(n));
+          await w.step("send", () => void executed.push(n));
           await w.sleep("nap", "1 minute");
-          await w.step("send", () => void did.push(-n));
+          await w.step("send", () => void executed.push(-n));
         });
       },
       { maxIterations: 3 },
@@ -443,17 +452,17 @@ describe("what is done durably for an item", () => {
     const begin = t.clock.read();
     const run = await t.pawl.start(Loop);
     await t.speedrun(run);
-    expect(did).toEqual(["list", ...numbers.flatMap((n) => [n, -n]), "after"]);
+    expect(executed).toEqual(["list", ...numbers.flatMap((n) => [n, -n]), "after"]);
     expect(t.clock.read() - begin).toBe(10 * 60_000);
-    did = [];
-    await t.crashTest(Loop, undefined, { points: 40, setup: () => (did = []) });
-    expect(did.filter((what) => what === "list")).toHaveLength(1);
+    executed = [];
+    await t.crashTest(Loop, undefined, { points: 40, setup: () => (executed = []) });
+    expect(executed.filter((line) => line === "list")).toHaveLength(1);
   });
 
-  test("in a loop of one's own needs a name of its own, and says so", async () => {
+  test("in a hand-written loop needs its own name, and the error says so", async () => {
     const body = (name: (n: number) => string) => async (iter: StepIterator, w: Workflow) => {
       for (let n = iter.cursor ?? 0; n < 5; n += 1) {
-        await w.step(name(n), () => void did.push(n));
+        await w.step(name(n), () => void executed.push(n));
         await iter.set(n + 1);
       }
     };
@@ -463,19 +472,19 @@ describe("what is done durably for an item", () => {
     await t.settle();
     expect(await run.get()).toMatchObject({ status: "paused" });
     expect((await run.get()).pauseReason).toContain('"send" is used again after the cursor of step "loop" has moved');
-    did = [];
+    executed = [];
     const Careful = loop(
       body((n) => `send ${n}`),
       { maxIterations: 2 },
     );
     const other = await start(Careful);
     await other.speedrun(await other.pawl.start(Careful));
-    expect(did).toEqual([0, 1, 2, 3, 4, "after"]);
+    expect(executed).toEqual([0, 1, 2, 3, 4, "after"]);
   });
 });
 
 describe("checkpoints", () => {
-  test("that nobody awaits do not end the process when the step is interrupted", async () => {
+  test("that are not awaited do not crash the process when the step is interrupted", async () => {
     const Loop = loop(
       async (iter) => {
         for (let n = iter.cursor ?? 0; n < 6; n += 1) void iter.set(n + 1);
@@ -485,48 +494,48 @@ describe("checkpoints", () => {
     );
     const t = await start(Loop);
     await t.speedrun(await t.pawl.start(Loop));
-    expect(did).toEqual(["after"]);
+    expect(executed).toEqual(["after"]);
   });
 
   test("repeat at most the item in flight when the worker dies, wherever that is", async () => {
-    const Loop = loop((iter) => iter.over(numbers, (n) => void did.push(n)), { maxIterations: 4 });
+    const Loop = loop((iter) => iter.over(numbers, (n) => void executed.push(n)), { maxIterations: 4 });
     const t = await start(Loop);
     let undisturbed = true;
     const report = await t.crashTest(Loop, undefined, {
       setup: () => {
-        if (!undisturbed) expect(did.length - 11).toBeLessThanOrEqual(1);
+        if (!undisturbed) expect(executed.length - 11).toBeLessThanOrEqual(1);
         undisturbed = false;
-        did = [];
+        executed = [];
       },
     });
     expect(report.points).toBeGreaterThan(20);
-    expect(new Set(did)).toEqual(new Set([...numbers, "after"]));
+    expect(new Set(executed)).toEqual(new Set([...numbers, "after"]));
   });
 
-  test("that are relaxed go on while the cursor is being written, and lose nothing but time", async () => {
+  test("that are relaxed continue while the cursor is being written, and lose no item", async () => {
     const many = Array.from({ length: 5_000 }, (_, index) => index);
-    const Loop = loop((iter) => iter.over(many, (n) => void did.push(n)), {
+    const Loop = loop((iter) => iter.over(many, (n) => void executed.push(n)), {
       checkpoint: "relaxed",
       maxIterations: 1_500,
     });
     const t = await start(Loop);
     const run = await t.pawl.start(Loop);
     await t.speedrun(run);
-    expect(did).toEqual([...many, "after"]);
-    expect(shown(await run.executions())).toHaveLength(4);
+    expect(executed).toEqual([...many, "after"]);
+    expect(describeExecutions(await run.executions())).toHaveLength(4);
     const crashed = await t.crashTest(Loop, undefined, { points: 10 });
     expect(crashed.points).toBeGreaterThan(0);
   });
 
-  test("show how far the step is, how fast it goes and how long it will take", async () => {
+  test("report the progress of the step, its rate and its remaining time", async () => {
     const half = gate();
-    const goOn = gate();
+    const proceed = gate();
     const Loop = loop((iter) =>
       iter.over(numbers, async (n) => {
         await new Promise((resolve) => setTimeout(resolve, 2));
         if (n !== 5) return;
         half.open();
-        await goOn.opened;
+        await proceed.opened;
       }),
     );
     const t = await start(Loop);
@@ -537,28 +546,28 @@ describe("checkpoints", () => {
     expect(progress).toMatchObject({ node: "loop", done: 5, total: 10 });
     expect(progress?.rate).toBeGreaterThan(0);
     expect(progress?.etaMs).toBeGreaterThan(0);
-    goOn.open();
+    proceed.open();
     await settled;
   });
 });
 
-describe("a test", () => {
-  test("takes a run through one step at a time, without interruptions", async () => {
+describe("speedrunCurrentStep", () => {
+  test("runs one step at a time, without interruptions", async () => {
     class Steps extends Workflow {
       static {
-        this.step("first", () => void did.push("first"));
+        this.step("first", () => void executed.push("first"));
         this.resumableStep("loop", { wait: "2 days", maxIterations: 2 }, (_w, iter) =>
-          iter.over(numbers, (n) => void did.push(n)),
+          iter.over(numbers, (n) => void executed.push(n)),
         );
-        this.step("last", () => void did.push("last"));
+        this.step("last", () => void executed.push("last"));
       }
     }
     const t = await start(Steps);
     const run = await t.pawl.start(Steps, undefined, { delay: "1 hour" });
     expect(await t.speedrunCurrentStep(run)).toMatchObject({ step: "first", outcome: "success" });
-    expect(did).toEqual(["first"]);
+    expect(executed).toEqual(["first"]);
     expect(await t.speedrunCurrentStep(run)).toMatchObject({ step: "loop", attempt: 1, outcome: "success" });
-    expect(did).toEqual(["first", ...numbers]);
+    expect(executed).toEqual(["first", ...numbers]);
     expect(await run.status()).toBe("waiting");
     expect(await t.speedrunCurrentStep(run)).toMatchObject({ step: "last" });
     await t.speedrun(run);
@@ -570,13 +579,13 @@ describe("an execution that has moved its cursor and then failed", () => {
   const waits = (executions: readonly ExecutionInfo[]) =>
     executions.slice(1).map((one, index) => Number(one.scheduledFor) - Number(executions[index]?.finishedAt));
 
-  test("begins a new count of reattempts: one that gets somewhere each time is never given up", async () => {
+  test("starts a new count of reattempts: one that makes progress each time is never given up", async () => {
     let failures = 0;
     const Loop = loop(
       (iter) =>
         iter.over(numbers, (n) => {
-          did.push(n);
-          if (n > 0 && did.filter((one) => one === n).length === 1) {
+          executed.push(n);
+          if (n > 0 && executed.filter((one) => one === n).length === 1) {
             failures += 1;
             throw new Error(`no ${n} today`);
           }
@@ -590,11 +599,11 @@ describe("an execution that has moved its cursor and then failed", () => {
     expect(await t.pawl.verify()).toMatchObject({ differences: [] });
   });
 
-  test("one that stays where it is counts on, and is given up", async () => {
+  test("continues the count if the cursor has not moved, and is given up", async () => {
     const Loop = loop(
       (iter) =>
         iter.over(numbers, (n) => {
-          did.push(n);
+          executed.push(n);
           if (n === 3) throw new Error("never 3");
         }),
       { onException: "reattempt", maxReattempts: 2 },
@@ -604,11 +613,11 @@ describe("an execution that has moved its cursor and then failed", () => {
     await t.settle();
     await t.advance("1 day");
     expect(await run.status()).toBe("paused");
-    // The first got as far as 3 and begins the row; two reattempts follow it.
-    expect(did).toEqual([0, 1, 2, 3, 3, 3]);
+    // The first execution got as far as 3 and starts the count; two reattempts follow it.
+    expect(executed).toEqual([0, 1, 2, 3, 3, 3]);
   });
 
-  test("begins a new backoff", async () => {
+  test("starts a new backoff", async () => {
     const failsAt = [0, 0, 0, 4, 4, 7];
     const Loop = loop(
       (iter) =>

@@ -1,4 +1,7 @@
-/** New code, or another graph, under runs of a class with tasks: what was done stays done, and what changed is told. */
+/**
+ * New code, or another graph, for open runs of a class with tasks: completed nodes stay completed, and changes are
+ * recorded.
+ */
 import { type RunHandle, Workflow, type WorkflowClass, workflow } from "pawl";
 import type { TestPawl } from "pawl/testing";
 import { beforeEach, describe, expect, test } from "vitest";
@@ -6,35 +9,41 @@ import { attemptsOf, expectSound } from "../support/run-checks.js";
 import { start, world } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
 
-let ran: string[] = [];
+let executed: string[] = [];
 beforeEach(() => {
-  ran = [];
+  executed = [];
 });
 
-interface Made {
+interface TaskOptions {
   readonly after?: string | readonly string[] | null;
   readonly wait?: string;
 }
 
-/** A class called "Parcel": names are steps, those with `after` are tasks. "name@" waits an hour first. */
-function parcel(nodes: Record<string, Made | null>, removed: readonly string[] = []): WorkflowClass<Workflow> {
+/**
+ * A class called "Parcel": names are steps, those with `after` are tasks. A node written as "name@" waits for an hour
+ * first.
+ */
+function parcelWith(
+  nodes: Record<string, TaskOptions | null>,
+  removed: readonly string[] = [],
+): WorkflowClass<Workflow> {
   return class Parcel extends Workflow {
     static {
       this.options({ name: "Parcel" });
       this.removedSteps(removed);
-      for (const [given, made] of Object.entries(nodes)) {
-        const name = given.replace("@", "");
-        const wait = given.endsWith("@") ? { wait: "1 hour" } : {};
-        if (made === null) this.step(name, wait, () => void ran.push(name));
-        else this.task(name, { dependsOn: made.after ?? null, ...wait }, () => void ran.push(name));
+      for (const [spec, taskOptions] of Object.entries(nodes)) {
+        const name = spec.replace("@", "");
+        const wait = spec.endsWith("@") ? { wait: "1 hour" } : {};
+        if (taskOptions === null) this.step(name, wait, () => void executed.push(name));
+        else this.task(name, { dependsOn: taskOptions.after ?? null, ...wait }, () => void executed.push(name));
       }
     }
   };
 }
 
-const task = (...after: string[]): Made => ({ after });
+const task = (...after: string[]): TaskOptions => ({ after });
 
-async function deployed(from: WorkflowClass<Workflow>, to: WorkflowClass<Workflow>) {
+async function runThroughDeploy(from: WorkflowClass<Workflow>, to: WorkflowClass<Workflow>) {
   const t = await start(from);
   const run = await t.pawl.start(from);
   await t.settle();
@@ -49,123 +58,123 @@ const changesOf = async (run: RunHandle<any, any>) =>
 const shape = expect.any(String);
 
 describe("a deploy", () => {
-  test("of the same shape is not told", async () => {
-    const { run } = await deployed(
-      parcel({ pack: null, "weigh@": task("pack"), send: null }),
-      parcel({ pack: null, send: null, "weigh@": task("pack") }),
+  test("with the same shape records no change", async () => {
+    const { run } = await runThroughDeploy(
+      parcelWith({ pack: null, "weigh@": task("pack"), send: null }),
+      parcelWith({ pack: null, send: null, "weigh@": task("pack") }),
     );
     expect(await run.status()).toBe("completed");
     expect(await changesOf(run)).toEqual([]);
-    expect(ran).toEqual(["pack", "send", "weigh"]);
+    expect(executed).toEqual(["pack", "send", "weigh"]);
   });
 
-  test("that adds a task has it run, also when what comes after it is done", async () => {
-    const { run } = await deployed(
-      parcel({ pack: null, label: task("pack"), "send@": null }),
-      parcel({ pack: null, weigh: task("pack"), label: task("pack", "weigh"), "send@": null }),
+  test("that adds a task runs it, even when later nodes have completed", async () => {
+    const { run } = await runThroughDeploy(
+      parcelWith({ pack: null, label: task("pack"), "send@": null }),
+      parcelWith({ pack: null, weigh: task("pack"), label: task("pack", "weigh"), "send@": null }),
     );
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["label", "pack", "send", "weigh"]);
+    expect(executed.toSorted()).toEqual(["label", "pack", "send", "weigh"]);
     expect(await changesOf(run)).toEqual([{ shape, passedSteps: ["weigh"] }]);
   });
 
-  test("that removes a completed task on purpose goes on, and says that it has vanished", async () => {
-    const { t, run } = await deployed(
-      parcel({ pack: null, label: task("pack"), "send@": null }),
-      parcel({ pack: null, "send@": null, stamp: task("pack") }, ["label"]),
+  test("that removes a completed task on purpose continues, and records that the task has vanished", async () => {
+    const { t, run } = await runThroughDeploy(
+      parcelWith({ pack: null, label: task("pack"), "send@": null }),
+      parcelWith({ pack: null, "send@": null, stamp: task("pack") }, ["label"]),
     );
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["label", "pack", "send", "stamp"]);
+    expect(executed.toSorted()).toEqual(["label", "pack", "send", "stamp"]);
     expect(await changesOf(run)).toEqual([{ shape, removedSteps: ["label"] }]);
     expect((await run.nodes()).find(({ name }) => name === "label")).toMatchObject({ state: "removed" });
     await expectSound(t);
   });
 
-  test("that removes a task which waits holds the run; skip() passes over it", async () => {
-    const { t, run } = await deployed(
-      parcel({ pack: null, "label@": task("pack"), "send@": null }),
-      parcel({ pack: null, "send@": null, stamp: task("pack") }),
+  test("that removes a waiting task pauses the run; skip() skips the task", async () => {
+    const { t, run } = await runThroughDeploy(
+      parcelWith({ pack: null, "label@": task("pack"), "send@": null }),
+      parcelWith({ pack: null, "send@": null, stamp: task("pack") }),
     );
     expect(await run.get()).toMatchObject({
       status: "paused",
       pauseReason: expect.stringContaining('has no step "label"'),
     });
-    expect(ran).toEqual(["pack"]);
+    expect(executed).toEqual(["pack"]);
     await run.skip();
     await t.settle();
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["pack", "send", "stamp"]);
+    expect(executed.toSorted()).toEqual(["pack", "send", "stamp"]);
     expect(await attemptsOf(run)).toContain("label 1 skipped skipped_by_flow_control");
   });
 
-  test("that brings it back lets the run be resumed", async () => {
-    const old = parcel({ pack: null, "label@": task("pack"), "send@": null });
-    const { t, run } = await deployed(old, parcel({ pack: null, "send@": null, stamp: task("pack") }));
+  test("that restores the task lets the run be resumed", async () => {
+    const old = parcelWith({ pack: null, "label@": task("pack"), "send@": null });
+    const { t, run } = await runThroughDeploy(old, parcelWith({ pack: null, "send@": null, stamp: task("pack") }));
     await t.deploy([old]);
     await run.resume();
     await t.settle();
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["label", "pack", "send"]);
+    expect(executed.toSorted()).toEqual(["label", "pack", "send"]);
   });
 
-  test("that names it among the removed passes over it", async () => {
-    const { run } = await deployed(
-      parcel({ pack: null, "label@": task("pack"), "send@": null }),
-      parcel({ pack: null, "send@": null, stamp: task("pack") }, ["label"]),
+  test("that lists the task in removedSteps skips it", async () => {
+    const { run } = await runThroughDeploy(
+      parcelWith({ pack: null, "label@": task("pack"), "send@": null }),
+      parcelWith({ pack: null, "send@": null, stamp: task("pack") }, ["label"]),
     );
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["pack", "send", "stamp"]);
+    expect(executed.toSorted()).toEqual(["pack", "send", "stamp"]);
     expect(await attemptsOf(run)).toContain("label 1 skipped skipped_by_flow_control");
   });
 
-  test("that rewires counts for what has not begun", async () => {
-    const { run } = await deployed(
-      parcel({ pack: null, "label@": task("pack"), send: task("label"), bill: task("label") }),
-      parcel({ pack: null, "label@": task("pack"), bill: task("label"), send: task("bill") }),
+  test("that changes dependencies applies to nodes that have not started", async () => {
+    const { run } = await runThroughDeploy(
+      parcelWith({ pack: null, "label@": task("pack"), send: task("label"), bill: task("label") }),
+      parcelWith({ pack: null, "label@": task("pack"), bill: task("label"), send: task("bill") }),
     );
     expect(await run.status()).toBe("completed");
-    expect(ran).toEqual(["pack", "label", "bill", "send"]);
+    expect(executed).toEqual(["pack", "label", "bill", "send"]);
     expect(await changesOf(run)).toEqual([{ shape }]);
   });
 
-  test("that gives a chain its first task: the run goes on where it was, and the task runs", async () => {
-    const { run } = await deployed(
-      parcel({ pack: null, "send@": null, close: null }),
-      parcel({ pack: null, "send@": null, close: null, weigh: task("pack") }),
+  test("that gives a chain its first task: the run continues where it was, and the task runs", async () => {
+    const { run } = await runThroughDeploy(
+      parcelWith({ pack: null, "send@": null, close: null }),
+      parcelWith({ pack: null, "send@": null, close: null, weigh: task("pack") }),
     );
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["close", "pack", "send", "weigh"]);
+    expect(executed.toSorted()).toEqual(["close", "pack", "send", "weigh"]);
   });
 
-  test("that gives a run which was sent elsewhere its first task does not begin it anew", async () => {
-    const chain = parcel({ pack: null, "send@": null, "sign@": null, close: null });
+  test("that gives a chain its first task does not restart a run that was moved by resumeAt", async () => {
+    const chain = parcelWith({ pack: null, "send@": null, "sign@": null, close: null });
     const t = await start(chain);
     const run = await t.pawl.start(chain);
     await t.settle();
     await run.pause();
     await run.resumeAt("sign");
-    await t.deploy([parcel({ pack: null, "send@": null, "sign@": null, close: null, weigh: task("pack") })]);
+    await t.deploy([parcelWith({ pack: null, "send@": null, "sign@": null, close: null, weigh: task("pack") })]);
     await t.advance("1h");
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["close", "pack", "sign", "weigh"]);
+    expect(executed.toSorted()).toEqual(["close", "pack", "sign", "weigh"]);
   });
 
-  test("that takes a chain's last task away: nothing that waits is forgotten", async () => {
-    const { run } = await deployed(
-      parcel({ pack: null, "send@": null, "label@": task("pack") }),
-      parcel({ pack: null, "send@": null, "label@": null }),
+  test("that removes a chain's last task: every node that waits is still run", async () => {
+    const { run } = await runThroughDeploy(
+      parcelWith({ pack: null, "send@": null, "label@": task("pack") }),
+      parcelWith({ pack: null, "send@": null, "label@": null }),
     );
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["label", "pack", "send"]);
+    expect(executed.toSorted()).toEqual(["label", "pack", "send"]);
   });
 
-  test("that takes a chain's last task away: nothing that has not begun is forgotten", async () => {
-    const { run } = await deployed(
-      parcel({ pack: null, send: null, "rest@": task("pack"), label: task("rest") }),
-      parcel({ pack: null, label: null, send: null, "rest@": null }),
+  test("that removes a chain's last task: every node that has not started is still run", async () => {
+    const { run } = await runThroughDeploy(
+      parcelWith({ pack: null, send: null, "rest@": task("pack"), label: task("rest") }),
+      parcelWith({ pack: null, label: null, send: null, "rest@": null }),
     );
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["label", "pack", "rest", "send"]);
+    expect(executed.toSorted()).toEqual(["label", "pack", "rest", "send"]);
   });
 });
 
@@ -174,9 +183,9 @@ interface Dag {
 }
 
 describe("the graph of a class run", () => {
-  const Sending = parcel({ pack: null, "label@": task("pack"), "send@": null, bill: task("label", "send") });
+  const Sending = parcelWith({ pack: null, "label@": task("pack"), "send@": null, bill: task("label", "send") });
 
-  /** Paused, with "pack" done and two that wait. */
+  /** A paused run, with "pack" completed and two nodes that wait. */
   async function paused(): Promise<{ t: TestPawl; run: RunHandle<any, any> }> {
     const t = await start(Sending);
     const run = await t.pawl.start(Sending);
@@ -185,13 +194,13 @@ describe("the graph of a class run", () => {
     return { t, run };
   }
 
-  const edited = async (run: RunHandle<any, any>, edit: (dag: Dag) => void): Promise<string> => {
+  const exportEdited = async (run: RunHandle<any, any>, edit: (dag: Dag) => void): Promise<string> => {
     const dag = JSON.parse(await run.exportDag()) as Dag;
     edit(dag);
     return JSON.stringify(dag);
   };
 
-  test("is exported by the names of its steps", async () => {
+  test("is exported with the names of its steps", async () => {
     const { run } = await paused();
     expect(JSON.parse(await run.exportDag())).toEqual({
       version: 1,
@@ -206,10 +215,10 @@ describe("the graph of a class run", () => {
     });
   });
 
-  test("once imported wins over the class: other dependencies hold, a node that is left out does not run", async () => {
+  test("takes precedence over the class once imported: its dependencies apply, and a node that was left out does not run", async () => {
     const { t, run } = await paused();
     await run.importDag(
-      await edited(run, ({ nodes }) => {
+      await exportEdited(run, ({ nodes }) => {
         delete nodes.label;
         nodes.bill = { name: "bill", depends_on: ["pack"] };
         nodes.send = { name: "send", depends_on: ["bill"] };
@@ -217,10 +226,10 @@ describe("the graph of a class run", () => {
     );
     await run.resume();
     await t.settle();
-    expect(ran).toEqual(["pack", "bill"]);
+    expect(executed).toEqual(["pack", "bill"]);
     await t.advance("1h");
     expect(await run.status()).toBe("completed");
-    expect(ran).toEqual(["pack", "bill", "send"]);
+    expect(executed).toEqual(["pack", "bill", "send"]);
     expect((await run.nodes()).map(({ name, state }) => `${name} ${state}`)).toEqual([
       "pack completed",
       "send completed",
@@ -230,17 +239,17 @@ describe("the graph of a class run", () => {
     await expectSound(t);
   });
 
-  test("once imported does not change with the code any more", async () => {
+  test("no longer changes with the code once imported", async () => {
     const { t, run } = await paused();
     await run.importDag(await run.exportDag());
-    await t.deploy([parcel({ first: null, pack: null, "label@": null, "send@": null, bill: null, last: task() })]);
+    await t.deploy([parcelWith({ first: null, pack: null, "label@": null, "send@": null, bill: null, last: task() })]);
     await run.resume();
     await t.advance("1h");
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["bill", "label", "pack", "send"]);
+    expect(executed.toSorted()).toEqual(["bill", "label", "pack", "send"]);
   });
 
-  test("is refused when it drops or rewires what has completed, names a step that nobody has, or goes in a circle", async () => {
+  test("is refused when it drops or rewires a completed node, names an unknown step, or has a cycle", async () => {
     const { run } = await paused();
     const before = await run.history();
     const refused: readonly [(dag: Dag) => void, RegExp][] = [
@@ -255,7 +264,7 @@ describe("the graph of a class run", () => {
       [({ nodes }) => (nodes.label as { depends_on: string[] }).depends_on.push("bill"), /circle: /],
     ];
     for (const [edit, problem] of refused) {
-      const error = await errorOf(run.importDag(await edited(run, edit)));
+      const error = await errorOf(run.importDag(await exportEdited(run, edit)));
       expect(error).toMatchObject({ code: "GRAPH_ERROR", message: expect.stringMatching(problem) });
     }
     expect(await run.history()).toEqual(before);
@@ -268,26 +277,26 @@ describe("the graph of a class run", () => {
     expect(await errorOf(run.importDag(await run.exportDag()))).toMatchObject({ code: "INVALID_STATE" });
   });
 
-  test("a function has none", async () => {
+  test("does not exist for a function", async () => {
     const w = await world();
     const run = await w.pawl.start(workflow("plain", async () => {}));
     expect(await errorOf(run.exportDag())).toMatchObject({ code: "INVALID_STATE" });
   });
 
-  test("of a pure chain can be imported, too, and makes it a graph", async () => {
-    const Chain = parcel({ pack: null, "label@": null, "send@": null });
+  test("of a pure chain can be imported too, and turns the chain into a graph", async () => {
+    const Chain = parcelWith({ pack: null, "label@": null, "send@": null });
     const t = await start(Chain);
     const run = await t.pawl.start(Chain);
     await t.settle();
     await run.pause();
     await run.importDag(
-      await edited(run, ({ nodes }) => {
+      await exportEdited(run, ({ nodes }) => {
         nodes.send = { name: "send", depends_on: ["pack"] };
       }),
     );
     await run.resume();
     await t.advance("1h");
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["label", "pack", "send"]);
+    expect(executed.toSorted()).toEqual(["label", "pack", "send"]);
   });
 });

@@ -1,4 +1,4 @@
-/** Steps and tasks of a class that name a job, and the ancestry of what they come to. */
+/** Steps and tasks of a class that name a job, and the ancestry hashes of their outputs. */
 import { createHash } from "node:crypto";
 import { type JobDefinition, job, Workflow } from "pawl";
 import { type TestPawl, testPawl } from "pawl/testing";
@@ -8,13 +8,13 @@ import { type AnyRun, attemptsOf, expectSound } from "../support/run-checks.js";
 import { databaseFor, silent, start } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
 
-let did: string[] = [];
+let executed: string[] = [];
 beforeEach(() => {
-  did = [];
+  executed = [];
 });
 
 const resize = job("Resize", (args: { file: string }, { node, run, attempt, idempotencyKey }) => {
-  did.push(`${node.name} ${args.file} ${attempt} ${idempotencyKey === `${run.id}:${node.id}`}`);
+  executed.push(`${node.name} ${args.file} ${attempt} ${idempotencyKey === `${run.id}:${node.id}`}`);
   return { resized: args.file };
 });
 
@@ -44,17 +44,17 @@ const outputsOf = async (run: AnyRun) =>
 forEachStore((kind) => {
   const database = databaseFor(kind);
 
-  test("a job runs on the worker that has it, with the arguments of its node; what it returns is the node's output", async () => {
+  test("a job runs on the worker that has it, with the arguments of its node, and its return value is the node's output", async () => {
     const w = await database.world();
     const coordinator = await w.worker([Album]);
-    const laborer = await w.worker([], { jobs: [resize] });
+    const jobWorker = await w.worker([], { jobs: [resize] });
     const run = await w.pawl.start(Album, { files: ["a.png", "b.png"] });
     for (let round = 0; (await run.status()) !== "completed" && round < 20; round += 1) {
       await coordinator.settle();
-      await laborer.settle();
+      await jobWorker.settle();
     }
     expect(await run.status()).toBe("completed");
-    expect(did.toSorted()).toEqual(["first cover.png 1 true", "second b.png 1 true", "third late.png 1 true"]);
+    expect(executed.toSorted()).toEqual(["first cover.png 1 true", "second b.png 1 true", "third late.png 1 true"]);
     expect(await outputsOf(run)).toMatchObject({
       first: { resized: "cover.png" },
       second: { resized: "b.png" },
@@ -66,12 +66,12 @@ forEachStore((kind) => {
 });
 
 describe("a job of a task", () => {
-  test("that throws is the class's exception: paused, then another attempt with a run of its own", async () => {
+  test("that throws is an exception of the class: the run is paused, and the next attempt has a new run", async () => {
     let broken = true;
     const flaky = job(
       "Flaky",
       (_args: void, { attempt }) => {
-        did.push(`attempt ${attempt}`);
+        executed.push(`attempt ${attempt}`);
         if (broken) throw new Error("no power");
         return attempt;
       },
@@ -80,7 +80,7 @@ describe("a job of a task", () => {
     class Powered extends Workflow {
       static {
         this.task("light", { job: flaky });
-        this.step("side", () => void did.push("side"));
+        this.step("side", () => void executed.push("side"));
       }
     }
     const t = await testPawl({ workflows: [Powered], jobs: [flaky], logger: silent });
@@ -92,7 +92,7 @@ describe("a job of a task", () => {
     await run.resume();
     await t.settle();
     expect(await run.status()).toBe("completed");
-    expect(did.filter((line) => line !== "side")).toEqual(["attempt 1", "attempt 2"]);
+    expect(executed.filter((line) => line !== "side")).toEqual(["attempt 1", "attempt 2"]);
     expect(await attemptsOf(run)).toContain("light 2 completed success");
     expect((await outputsOf(run)).light).toBe(2);
   });
@@ -120,41 +120,41 @@ describe("a job of a task", () => {
   class ByName extends Workflow {
     static {
       this.task("shrink", { job: "Resize", args: { file: "a.png" } });
-      this.task("side", () => void did.push("side"));
-      this.step("close", { dependsOn: ["shrink", "side"] }, () => void did.push("close"));
+      this.task("side", () => void executed.push("side"));
+      this.step("close", { dependsOn: ["shrink", "side"] }, () => void executed.push("close"));
     }
   }
 
-  test("by a name that nobody ever had pauses the run and says so; it goes on when somebody has it", async () => {
+  test("with a name that was never registered pauses the run with an error; the run continues when a worker has the job", async () => {
     const t = await testPawl({ workflows: [ByName], logger: silent });
     onTestFinished(() => t.close());
     const run = await t.pawl.start(ByName);
     await t.settle();
     expect(await run.get()).toMatchObject({ status: "paused", pauseReason: expect.stringMatching(/"shrink".*Resize/) });
-    expect(did).toEqual(["side"]);
+    expect(executed).toEqual(["side"]);
     await t.deploy([ByName], [resize]);
     await run.resume();
     await t.settle();
     expect(await run.status()).toBe("completed");
-    expect(did).toEqual(["side", "shrink a.png 2 true", "close"]);
+    expect(executed).toEqual(["side", "shrink a.png 2 true", "close"]);
     await expectSound(t);
   });
 
-  test("that no worker has now waits for one that has, and what does not need it goes on", async () => {
+  test("that no worker has at the moment waits for one, and independent nodes proceed", async () => {
     const t = await testPawl({ workflows: [ByName], jobs: [resize], logger: silent });
     onTestFinished(() => t.close());
     await t.deploy([ByName]);
     const run = await t.pawl.start(ByName);
     await t.settle();
-    expect(did).toEqual(["side"]);
+    expect(executed).toEqual(["side"]);
     expect(await run.status()).toBe("waiting");
     await t.deploy([ByName], [resize]);
     await t.settle();
     expect(await run.status()).toBe("completed");
-    expect(did).toEqual(["side", "shrink a.png 1 true", "close"]);
+    expect(executed).toEqual(["side", "shrink a.png 1 true", "close"]);
   });
 
-  test("is not run when a condition says so, nor after a cancel", async () => {
+  test("is not run when a condition skips it, nor after a cancel", async () => {
     class Choosy extends Workflow {
       static {
         this.task("never", { job: resize, args: { file: "a" }, skipIf: () => true });
@@ -168,14 +168,14 @@ describe("a job of a task", () => {
     await run.cancel();
     await t.advance("2h");
     expect(await run.status()).toBe("canceled");
-    expect(did).toEqual([]);
+    expect(executed).toEqual([]);
   });
 
   test("in flight is canceled with its run", async () => {
-    const begun = gate();
+    const started = gate();
     const aborted = gate();
     const endless = job("Endless", (_args: void, { abortSignal }) => {
-      begun.open();
+      started.open();
       return new Promise<void>(() => abortSignal.addEventListener("abort", () => aborted.open()));
     });
     class Long extends Workflow {
@@ -188,14 +188,14 @@ describe("a job of a task", () => {
     onTestFinished(() => t.close());
     const run = await t.pawl.start(Long);
     const settled = t.settle();
-    await begun.opened;
+    await started.opened;
     await run.cancel("enough");
     await aborted.opened;
     await settled;
     await until(async () => (await run.status()) === "canceled");
   });
 
-  test("that nobody executes can be passed over; its run is canceled, and what comes after goes on", async () => {
+  test("that no worker executes can be skipped: its run is canceled, and the next nodes run", async () => {
     const t = await testPawl({ workflows: [ByName], jobs: [resize], logger: silent });
     onTestFinished(() => t.close());
     await t.deploy([ByName]);
@@ -206,17 +206,17 @@ describe("a job of a task", () => {
     expect(await run.status()).toBe("completed");
     await t.deploy([ByName], [resize]);
     await t.settle();
-    expect(did).toEqual(["side", "close"]);
+    expect(executed).toEqual(["side", "close"]);
     const { runs } = await t.pawl.runs({ workflow: "job:Resize" });
     expect(runs.map(({ status }) => status)).toEqual(["canceled"]);
     await expectSound(t);
   });
 
-  test("comes to the same end wherever the worker dies", async () => {
+  test("has the same result wherever the worker dies", async () => {
     const t = await start(Album, resize);
-    const report = await t.crashTest(Album, { files: ["a", "b"] }, { setup: () => void (did = []) });
+    const report = await t.crashTest(Album, { files: ["a", "b"] }, { setup: () => void (executed = []) });
     expect(report).toMatchObject({ status: "completed" });
-    expect(new Set(did)).toEqual(new Set(["first cover.png 1 true", "second b 1 true", "third late.png 1 true"]));
+    expect(new Set(executed)).toEqual(new Set(["first cover.png 1 true", "second b 1 true", "third late.png 1 true"]));
   });
 });
 
@@ -232,9 +232,9 @@ describe("an imported graph", () => {
     await run.resume();
     await t.settle();
     expect(await run.status()).toBe("completed");
-    expect(did).toHaveLength(5);
-    expect(did).toContain("close closing.png 1 true");
-    expect(did).toContain("extra extra.png 1 true");
+    expect(executed).toHaveLength(5);
+    expect(executed).toContain("close closing.png 1 true");
+    expect(executed).toContain("extra extra.png 1 true");
     expect((await run.nodes()).find(({ name }) => name === "extra")).toMatchObject({
       id: "n_1",
       kind: "job",
@@ -261,7 +261,7 @@ describe("ancestry", () => {
     }
   }
 
-  test("of each completed node is the hash over its name, attempt and output, and the hashes before it", async () => {
+  test("of each completed node is the hash over its name, attempt and output, and the hashes of its predecessors", async () => {
     const t = await start(Proved);
     const run = await t.pawl.start(Proved);
     await t.settle();
@@ -278,7 +278,7 @@ describe("ancestry", () => {
     expect(failed).toMatchObject({ state: "failed", ancestryHash: null });
   });
 
-  test("differs when an output does, from there on", async () => {
+  test("differs when an output differs, from there on", async () => {
     const made = (output: unknown) =>
       class Made extends Workflow {
         static {

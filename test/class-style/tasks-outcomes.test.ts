@@ -1,4 +1,6 @@
-/** Steps and tasks side by side: what conditions, exceptions, flow control and operators do to one of them, and to the others. */
+/**
+ * Parallel steps and tasks: how conditions, exceptions, flow control and operators affect one of them, and the others.
+ */
 import { PermanentError, type StepDeclarationOptions, type StepExecution, Workflow } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
@@ -10,36 +12,36 @@ type Any = Workflow<unknown, void, unknown>;
 type Body = (w: Any) => unknown;
 type Options = Omit<StepDeclarationOptions<any>, "skipIf" | "if"> & { skipIf?: () => boolean; if?: boolean };
 
-let ran: string[] = [];
+let executed: string[] = [];
 beforeEach(() => {
-  ran = [];
+  executed = [];
 });
 
-const note = (name: string, body: Body) => (w: Any) => {
-  ran.push(name);
+const recordName = (name: string, body: Body) => (w: Any) => {
+  executed.push(name);
   return body(w);
 };
-const nothing: Body = () => {};
+const noop: Body = () => {};
 
 /**
- * begin → left → end, and begin → right → end. What left and right do is the test's business; "far" comes after left alone
- * and shows whether that path goes on.
+ * begin → left → end, and begin → right → end. The test provides left and right; "far" comes after left alone and shows
+ * whether that path continues.
  */
 function diamond(
   left: Body | [Options, Body],
-  right: Body | [Options, Body] = nothing,
+  right: Body | [Options, Body] = noop,
   more: (it: any) => void = () => {},
 ) {
-  const parts = (given: Body | [Options, Body]): [Options, Body] => (typeof given === "function" ? [{}, given] : given);
+  const parts = (part: Body | [Options, Body]): [Options, Body] => (typeof part === "function" ? [{}, part] : part);
   const [[leftOptions, leftBody], [rightOptions, rightBody]] = [parts(left), parts(right)];
   return class Diamond extends Workflow<unknown, void, unknown> {
     static {
       this.options({ name: "Diamond" });
-      this.step("begin", note("begin", nothing));
-      this.task("left", { dependsOn: "begin", ...leftOptions }, note("left", leftBody));
-      this.task("right", { dependsOn: "begin", ...rightOptions }, note("right", rightBody));
-      this.task("far", { dependsOn: "left" }, note("far", nothing));
-      this.step("end", { dependsOn: ["left", "right"] }, note("end", nothing));
+      this.step("begin", recordName("begin", noop));
+      this.task("left", { dependsOn: "begin", ...leftOptions }, recordName("left", leftBody));
+      this.task("right", { dependsOn: "begin", ...rightOptions }, recordName("right", rightBody));
+      this.task("far", { dependsOn: "left" }, recordName("far", noop));
+      this.step("end", { dependsOn: ["left", "right"] }, recordName("end", noop));
       more(this);
     }
   };
@@ -52,7 +54,7 @@ const boom: Body = () => {
 const statesOf = async (run: AnyRun) => (await run.nodes()).map(({ name, state }) => `${name} ${state}`).toSorted();
 
 describe("conditions", () => {
-  test("skipping one in the middle does not skip what comes after it", async () => {
+  test("skipping a node in the middle does not skip its successors", async () => {
     const type = diamond([{ skipIf: () => true }, boom], [{ if: false }, boom]);
     const t = await start(type);
     const run = await t.pawl.start(type);
@@ -64,14 +66,14 @@ describe("conditions", () => {
       "left skipped",
       "right skipped",
     ]);
-    expect(ran.toSorted()).toEqual(["begin", "end", "far"]);
+    expect(executed.toSorted()).toEqual(["begin", "end", "far"]);
   });
 
-  test("are asked when it is about to run, and again at each attempt", async () => {
-    let asked = 0;
+  test("are evaluated when a node is about to run, and again at each attempt", async () => {
+    let evaluations = 0;
     const type = diamond([
       {
-        skipIf: () => ++asked === 3,
+        skipIf: () => ++evaluations === 3,
         onException: "reattempt",
         retry: { initial: "1s", jitter: false },
       },
@@ -85,10 +87,10 @@ describe("conditions", () => {
       "left 2 failed reattempted_by_exception",
       "left 3 skipped skipped_by_condition",
     ]);
-    expect(ran).toContain("far");
+    expect(executed).toContain("far");
   });
 
-  test("cancelIf cancels the run at whichever of them finds it true; what is in flight is canceled with it", async () => {
+  test("cancelIf cancels the run at the first node that finds it true, and nodes in flight are canceled with it", async () => {
     let isLate = false;
     const waiting = gate();
     const type = diamond(
@@ -108,14 +110,14 @@ describe("conditions", () => {
     await until(async () => (await run.status()) === "canceled");
     expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "A cancelIf condition is true." } });
     expect(await attemptsOf(run)).toContain("far 1 canceled canceled_by_condition");
-    expect(ran).not.toContain("end");
+    expect(executed).not.toContain("end");
     await expectSound(w);
   });
 });
 
 describe("the hero and the hooks", () => {
-  test("each task loads its hero and has its hooks, with its own name", async () => {
-    const told: string[] = [];
+  test("each task loads its hero and calls its hooks with its own name", async () => {
+    const hookCalls: string[] = [];
     let loads = 0;
     class Hooked extends Workflow<{ id: string }> {
       static loadHero = (id: string) => {
@@ -124,42 +126,42 @@ describe("the hero and the hooks", () => {
       };
       static {
         this.step("a", () => {});
-        this.task("t", { dependsOn: "a" }, (w) => told.push(`t for ${w.hero.id}`));
+        this.task("t", { dependsOn: "a" }, (w) => hookCalls.push(`t for ${w.hero.id}`));
         this.task("u", { dependsOn: "a", skipIf: () => true }, () => {});
       }
       override beforeStepExecution({ step, attempt }: StepExecution) {
-        told.push(`before ${step} ${attempt}`);
+        hookCalls.push(`before ${step} ${attempt}`);
       }
       override afterStepExecution({ step }: StepExecution) {
-        told.push(`after ${step}`);
+        hookCalls.push(`after ${step}`);
       }
     }
     const t = await start(Hooked);
     const run = await t.pawl.start(Hooked, undefined, { hero: { type: "User", id: "ada" } });
     await t.speedrun(run);
     expect(loads).toBe(3);
-    expect(told).toEqual(["before a 1", "after a", "before t 1", "t for ada", "after t"]);
+    expect(hookCalls).toEqual(["before a 1", "after a", "before t 1", "t for ada", "after t"]);
   });
 });
 
 describe("waits", () => {
-  test("each waits for itself, from the end of what it comes after; meanwhile the run is parked", async () => {
-    const type = diamond([{ wait: "2h" }, nothing], [{ wait: "1h" }, nothing]);
+  test("each node waits separately, from the end of its predecessors; meanwhile the run is parked", async () => {
+    const type = diamond([{ wait: "2h" }, noop], [{ wait: "1h" }, noop]);
     const t = await start(type);
     const run = await t.pawl.start(type);
     await t.settle();
     expect(await run.get()).toMatchObject({ status: "waiting" });
     expect(await statesOf(run)).toContain("left scheduled");
     await t.advance("1h");
-    expect(ran).toEqual(["begin", "right"]);
+    expect(executed).toEqual(["begin", "right"]);
     await t.advance("59m");
-    expect(ran).toEqual(["begin", "right"]);
+    expect(executed).toEqual(["begin", "right"]);
     await t.advance("1m");
-    expect(ran.toSorted()).toEqual(["begin", "end", "far", "left", "right"]);
+    expect(executed.toSorted()).toEqual(["begin", "end", "far", "left", "right"]);
     expect(await run.status()).toBe("completed");
   });
 
-  test("bodies that wait for signals wait side by side, each for its own", async () => {
+  test("bodies that wait for signals wait in parallel, each for its own", async () => {
     const type = diamond(
       (w) => w.waitForSignal("left"),
       async (w) => {
@@ -175,8 +177,8 @@ describe("waits", () => {
     expect(await run.status()).toBe("waiting");
     await run.signal("left", 1);
     await t.settle();
-    expect(ran).toContain("far");
-    expect(ran).not.toContain("end");
+    expect(executed).toContain("far");
+    expect(executed).not.toContain("end");
     await t.advance("1h");
     expect(await run.status()).toBe("completed");
     const outputs = (await run.history()).filter(({ node, type }) => type === "step.completed" && node !== null);
@@ -190,7 +192,7 @@ describe("waits", () => {
 forEachStore((kind) => {
   const database = databaseFor(kind);
 
-  test("pause: one that is in flight finishes and is recorded, nothing begins; resume tries the failed one again", async () => {
+  test("pause: a node in flight finishes and is recorded, and nothing starts; resume retries the failed node", async () => {
     const w = await database.world();
     const waiting = gate();
     let broken = true;
@@ -225,7 +227,7 @@ forEachStore((kind) => {
     await run.resume();
     await worker.settle();
     expect(await run.status()).toBe("completed");
-    expect(ran.filter((name) => name === "right")).toHaveLength(1);
+    expect(executed.filter((name) => name === "right")).toHaveLength(1);
     expect((await attemptsOf(run)).filter((line) => line.startsWith("left"))).toEqual([
       "left 1 failed paused_by_exception",
       "left 2 completed success",
@@ -235,7 +237,7 @@ forEachStore((kind) => {
 });
 
 describe("exceptions", () => {
-  test("reattempt: the others go on meanwhile, and the run waits for the one", async () => {
+  test("reattempt: the other nodes proceed meanwhile, and the run waits for the reattempt", async () => {
     const type = diamond([
       { onException: "reattempt", retry: { initial: "1 minute", jitter: false } },
       (w) => {
@@ -245,20 +247,20 @@ describe("exceptions", () => {
     const t = await start(type);
     const run = await t.pawl.start(type);
     await t.settle();
-    expect(ran).toEqual(["begin", "left", "right"]);
+    expect(executed).toEqual(["begin", "left", "right"]);
     expect(await run.get()).toMatchObject({ status: "waiting" });
     await t.advance("3 minutes");
     expect(await run.status()).toBe("completed");
-    expect(ran.filter((name) => name === "right")).toHaveLength(1);
+    expect(executed.filter((name) => name === "right")).toHaveLength(1);
   });
 
-  test("skip: what comes after it goes on", async () => {
+  test("skip: the successors run", async () => {
     const type = diamond([{ onException: "skip" }, boom]);
     const t = await start(type);
     const run = await t.pawl.start(type);
     await t.speedrun(run);
     expect(await attemptsOf(run)).toContain("left 1 failed skipped_by_exception");
-    expect(ran.toSorted()).toEqual(["begin", "end", "far", "left", "right"]);
+    expect(executed.toSorted()).toEqual(["begin", "end", "far", "left", "right"]);
   });
 
   test.each<[what: string, options: Options, body: Body]>([
@@ -271,10 +273,10 @@ describe("exceptions", () => {
       },
     ],
   ])(
-    "%s: what is in flight finishes and is recorded, nothing new begins, then the run fails",
+    "%s: nodes in flight finish and are recorded, nothing new starts, then the run fails",
     async (_what, options, body) => {
       const waiting = gate();
-      const beside = (it: any) => it.task("beside", { dependsOn: "right" }, note("beside", nothing));
+      const beside = (it: any) => it.task("beside", { dependsOn: "right" }, recordName("beside", noop));
       const type = diamond([options, body], () => waiting.opened, beside);
       const w = await world();
       const worker = await w.worker([type]);
@@ -290,12 +292,12 @@ describe("exceptions", () => {
         "left 1 failed failed_by_exception",
         "right 1 completed success",
       ]);
-      expect(ran).toEqual(["begin", "left", "right"]);
+      expect(executed).toEqual(["begin", "left", "right"]);
       await expectSound(w);
     },
   );
 
-  test("cancel: the run ends at once; what is in flight is told, and counts no more", async () => {
+  test("cancel: the run ends at once; nodes in flight are aborted, and their results are ignored", async () => {
     const aborted = gate();
     const type = diamond(
       [{ onException: "cancel" }, boom],
@@ -306,11 +308,11 @@ describe("exceptions", () => {
     await t.settle();
     expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "boom" } });
     await aborted.opened;
-    expect(ran).toEqual(["begin", "left", "right"]);
+    expect(executed).toEqual(["begin", "left", "right"]);
     await expectSound(t);
   });
 
-  test("two that fail at once pause the run once; resume tries both again", async () => {
+  test("two nodes that fail at the same time pause the run once; resume retries both", async () => {
     let broken = true;
     const fragile: Body = () => {
       if (broken) throw new Error("down");
@@ -336,7 +338,7 @@ describe("exceptions", () => {
     await expectSound(t);
   });
 
-  test("a signal for one that waits, sent while another has paused the run, is there after resume", async () => {
+  test("a signal for a waiting node, sent while another node has paused the run, is delivered after resume", async () => {
     let broken = true;
     const type = diamond(
       () => {
@@ -355,45 +357,45 @@ describe("exceptions", () => {
     await run.resume();
     await t.settle();
     expect(await run.status()).toBe("completed");
-    expect(ran.filter((name) => name === "end")).toHaveLength(1);
+    expect(executed.filter((name) => name === "end")).toHaveLength(1);
   });
 
-  test("the time limit of the run ends it, with all that waits", async () => {
+  test("the time limit of the run ends it, with all waiting nodes", async () => {
     const type = diamond(
       (w) => w.waitForSignal("never"),
-      [{ wait: "2 days" }, nothing],
+      [{ wait: "2 days" }, noop],
       (it) => it.options({ timeout: "1 day" }),
     );
     const t = await start(type);
     const run = await t.pawl.start(type);
     await t.speedrun(run);
     expect(await run.get()).toMatchObject({ status: "failed", error: { name: "TimeoutError" } });
-    expect(ran).toEqual(["begin", "left"]);
+    expect(executed).toEqual(["begin", "left"]);
     await expectSound(t);
   });
 
-  test("a worker's death between the pause of one and the end of another loses neither", async () => {
+  test("a worker's death between the pause of one node and the end of another loses neither", async () => {
     const w = await world();
     const type = diamond(boom, () => new Promise(() => {}));
-    const mended = diamond(nothing, nothing);
+    const isFixed = diamond(noop, noop);
     const worker = await w.worker([type]);
     const run = await w.pawl.start(type);
     void worker.settle();
     await recorded(run, "run.paused left");
     await worker.kill();
-    ran = [];
-    const heir = await w.worker([mended]);
-    await heir.settle();
+    executed = [];
+    const successor = await w.worker([isFixed]);
+    await successor.settle();
     expect(await run.status()).toBe("paused");
-    expect(ran).toEqual([]);
+    expect(executed).toEqual([]);
     await run.resume();
-    await heir.settle();
+    await successor.settle();
     expect(await run.status()).toBe("completed");
-    expect(ran.toSorted()).toEqual(["end", "far", "left", "right"]);
+    expect(executed.toSorted()).toEqual(["end", "far", "left", "right"]);
     await expectSound(w);
   });
 
-  test("a time limit is its own", async () => {
+  test("a time limit applies to its own node only", async () => {
     const type = diamond([{ timeout: "20ms", onException: "skip" }, () => new Promise(() => {})]);
     const t = await start(type);
     const run = await t.pawl.start(type);
@@ -404,7 +406,7 @@ describe("exceptions", () => {
 });
 
 describe("flow control", () => {
-  test("finish() ends the run with its output; what is in flight is given up, what has not begun does not", async () => {
+  test("finish() ends the run with its output; nodes in flight are abandoned, and no other node starts", async () => {
     const aborted = gate();
     const type = diamond(
       (w) => w.finish("enough"),
@@ -415,21 +417,21 @@ describe("flow control", () => {
     await t.speedrun(run);
     expect(await run.result()).toBe("enough");
     await aborted.opened;
-    expect(ran).toEqual(["begin", "left", "right"]);
+    expect(executed).toEqual(["begin", "left", "right"]);
     await expectSound(t);
   });
 
-  test("skip() goes on with what comes after it", async () => {
+  test("skip() continues with the successors", async () => {
     const type = diamond((w) => w.skip());
     const t = await start(type);
     const run = await t.pawl.start(type);
     await t.speedrun(run);
     expect(await attemptsOf(run)).toContain("left 1 skipped skipped_by_flow_control");
-    expect(ran).toContain("far");
-    expect(ran).toContain("end");
+    expect(executed).toContain("far");
+    expect(executed).toContain("end");
   });
 
-  test("pause() pauses the run at it; resume runs it again", async () => {
+  test("pause() pauses the run at the node; resume runs the node again", async () => {
     const type = diamond((w) => {
       if (w.attempt === 1) w.pause("somebody look");
     });
@@ -440,7 +442,7 @@ describe("flow control", () => {
     await run.resume();
     await t.settle();
     expect(await run.status()).toBe("completed");
-    expect(ran.filter((name) => name === "left")).toHaveLength(2);
+    expect(executed.filter((name) => name === "left")).toHaveLength(2);
   });
 
   test("cancel() cancels the run", async () => {
@@ -449,10 +451,10 @@ describe("flow control", () => {
     const run = await t.pawl.start(type);
     await t.settle();
     expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "not wanted" } });
-    expect(ran).not.toContain("end");
+    expect(executed).not.toContain("end");
   });
 
-  test("reattempt() and suspend() come back to it while the others go on", async () => {
+  test("reattempt() and suspend() run the node again while the others proceed", async () => {
     const type = diamond(
       (w) => {
         if (w.attempt < 3) w.reattempt({ wait: "1h" });
@@ -494,7 +496,7 @@ describe("a resumable step beside tasks", () => {
     seen = [];
   });
 
-  test("is interrupted and continued while they go on", async () => {
+  test("is interrupted and continued while the tasks proceed", async () => {
     const t = await start(Mixed);
     const run = await t.pawl.start(Mixed);
     await t.settle();
@@ -511,7 +513,7 @@ describe("a resumable step beside tasks", () => {
     ]);
   });
 
-  test("goes on from its cursor wherever its worker dies", async () => {
+  test("continues from its cursor wherever its worker dies", async () => {
     const t = await start(Mixed);
     const repeats: number[] = [];
     const report = await t.crashTest(Mixed, undefined, {
@@ -526,20 +528,20 @@ describe("a resumable step beside tasks", () => {
   });
 });
 
-describe("from outside", () => {
+describe("commands from outside", () => {
   const broken = () => {
     let isBroken = true;
-    return { body: () => (isBroken ? boom({} as Any) : undefined), mend: () => (isBroken = false) };
+    return { body: () => (isBroken ? boom({} as Any) : undefined), fix: () => (isBroken = false) };
   };
 
-  test("reattempt(node) tries the failed one again and goes on", async () => {
-    const { body, mend } = broken();
+  test("reattempt(node) retries the failed node, and the run continues", async () => {
+    const { body, fix } = broken();
     const type = diamond(body);
     const t = await start(type);
     const run = await t.pawl.start(type);
     await t.settle();
     expect(await run.status()).toBe("paused");
-    mend();
+    fix();
     await run.reattempt("left");
     await t.settle();
     expect(await run.status()).toBe("completed");
@@ -547,8 +549,8 @@ describe("from outside", () => {
     await expectSound(t);
   });
 
-  test("reattempt(node) brings one that waits for its time forward", async () => {
-    const type = diamond([{ wait: "7 days" }, nothing]);
+  test("reattempt(node) runs a waiting node at once", async () => {
+    const type = diamond([{ wait: "7 days" }, noop]);
     const t = await start(type);
     const run = await t.pawl.start(type);
     await t.settle();
@@ -557,7 +559,7 @@ describe("from outside", () => {
     expect(await run.status()).toBe("completed");
   });
 
-  test("reattempt(node) is refused for one that has completed, has not been tried, or was built upon; nothing changes", async () => {
+  test("reattempt(node) is refused for a node that has completed, was never tried, or has a completed successor; nothing changes", async () => {
     const { body } = broken();
     const type = diamond([{ onException: "skip" }, body], boom);
     const t = await start(type);
@@ -578,7 +580,7 @@ describe("from outside", () => {
     await refused(run, () => run.reattempt("left"));
   });
 
-  test("reattempt(node) of one that was passed over is refused once something was built upon that", async () => {
+  test("reattempt(node) of a skipped node is refused once a successor has completed", async () => {
     const type = diamond((w) => w.skip(), boom);
     const t = await start(type);
     const run = await t.pawl.start(type);
@@ -590,7 +592,7 @@ describe("from outside", () => {
     expect(await run.status()).toBe("completed");
   });
 
-  test("reattempt(node) is refused while it is executed", async () => {
+  test("reattempt(node) is refused while the node is being executed", async () => {
     const waiting = gate();
     const type = diamond(() => waiting.opened);
     const w = await world();
@@ -602,10 +604,10 @@ describe("from outside", () => {
     waiting.open();
     await settled;
     expect(await run.status()).toBe("completed");
-    expect(ran.filter((name) => name === "left")).toHaveLength(1);
+    expect(executed.filter((name) => name === "left")).toHaveLength(1);
   });
 
-  test("skip() passes over the one at which the run is paused, and what comes after it goes on", async () => {
+  test("skip() skips the node at which the run is paused, and its successors run", async () => {
     const type = diamond(boom);
     const t = await start(type);
     const run = await t.pawl.start(type);
@@ -614,10 +616,10 @@ describe("from outside", () => {
     await t.settle();
     expect(await run.status()).toBe("completed");
     expect(await attemptsOf(run)).toContain("left 2 skipped skipped_by_flow_control");
-    expect(ran).toContain("far");
+    expect(executed).toContain("far");
   });
 
-  test("resume({ output }) counts it as done with that output", async () => {
+  test("resume({ output }) completes the node with that output", async () => {
     const type = diamond(boom);
     const t = await start(type);
     const run = await t.pawl.start(type);
@@ -630,7 +632,7 @@ describe("from outside", () => {
     expect((await run.nodes()).find(({ name }) => name === "left")?.ancestryHash).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  test("resumeAt is for chains, and refused", async () => {
+  test("resumeAt is refused, because it is for chains", async () => {
     const type = diamond(boom);
     const t = await start(type);
     const run = await t.pawl.start(type);
@@ -638,39 +640,39 @@ describe("from outside", () => {
     await refused(run, () => run.resumeAt("begin"));
   });
 
-  test("paused while two wait: both keep their times", async () => {
-    const type = diamond([{ wait: "2h" }, nothing], [{ wait: "1h" }, nothing]);
+  test("a run that is paused while two nodes wait keeps both times", async () => {
+    const type = diamond([{ wait: "2h" }, noop], [{ wait: "1h" }, noop]);
     const t = await start(type);
     const run = await t.pawl.start(type);
     await t.settle();
     await run.pause();
     await t.advance("90m");
-    expect(ran).toEqual(["begin"]);
+    expect(executed).toEqual(["begin"]);
     await run.resume();
     await t.settle();
-    expect(ran).toEqual(["begin", "right"]);
+    expect(executed).toEqual(["begin", "right"]);
     await t.advance("30m");
     expect(await run.status()).toBe("completed");
   });
 });
 
-test("onCrash: pause holds the run at the one that must not run twice; the other is repeated", async () => {
+test("onCrash: pause pauses the run at the node that must not run twice; the other node is repeated", async () => {
   const type = diamond([{ onCrash: "pause" }, () => new Promise(() => {})], () => new Promise(() => {}));
-  const mended = diamond([{ onCrash: "pause" }, nothing], nothing);
+  const isFixed = diamond([{ onCrash: "pause" }, noop], noop);
   const w = await world();
   const worker = await w.worker([type]);
   const run = await w.pawl.start(type);
   void worker.settle();
-  await until(() => ran.includes("left") && ran.includes("right"));
+  await until(() => executed.includes("left") && executed.includes("right"));
   await worker.kill();
-  ran = [];
-  const heir = await w.worker([mended]);
-  await heir.settle();
+  executed = [];
+  const successor = await w.worker([isFixed]);
+  await successor.settle();
   expect(await run.get()).toMatchObject({ status: "paused", pauseReason: expect.stringContaining('"left"') });
-  expect(ran).not.toContain("left");
+  expect(executed).not.toContain("left");
   await run.resume({ output: "it had gone through" });
-  await heir.settle();
+  await successor.settle();
   expect(await run.status()).toBe("completed");
-  expect(ran.toSorted()).toEqual(["end", "far", "right"]);
+  expect(executed.toSorted()).toEqual(["end", "far", "right"]);
   await expectSound(w);
 });

@@ -1,4 +1,4 @@
-/** Steps and tasks of a class: what each comes after, and what is refused before anything runs. */
+/** Steps and tasks of a class: their predecessors, and the declarations that are refused before anything runs. */
 import {
   discoverWorkflows,
   GraphError,
@@ -11,19 +11,19 @@ import {
 } from "pawl";
 import { describe, expect, test } from "vitest";
 
-type Declaring = typeof Workflow;
+type WorkflowType = typeof Workflow;
 
-/** A class that declares what the test says, in its order. */
-function declaring(declare: (it: Declaring) => void, Parent: Declaring = Workflow): WorkflowClass & Declaring {
+/** A class with the declarations of the test, in their order. */
+function classWith(declare: (it: WorkflowType) => void, Parent: WorkflowType = Workflow): WorkflowClass & WorkflowType {
   class Shaped extends Parent {
     static {
-      declare(this as unknown as Declaring);
+      declare(this as unknown as WorkflowType);
     }
   }
-  return Shaped as unknown as WorkflowClass & Declaring;
+  return Shaped as unknown as WorkflowClass & WorkflowType;
 }
 
-/** "charge < check, stock" for each node: it comes after those. */
+/** Lists each node with its predecessors, such as "charge < check, stock". */
 function shapeOf(type: WorkflowClass): string[] {
   const [definition] = discoverWorkflows({ type });
   return (definition?.declared?.nodes ?? []).map(({ name, after }) =>
@@ -33,27 +33,27 @@ function shapeOf(type: WorkflowClass): string[] {
 
 const kindOf = (type: WorkflowClass) => discoverWorkflows({ type })[0]?.declared?.kind;
 
-const nothing = () => {};
+const noop = () => {};
 
-function step(it: Declaring, name: string, options: StepDeclarationOptions<any> = {}): void {
-  it.step(name, options, nothing);
+function step(it: WorkflowType, name: string, options: StepDeclarationOptions<any> = {}): void {
+  it.step(name, options, noop);
 }
 
-function task(it: Declaring, name: string, options: StepDeclarationOptions<any> = {}): void {
-  it.task(name, options, nothing);
+function task(it: WorkflowType, name: string, options: StepDeclarationOptions<any> = {}): void {
+  it.task(name, options, noop);
 }
 
 describe("a chain", () => {
-  test("is each step after the one before it, and stays a chain", () => {
-    const type = declaring((it) => {
+  test("has each step after the previous one, and stays a chain", () => {
+    const type = classWith((it) => {
       for (const name of ["validate", "process", "complete"]) step(it, name);
     });
     expect(shapeOf(type)).toEqual(["validate", "process < validate", "complete < process"]);
     expect(kindOf(type)).toBe("chain");
   });
 
-  test("that only says what it would be anyway stays one, too", () => {
-    const type = declaring((it) => {
+  test("with explicit dependencies that match its order stays a chain", () => {
+    const type = classWith((it) => {
       step(it, "a", { dependsOn: null });
       step(it, "b", { dependsOn: "a" });
       step(it, "c", { alsoDependsOn: "b" });
@@ -63,8 +63,8 @@ describe("a chain", () => {
     expect(kindOf(type)).toBe("chain");
   });
 
-  test("stays whole around what is inserted later: the one before is found out when all are there", () => {
-    const type = declaring((it) => {
+  test("includes steps that are inserted later: predecessors are resolved when all steps are declared", () => {
+    const type = classWith((it) => {
       step(it, "validate");
       step(it, "process");
       step(it, "audit", { afterStep: "validate" });
@@ -82,8 +82,8 @@ describe("a chain", () => {
     ]);
   });
 
-  test("goes on behind a step that says itself what it comes after", () => {
-    const type = declaring((it) => {
+  test("continues after a step with its own dependsOn", () => {
+    const type = classWith((it) => {
       step(it, "a");
       step(it, "b");
       task(it, "t", { dependsOn: "a" });
@@ -93,8 +93,8 @@ describe("a chain", () => {
     expect(shapeOf(type)).toEqual(["a", "b < a", "t < a", "c < t", "d < c"]);
   });
 
-  test("an inserted step that says itself what it comes after is still who comes before the next", () => {
-    const type = declaring((it) => {
+  test("has an inserted step with its own dependsOn as the predecessor of the next step", () => {
+    const type = classWith((it) => {
       step(it, "a");
       step(it, "c");
       task(it, "t");
@@ -105,8 +105,8 @@ describe("a chain", () => {
 });
 
 describe("a task", () => {
-  test("comes after what it names, and after nothing if it names nothing", () => {
-    const type = declaring((it) => {
+  test("comes after the nodes it names, or after none", () => {
+    const type = classWith((it) => {
       task(it, "free");
       task(it, "alone", { dependsOn: null });
       task(it, "none", { dependsOn: [] });
@@ -118,8 +118,8 @@ describe("a task", () => {
     expect(kindOf(type)).toBe("graph");
   });
 
-  test("is nobody's place in the chain: the step after it comes after the step before it", () => {
-    const type = declaring((it) => {
+  test("has no place in the chain: the next step comes after the previous step", () => {
+    const type = classWith((it) => {
       step(it, "a");
       task(it, "t", { dependsOn: "a" });
       step(it, "b");
@@ -127,8 +127,8 @@ describe("a task", () => {
     expect(shapeOf(type)).toEqual(["a", "b < a", "t < a"]);
   });
 
-  test("may name what is declared below it", () => {
-    const type = declaring((it) => {
+  test("may name a step that is declared below it", () => {
+    const type = classWith((it) => {
       task(it, "t", { dependsOn: "b" });
       step(it, "a");
       step(it, "b");
@@ -136,8 +136,8 @@ describe("a task", () => {
     expect(shapeOf(type)).toEqual(["a", "b < a", "t < b"]);
   });
 
-  test("does not count when steps without a name are numbered", () => {
-    const type = declaring((it) => {
+  test("is not counted when steps without a name are numbered", () => {
+    const type = classWith((it) => {
       it.step(() => {});
       task(it, "t", { dependsOn: "step_1" });
       it.step(() => {});
@@ -149,8 +149,8 @@ describe("a task", () => {
 });
 
 describe("alsoDependsOn", () => {
-  test("adds to the step before it, also when that is found out late", () => {
-    const type = declaring((it) => {
+  test("adds to the previous step, even when that step is inserted later", () => {
+    const type = classWith((it) => {
       step(it, "charge");
       step(it, "ship", { alsoDependsOn: "fraud" });
       step(it, "receipt", { afterStep: "charge" });
@@ -159,8 +159,8 @@ describe("alsoDependsOn", () => {
     expect(shapeOf(type)).toEqual(["charge", "fraud", "receipt < charge", "ship < fraud, receipt"]);
   });
 
-  test("adds to dependsOn, and naming somebody twice is naming them once", () => {
-    const type = declaring((it) => {
+  test("adds to dependsOn, and duplicate names count once", () => {
+    const type = classWith((it) => {
       step(it, "a");
       step(it, "b");
       step(it, "c", { dependsOn: "a", alsoDependsOn: ["a", "b"] });
@@ -169,26 +169,26 @@ describe("alsoDependsOn", () => {
   });
 });
 
-test("a resumable step has its place, or says what it comes after, like any other", () => {
-  const type = declaring((it) => {
+test("a resumable step has its place in the chain, or its own dependencies, like any other step", () => {
+  const type = classWith((it) => {
     step(it, "a");
-    it.resumableStep("loop", { dependsOn: "t", maxIterations: 5 }, nothing);
-    it.resumableStep("again", { alsoDependsOn: "t" }, nothing);
+    it.resumableStep("loop", { dependsOn: "t", maxIterations: 5 }, noop);
+    it.resumableStep("again", { alsoDependsOn: "t" }, noop);
     task(it, "t");
   });
   expect(shapeOf(type)).toEqual(["a", "t", "loop < t", "again < loop, t"]);
 });
 
-describe("a family", () => {
+describe("inheritance", () => {
   const parent = () =>
-    declaring((it) => {
+    classWith((it) => {
       step(it, "validate");
       step(it, "charge");
     });
 
-  test("a child's tasks and steps stand beside its parent's, and the parent keeps its own", () => {
+  test("a subclass adds its tasks and steps to those of its parent, and the parent keeps its own", () => {
     const Parent = parent();
-    const child = declaring((it) => {
+    const child = classWith((it) => {
       task(it, "fraud", { dependsOn: "validate" });
       step(it, "ship", { alsoDependsOn: "fraud" });
       step(it, "audit", { afterStep: "validate" });
@@ -204,99 +204,99 @@ describe("a family", () => {
     expect([kindOf(child), kindOf(Parent)]).toEqual(["graph", "chain"]);
   });
 
-  test("a child's steps may come after its parent's tasks", () => {
-    const Parent = declaring((it) => {
+  test("a subclass's steps may depend on its parent's tasks", () => {
+    const Parent = classWith((it) => {
       step(it, "a");
       task(it, "t", { dependsOn: "a" });
     });
-    const child = declaring((it) => step(it, "b", { dependsOn: "t" }), Parent);
+    const child = classWith((it) => step(it, "b", { dependsOn: "t" }), Parent);
     expect(shapeOf(child)).toEqual(["a", "t < a", "b < t"]);
   });
 
-  test("a parent that names what only its children have is for its children", () => {
-    const Parent = declaring((it) => step(it, "a", { dependsOn: "t" }));
+  test("a parent that depends on a step which only its subclasses declare is usable through the subclasses only", () => {
+    const Parent = classWith((it) => step(it, "a", { dependsOn: "t" }));
     expect(() => shapeOf(Parent)).toThrow(GraphError);
-    expect(shapeOf(declaring((it) => task(it, "t"), Parent))).toEqual(["t", "a < t"]);
+    expect(shapeOf(classWith((it) => task(it, "t"), Parent))).toEqual(["t", "a < t"]);
   });
 });
 
 describe("when the class is first used", () => {
-  const refused: readonly [what: string, declare: (it: Declaring) => void, problem: RegExp][] = [
+  const refused: readonly [what: string, declare: (it: WorkflowType) => void, problem: RegExp][] = [
     [
-      "a task that comes after nobody there is",
+      "a task with an unknown dependency",
       (it) => task(it, "fraud", { dependsOn: "validat" }),
       /"fraud" of workflow Shaped depends on "validat", which does not exist/,
     ],
     [
-      "a step that does",
+      "a step with an unknown dependency",
       (it) => step(it, "ship", { alsoDependsOn: ["fraud"] }),
       /"ship" of workflow Shaped depends on "fraud", which does not exist/,
     ],
     [
-      "a circle of tasks",
+      "a cycle of tasks",
       (it) => {
         step(it, "validate");
         task(it, "a", { dependsOn: ["validate", "c"] });
         task(it, "b", { dependsOn: "a" });
         task(it, "c", { dependsOn: "b" });
       },
-      /circle: (a → b → c → a|b → c → a → b|c → a → b → c)\./,
+      /cycle: (a → b → c → a|b → c → a → b|c → a → b → c)\./,
     ],
     [
-      "a circle through the chain",
+      "a cycle through the chain",
       (it) => {
         step(it, "a", { alsoDependsOn: "b" });
         step(it, "b");
       },
-      /circle: (a → b → a|b → a → b)\./,
+      /cycle: (a → b → a|b → a → b)\./,
     ],
-    ["a task that comes after itself", (it) => task(it, "a", { dependsOn: "a" }), /circle: a → a\./],
+    ["a task that depends on itself", (it) => task(it, "a", { dependsOn: "a" }), /cycle: a → a\./],
   ];
 
-  test.each(refused)("%s is refused with a GraphError that names them", (_what, declare, problem) => {
-    const type = declaring(declare);
-    // Each time: nothing is half used.
+  test.each(refused)("%s is refused with a GraphError that names the nodes", (_what, declare, problem) => {
+    const type = classWith(declare);
+    // The class is refused each time, so a failed first use leaves no partial state.
     for (let time = 0; time < 2; time += 1) {
       expect(() => shapeOf(type)).toThrow(GraphError);
       expect(() => shapeOf(type)).toThrow(problem);
     }
   });
 
-  test("a name is one step or one task, not two", () => {
-    const twice: ((it: Declaring) => void)[] = [
+  test("a name can be declared once, as a step or as a task", () => {
+    const twice: ((it: WorkflowType) => void)[] = [
       (it) => [task(it, "a"), task(it, "a")],
       (it) => [step(it, "a"), task(it, "a")],
       (it) => [task(it, "a"), step(it, "a")],
       (it) => [it.step(() => {}), task(it, "step_1")],
     ];
     for (const declare of twice) {
-      expect(() => shapeOf(declaring(declare))).toThrow(InvalidInputError);
-      expect(() => shapeOf(declaring(declare))).toThrow(/two steps called "(a|step_1)"/);
+      expect(() => shapeOf(classWith(declare))).toThrow(InvalidInputError);
+      expect(() => shapeOf(classWith(declare))).toThrow(/two steps called "(a|step_1)"/);
     }
-    const inherited = declaring(
+    const inherited = classWith(
       (it) => task(it, "a"),
-      declaring((it) => step(it, "a")),
+      classWith((it) => step(it, "a")),
     );
     expect(() => shapeOf(inherited)).toThrow(/two steps called "a"/);
   });
 
-  test("a task is no neighbour in the chain", () => {
-    const type = declaring((it) => {
+  test("beforeStep and afterStep cannot name a task", () => {
+    const type = classWith((it) => {
       task(it, "t");
       step(it, "a", { afterStep: "t" });
     });
     expect(() => shapeOf(type)).toThrow(StepNotDefinedError);
   });
 
-  test("a method that is not there is refused, and one that is hidden", () => {
-    const untyped = (name: string) => declaring((it) => (it as any).task(name));
+  test("a missing method is refused, and so is an inherited method of Workflow", () => {
+    const untyped = (name: string) => classWith((it) => (it as any).task(name));
     expect(() => shapeOf(untyped("check"))).toThrow(StepNotDefinedError);
     expect(() => shapeOf(untyped("sleep"))).toThrow(StepNotDefinedError);
   });
 
-  test("a queue or priority of a single step is refused where steps run side by side", () => {
+  test("a queue or priority of a single step is refused in a class with tasks", () => {
     const withOne = (options: StepDeclarationOptions<any>) =>
-      declaring((it) => {
+      classWith((it) => {
         step(it, "a", options);
         task(it, "t");
       });
@@ -307,9 +307,9 @@ describe("when the class is first used", () => {
   });
 });
 
-describe("at once, where it is written", () => {
-  /** What JavaScript can write, whatever the compiler says. */
-  const anyhow = (write: (it: any) => void) => () => declaring((it) => write(it));
+describe("at declaration", () => {
+  /** Casts away the types, because JavaScript code can write any of this. */
+  const declareUntyped = (write: (it: any) => void) => () => classWith((it) => write(it));
   const noop = () => {};
 
   test.each<[what: string, write: (it: any) => void, problem: RegExp]>([
@@ -318,43 +318,43 @@ describe("at once, where it is written", () => {
       (it) => it.task({ dependsOn: null }, () => {}),
       /a task of workflow Shaped as task\(name, /,
     ],
-    [
-      "a task that is only a function without one",
-      (it) => it.task(() => {}),
-      /a task of workflow Shaped as task\(name, /,
-    ],
-    ["a task with nothing", (it) => it.task(), /task\(name, options\?, function\)/],
-    ["a place in the chain", (it) => it.task("t", { beforeStep: "a" }, noop), /place in the chain/],
-    ["a place behind somebody", (it) => it.task("t", { afterStep: "a" }, noop), /place in the chain/],
+    ["a task with an anonymous function only", (it) => it.task(() => {}), /a task of workflow Shaped as task\(name, /],
+    ["a task without arguments", (it) => it.task(), /task\(name, options\?, function\)/],
+    ["a beforeStep option", (it) => it.task("t", { beforeStep: "a" }, noop), /beforeStep or afterStep/],
+    ["an afterStep option", (it) => it.task("t", { afterStep: "a" }, noop), /beforeStep or afterStep/],
     ["dependencies that are not names", (it) => it.task("t", { dependsOn: 5 }, noop), /dependsOn of task "t"/],
-    ["a list with something else in it", (it) => it.task("t", { dependsOn: ["a", null] }, noop), /dependsOn/],
+    [
+      "a list that contains a value other than a name",
+      (it) => it.task("t", { dependsOn: ["a", null] }, noop),
+      /dependsOn/,
+    ],
     ["an empty name", (it) => it.task("t", { dependsOn: "" }, noop), /empty|name/],
-    ["null where there is nothing to replace", (it) => it.step("s", { alsoDependsOn: null }, noop), /alsoDependsOn/],
+    ["null for alsoDependsOn", (it) => it.step("s", { alsoDependsOn: null }, noop), /alsoDependsOn/],
     ["a slash in its name", (it) => it.task("a/b", noop), /contains "\/"/],
     [
       "an option that does not exist",
       (it) => it.task("t", { dependson: "a" }, noop),
       /no option "dependson"; did you mean "dependsOn"/,
     ],
-    ["what only resumable steps have", (it) => it.task("t", { maxRuntime: "1h" }, noop), /"maxRuntime"/],
+    ["an option of resumable steps", (it) => it.task("t", { maxRuntime: "1h" }, noop), /"maxRuntime"/],
     ["a job and a function", (it) => it.task("t", { job: "J" }, noop), /a job and a function/],
-    ["a job that is none", (it) => it.task("t", { job: 5 }), /job of task "t"/],
+    ["a job that is not a job", (it) => it.task("t", { job: 5 }), /job of task "t"/],
     ["a job that is a function", (it) => it.step("s", { job: noop }), /job of step "s"/],
     ["a resumable step with a job", (it) => it.resumableStep("r", { job: "J" }), /resumable|job/],
     ["args without a job", (it) => it.task("t", { args: { id: 1 } }, noop), /args.*job/],
-    ["args of a method", (it) => it.step("s", { args: 1 }), /args.*job/],
+    ["args for a method", (it) => it.step("s", { args: 1 }), /args.*job/],
   ])("%s is refused", (_what, write, problem) => {
-    expect(anyhow(write)).toThrow(InvalidInputError);
-    expect(anyhow(write)).toThrow(problem);
+    expect(declareUntyped(write)).toThrow(InvalidInputError);
+    expect(declareUntyped(write)).toThrow(problem);
   });
 
-  test("a task of a class in use is refused", () => {
-    const type = declaring((it) => task(it, "a"));
+  test("a new task of a class that is already in use is refused", () => {
+    const type = classWith((it) => task(it, "a"));
     shapeOf(type);
-    expect(() => type.task("b", nothing)).toThrow(/in use already; call task/);
+    expect(() => type.task("b", noop)).toThrow(/already in use; call task/);
   });
 
-  test("every right way to write a task", () => {
+  test("every valid way to declare a task", () => {
     class Ways extends Workflow {
       static {
         this.task("function", () => {});
@@ -381,10 +381,10 @@ describe("at once, where it is written", () => {
 });
 
 /** Checked by `npm run check`, never called. */
-const onlyChecked = (_body: () => unknown) => {};
+const typeCheckOnly = (_body: () => unknown) => {};
 
-test("what the compiler knows of tasks", () => {
-  onlyChecked(() => {
+test("the compiler checks the declaration of tasks", () => {
+  typeCheckOnly(() => {
     class Order extends Workflow<{ readonly name: string }> {
       static loadHero = (name: string) => ({ name });
       readonly limit = 5;
@@ -397,15 +397,15 @@ test("what the compiler knows of tasks", () => {
     Order.task("check_fraud", { dependsOn: "validate", skipIf: "risky" });
     // @ts-expect-error: there is no such method
     Order.task("check_frod");
-    // @ts-expect-error: nor with options
+    // @ts-expect-error: no such method, even with options
     Order.task("check_frod", { dependsOn: "validate" });
     // @ts-expect-error: a number is not a method
     Order.task("limit");
-    // @ts-expect-error: what every workflow has is not a task of this one
+    // @ts-expect-error: a method of Workflow itself is not a task
     Order.task("sleep");
     Order.task("anything", (w) => w.hero.name);
     Order.task("anything", { dependsOn: ["a", "b"] }, (w) => w.hero.name);
-    // @ts-expect-error: nobody of that name
+    // @ts-expect-error: the class has no such member
     Order.task("anything", (w) => w.hero.nam);
     // @ts-expect-error: a task has a name
     Order.task({ dependsOn: "a" }, () => {});
@@ -417,7 +417,7 @@ test("what the compiler knows of tasks", () => {
     Order.task("anything", { dependson: "a" }, () => {});
     // @ts-expect-error: no such condition
     Order.task("anything", { skipIf: "risk" }, () => {});
-    // @ts-expect-error: nobody gives a task an iterator
+    // @ts-expect-error: a task gets no iterator
     Order.task("anything", (_w, _iter) => {});
     Order.task("by_name", { job: "CheckFraud", args: { id: 1 }, dependsOn: null });
     Order.task("by_handle", { job: job("CheckFraud", (_args: { id: number }) => {}), args: { id: 1 } });

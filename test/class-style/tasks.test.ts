@@ -1,4 +1,6 @@
-/** Tasks beside steps, in one run: what runs side by side, what waits for whom, and what is left when workers die. */
+/**
+ * Tasks beside steps in one run: which nodes run in parallel, which wait for others, and what remains when workers die.
+ */
 import { discoverWorkflows, Workflow, type WorkflowClass } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
 import { seededRandom } from "../../src/core/naming/ids.js";
@@ -7,56 +9,56 @@ import { type AnyRun, attemptsOf, expectSound, recorded } from "../support/run-c
 import { databaseFor, type MortalWorker, start } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
 
-/** What has begun, in order; and whoever is told to stops there until the test lets it go. */
-class Stage {
-  readonly begun: string[] = [];
+/** Records which nodes have started, in order, and blocks the nodes that the test holds until it releases them. */
+class StepControl {
+  readonly started: string[] = [];
   readonly done: string[] = [];
-  readonly #held = new Map<string, ReturnType<typeof gate<void>>>();
+  readonly #gates = new Map<string, ReturnType<typeof gate<void>>>();
 
-  hold(...names: string[]): void {
-    for (const name of names) this.#held.set(name, gate());
+  block(...names: string[]): void {
+    for (const name of names) this.#gates.set(name, gate());
   }
 
-  letGo(name: string): void {
-    this.#held.get(name)?.open();
-    this.#held.delete(name);
+  release(name: string): void {
+    this.#gates.get(name)?.open();
+    this.#gates.delete(name);
   }
 
-  async play(name: string): Promise<string> {
-    this.begun.push(name);
-    await this.#held.get(name)?.opened;
+  async perform(name: string): Promise<string> {
+    this.started.push(name);
+    await this.#gates.get(name)?.opened;
     this.done.push(name);
     return `${name} done`;
   }
 
-  async hasBegun(...names: string[]): Promise<void> {
-    await until(() => names.every((name) => this.begun.includes(name)));
+  async waitForStart(...names: string[]): Promise<void> {
+    await until(() => names.every((name) => this.started.includes(name)));
   }
 }
 
-let stage = new Stage();
+let control = new StepControl();
 beforeEach(() => {
-  stage = new Stage();
+  control = new StepControl();
 });
 
-const play = (name: string) => () => stage.play(name);
+const perform = (name: string) => () => control.perform(name);
 
 class OrderWorkflow extends Workflow {
   static {
-    this.step("validate", play("validate"));
-    this.step("enrich_data", play("enrich_data"));
+    this.step("validate", perform("validate"));
+    this.step("enrich_data", perform("enrich_data"));
     // Tasks branch off from the chain.
-    this.task("check_inventory", { dependsOn: "validate" }, play("check_inventory"));
-    this.task("check_fraud", { dependsOn: "validate" }); // the method below
-    // Still in the chain, with dependencies of its own.
-    this.step("ready_to_charge", { dependsOn: ["check_inventory", "check_fraud"] }, play("ready_to_charge"));
-    this.step("charge_card", play("charge_card"));
-    this.task("send_receipt", { dependsOn: "charge_card" }, play("send_receipt"));
-    this.task("update_analytics", { dependsOn: "charge_card" }, play("update_analytics"));
-    this.step("complete", { dependsOn: ["charge_card", "send_receipt", "update_analytics"] }, play("complete"));
+    this.task("check_inventory", { dependsOn: "validate" }, perform("check_inventory"));
+    this.task("check_fraud", { dependsOn: "validate" }); // This task is the method below.
+    // This step is still in the chain, with its own dependencies.
+    this.step("ready_to_charge", { dependsOn: ["check_inventory", "check_fraud"] }, perform("ready_to_charge"));
+    this.step("charge_card", perform("charge_card"));
+    this.task("send_receipt", { dependsOn: "charge_card" }, perform("send_receipt"));
+    this.task("update_analytics", { dependsOn: "charge_card" }, perform("update_analytics"));
+    this.step("complete", { dependsOn: ["charge_card", "send_receipt", "update_analytics"] }, perform("complete"));
   }
   check_fraud() {
-    return stage.play("check_fraud");
+    return control.perform("check_fraud");
   }
 }
 
@@ -78,57 +80,58 @@ const statesOf = async (run: AnyRun) =>
 const recordedSteps = async (run: AnyRun) =>
   (await run.history()).filter(({ type }) => type === "step.completed").map(({ node }) => node);
 
-/** Kills the worker and has another one take the run to its end. */
-async function survivedBy(w: { worker(of: WorkflowClass[]): Promise<MortalWorker> }, worker: MortalWorker) {
+/** Kills the worker and lets another one complete the run. */
+async function killAndReplace(w: { worker(of: WorkflowClass[]): Promise<MortalWorker> }, worker: MortalWorker) {
   await worker.kill();
-  const heir = await w.worker([OrderWorkflow]);
-  await heir.settle();
+  const successor = await w.worker([OrderWorkflow]);
+  await successor.settle();
 }
 
 forEachStore((kind) => {
   const database = databaseFor(kind);
 
-  test("what has all that it comes after runs side by side, and what has not does not begin", async () => {
+  test("nodes whose predecessors have completed run in parallel, and the others do not start", async () => {
     const w = await database.world();
     const worker = await w.worker([OrderWorkflow]);
-    stage.hold("validate", "enrich_data", "check_inventory", "check_fraud", "send_receipt", "update_analytics");
+    control.block("validate", "enrich_data", "check_inventory", "check_fraud", "send_receipt", "update_analytics");
     const run = await w.pawl.start(OrderWorkflow);
     const settled = worker.settle();
 
-    await stage.hasBegun("validate");
-    expect(stage.begun).toEqual(["validate"]);
-    stage.letGo("validate");
-    await stage.hasBegun("enrich_data", "check_inventory", "check_fraud");
-    expect(stage.begun).toHaveLength(4);
+    await control.waitForStart("validate");
+    expect(control.started).toEqual(["validate"]);
+    control.release("validate");
+    await control.waitForStart("enrich_data", "check_inventory", "check_fraud");
+    expect(control.started).toHaveLength(4);
 
-    // The one that is done alone opens nothing; both together do, although the chain's own step is still at work.
-    stage.letGo("check_fraud");
+    // One completed predecessor is not enough; both together start the next nodes, although a step of the chain still
+    // runs.
+    control.release("check_fraud");
     await until(async () => (await recordedSteps(run)).includes("check_fraud"));
-    expect(stage.begun).toHaveLength(4);
-    stage.letGo("check_inventory");
-    await stage.hasBegun("send_receipt", "update_analytics");
-    expect(stage.begun.slice(4)).toEqual(["ready_to_charge", "charge_card", "send_receipt", "update_analytics"]);
+    expect(control.started).toHaveLength(4);
+    control.release("check_inventory");
+    await control.waitForStart("send_receipt", "update_analytics");
+    expect(control.started.slice(4)).toEqual(["ready_to_charge", "charge_card", "send_receipt", "update_analytics"]);
 
-    stage.letGo("update_analytics");
+    control.release("update_analytics");
     await until(async () => (await recordedSteps(run)).includes("update_analytics"));
-    expect(stage.begun).not.toContain("complete");
-    stage.letGo("send_receipt");
-    await stage.hasBegun("complete");
-    // The run is over when all is, not when the last of the chain is.
+    expect(control.started).not.toContain("complete");
+    control.release("send_receipt");
+    await control.waitForStart("complete");
+    // The run ends when all nodes have ended, not when the last step of the chain has.
     await until(async () => (await recordedSteps(run)).includes("complete"));
     expect(await run.status()).toBe("running");
-    stage.letGo("enrich_data");
+    control.release("enrich_data");
     await settled;
     expect(await run.status()).toBe("completed");
-    expect([...stage.begun].sort()).toEqual([...all].sort());
+    expect([...control.started].sort()).toEqual([...all].sort());
     expect((await recordedSteps(run)).toSorted()).toEqual([...all].sort());
     await expectSound(w);
   });
 
-  test("nodes() shows each with what it comes after and how far it is", async () => {
+  test("nodes() lists each node with its predecessors and its state", async () => {
     const w = await database.world();
     const worker = await w.worker([OrderWorkflow]);
-    stage.hold("check_fraud", "enrich_data");
+    control.block("check_fraud", "enrich_data");
     const run = await w.pawl.start(OrderWorkflow);
     const settled = worker.settle();
     await until(async () => {
@@ -150,78 +153,78 @@ forEachStore((kind) => {
       outcome: "success",
       ancestryHash: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
-    stage.letGo("check_fraud");
-    stage.letGo("enrich_data");
+    control.release("check_fraud");
+    control.release("enrich_data");
     await settled;
     expect(Object.values(await statesOf(run))).toEqual(all.map(() => "completed"));
   });
 
-  test("a pause lets what runs finish, and begins nothing; resume goes on with the rest", async () => {
+  test("a pause lets running nodes finish, and starts nothing; resume continues with the rest", async () => {
     const w = await database.world();
     const worker = await w.worker([OrderWorkflow]);
-    stage.hold("check_inventory", "check_fraud");
+    control.block("check_inventory", "check_fraud");
     const run = await w.pawl.start(OrderWorkflow);
     const settled = worker.settle();
-    await stage.hasBegun("check_inventory", "check_fraud");
+    await control.waitForStart("check_inventory", "check_fraud");
     await run.pause();
     await recorded(run, "run.paused");
-    stage.letGo("check_inventory");
-    stage.letGo("check_fraud");
+    control.release("check_inventory");
+    control.release("check_fraud");
     await settled;
     await until(async () => (await run.status()) === "paused");
-    expect(stage.begun.toSorted()).toEqual(["check_fraud", "check_inventory", "enrich_data", "validate"]);
+    expect(control.started.toSorted()).toEqual(["check_fraud", "check_inventory", "enrich_data", "validate"]);
     expect(await statesOf(run)).toMatchObject({ check_inventory: "completed", check_fraud: "completed" });
 
     await run.resume();
     await worker.settle();
     expect(await run.status()).toBe("completed");
-    expect(stage.begun).toHaveLength(all.length);
+    expect(control.started).toHaveLength(all.length);
     await expectSound(w);
   });
 
-  test("a worker's death repeats what was at work and not what was recorded", async () => {
+  test("a worker's death repeats the nodes in flight, and not the recorded ones", async () => {
     const w = await database.world();
     const worker = await w.worker([OrderWorkflow]);
-    stage.hold("check_fraud", "enrich_data");
+    control.block("check_fraud", "enrich_data");
     const run = await w.pawl.start(OrderWorkflow);
     void worker.settle();
-    await stage.hasBegun("check_fraud", "enrich_data");
+    await control.waitForStart("check_fraud", "enrich_data");
     await until(async () => (await recordedSteps(run)).includes("check_inventory"));
-    const held = stage;
-    stage = new Stage();
-    await survivedBy(w, worker);
+    const firstStage = control;
+    control = new StepControl();
+    await killAndReplace(w, worker);
     expect(await run.status()).toBe("completed");
-    expect(held.done.toSorted()).toEqual(["check_inventory", "validate"]);
-    expect(stage.begun.toSorted()).toEqual(all.filter((name) => !held.done.includes(name)).toSorted());
+    expect(firstStage.done.toSorted()).toEqual(["check_inventory", "validate"]);
+    expect(control.started.toSorted()).toEqual(all.filter((name) => !firstStage.done.includes(name)).toSorted());
     expect((await recordedSteps(run)).toSorted()).toEqual([...all].sort());
     await expectSound(w);
   });
 
-  test("a canceled run begins nothing more, on any of its paths", async () => {
+  test("a canceled run starts nothing more on any of its paths", async () => {
     const w = await database.world();
     const worker = await w.worker([OrderWorkflow]);
-    stage.hold("check_fraud");
+    control.block("check_fraud");
     const run = await w.pawl.start(OrderWorkflow);
     const settled = worker.settle();
-    await stage.hasBegun("check_fraud", "check_inventory", "enrich_data");
+    await control.waitForStart("check_fraud", "check_inventory", "enrich_data");
     await run.cancel("the customer left");
     await recorded(run, "run.cancel_requested");
-    stage.letGo("check_fraud");
+    control.release("check_fraud");
     await settled;
     await until(async () => (await run.status()) === "canceled");
-    expect(stage.begun).toHaveLength(4);
+    expect(control.started).toHaveLength(4);
     await expectSound(w);
   });
 });
 
 describe("wherever its worker dies", () => {
-  test("the run comes to the same end, each is recorded once, and in an order that its dependencies allow", async () => {
+  test("the run has the same result, each node is recorded once, and in an order that its dependencies allow", async () => {
     const t = await start(OrderWorkflow);
-    const runs: Stage[] = [];
+    const runs: StepControl[] = [];
     const report = await t.crashTest(OrderWorkflow, undefined, {
       setup: () => {
-        stage = new Stage();
-        runs.push(stage);
+        control = new StepControl();
+        runs.push(control);
       },
     });
     expect(report).toMatchObject({ status: "completed" });
@@ -242,7 +245,7 @@ describe("wherever its worker dies", () => {
   });
 });
 
-/** A class of up to ten steps and tasks, each with some of those before it as what it comes after. */
+/** A class of up to ten steps and tasks, each of which depends on some of those before it. */
 function randomClass(seed: string) {
   const random = seededRandom(seed);
   const names = Array.from({ length: 3 + Math.floor(random() * 8) }, (_, index) => `n${index}`);
@@ -255,7 +258,7 @@ function randomClass(seed: string) {
         const naps = random() < 0.5;
         const body = async (w: Workflow) => {
           if (naps) await w.sleep("nap", "1 minute");
-          await stage.play(name);
+          await control.perform(name);
         };
         if (random() < 0.4) this.step(name, { alsoDependsOn: before }, body);
         else this.task(name, { dependsOn: before, ...(random() < 0.3 ? { wait: "1h" } : {}) }, body);
@@ -268,29 +271,29 @@ function randomClass(seed: string) {
 }
 
 test.each(Array.from({ length: 12 }, (_, n) => `seed ${n}`))(
-  "random classes, crashed at random commits: none begins before what it comes after is done (%s)",
+  "random classes, crashed at random commits: no node starts before its predecessors have completed (%s)",
   async (seed) => {
     const { Random, names, dependencies } = randomClass(seed);
     const t = await start(Random);
-    const runs: Stage[] = [];
+    const runs: StepControl[] = [];
     const report = await t.crashTest(Random, undefined, {
       points: 12,
       seed,
       setup: () => {
-        stage = new Stage();
-        runs.push(stage);
+        control = new StepControl();
+        runs.push(control);
       },
     });
     expect(report.status).toBe("completed");
-    for (const { begun, done } of runs) {
+    for (const { started, done } of runs) {
       expect([...new Set(done)].toSorted()).toEqual(names.toSorted());
       for (const [name, after] of dependencies)
-        for (const before of after) expect(done.indexOf(before)).toBeLessThan(begun.indexOf(name));
+        for (const before of after) expect(done.indexOf(before)).toBeLessThan(started.indexOf(name));
     }
   },
 );
 
-test("each execution is on record, once", async () => {
+test("each execution is recorded once", async () => {
   const t = await start(OrderWorkflow);
   const run = await t.pawl.start(OrderWorkflow);
   await t.speedrun(run);

@@ -120,7 +120,10 @@ test("start checks all options before it starts anything", async () => {
 });
 
 test.each([
-  [["nobody_has_this"], 'No worker has ever had a workflow "nobody_has_this" here; run: pawl worker <file>'],
+  [
+    ["nobody_has_this"],
+    'No worker has ever registered a workflow "nobody_has_this" in this database; run: pawl worker <file>',
+  ],
   [["order", "{sku: 1}"], /^The input is not valid JSON \(.*\); quote it for the shell: '\{"a": 1\}'$/],
   [["order", "{}", "--priority", "high"], '--priority takes a whole number, not "high".'],
   [["order", "{}", "--delay", "soon"], /^The delay "soon" is not a duration/],
@@ -135,7 +138,7 @@ test("start reports the refusals of the library: an idempotency key with another
   const { folder } = samples;
   await withWorker(folder, async () => {
     expect(await folder.error("start", "order", '{"sku": "other"}', "--key", "cart-77")).toContain(
-      'was started with the idempotency key "cart-77" before',
+      'was already started with the idempotency key "cart-77"',
     );
     expect(await folder.error("start", "Onboarding", "--hero", "User:42")).toContain(
       'User 42 already has an active run of workflow "Onboarding"',
@@ -168,7 +171,7 @@ test("signal names the signal that the run waits for when it is a different one"
   expect(await folder.pawl("signal", id, "aproved")).toEqual({
     code: 0,
     stdout: `Sent "aproved" to run ${id}.\n`,
-    stderr: 'It waits for "approved"; "aproved" is kept until it asks for it.\n',
+    stderr: 'The run waits for "approved"; "aproved" is kept until the run asks for it.\n',
   });
   expect((await folder.pawl("signal", id, "approved")).stderr).toBe("");
   // This run waits for no signal, so any signal may simply be early.
@@ -189,7 +192,7 @@ test("pause pauses a run and resume resumes it, and each prints the new status",
 test("resume --output completes the step at which the run is stuck", async () => {
   const { folder, ids } = samples;
   expect(await folder.error("resume", ids.held, "--output", "1", "--at", "ask")).toBe(
-    "Give --at alone: --output, --accept and --renamed are for a run that goes on where it is.",
+    "Give --at alone: --output, --accept and --renamed are for a run that continues where it is.",
   );
   expect(await folder.error("resume", ids.held, "--output", "{")).toMatch(/^The output is not valid JSON/);
   await folder.text("resume", ids.held, "--output", '{"looked": true}');
@@ -266,7 +269,7 @@ test("cancel says which steps are undone, which runs are also canceled, and when
   const [id, forced] = runs.map((run) => run.id) as [string, string];
   expect(await folder.text("cancel", id)).toMatch(
     new RegExp(
-      `^Run ${id} of trip is (waiting|pending); it is canceled when a worker takes it up; ` +
+      `^Run ${id} of trip is (waiting|pending); it is canceled when a worker takes it; ` +
         "2 steps \\(book hotel, book flight\\) are undone first; 2 runs that it started are canceled, too\\.\\n$",
     ),
   );
@@ -283,7 +286,7 @@ test("a command for an executing run says that it takes effect after the current
   const id = await parked("endless");
   await until(async () => (await statusOf(id)) === "running");
   expect(await folder.text("pause", id)).toBe(
-    `Run ${id} of endless is running; it pauses when the step at hand is done.\n`,
+    `Run ${id} of endless is running; it pauses when the current step is done.\n`,
   );
   await worker.kill();
 });

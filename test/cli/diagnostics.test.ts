@@ -20,16 +20,16 @@ const alter = async ({ url }: Folder, statement: string) => {
   await sql.close();
 };
 
-test("workers lists live workers, and with --all also dead ones", async () => {
+test("workers lists live workers, and with --all also stopped ones", async () => {
   const { folder } = samples;
-  expect(await folder.text("workers")).toBe("No live workers; --all shows those that are gone.\n");
+  expect(await folder.text("workers")).toBe("No live workers; --all shows the stopped ones.\n");
   expect(await folder.json("workers")).toEqual([]);
   const [gone] = await folder.json("workers", "--all");
-  expect(gone).toMatchObject({ state: "gone", live: false, executing: 0, pid: process.pid });
+  expect(gone).toMatchObject({ state: "stopped", live: false, executing: 0, pid: process.pid });
   expect(gone.heartbeatAt).toMatch(/^\d{4}-.*Z$/);
   await withWorker(folder, async () => {
     const [head, line, ...more] = (await folder.text("workers")).trimEnd().split("\n");
-    expect(head).toMatch(/^name +state +host +pid +runs +last heard of +serves$/);
+    expect(head).toMatch(/^name +state +host +pid +runs +last heartbeat +serves$/);
     expect(line).toMatch(new RegExp(` live +\\S+ +${process.pid} +0 +.* Onboarding, decl`));
     expect(more).toEqual([]);
     expect((line as string).length).toBeLessThanOrEqual(80);
@@ -44,9 +44,9 @@ test("a killed worker is shown as silent, and doctor warns about it", async () =
   await worker.until("serves");
   await worker.kill();
   await alter(folder, "UPDATE pawl_workers SET heartbeat_at = heartbeat_at - 60000");
-  expect(await folder.json("workers")).toMatchObject([{ name: "killed", state: "silent", live: false }]);
+  expect(await folder.json("workers")).toMatchObject([{ name: "killed", state: "expired", live: false }]);
   const { checks } = await folder.json("doctor");
-  expect(checks).toContainEqual({ name: "workers", verdict: "warning", text: "not heard of lately: killed" });
+  expect(checks).toContainEqual({ name: "workers", verdict: "warning", text: "lease expired: killed" });
 });
 
 test("workers lists jobs by name and hides the internal queues of Pawl", async () => {
@@ -73,7 +73,7 @@ test("migrate creates the tables once, and --status lists what is pending", asyn
 
 test("verify reports nothing for a sound database", async () => {
   const { folder, ids } = samples;
-  expect(await folder.text("verify")).toMatch(/^7 runs, \d+ events: the tables say what the logs say\.\n$/);
+  expect(await folder.text("verify")).toMatch(/^7 runs, \d+ events: the tables match the logs\.\n$/);
   expect(await folder.json("verify", ids.order)).toMatchObject({ runs: 1, differences: [] });
   const unknown = "01980000-0000-7000-8000-000000000000";
   expect(await folder.error("verify", unknown)).toBe(`Run ${unknown} does not exist; it may have been pruned.`);
@@ -118,7 +118,7 @@ test("show says why a run with a damaged log is paused, and cancel ends it", asy
     await alter(folder, `UPDATE pawl_events SET type = 'batch', data = '{' WHERE run_id = '${ids.held}'`);
     await alter(folder, `UPDATE pawl_runs SET waiting = '${note}' WHERE id = '${ids.held}'`);
     expect(await folder.text("show", ids.held)).toContain(
-      `until its log is repaired and somebody resumes it: ${reason}`,
+      `until its log is repaired and an operator resumes it: ${reason}`,
     );
     expect(await folder.error("resume", ids.held)).toBe(
       `${reason} Restore what is missing and resume(), or end the run with cancel().`,
@@ -208,7 +208,7 @@ test("doctor reports runs that are still owned by a dead worker, also when a liv
 
   await worker.kill();
   await alter(folder, "UPDATE pawl_workers SET heartbeat_at = heartbeat_at - 60000");
-  const orphaned = "still with a worker that is not heard of: killed (1)";
+  const orphaned = "still owned by a dead worker: killed (1)";
   expect(await runs()).toMatchObject({ verdict: "warning", text: `no live worker serves: endless (1); ${orphaned}` });
   const pawl = await connect(folder.url, { logger: silent });
   // This worker would take the run over with its first heartbeat, which comes in twenty minutes.
@@ -234,10 +234,10 @@ test("doctor exits with an error at the first problem", async () => {
   const folder = newFolder();
   folder.write("pawl.db", "");
   const answer = await folder.pawl("doctor", "--json");
-  expect(errorIn(answer)).toBe("Not in order: migrations.");
+  expect(errorIn(answer)).toBe("Problems found: migrations.");
   expect(JSON.parse(answer.stdout).checks.at(-1)).toMatchObject({ name: "migrations", verdict: "problem" });
   const refused = await folder.pawl("doctor", "--url", "postgres://nobody:secret@127.0.0.1:1/none");
-  expect(errorIn(refused)).toBe("Not in order: connection.");
+  expect(errorIn(refused)).toBe("Problems found: connection.");
   expect(refused.stdout).toContain("ECONNREFUSED");
   expect(refused.stdout).toContain("postgres://nobody:…@127.0.0.1:1/none (from --url)");
 });

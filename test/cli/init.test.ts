@@ -157,7 +157,7 @@ forEachStore(
         expect(found).toMatchObject({
           database: { kind, from: "DATABASE_URL in .env" },
           keys: { type: keyType },
-          trouble: null,
+          tablesError: null,
         });
         const [config, workflow] = found.files.map(({ path }: { path: string }) => path);
         expect([config, workflow]).toEqual(["pawl.config.ts", "workflows/first.ts"]);
@@ -229,14 +229,14 @@ test("the written workflow cancels a run about a row that no longer exists", asy
   const worker = folder.begin(["worker"]);
   await worker.until("serves OrderFollowUp");
   const ended = await folder.pawl("start", "OrderFollowUp", "--hero", "Order:nobody", "--wait", "--json");
-  expect(JSON.parse(ended.stdout)).toMatchObject({ status: "canceled", error: { message: "the row is gone" } });
+  expect(JSON.parse(ended.stdout)).toMatchObject({ status: "canceled", error: { message: "the row was deleted" } });
   await worker.stop();
 });
 
 test("in an empty folder, init chooses SQLite without asking", async () => {
   const folder = newFolder();
   const text = await folder.text("init");
-  expect(text).toMatch(/^Database: sqlite:\.\/pawl\.db \(nothing said otherwise\)\.\n/);
+  expect(text).toMatch(/^Database: sqlite:\.\/pawl\.db \(default\)\.\n/);
   expect(text).toMatch(
     /^written {4}pawl\.config\.ts\nwritten {4}workflows\/first\.ts\nwritten {4}migrations\/0001_pawl_tables\.sql$/m,
   );
@@ -261,7 +261,7 @@ test("an application without TypeScript gets JavaScript, in the folder that is n
   const inApp = await folder.pawl("graph", "app/workflows/first.mjs");
   expect(errorIn(inApp)).toBe('"hello" cannot be drawn: the steps of a function are known only as it runs.');
   const fresh = await folder.json("init", "new/one");
-  expect(fresh).toMatchObject({ folder: join(folder.path, "new/one"), trouble: null });
+  expect(fresh).toMatchObject({ folder: join(folder.path, "new/one"), tablesError: null });
   expect(folder.has("new/one/pawl.config.ts")).toBe(true);
 });
 
@@ -273,7 +273,7 @@ test("nothing is overwritten without --force, and --dry-run writes nothing", asy
   expect(folder.has("pawl.config.ts")).toBe(false);
   folder.write("workflows/first.ts", "// mine\n");
   expect(await folder.text("init")).toContain(
-    "kept       workflows/first.ts  (it is another; --force overwrites it)\n",
+    "kept       workflows/first.ts  (its content differs; --force overwrites it)\n",
   );
   expect(written(folder, "workflows/first.ts")).toBe("// mine\n");
   expect((await folder.json("init")).files.map(({ action }: any) => action)).toEqual([
@@ -293,7 +293,7 @@ test("an existing configuration of another format is kept, and migrations contin
   const { files, next } = await folder.json("init", "--force");
   expect(next.slice(0, 2)).toEqual([
     "# apply migrations/20250101120001_pawl_tables.sql with the tool that applies your migrations",
-    "# say `migrate: false` in pawl.config.json",
+    "# set `migrate: false` in pawl.config.json",
   ]);
   expect(files.map(({ path, action }: any) => `${path} ${action}`)).toEqual([
     "pawl.config.json unchanged",
@@ -311,7 +311,7 @@ test("an unreachable database does not stop init, and a password is never writte
   const url = "postgres://me:secret@127.0.0.1:1/app";
   const text = await folder.text("init", "--url", url);
   expect(text).toMatch(
-    /^Database: postgres:\/\/me:…@127\.0\.0\.1:1\/app \(--url\)\.\nIts tables were not looked at: .*ECONNREFUSED/,
+    /^Database: postgres:\/\/me:…@127\.0\.0\.1:1\/app \(--url\)\.\nIts tables were not read: .*ECONNREFUSED/,
   );
   expect(text).toContain("\n  export DATABASE_URL=");
   expect(text).not.toContain("secret");

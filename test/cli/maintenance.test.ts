@@ -33,7 +33,7 @@ test("explain says why a run makes no progress", async () => {
 test("retry starts a run that continues where another failed", async () => {
   const { folder, ids } = samples;
   const text = await folder.text("retry", ids.declined);
-  const [, id] = /^Run (\S+) of declined goes on where run (\S+) has failed\.\n$/.exec(text) ?? [];
+  const [, id] = /^Run (\S+) of declined continues where run (\S+) failed\.\n$/.exec(text) ?? [];
   expect(await folder.json("show", id as string)).toMatchObject({ workflow: "declined", status: "pending" });
   expect((await folder.json("retry", ids.declined)).id).toBe(id);
   await folder.text("cancel", id as string);
@@ -57,7 +57,7 @@ test("metrics prints the figures of all workflows, and the details of one", asyn
   expect(all.map(({ workflow }: { workflow: string }) => workflow)).toContain("sorting");
 
   const detail = await folder.text("metrics", "held", "--since", "1h");
-  expect(detail).toMatch(/^held\n {2}runs {6}1 run since 1h ago, 1 paused\n {2}success {3}nothing has ended\n/);
+  expect(detail).toMatch(/^held\n {2}runs {6}1 run since 1h ago, 1 paused\n {2}success {3}no run has ended\n/);
   expect(detail).toMatch(/^ {2}took {6}nothing to measure\n {2}waited {4}mean /m);
   expect(detail).toMatch(/^ {2}queue {5}held: 0 due, 0 running\n {2}workers {3}none is live\n$/m);
   expect(await folder.json("metrics", "echo")).toMatchObject({
@@ -75,13 +75,16 @@ test.each([
   [["queues", "--pause", "nobody"], /^There is no queue "nobody"; there are .*"echo"/],
   [["queues", "--pause", "echo", "--resume", "echo"], "Give --pause or --resume, not both."],
   [["queues", "--reason", "why not"], "--reason goes with --pause <queue>."],
-  [["prune"], "How old? Nothing is deleted without: pawl prune --older-than 30d"],
+  [["prune"], "--older-than is missing; say how old: pawl prune --older-than 30d"],
   [["prune", "--older-than", "a while"], /"a while" is not a duration/],
   [["prune", "--older-than", "1h", "--limit", "few"], '--limit takes a whole number, not "few".'],
-  [["prune", "--older-than", "1h", "--workflow", "nope"], 'There is no workflow "nope" here, and no run of it.'],
+  [
+    ["prune", "--older-than", "1h", "--workflow", "nope"],
+    'There is no workflow "nope" in this database, and no run of it.',
+  ],
   [
     ["prune", "--older-than", "1h", "--workflow", "flakey"],
-    'There is no workflow "flakey" here, and no run of it; did you mean "flaky"?',
+    'There is no workflow "flakey" in this database, and no run of it; did you mean "flaky"?',
   ],
   [["dag", "delete", unknown], 'A graph can be exported or imported: pawl dag export|import, not "delete".'],
   [["dag", "import", unknown, "missing.json"], /^missing\.json cannot be read: ENOENT/],
@@ -152,7 +155,7 @@ test("reattempt lists the nodes of a graph; for a function it says that there ar
     `Run ${ids.onboarding} has no node "welcom"; it has "welcome", "say "hi"".`,
   );
   expect(await folder.error("reattempt", ids.held, "ask")).toBe(
-    `Run ${ids.held} has no nodes that can be tried again: its steps are found out as its code runs. If it is paused, resume it; if it has failed, retry it.`,
+    `Run ${ids.held} has no nodes that can be tried again: it is a function, whose steps are known only as its code runs. If it is paused, resume it; if it has failed, retry it.`,
   );
 });
 
@@ -204,7 +207,7 @@ test("dag exports the graph of a run and imports the edited graph", async () => 
   graph.nodes[second] = { ...graph.nodes[second], job: "Double", args: { n: 4 } };
   folder.write("graph.json", JSON.stringify(graph));
   expect(await folder.text("dag", "import", id, "graph.json")).toBe(
-    `Run ${id} goes by this graph from now on; pawl resume lets it go on.\n`,
+    `Run ${id} uses this graph from now on; continue it with: pawl resume\n`,
   );
   const again = await folder.pawlWith({ input: JSON.stringify(graph) }, "dag", "import", id, "--json");
   expect(JSON.parse(again.stdout)).toMatchObject({ id, status: "paused" });

@@ -138,8 +138,8 @@ test.each([
     ["--created-before", "2025-99-99"],
     '--created-before takes a date (2025-11-16) or how long ago ("2h"), not "2025-99-99".',
   ],
-  [["--limit", "0"], "runs({ limit }) is between 1 and 1000, not 0."],
-  [["--cursor", "nonsense"], "runs({ cursor }) takes the `next` of another page, nothing else."],
+  [["--limit", "0"], "runs({ limit }) must be between 1 and 1000, not 0."],
+  [["--cursor", "nonsense"], "runs({ cursor }) must be the `next` of another page."],
 ])("runs refuses %j", async (args, sentence) => {
   expect(await samples.folder.error("runs", ...args)).toBe(sentence);
 });
@@ -172,7 +172,7 @@ test("show prints the error of a failed run", async () => {
 
 test("show prints the reason of a paused run, and the next step of a class run", async () => {
   expect(await samples.folder.text("show", samples.ids.held)).toMatch(
-    /^It has been paused at step "ask" since .* until somebody resumes it: somebody has to look$/m,
+    /^It has been paused at step "ask" since .* until an operator resumes it: somebody has to look$/m,
   );
   const onboarding = await samples.folder.text("show", samples.ids.onboarding);
   expect(onboarding).toContain("  hero      User 42\n");

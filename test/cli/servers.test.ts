@@ -35,7 +35,7 @@ forEachStore(
 
       expect((await folder.json("runs")).runs).toHaveLength(2);
       expect(await folder.text("show", id)).toMatch(/^order {2}completed\n/);
-      expect(await folder.text("verify")).toMatch(/^2 runs, \d+ events: the tables say what the logs say\.\n$/);
+      expect(await folder.text("verify")).toMatch(/^2 runs, \d+ events: the tables match the logs\.\n$/);
       // The server counts a session for a moment longer than its process lives.
       await until(async () => (await database.connections()) === 0);
     });

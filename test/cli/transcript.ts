@@ -51,7 +51,7 @@ export function normalizeOutput(text: string): string {
       .replace(/^(ok +node +)\S+/gm, "$1<version>")
       .replace(/^(ok +driver +)\S+/gm, "$1<driver>")
       // A resumed run may already be executing again.
-      .replace(/ is (waiting|running; it goes on)\.$/gm, " is <resumed>.")
+      .replace(/ is (waiting|running; it continues)\.$/gm, " is <resumed>.")
       // Newer versions of Node have this module built in.
       .replace(/^( +npm install pawl).*\n( +npm install --save-dev esbuild\n)?/gm, "$1\n")
       .replace(/ +/g, " ")

@@ -35,7 +35,7 @@ describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
     const folder = newFolder();
     await folder.text("migrate", "--url", `${server.url}?authToken=${authToken}`);
     const runs = ["runs", "--url", server.url] as const;
-    expect(await folder.error(...runs)).toContain("asks for a token");
+    expect(await folder.error(...runs)).toContain("requires a token");
     for (const name of ["PAWL_AUTH_TOKEN", "TURSO_AUTH_TOKEN"]) {
       expect((await folder.pawlWith({ env: { [name]: authToken } }, ...runs)).stdout).toBe("No runs.\n");
     }

@@ -13,7 +13,7 @@ test("without a command, and with `help`, all commands are listed", async () => 
   const overview = await folder.text();
   expect(overview).toBe(await folder.text("help"));
   expect(overview).toContain(
-    "A run is named by its id, or by the end or the beginning of it (6 characters or more; the last 8 are its own).",
+    "Name a run by its id, or by the beginning or the end of its id (at least 6 characters; the last 8 are unique).",
   );
   for (const name of names) expect(overview).toMatch(new RegExp(`^  ${name}( |$)`, "m"));
   expect(overview).not.toContain("\u001b[");

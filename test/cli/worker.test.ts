@@ -10,7 +10,7 @@ const eventsOf = ({ stdout }: { readonly stdout: string }): any[] =>
     .map((line) => JSON.parse(line));
 
 /** Other processes see the end of a run a moment before its worker has released it. */
-const withoutStoppingLine = (stderr: string) => stderr.replace(/^Stopping: what it has in hand .*\n/m, "");
+const withoutStoppingLine = (stderr: string) => stderr.replace(/^Stopping: \d+ active runs? may finish.*\n/m, "");
 
 const untilReady = async (worker: CliProcess) => {
   await worker.until("serves");
@@ -73,7 +73,7 @@ test("SIGTERM lets the current step finish; a second SIGTERM ends the worker imm
   const { id } = await folder.json("start", "endless");
   await until(async () => (await folder.json("show", id)).status === "running");
   worker.signal("SIGTERM");
-  await worker.until("Stopping: what it has in hand (1) may finish. Again to leave at once.");
+  await worker.until("Stopping: 1 active run may finish. Press Ctrl-C again to exit at once.");
   // A user repeats the signal until the process is gone. Signals right after the first one count as the same.
   let answer: Answer | null = null;
   void worker.exited.then((one) => {
@@ -85,7 +85,7 @@ test("SIGTERM lets the current step finish; a second SIGTERM ends the worker imm
   });
   const { code, stderr } = await worker.exited;
   expect(code).toBe(1);
-  expect(stderr).toContain("Left at once; others take over what it had in hand.");
+  expect(stderr).toContain("Exited at once; other workers take over its runs.");
 });
 
 test("two signals at the same moment, as `timeout` sends them, count as one", async () => {
@@ -97,7 +97,7 @@ test("two signals at the same moment, as `timeout` sends them, count as one", as
   worker.signal("SIGTERM");
   worker.signal("SIGINT");
   const { code, stdout, stderr } = await worker.exited;
-  expect([code, stderr.includes("Left at once")]).toEqual([0, false]);
+  expect([code, stderr.includes("Exited at once")]).toEqual([0, false]);
   expect(stdout).toContain("has stopped.");
 });
 
@@ -213,7 +213,7 @@ test("dev keeps its worker while the new code cannot be loaded, and restarts it 
   folder.write("workflows.ts", workflowReturning('"one"'));
   const dev = await untilReady(folder.begin(["dev"]));
   folder.write("workflows.ts", workflowReturning('"two" +'));
-  await dev.until("The worker goes on with the code that it has, until a file changes.");
+  await dev.until("The worker keeps the code that it has until a file changes.");
   expect((await folder.json("start", "hi", "--wait")).output).toBe("one");
   folder.write("workflows.ts", `${workflowReturning('"three"')}export const more = workflow("more", async () => 1);\n`);
   await dev.until("serves hi, more");
@@ -238,7 +238,7 @@ test("dev lets the current step finish before the new code starts", async () => 
   const { id } = await folder.json("start", "hi");
   await until(async () => (await folder.json("show", id)).status === "running");
   folder.write("workflows.ts", slow("two"));
-  await dev.until("Stopping: what it has in hand (1) may finish.");
+  await dev.until("Stopping: 1 active run may finish.");
   folder.write("go", "");
   await until(async () => (await folder.json("show", id)).status === "completed");
   const run = await folder.json("show", id);

@@ -64,7 +64,7 @@ describe("explain()", () => {
     const planned = await w.pawl.start(quick, undefined, { delay: "1 day" });
     const until = new Date(w.clock.read() + 86_400_000);
     expect(await planned.explain()).toMatchObject({ because: "planned", until });
-    expect((await planned.explain()).text).toBe(`It has not begun: it is planned for ${until.toISOString()}.`);
+    expect((await planned.explain()).text).toBe(`It has not started: it is planned for ${until.toISOString()}.`);
     expect((await planned.get()).explanation).toBeNull();
   });
 
@@ -87,7 +87,7 @@ describe("explain()", () => {
     w.store.workers = async () => [silentSince as never];
     expect(await run.explain()).toMatchObject({
       because: "worker_lease_expired",
-      text: expect.stringContaining("last heard of"),
+      text: expect.stringContaining("whose last heartbeat was at"),
     });
     w.store.workers = workers;
     open.open();
@@ -108,7 +108,7 @@ describe("explain()", () => {
       const settled = settle();
       await until(async () => (await run.history()).some(({ type }) => type === "step.started"));
       const [task] = await w.store.tasks([run.id]);
-      const asked = ` A ${what} was asked for at ${at(w.clock.read())}: too late. It acts as soon as the steps that are running have ended, or come to a checkpoint.`;
+      const asked = ` A ${what} was requested at ${at(w.clock.read())}: too late. It takes effect when the running steps have ended or reach a checkpoint.`;
       // This is the state before the worker has read the inbox.
       const { tasks, inbox } = w.store;
       w.store.tasks = async () => [{ ...task, pendingMessages: 1 } as never];
@@ -134,7 +134,7 @@ describe("explain()", () => {
     await w.pawl.start(slow);
     await until(() => worker.active === 1);
     const run = await w.pawl.start(slow);
-    const text = `It has been due since ${at(w.clock.read())}, and waits for a place at "w1" (executing 1).`;
+    const text = `It has been due since ${at(w.clock.read())}, and waits for a free slot of "w1" (executing 1).`;
     expect(await run.explain()).toMatchObject({ because: "about_to_run", text });
     expect((await run.get()).explanation).toBe(text);
     open.open();
@@ -154,13 +154,13 @@ describe("explain()", () => {
     const now = w.clock.read();
     expect(await run.explain()).toEqual({
       because: "paused",
-      text: `It has been paused at step "pay" since ${at(now)} until somebody resumes it, or the signal "bank_opened" comes, or it is tried again at ${at(now + 3_600_000)}: The bank is closed.`,
+      text: `It has been paused at step "pay" since ${at(now)} until an operator resumes it, or the signal "bank_opened" arrives, or it is tried again at ${at(now + 3_600_000)}: The bank is closed.`,
       since: new Date(now),
       until: new Date(now + 3_600_000),
     });
     const other = await w.pawl.start(listening);
     await other.pause("maintenance");
-    expect((await other.explain()).text).toContain("until somebody resumes it: maintenance");
+    expect((await other.explain()).text).toContain("until an operator resumes it: maintenance");
   });
 
   test("says what a waiting run waits for: signals, sleeps, attempts, children, the wait of a step", async () => {
@@ -194,7 +194,7 @@ describe("explain()", () => {
     expect(texts[4]).toBe(`It waits for the end of its sleep "nap" at ${at(now + day)}.`);
     expect(texts[5]).toBe(`It waits for the time of step "remind" at ${at(now + 3 * day)}.`);
     const held = children.find(({ parentId, status }) => parentId === runs[3]?.id && status === "pending");
-    expect((await w.pawl.run(held?.id as string).explain()).text).toContain("has not let this one go yet");
+    expect((await w.pawl.run(held?.id as string).explain()).text).toContain("has not released this one yet");
     for (const run of runs) expect((await run.explain()).because).toBe("waiting");
   });
 
@@ -206,7 +206,7 @@ describe("explain()", () => {
     for (const name of ["goo", "goo", "stop"]) await run.signal(name);
     await settle();
     expect((await run.explain()).text).toMatch(
-      /^It waits for the signal "go", .* It has got "goo", "stop", which it has not asked for\.$/,
+      /^It waits for the signal "go", .* It has received "goo", "stop", which it does not wait for\.$/,
     );
   });
 
@@ -222,7 +222,7 @@ describe("explain()", () => {
     await worker.stop();
     await run.cancel();
     expect((await run.explain()).text).toMatch(
-      /^It is being canceled: a worker is to undo what it has done\. It has been due .* no live worker has workflow "booking"\./,
+      /^It is being canceled: a worker has to compensate its completed steps\. It has been due .* no live worker has workflow "booking"\./,
     );
     await (await w.worker([booking])).settle();
     expect(await run.status()).toBe("canceled");
@@ -263,12 +263,12 @@ describe("explain()", () => {
       await w.pawl.start(listening),
     ];
     await settle();
-    const text = `It has been due since ${now}, but its queue "mail" has been paused since ${pausedAt.toISOString()}, until somebody resumes the queue: the provider is down`;
+    const text = `It has been due since ${now}, but its queue "mail" has been paused since ${pausedAt.toISOString()}, until an operator resumes the queue: the provider is down`;
     expect(await mailing.explain()).toEqual({ because: "queue_paused", text, since: pausedAt, until: null });
     expect((await mailing.get()).explanation).toBe(text);
     expect(await simple.explain()).toMatchObject({
       because: "queue_paused",
-      text: `It has been due since ${now}, but its queue "quick" has been paused since ${pausedAt.toISOString()}, until somebody resumes the queue`,
+      text: `It has been due since ${now}, but its queue "quick" has been paused since ${pausedAt.toISOString()}, until an operator resumes the queue`,
     });
     expect((await other.explain()).because).toBe("waiting");
   });

@@ -114,7 +114,9 @@ test("a signal by key or hero is refused when no run or more than one active run
   for (const n of ["1", "2"]) await t.pawl.start(order, n, { hero, allowMultiple: true });
   expect(await errorOf(t.pawl.signal(order, { hero }, "paid"))).toMatchObject({
     code: "INVALID_STATE",
-    message: expect.stringMatching(/^Several runs of workflow "order" about User 42 are active, such as .* name one/),
+    message: expect.stringMatching(
+      /^Several runs of workflow "order" about User 42 are active, such as .* choose one with run/,
+    ),
   });
 });
 
@@ -122,8 +124,8 @@ test("find() takes either a key or a hero, not both", async () => {
   const t = await start(order);
   const find = async (by: object) => (await errorOf(t.pawl.find(order, by as never))).message;
   expect(await find({ idempotencykey: "k" })).toContain('find() has no option "idempotencykey"; did you mean');
-  expect(await find({})).toContain("give one of them");
-  expect(await find({ idempotencyKey: "k", hero: { type: "User", id: "1" } })).toContain("give one of them");
+  expect(await find({})).toContain("pass one of them");
+  expect(await find({ idempotencyKey: "k", hero: { type: "User", id: "1" } })).toContain("pass one of them");
   expect(await find({ hero: { type: "User", id: 1 } })).toContain("hero id");
 });
 
@@ -225,7 +227,7 @@ describe("a signal in the caller's own transaction", () => {
     );
     const idle = { query: async () => [], inTransaction: false };
     expect((await errorOf(run.signal(paid, { cents: 1 }, { tx: idle }))).message).toContain(
-      "on this one none has begun, so the signal would be sent whatever became of it.",
+      "this connection has no open transaction, so the signal would be sent at once. Begin a transaction first.",
     );
   });
 });

@@ -220,7 +220,7 @@ describe("start inside the caller's own transaction", () => {
     const pool = new pg.Pool({ connectionString: url });
     const tx = await pool.connect();
     await tx.query("SELECT 1");
-    const refusal = { code: "INVALID_INPUT", message: expect.stringContaining("none has begun") };
+    const refusal = { code: "INVALID_INPUT", message: expect.stringContaining("has no open transaction") };
     expect(await errorOf(pawl.start(echo, 1, { tx }))).toMatchObject(refusal);
     await tx.query("BEGIN");
     const run = await pawl.start(echo, 1, { tx });

@@ -65,7 +65,7 @@ export class ObservedStore {
     this.pending += 1;
     try {
       const answer = await method();
-      return name === "begin" ? this.#transaction(answer as StoreTransaction) : answer;
+      return name === "beginTransaction" ? this.#transaction(answer as StoreTransaction) : answer;
     } finally {
       this.pending -= 1;
     }

@@ -1,4 +1,7 @@
-/** The proof of what was built upon what: anybody can compute it again, and finds what was changed. */
+/**
+ * The ancestry hashes prove which outputs an output was computed from: an auditor can recompute them, and finds what
+ * was changed.
+ */
 import { job, Pawl, PermanentError } from "pawl";
 import { expect, test } from "vitest";
 import type { StoredEvent } from "../../src/store/contract/store.js";
@@ -9,12 +12,12 @@ import { wrongHashes } from "./recompute-hashes.js";
 
 const values = [1, "zwei", null, undefined, new Date(3), 4n, { list: [5, { "6": 6, a: '\u2028 "output":7' }] }];
 
-/** A diamond of seven outputs; B fails at first and is tried again. */
-async function finished(kind: StoreKind) {
-  const told = { fails: true };
+/** Completes a diamond of seven outputs; B fails at first and is retried. */
+async function completeDiamond(kind: StoreKind) {
+  const behavior = { fails: true };
   const value = job("Value", (args: { n: number }) => values[args.n]);
   const fragile = job("Fragile", (args: { n: number }) => {
-    if (told.fails) throw new PermanentError("no");
+    if (behavior.fails) throw new PermanentError("no");
     return values[args.n];
   });
   const w = await jobWorld(kind, value, fragile);
@@ -24,17 +27,17 @@ async function finished(kind: StoreKind) {
     const parts = g.fanOut([2, 3, 4, 5], { name: (n) => `C${n}`, job: value, args: (n) => ({ n }), dependsOn: a });
     g.node("D", { job: value, args: { n: 6 }, dependsOn: [b, ...parts] });
   });
-  await w.toTheEnd();
-  told.fails = false;
+  await w.runToEnd();
+  behavior.fails = false;
   await run.reattempt("B");
-  await w.toTheEnd();
+  await w.runToEnd();
   const rows = await w.store.log(run.id, { after: 0, limit: 1_000 });
   return { w, run, rows, dag: JSON.parse(await run.exportDag()) };
 }
 
 forEachStore((kind) => {
-  test("every hash can be computed again from the log alone, also after reattempts", async () => {
-    const { w, run, rows, dag } = await finished(kind);
+  test("every hash can be recomputed from the log alone, even after reattempts", async () => {
+    const { w, run, rows, dag } = await completeDiamond(kind);
     expect(await run.status()).toBe("completed");
     expect(wrongHashes(rows, dag)).toEqual({ wrong: [], checked: 7 });
     const hashes = (await run.executions()).flatMap(({ ancestryHash }) => ancestryHash ?? []);
@@ -44,8 +47,8 @@ forEachStore((kind) => {
   });
 });
 
-test("an attempt that failed has none", async () => {
-  const { run } = await finished("memory");
+test("an attempt that failed has no hash", async () => {
+  const { run } = await completeDiamond("memory");
   const b = await idOf(run, "B");
   const ofB = (await run.executions()).filter(({ node }) => node === b);
   expect(ofB.map(({ state, ancestryHash }) => [state, ancestryHash === null])).toEqual([
@@ -54,9 +57,9 @@ test("an attempt that failed has none", async () => {
   ]);
 });
 
-test("a changed output is found at its node and at all that come after it", async () => {
-  const { run, rows, dag } = await finished("memory");
-  for (const [name, from, to, found] of [
+test("a changed output is detected at its node and at all nodes after it", async () => {
+  const { run, rows, dag } = await completeDiamond("memory");
+  for (const [name, from, to, detected] of [
     ["A", '"output":1', '"output":2', ["A", "B", "C2", "C3", "C4", "C5", "D"]],
     ["C2", '"output":null', '"output":0', ["C2", "D"]],
     ["D", '"list":[5', '"list":[6', ["D"]],
@@ -67,12 +70,12 @@ test("a changed output is found at its node and at all that come after it", asyn
     );
     expect(changed).not.toEqual(rows);
     const names = wrongHashes(changed, dag).wrong.map((one) => dag.nodes[one].name);
-    expect(names.sort()).toEqual([...found].sort());
+    expect(names.sort()).toEqual([...detected].sort());
   }
 });
 
-test("a changed attempt, a changed hash and a changed dependency are found", async () => {
-  const { run, rows, dag } = await finished("memory");
+test("a changed attempt, a changed hash and a changed dependency are detected", async () => {
+  const { run, rows, dag } = await completeDiamond("memory");
   const [b, d] = [await idOf(run, "B"), await idOf(run, "D")];
   const attempt = rows.map((row) => (row.node === b && row.type === "step.completed" ? { ...row, attempt: 1 } : row));
   expect(wrongHashes(attempt, dag).wrong).toEqual([b, d]);
@@ -85,8 +88,8 @@ test("a changed attempt, a changed hash and a changed dependency are found", asy
   expect(wrongHashes(rows, rewired).wrong).toEqual([d]);
 });
 
-test("verify() finds it, too", async () => {
-  const { w, run } = await finished("memory");
+test("verify() detects a changed output, too", async () => {
+  const { w, run } = await completeDiamond("memory");
   const c2 = await idOf(run, "C2");
   const changed = (row: StoredEvent) =>
     row.node === c2 ? { ...row, data: row.data?.replace('"output":null', '"output":0') ?? null } : row;
@@ -102,7 +105,7 @@ test("verify() finds it, too", async () => {
   expect(differences).toMatchObject([{ kind: "log.ancestry", text: expect.stringContaining(`"${c2}"`) }]);
 });
 
-test("what was passed over has no hash, and what comes after it is built upon the rest", async () => {
+test("a skipped node has no hash, and the hashes after it use the remaining predecessors", async () => {
   const fine = job("Fine", () => "fine");
   const broken = job("Broken", () => Promise.reject(new PermanentError("no")));
   const w = await jobWorld("memory", fine, broken);
@@ -111,9 +114,9 @@ test("what was passed over has no hash, and what comes after it is built upon th
     g.node("good", { job: fine, dependsOn: null });
     g.node("end", { job: fine, dependsOn: ["bad", "good"] });
   });
-  await w.toTheEnd();
+  await w.runToEnd();
   await run.skip();
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("completed");
   const rows = await w.store.log(run.id, { after: 0, limit: 1_000 });
   expect(wrongHashes(rows, JSON.parse(await run.exportDag()))).toEqual({ wrong: [], checked: 2 });

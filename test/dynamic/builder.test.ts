@@ -1,4 +1,4 @@
-/** Building a graph: what comes after what, and what is refused before anything is stored. */
+/** Building a graph: the predecessors of each node, and the graphs that are refused before anything is stored. */
 import { GraphError, InvalidInputError, job, SerializationError } from "pawl";
 import { describe, expect, test } from "vitest";
 import { errorOf } from "../support/waiting.js";
@@ -9,7 +9,7 @@ const withArgs = job("WithArgs", (args: { n: number }) => args.n);
 
 type Build = Parameters<Awaited<ReturnType<typeof startJobs>>["pawl"]["build"]>[1];
 
-/** What each node comes after, by names. */
+/** Returns the predecessors of each node, by name. */
 async function dependenciesIn(build: Build): Promise<Record<string, readonly string[]>> {
   const t = await startJobs(noop, withArgs);
   const run = await t.pawl.build("built", build);
@@ -20,7 +20,7 @@ async function dependenciesIn(build: Build): Promise<Record<string, readonly str
   return planned;
 }
 
-/** Why it is refused; and that nothing was stored. */
+/** Returns the error of a refused graph, and checks that nothing was stored. */
 async function refusalOf(build: Build, name = "built", options?: object): Promise<Error> {
   const t = await startJobs(noop);
   const error = await errorOf(t.pawl.build(name, build, options));
@@ -29,7 +29,7 @@ async function refusalOf(build: Build, name = "built", options?: object): Promis
 }
 
 describe("a node comes after", () => {
-  test("the one before it, the first one after nothing, and null makes it an entry point", async () => {
+  test("the previous node by default, the first node comes after none, and null makes a node an entry point", async () => {
     const planned = await dependenciesIn((g) => {
       g.node("a", { job: noop });
       g.node("b", { job: noop });
@@ -59,7 +59,7 @@ describe("a node comes after", () => {
     });
   });
 
-  test("the one before an empty fan-out; and one that comes after its empty list begins at once", async () => {
+  test("the node before an empty fan-out; a node that depends on the empty list starts at once", async () => {
     const planned = await dependenciesIn((g) => {
       g.node("first", { job: noop });
       const none = g.fanOut([], { name: () => "never", job: noop });
@@ -69,7 +69,7 @@ describe("a node comes after", () => {
     expect(planned).toEqual({ first: [], next: ["first"], free: [] });
   });
 
-  test("each of those it names once, however often and in whichever way it names them, also before they are there", async () => {
+  test("each node that it names, once, however often and by handle or name, even before they are declared", async () => {
     const planned = await dependenciesIn((g) => {
       const a = g.node("a", { job: noop });
       g.node("b", { job: noop, dependsOn: [a, "a", a, "c"] });
@@ -78,7 +78,7 @@ describe("a node comes after", () => {
     expect(planned).toEqual({ a: [], b: ["a", "c"], c: [] });
   });
 
-  test("what an asynchronous builder has waited for", async () => {
+  test("nodes that an asynchronous builder adds after an await", async () => {
     const planned = await dependenciesIn(async (g) => {
       g.node("a", { job: noop });
       await Promise.resolve();
@@ -88,7 +88,7 @@ describe("a node comes after", () => {
   });
 });
 
-test("names may have any characters that names may have", async () => {
+test("node names may contain all allowed characters", async () => {
   const names = [
     "n_00000001",
     "zwölf — 12",
@@ -119,7 +119,7 @@ describe("refused:", () => {
     );
   });
 
-  test("two nodes of one name", async () => {
+  test("two nodes of the same name", async () => {
     const error = await refusalOf((g) => {
       g.node("a", { job: noop });
       g.fanOut([1, 2], { name: () => "a", job: noop });
@@ -128,17 +128,17 @@ describe("refused:", () => {
     expect(error.message).toContain('two nodes called "a"');
   });
 
-  test("a node after one that does not exist, or that is of another graph", async () => {
+  test("a node after one that does not exist, or that belongs to another graph", async () => {
     const byName = await refusalOf((g) => g.node("a", { job: noop, dependsOn: "b" }));
     expect(byName).toBeInstanceOf(GraphError);
     expect(byName).toMatchObject({ nodes: ["a", "b"], workflow: "built" });
     const foreign = await refusalOf((g) => g.node("a", { job: noop, dependsOn: { id: "n_1", name: "elsewhere" } }));
     expect(foreign.message).toContain('depends on "elsewhere", which is not in the graph');
-    // A name that every object has is not a node for that.
+    // A property name of Object.prototype is not a node.
     expect(await refusalOf((g) => g.node("a", { job: noop, dependsOn: "toString" }))).toBeInstanceOf(GraphError);
   });
 
-  test("a circle, which is shown as a path", async () => {
+  test("a cycle, which is shown as a path", async () => {
     const error = await refusalOf((g) => {
       g.node("start", { job: noop });
       g.node("a", { job: noop, dependsOn: ["start", "c"] });
@@ -153,13 +153,13 @@ describe("refused:", () => {
     expect(itself.message).toContain("a → a");
   });
 
-  test("arguments that cannot be stored, with the way to them", async () => {
+  test("arguments that cannot be stored, with the path to the value", async () => {
     const error = await refusalOf((g) => g.node("a", { job: "Noop", args: { deep: [() => {}] } }));
     expect(error).toBeInstanceOf(SerializationError);
     expect(error.message).toContain('the arguments of node "a"');
   });
 
-  test("arguments of more than a payload may have, at once and not when the node is to run", async () => {
+  test("arguments larger than a payload may be, when the graph is built and not when the node is to run", async () => {
     const error = await refusalOf((g) => g.node("huge", { job: "Noop", args: { text: "x".repeat(1_100_000) } }));
     expect(error).toMatchObject({ code: "PAYLOAD_TOO_LARGE" });
     expect(error.message).toContain('"huge"');
@@ -172,7 +172,7 @@ describe("refused:", () => {
     ["a number as the job", (g) => g.node("a", { job: 5 as never })],
     ["an empty name of a job", (g) => g.node("a", { job: "" })],
     ["a function as the job", (g) => g.node("a", { job: (() => {}) as never })],
-    ["a name that is none", (g) => g.node(7 as never, { job: noop })],
+    ["a name that is not a string", (g) => g.node(7 as never, { job: noop })],
     ["an empty name", (g) => g.node("", { job: noop })],
     ["a name that is too long", (g) => g.node("x".repeat(500), { job: noop })],
     ["a name with a slash", (g) => g.node("a/b", { job: noop })],
@@ -180,9 +180,12 @@ describe("refused:", () => {
     ["a hole in dependsOn", (g) => g.node("a", { job: noop, dependsOn: [undefined] as never })],
     ["fanOut without options", (g) => g.fanOut([1], undefined as never)],
     ["fanOut without names", (g) => g.fanOut([1], { job: noop } as never)],
-    ["fanOut over nothing", (g) => g.fanOut(null as never, { name: () => "a", job: noop })],
+    ["fanOut over null", (g) => g.fanOut(null as never, { name: () => "a", job: noop })],
     ["fanOut over a number", (g) => g.fanOut(5 as never, { name: () => "a", job: noop })],
-    ["fanOut with args that are no function", (g) => g.fanOut([1], { name: () => "a", job: noop, args: {} as never })],
+    [
+      "fanOut with args that are not a function",
+      (g) => g.fanOut([1], { name: () => "a", job: noop, args: {} as never }),
+    ],
     ["no builder", undefined as never],
   ])("%s", async (_what, build) => {
     expect(await refusalOf(build)).toBeInstanceOf(InvalidInputError);
@@ -192,10 +195,10 @@ describe("refused:", () => {
     ["an empty name", "", {}],
     ["a number for a name", 5, {}],
     ["a concurrency of 0", "built", { concurrency: 0 }],
-    ["half a concurrency", "built", { concurrency: 1.5 }],
-    ["a concurrency in words", "built", { concurrency: "2" }],
-    ["an unknown way to fail", "built", { onNodeFailure: "explode" }],
-    ["a bad priority", "built", { priority: Number.NaN }],
+    ["a fractional concurrency", "built", { concurrency: 1.5 }],
+    ["a concurrency that is a string", "built", { concurrency: "2" }],
+    ["an unknown onNodeFailure", "built", { onNodeFailure: "explode" }],
+    ["an invalid priority", "built", { priority: Number.NaN }],
     ["both a delay and an instant", "built", { delay: "1h", startAt: new Date() }],
     ["null for options", "built", null],
   ])("a graph with %s", async (_what, name, options) => {
@@ -203,12 +206,12 @@ describe("refused:", () => {
     expect(error).toBeInstanceOf(InvalidInputError);
   });
 
-  test("what the builder itself throws is what the caller gets", async () => {
-    const own = new Error("no such user");
+  test("an error that the builder function throws reaches the caller unchanged", async () => {
+    const thrown = new Error("no such user");
     expect(
       await refusalOf(() => {
-        throw own;
+        throw thrown;
       }),
-    ).toBe(own);
+    ).toBe(thrown);
   });
 });

@@ -1,21 +1,21 @@
-/** How many nodes of a graph are executed at a time: never more than it says, and no place is ever lost. */
+/** The number of nodes of a graph that are executed at a time: never more than the limit, and no slot is ever lost. */
 import { job, PermanentError } from "pawl";
 import { expect, test } from "vitest";
 import { gate, until } from "../support/waiting.js";
 import { type AnyRun, jobWorld, nodesOf } from "./job-world.js";
 
-/** A job whose executions end one by one, when the test says so; it knows how many there were at a time. */
-function heldJob(name: string) {
+/** A job whose executions end one by one when the test says so; it records how many ran at a time. */
+function controlledJob(name: string) {
   const open = new Map<string, ReturnType<typeof gate<boolean>>>();
-  const begun: string[] = [];
-  let most = 0;
-  const held = job(
+  const started: string[] = [];
+  let maxInFlight = 0;
+  const controlled = job(
     name,
     async (_args: void, { node }) => {
       const own = gate<boolean>();
       open.set(node.name, own);
-      begun.push(node.name);
-      most = Math.max(most, open.size);
+      started.push(node.name);
+      maxInFlight = Math.max(maxInFlight, open.size);
       const works = await own.opened;
       open.delete(node.name);
       if (!works) throw new PermanentError(`${node.name} fails`);
@@ -23,9 +23,9 @@ function heldJob(name: string) {
     { retry: { attempts: 1 } },
   );
   return {
-    held,
-    begun,
-    most: () => most,
+    controlled,
+    started,
+    maxInFlight: () => maxInFlight,
     inFlight: () => [...open.keys()].sort(),
     end: (node: string, works = true) => open.get(node)?.open(works),
   };
@@ -35,22 +35,22 @@ const completedIn = async (run: AnyRun) => (await run.nodes()).filter(({ state }
 const inFlightIn = async (run: AnyRun) =>
   (await run.nodes()).filter(({ state }) => state === "executing").map(({ name }) => name);
 
-test("a limit holds whatever ends first, also across the turns of whoever coordinates", async () => {
-  const j = heldJob("Held");
-  const w = await jobWorld("memory", j.held);
+test("a limit holds whichever node ends first, and across the turns of the coordinating worker", async () => {
+  const j = controlledJob("Held");
+  const w = await jobWorld("memory", j.controlled);
   const run = await w.pawl.build(
     "two",
     (g) => {
       for (const first of ["a", "b"]) {
-        const before = g.node(first, { job: j.held, dependsOn: null });
-        g.fanOut([1, 2, 3], { name: (n) => `${first}${n}`, job: j.held, dependsOn: before });
+        const before = g.node(first, { job: j.controlled, dependsOn: null });
+        g.fanOut([1, 2, 3], { name: (n) => `${first}${n}`, job: j.controlled, dependsOn: before });
       }
     },
     { concurrency: 2 },
   );
   const settled = w.worker1.settle();
   await until(() => j.inFlight().length === 2);
-  // What follows the second is under way when what follows the first could begin.
+  // The successors of the second node are running when those of the first could start.
   for (let ended = 0; ended < 8; ended += 1) {
     await until(() => j.inFlight().length >= Math.min(2, 8 - ended));
     j.end(["b", "a"][ended] ?? (j.inFlight().at(-1) as string));
@@ -59,35 +59,35 @@ test("a limit holds whatever ends first, also across the turns of whoever coordi
   }
   await settled;
   expect(await run.status()).toBe("completed");
-  expect(j.most()).toBe(2);
-  expect(j.begun).toHaveLength(8);
+  expect(j.maxInFlight()).toBe(2);
+  expect(j.started).toHaveLength(8);
 });
 
-test("a limit of one makes a line", async () => {
-  let [now, most] = [0, 0];
+test("a limit of one runs the nodes one after the other", async () => {
+  let [running, maxInFlight] = [0, 0];
   const line = job("Line", async () => {
-    most = Math.max(most, ++now);
+    maxInFlight = Math.max(maxInFlight, ++running);
     await Promise.resolve();
-    now -= 1;
+    running -= 1;
   });
   const w = await jobWorld("memory", line);
   const names = Array.from({ length: 20 }, (_, n) => `n${n}`);
   const run = await w.pawl.build("line", (g) => g.fanOut(names, { name: (name) => name, job: line }), {
     concurrency: 1,
   });
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("completed");
-  expect(most).toBe(1);
+  expect(maxInFlight).toBe(1);
 });
 
-test("failures and retries give their places back", async () => {
-  let [now, most] = [0, 0];
+test("failures and retries release their slots", async () => {
+  let [running, maxInFlight] = [0, 0];
   const flaky = job(
     "Flaky",
     async (args: { n: number }, { attempt }) => {
-      most = Math.max(most, ++now);
+      maxInFlight = Math.max(maxInFlight, ++running);
       await Promise.resolve();
-      now -= 1;
+      running -= 1;
       if (args.n % 3 === 0 && attempt < 3) throw new Error("again");
       if (args.n % 5 === 0) throw new PermanentError("never");
     },
@@ -100,20 +100,20 @@ test("failures and retries give their places back", async () => {
     (g) => g.fanOut(ns, { name: (n) => `n${n}`, job: flaky, args: (n) => ({ n }) }),
     { concurrency: 3, onNodeFailure: "continue" },
   );
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("paused");
   const states = (await run.nodes()).map(({ state }) => state);
   expect(states.filter((state) => state === "failed")).toHaveLength(6);
   expect(states.filter((state) => state === "completed")).toHaveLength(24);
-  expect(most).toBeLessThanOrEqual(3);
+  expect(maxInFlight).toBeLessThanOrEqual(3);
   expect((await w.pawl.verify()).differences).toEqual([]);
 });
 
-test("a pause gives them back when what was in flight has ended, and deaths do not take them", async () => {
-  const j = heldJob("Held");
-  const w = await jobWorld("memory", j.held);
+test("a pause releases the slots once the nodes in flight have ended, and deaths of workers lose no slot", async () => {
+  const j = controlledJob("Held");
+  const w = await jobWorld("memory", j.controlled);
   const names = ["a", "b", "c", "d", "e"];
-  const run = await w.pawl.build("five", (g) => g.fanOut(names, { name: (name) => name, job: j.held }), {
+  const run = await w.pawl.build("five", (g) => g.fanOut(names, { name: (name) => name, job: j.controlled }), {
     concurrency: 2,
   });
   const first = w.worker1.settle();
@@ -126,8 +126,8 @@ test("a pause gives them back when what was in flight has ended, and deaths do n
   void w.worker1.settle();
   await until(() => j.inFlight().length === 2);
   await w.worker1.kill();
-  const second = heldJob("Held");
-  const other = await w.jobWorker(second.held);
+  const second = controlledJob("Held");
+  const other = await w.jobWorker(second.controlled);
   const settled = other.settle();
   await until(() => second.inFlight().length === 2);
   expect(second.inFlight()).toEqual(["c", "d"]);
@@ -137,32 +137,36 @@ test("a pause gives them back when what was in flight has ended, and deaths do n
   second.end("e");
   await settled;
   expect(await run.status()).toBe("completed");
-  expect(second.most()).toBe(2);
+  expect(second.maxInFlight()).toBe(2);
 });
 
-test("once a node has failed nothing new begins, also when what was beside it ends later", async () => {
-  const j = heldJob("Held");
-  const w = await jobWorld("memory", j.held);
-  const run = await w.pawl.build("stop", (g) => g.fanOut(["a", "b", "c", "d"], { name: (name) => name, job: j.held }), {
-    concurrency: 2,
-  });
+test("once a node has failed nothing new starts, even when a parallel node ends later", async () => {
+  const j = controlledJob("Held");
+  const w = await jobWorld("memory", j.controlled);
+  const run = await w.pawl.build(
+    "stop",
+    (g) => g.fanOut(["a", "b", "c", "d"], { name: (name) => name, job: j.controlled }),
+    {
+      concurrency: 2,
+    },
+  );
   const settled = w.worker1.settle();
   await until(() => j.inFlight().length === 2);
   j.end("b", false);
   await until(async () => (await nodesOf(run)).includes("b failed 1"));
   j.end("a");
   await settled;
-  expect(j.begun).toEqual(["a", "b"]);
+  expect(j.started).toEqual(["a", "b"]);
   expect(await run.status()).toBe("paused");
   expect(await nodesOf(run)).toEqual(["a completed 1", "b failed 1", "c pending 0", "d pending 0"]);
 });
 
-test("nor when whoever coordinates has died and another one takes over", async () => {
-  const [goOn, failed] = [gate(), gate()];
-  const begun: string[] = [];
+test("once a node has failed nothing new starts, even when another worker takes over the coordination", async () => {
+  const [proceed, failed] = [gate(), gate()];
+  const started: string[] = [];
   const mixed = job("Mixed", async (_args: void, { node }) => {
-    begun.push(node.name);
-    if (node.name !== "z") await goOn.opened;
+    started.push(node.name);
+    if (node.name !== "z") await proceed.opened;
     else {
       failed.open();
       throw new PermanentError("z fails");
@@ -180,9 +184,9 @@ test("nor when whoever coordinates has died and another one takes over", async (
   await failed.opened;
   await until(async () => (await nodesOf(run)).includes("z failed 1"));
   await w.worker1.kill();
-  goOn.open();
+  proceed.open();
   await working;
-  await w.toTheEnd(jobs);
-  expect(begun.sort()).toEqual(["a", "z"]);
+  await w.runToEnd(jobs);
+  expect(started.sort()).toEqual(["a", "z"]);
   expect(await nodesOf(run)).toEqual(["a completed 1", "after_a pending 0", "z failed 1"]);
 });

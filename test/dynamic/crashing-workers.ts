@@ -1,57 +1,59 @@
 /**
  * Workers that die at commits chosen by a seed, before or after the commit is made, and are replaced by others: for
- * graphs whose work is spread over several of them. Faults end at some time; then everything must finish.
+ * graphs whose work is spread over several workers. The number of deaths is limited, so that everything must finish in
+ * the end.
  */
 import { type JobDefinition, Pawl, type Worker } from "pawl";
 import type { Batch, Fence, Store } from "../../src/store/contract/store.js";
 import { silent } from "../support/virtual-worlds.js";
 
-interface Doomed {
+interface CrashingWorker {
   readonly worker: Worker;
   readonly idle: { promise: Promise<number | null> | null };
-  readonly death: Promise<Doomed>;
-  bury(): Promise<void>;
+  readonly death: Promise<CrashingWorker>;
+  deregister(): Promise<void>;
 }
 
 export class CrashingWorkers {
-  /** How many have died. */
+  /** The number of workers that have died. */
   deaths = 0;
   readonly #store: Store;
   readonly #jobs: readonly JobDefinition[];
   readonly #random: () => number;
-  #doomed: number;
-  readonly #alive = new Set<Doomed>();
+  #remainingDeaths: number;
+  readonly #alive = new Set<CrashingWorker>();
 
   constructor(store: Store, jobs: readonly JobDefinition[], random: () => number, deaths: number) {
     this.#store = store;
     this.#jobs = jobs;
     this.#random = random;
-    this.#doomed = deaths;
+    this.#remainingDeaths = deaths;
   }
 
   async start(count: number): Promise<void> {
     for (let index = 0; index < count; index += 1) this.#alive.add(await this.#newWorker());
   }
 
-  /** Runs what is due, through all deaths; when more becomes due, if it does by itself. */
+  /** Runs everything that is due, through all deaths, and returns when more becomes due, or null. */
   async settle(): Promise<number | null> {
     for (;;) {
       const alive = [...this.#alive];
-      for (const one of alive) one.idle.promise ??= one.worker.runUntilIdle();
+      for (const member of alive) member.idle.promise ??= member.worker.runUntilIdle();
       const idle = Promise.all(alive.map(({ idle }) => idle.promise as Promise<number | null>));
-      const came = await Promise.race([idle, ...alive.map(({ death }) => death)]);
-      if (Array.isArray(came)) {
-        for (const one of alive) one.idle.promise = null;
-        const dues = came.filter((due) => due !== null);
-        return dues.length === 0 ? null : Math.min(...dues);
+      const idleOrDead = await Promise.race([idle, ...alive.map(({ death }) => death)]);
+      if (Array.isArray(idleOrDead)) {
+        for (const member of alive) member.idle.promise = null;
+        const dueTimes = idleOrDead.filter((due) => due !== null);
+        return dueTimes.length === 0 ? null : Math.min(...dueTimes);
       }
-      this.#alive.delete(came);
+      this.#alive.delete(idleOrDead);
       this.deaths += 1;
-      await came.bury();
+      await idleOrDead.deregister();
       this.#alive.add(await this.#newWorker());
-      // Others may have gone to rest before its work was free again.
-      for (const one of this.#alive)
-        if (one.idle.promise !== null) one.idle.promise = one.idle.promise.then(() => one.worker.runUntilIdle());
+      // Other workers may have become idle before the work of the dead one was free again.
+      for (const member of this.#alive)
+        if (member.idle.promise !== null)
+          member.idle.promise = member.idle.promise.then(() => member.worker.runUntilIdle());
     }
   }
 
@@ -59,11 +61,12 @@ export class CrashingWorkers {
     await Promise.all([...this.#alive].map(({ worker }) => worker.stop()));
   }
 
-  async #newWorker(): Promise<Doomed> {
-    const life = this.#doomed > 0 ? 1 + Math.floor(this.#random() * 12) : Number.POSITIVE_INFINITY;
-    this.#doomed -= 1;
-    const mortal = new MortalStore(this.#store, life, this.#random() < 0.5);
-    const worker = new Pawl(mortal.store, silent).worker({
+  async #newWorker(): Promise<CrashingWorker> {
+    const commitsUntilDeath =
+      this.#remainingDeaths > 0 ? 1 + Math.floor(this.#random() * 12) : Number.POSITIVE_INFINITY;
+    this.#remainingDeaths -= 1;
+    const crashingStore = new CrashingStore(this.#store, commitsUntilDeath, this.#random() < 0.5);
+    const worker = new Pawl(crashingStore.store, silent).worker({
       workflows: [],
       jobs: this.#jobs,
       concurrency: 1 + Math.floor(this.#random() * 8),
@@ -71,30 +74,30 @@ export class CrashingWorkers {
       grace: 100,
     });
     await worker.start();
-    const doomed: Doomed = {
+    const crashingWorker: CrashingWorker = {
       worker,
       idle: { promise: null },
-      death: mortal.death.then(() => doomed),
-      bury: () => mortal.bury(),
+      death: crashingStore.death.then(() => crashingWorker),
+      deregister: () => crashingStore.deregister(),
     };
-    return doomed;
+    return crashingWorker;
   }
 }
 
-/** From the chosen commit on nothing it says is heard, and it hears nothing. */
-class MortalStore {
+/** From the chosen commit on, nothing that the worker writes arrives, and it gets no answers. */
+class CrashingStore {
   readonly store: Store;
   readonly death: Promise<void>;
   readonly #inner: Store;
   readonly #commitFirst: boolean;
-  #left: number;
+  #commitsLeft: number;
   #dead = false;
   #fence: Fence | null = null;
   #die: () => void = () => {};
 
-  constructor(inner: Store, life: number, commitFirst: boolean) {
+  constructor(inner: Store, commitsUntilDeath: number, commitFirst: boolean) {
     this.#inner = inner;
-    this.#left = life;
+    this.#commitsLeft = commitsUntilDeath;
     this.#commitFirst = commitFirst;
     this.death = new Promise((resolve) => {
       this.#die = resolve;
@@ -118,8 +121,8 @@ class MortalStore {
   }
 
   async #commit(batch: Batch): Promise<unknown> {
-    if (batch.fence !== null) this.#left -= 1;
-    if (this.#left > 0) {
+    if (batch.fence !== null) this.#commitsLeft -= 1;
+    if (this.#commitsLeft > 0) {
       const answer = await this.#inner.commit(batch);
       return this.#dead ? new Promise(() => {}) : answer;
     }
@@ -129,8 +132,8 @@ class MortalStore {
     return new Promise(() => {});
   }
 
-  /** What the reaper does once the lease has run out. */
-  async bury(): Promise<void> {
+  /** Does what the reaper does once the lease has expired. */
+  async deregister(): Promise<void> {
     if (this.#fence !== null) await this.#inner.deregisterWorker(this.#fence);
   }
 }

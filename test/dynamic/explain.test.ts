@@ -1,22 +1,22 @@
-/** Where a graph is, for people: its nodes along the way, what it waits for, why it does not move. */
+/** The state of a graph for humans: its nodes in order, what it waits for, and why it does not advance. */
 import { job, PermanentError } from "pawl";
 import { expect, test } from "vitest";
 import { world } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
 import { idOf, jobWorld, nodesOf } from "./job-world.js";
 
-test("a graph is pending, waits for its jobs, for a retry, for a person, and ends", async () => {
-  const [begun, goOn] = [gate(), gate()];
+test("a graph is pending, waits for its jobs, for a retry and for a person, and ends", async () => {
+  const [started, proceed] = [gate(), gate()];
   const slow = job("Slow", async () => {
-    begun.open();
-    await goOn.opened;
+    started.open();
+    await proceed.opened;
   });
-  const told = { fails: true };
+  const behavior = { fails: true };
   const flaky = job(
     "Flaky",
     (_args: void, { attempt }) => {
       if (attempt === 1) throw new Error("not yet");
-      if (told.fails) throw new PermanentError("never");
+      if (behavior.fails) throw new PermanentError("never");
     },
     { retry: { attempts: 3, initial: "1h", jitter: false } },
   );
@@ -28,12 +28,12 @@ test("a graph is pending, waits for its jobs, for a retry, for a person, and end
   });
   await w.worker1.settle();
   const working = jobs.settle();
-  await begun.opened;
+  await started.opened;
   expect((await run.get()).waitingFor).toEqual([{ kind: "jobs", open: 1, jobs: ["Slow"] }]);
   expect(await run.explain()).toMatchObject({ because: "waiting", text: expect.stringContaining("Slow") });
   expect(await nodesOf(run)).toEqual(["slow executing 1", "flaky pending 0"]);
 
-  goOn.open();
+  proceed.open();
   await working;
   await w.worker1.settle();
   const id = await idOf(run, "flaky");
@@ -44,7 +44,7 @@ test("a graph is pending, waits for its jobs, for a retry, for a person, and end
   });
   expect(await nodesOf(run)).toEqual(["slow completed 1", "flaky scheduled 2"]);
 
-  await w.toTheEnd();
+  await w.runToEnd();
   const explanation = await run.explain();
   expect(explanation).toMatchObject({ because: "paused", until: null });
   expect(explanation.text).toContain('Node "flaky" failed: never');
@@ -55,9 +55,9 @@ test("a graph is pending, waits for its jobs, for a retry, for a person, and end
     job: "Flaky",
   });
 
-  told.fails = false;
+  behavior.fails = false;
   await run.resume();
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.explain()).toMatchObject({ because: "ended" });
   expect((await run.nodes()).map(({ kind, after, state }) => [kind, after, state])).toEqual([
     ["job", [], "completed"],
@@ -67,7 +67,7 @@ test("a graph is pending, waits for its jobs, for a retry, for a person, and end
   expect((await w.pawl.metrics("seen")).workers.map(({ graphs }) => graphs)).toEqual([true, true]);
 });
 
-test("a graph that nobody can execute says that it needs a worker with jobs", async () => {
+test("a graph without a worker for its jobs says that it needs one", async () => {
   const { pawl } = await world();
   const run = await pawl.build("alone", (g) => g.node("a", { job: "Any" }));
   expect(await run.explain()).toMatchObject({
@@ -77,22 +77,22 @@ test("a graph that nobody can execute says that it needs a worker with jobs", as
   expect((await run.get()).explanation).toContain("no live worker");
 });
 
-test("a node whose worker has gone is explained by the run of its attempt", async () => {
+test("a node whose worker has died is explained by the run of its attempt", async () => {
   const w = await jobWorld("memory");
-  const gone = await w.jobWorker(job("Gone", () => new Promise(() => {})));
+  const deadWorker = await w.jobWorker(job("Gone", () => new Promise(() => {})));
   const run = await w.pawl.build("gone", (g) => g.node("a", { job: "Gone" }));
   await w.worker1.settle();
-  await gone.kill();
+  await deadWorker.kill();
   expect(await run.explain()).toMatchObject({ because: "waiting", text: expect.stringContaining("Gone") });
   const { runs } = await w.pawl.runs({ workflow: "job:Gone" });
   await until(async () => (await w.pawl.run(runs[0]?.id as string).explain()).because === "no_worker");
 });
 
-test("timeline, executions and progress are those of any run, by the names of the nodes", async () => {
+test("timeline, executions and progress work as for any run, with the names of the nodes", async () => {
   const steps = job("Steps", (_args: void, { progress }) => progress(3, 10, "on the way"));
   const w = await jobWorld("memory", steps);
   const run = await w.pawl.build("seen", (g) => g.node("a", { job: steps }));
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.timeline()).toMatchObject([{ step: "a", attempt: 1 }]);
   const [execution] = await run.executions();
   expect(execution).toMatchObject({ attempt: 1, state: "completed", outcome: "success", continuesFrom: null });
@@ -100,11 +100,11 @@ test("timeline, executions and progress are those of any run, by the names of th
   expect(execution).toMatchObject({ step: "a", node: id, id: `${run.id}:${id}:1` });
 });
 
-test("a node that an imported graph has renamed is shown by the name that it has now", async () => {
+test("a node that an imported graph has renamed is shown under its new name", async () => {
   const failing = job("Failing", () => Promise.reject(new PermanentError("never")));
   const w = await jobWorld("memory", failing);
   const run = await w.pawl.build("renamed", (g) => g.node("before", { job: failing }));
-  await w.toTheEnd();
+  await w.runToEnd();
   const id = await idOf(run, "before");
   const dag = JSON.parse(await run.exportDag());
   dag.nodes[id].name = "after";

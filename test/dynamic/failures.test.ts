@@ -1,4 +1,4 @@
-/** What becomes of a graph when its jobs fail, and what an operator can do about it. */
+/** What happens to a graph when its jobs fail, and what an operator can do. */
 import { InvalidStateError, job, PermanentError, TransientError } from "pawl";
 import { expect, test } from "vitest";
 import { errorOf, gate, until } from "../support/waiting.js";
@@ -6,11 +6,11 @@ import { eventsOf, jobWorld, nodeRunsOf, nodesOf } from "./job-world.js";
 
 const fine = job("Fine", (_args: void, { node }) => node.name);
 
-/** Two branches: one fails, the other one has a second node. */
+/** Two branches: one fails, the other has a second node. */
 async function twoBranches(onNodeFailure: "stop" | "continue") {
-  const told = { fails: true };
+  const behavior = { fails: true };
   const broken = job("Broken", () => {
-    if (told.fails) throw new PermanentError("broken");
+    if (behavior.fails) throw new PermanentError("broken");
   });
   const w = await jobWorld("memory", fine, broken);
   const run = await w.pawl.build(
@@ -24,11 +24,11 @@ async function twoBranches(onNodeFailure: "stop" | "continue") {
     },
     { onNodeFailure },
   );
-  await w.toTheEnd();
-  return { w, run, told };
+  await w.runToEnd();
+  return { w, run, behavior };
 }
 
-test("stop: nothing new begins, and the run is paused with the reason", async () => {
+test("stop: nothing new starts, and the run is paused with the reason", async () => {
   const { w, run } = await twoBranches("stop");
   const info = await run.get();
   expect(info.status).toBe("paused");
@@ -38,20 +38,20 @@ test("stop: nothing new begins, and the run is paused with the reason", async ()
   expect((await w.pawl.verify()).differences).toEqual([]);
 });
 
-test("continue: all that does not come after it is done first", async () => {
-  const { w, run, told } = await twoBranches("continue");
+test("continue: all nodes that do not depend on the failed one run first", async () => {
+  const { w, run, behavior } = await twoBranches("continue");
   expect(await run.status()).toBe("paused");
   const half = ["bad failed 1", "after_bad pending 0", "good completed 1", "after_good completed 1", "end pending 0"];
   expect(await nodesOf(run)).toEqual(half);
-  told.fails = false;
+  behavior.fails = false;
   await run.resume();
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("completed");
   expect((await nodesOf(run))[0]).toBe("bad completed 2");
   expect((await w.pawl.verify()).differences).toEqual([]);
 });
 
-test("resume tries all that has failed again, reattempt one of them", async () => {
+test("resume retries all failed nodes, reattempt retries one of them", async () => {
   const fails = new Set(["a", "b", "c"]);
   const broken = job("Broken", (_args: void, { node }) => {
     if (fails.has(node.name)) throw new PermanentError("broken");
@@ -60,24 +60,24 @@ test("resume tries all that has failed again, reattempt one of them", async () =
   const run = await w.pawl.build("three", (g) => g.fanOut(["a", "b", "c"], { name: (n) => n, job: broken }), {
     onNodeFailure: "continue",
   });
-  await w.toTheEnd();
+  await w.runToEnd();
   expect((await run.explain()).text).toMatch(/Node "[abc]" failed: broken\. So did "[abc]", "[abc]"\. Repair/);
   await run.reattempt("b");
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await nodesOf(run)).toEqual(["a failed 1", "b failed 2", "c failed 1"]);
   fails.clear();
   await run.resume();
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await nodesOf(run)).toEqual(["a completed 2", "b completed 3", "c completed 2"]);
   expect(await run.status()).toBe("completed");
 });
 
-test("skip passes over the node that failed, resume({ output }) gives it an output; both are on record", async () => {
+test("skip skips the failed node, resume({ output }) sets its output; both are recorded", async () => {
   for (const way of ["skip", "output"] as const) {
     const { w, run } = await twoBranches("continue");
     if (way === "skip") await run.skip();
     else await run.resume({ output: "by hand" });
-    await w.toTheEnd();
+    await w.runToEnd();
     expect(await run.status()).toBe("completed");
     expect((await nodesOf(run))[0]).toBe(way === "skip" ? "bad skipped 2" : "bad completed 2");
     const bad = (await run.nodes())[0];
@@ -86,7 +86,7 @@ test("skip passes over the node that failed, resume({ output }) gives it an outp
   }
 });
 
-test("a job is retried by its own policy, with the failure and the time of each attempt on record", async () => {
+test("a job is retried by its own policy, and the failure and the time of each attempt are recorded", async () => {
   const at: number[] = [];
   const flaky = job(
     "Flaky",
@@ -101,7 +101,7 @@ test("a job is retried by its own policy, with the failure and the time of each 
   const run = await w.pawl.build("flaky", (g) => g.node("only", { job: flaky }));
   await w.worker1.settle();
   expect(await nodesOf(run)).toEqual(["only scheduled 2"]);
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("completed");
   expect(at.slice(1).map((instant, n) => instant - (at[n] as number))).toEqual([60_000, 120_000, 240_000]);
   expect((await run.executions()).map(({ attempt, outcome, error }) => [attempt, outcome, error?.message])).toEqual([
@@ -113,28 +113,28 @@ test("a job is retried by its own policy, with the failure and the time of each 
   expect((await w.pawl.verify()).differences).toEqual([]);
 });
 
-test("retries that are used up are the end of it, and `retryIf` is asked with the error", async () => {
-  const asked: string[] = [];
+test("a job whose retries are used up fails, and `retryIf` is called with the error", async () => {
+  const retryIfCalls: string[] = [];
   const broken = job("Broken", () => Promise.reject(new RangeError("no")), {
     retry: {
       attempts: 3,
       initial: 1,
       jitter: false,
       retryIf: (error: unknown) => {
-        asked.push((error as Error).name);
-        return asked.length < 2;
+        retryIfCalls.push((error as Error).name);
+        return retryIfCalls.length < 2;
       },
     },
   });
   const w = await jobWorld("memory", broken);
   const run = await w.pawl.build("broken", (g) => g.node("only", { job: broken }));
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("paused");
   expect(await nodesOf(run)).toEqual(["only failed 2"]);
-  expect(asked).toEqual(["RangeError", "RangeError"]);
+  expect(retryIfCalls).toEqual(["RangeError", "RangeError"]);
 });
 
-test("`retryIf` is asked with the very error that was thrown", async () => {
+test("`retryIf` is called with the very error that was thrown", async () => {
   class RateLimit extends Error {}
   const limited = job(
     "Limited",
@@ -145,11 +145,11 @@ test("`retryIf` is asked with the very error that was thrown", async () => {
   );
   const w = await jobWorld("memory", limited);
   const run = await w.pawl.build("limited", (g) => g.node("only", { job: limited }));
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await nodesOf(run)).toEqual(["only completed 2"]);
 });
 
-test("a PermanentError is not retried; a TransientError comes back later and uses up no attempt", async () => {
+test("a PermanentError is not retried; a TransientError is retried later and uses up no attempt", async () => {
   let calls = 0;
   const permanent = job("Permanent", () => Promise.reject(new PermanentError("never")));
   const transient = job(
@@ -171,13 +171,13 @@ test("a PermanentError is not retried; a TransientError comes back later and use
     },
     { onNodeFailure: "continue" },
   );
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await nodesOf(run)).toEqual(["permanent failed 1", "transient completed 1"]);
   expect(calls).toBe(6);
   expect(w.clock.read() - before).toBeGreaterThanOrEqual(5 * 3_600_000);
 });
 
-test("an attempt that takes too long has failed and is retried", async () => {
+test("an attempt that exceeds its time limit has failed and is retried", async () => {
   const slow = job(
     "Slow",
     async (_args: void, { attempt, ctx }) => {
@@ -189,14 +189,14 @@ test("an attempt that takes too long has failed and is retried", async () => {
   );
   const w = await jobWorld("memory", slow);
   const run = await w.pawl.build("slow", (g) => g.node("only", { job: slow }));
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("completed");
   const [first, second] = await run.executions();
   expect(first?.error).toMatchObject({ name: "TimeoutError" });
   expect(second).toMatchObject({ attempt: 2, state: "completed" });
 });
 
-test("an output that cannot be stored is a failure like any other, and not retried", async () => {
+test("an output that cannot be stored is a failure like any other, and is not retried", async () => {
   const unfit = job("Unfit", () => ({ f: () => {} }));
   const huge = job("Huge", () => "x".repeat(1_100_000));
   const w = await jobWorld("memory", unfit, huge);
@@ -208,14 +208,14 @@ test("an output that cannot be stored is a failure like any other, and not retri
     },
     { onNodeFailure: "continue" },
   );
-  await w.toTheEnd();
+  await w.runToEnd();
   expect((await run.nodes()).map(({ attempt, state, error }) => [attempt, state, error?.name])).toEqual([
     [1, "failed", "SerializationError"],
     [1, "failed", "PayloadTooLargeError"],
   ]);
 });
 
-test("whatever a job throws is a failure with a message", async () => {
+test("whatever value a job throws, the failure has a message", async () => {
   const odd = job("Odd", (args: { n: number }) => Promise.reject([undefined, null, "text", 5, { a: 1 }][args.n]), {
     retry: { attempts: 1 },
   });
@@ -225,14 +225,14 @@ test("whatever a job throws is a failure with a message", async () => {
     (g) => g.fanOut([0, 1, 2, 3, 4], { name: (n) => `n${n}`, job: odd, args: (n) => ({ n }) }),
     { onNodeFailure: "continue" },
   );
-  await w.toTheEnd();
+  await w.runToEnd();
   expect((await run.nodes()).every(({ state, error }) => state === "failed" && error instanceof Error)).toBe(true);
 });
 
-test("the run of one attempt that somebody cancels is a failure of its node, for a person to see to", async () => {
-  const begun = gate();
+test("canceling the run of one attempt fails its node and pauses the graph", async () => {
+  const started = gate();
   const waits = job("Waits", async (_args: void, { attempt, ctx }) => {
-    begun.open();
+    started.open();
     if (attempt === 1) await ctx.waitForSignal("never");
   });
   const w = await jobWorld("memory", waits);
@@ -240,20 +240,20 @@ test("the run of one attempt that somebody cancels is a failure of its node, for
   await w.worker1.settle();
   const [attempt] = await nodeRunsOf(w, "Waits");
   await w.pawl.run(attempt?.id as string).cancel("by mistake");
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("paused");
   expect((await run.nodes())[0]).toMatchObject({ state: "failed", error: { message: "by mistake" } });
   await run.reattempt("only");
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("completed");
   expect((await w.pawl.verify()).differences).toEqual([]);
 });
 
-test("while nodes are in flight there is nothing to skip and nothing to give an output for", async () => {
-  const [begun, goOn] = [gate(), gate()];
+test("while nodes are in flight, skip and resume({ output }) are refused", async () => {
+  const [started, proceed] = [gate(), gate()];
   const slow = job("Slow", async () => {
-    begun.open();
-    await goOn.opened;
+    started.open();
+    await proceed.opened;
     return "its own";
   });
   const w = await jobWorld("memory");
@@ -261,29 +261,29 @@ test("while nodes are in flight there is nothing to skip and nothing to give an 
   const run = await w.pawl.build("slow", (g) => g.node("only", { job: slow }));
   await w.worker1.settle();
   const working = jobs.settle();
-  await begun.opened;
+  await started.opened;
   await until(async () => (await run.status()) === "waiting");
   expect(await errorOf(run.skip())).toBeInstanceOf(InvalidStateError);
   await run.pause();
   expect(await errorOf(run.skip())).toBeInstanceOf(InvalidStateError);
   expect(await errorOf(run.resume({ output: "another" }))).toBeInstanceOf(InvalidStateError);
-  goOn.open();
+  proceed.open();
   await working;
-  await w.toTheEnd();
+  await w.runToEnd();
   await run.resume();
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await eventsOf(run)).toContain("step.completed only 1");
   expect((await run.history()).find(({ type }) => type === "step.completed")?.data).toMatchObject({
     output: "its own",
   });
 });
 
-test("what was passed over is not tried again once something that comes after it has begun", async () => {
-  const [begun, goOn] = [gate(), gate()];
+test("a skipped node is not retried once a node after it has started", async () => {
+  const [started, proceed] = [gate(), gate()];
   const broken = job("Broken", () => Promise.reject(new PermanentError("no")));
   const slow = job("Slow", async () => {
-    begun.open();
-    await goOn.opened;
+    started.open();
+    await proceed.opened;
   });
   const w = await jobWorld("memory", broken);
   const jobs = await w.jobWorker(slow);
@@ -291,14 +291,14 @@ test("what was passed over is not tried again once something that comes after it
     g.node("first", { job: broken });
     g.node("second", { job: slow });
   });
-  await w.toTheEnd();
+  await w.runToEnd();
   await run.skip();
   await w.worker1.settle();
   const working = jobs.settle();
-  await begun.opened;
+  await started.opened;
   expect(await errorOf(run.reattempt("first"))).toBeInstanceOf(InvalidStateError);
-  goOn.open();
+  proceed.open();
   await working;
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("completed");
 });

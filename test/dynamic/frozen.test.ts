@@ -1,4 +1,4 @@
-/** What is frozen: plain data with the fields of the design, and a signature of what was planned. */
+/** The frozen graph: plain data with the fields of the design, and a signature of the plan. */
 import { job } from "pawl";
 import { expect, test } from "vitest";
 import { startJobs } from "./job-world.js";
@@ -27,14 +27,14 @@ test("the JSON has exactly the fields of the design, and ids that are not names"
   expect(text.endsWith("}\n")).toBe(true);
 });
 
-test("how the run treats it is frozen with it", async () => {
+test("the options of the run are frozen with the graph", async () => {
   const t = await startJobs(noop);
   const options = { concurrency: 3, onNodeFailure: "continue" } as const;
   const run = await t.pawl.build("order", (g) => g.node("a", { job: noop }), options);
   expect(JSON.parse(await run.exportDag()).options).toEqual(options);
 });
 
-test("what the builder's own values do later does not change it", async () => {
+test("later changes to values of the builder do not change the frozen graph", async () => {
   const t = await startJobs(noop);
   const args = { n: 1 };
   const run = await t.pawl.build("order", (g) => g.node("a", { job: "Noop", args }), { start: false });

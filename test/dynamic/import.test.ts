@@ -1,69 +1,71 @@
-/** Surgical repair: which edited graphs a run takes, which it refuses, and that a refusal changes nothing. */
+/**
+ * Repair of a paused graph: which edited graphs a run accepts, which it refuses, and that a refusal changes nothing.
+ */
 import { GraphError, InvalidInputError, InvalidStateError, job, PermanentError } from "pawl";
 import { describe, expect, test } from "vitest";
 import { errorOf, gate } from "../support/waiting.js";
 import { eventsOf, jobWorld, nodesOf } from "./job-world.js";
 import { wrongHashes } from "./recompute-hashes.js";
 
-const given: unknown[] = [];
+const receivedArgs: unknown[] = [];
 const fine = job("Fine", (args: unknown) => {
-  given.push(args);
+  receivedArgs.push(args);
 });
 const broken = job("Broken", () => Promise.reject(new PermanentError("broken")));
 
-/** done → broken → last, held at the one that is broken. */
-async function held() {
-  given.length = 0;
+/** The graph done → broken → last, paused at the broken node. */
+async function pausedGraph() {
+  receivedArgs.length = 0;
   const w = await jobWorld("memory", fine, broken);
   const run = await w.pawl.build("repair", (g) => {
     g.node("done", { job: "Fine" });
     g.node("broken", { job: broken });
     g.node("last", { job: "Fine" });
   });
-  await w.toTheEnd();
+  await w.runToEnd();
   const dag = JSON.parse(await run.exportDag());
   const [done, bad, last] = Object.keys(dag.nodes) as [string, string, string];
   return { w, run, dag, done, bad, last };
 }
 
-const goOn = async ({ w, run }: Awaited<ReturnType<typeof held>>) => {
+const resumeToEnd = async ({ w, run }: Awaited<ReturnType<typeof pausedGraph>>) => {
   await run.resume();
-  await w.toTheEnd();
+  await w.runToEnd();
   expect((await w.pawl.verify()).differences).toEqual([]);
   return nodesOf(run);
 };
 
-describe("taken:", () => {
-  test("another job for what has failed; what was done stays done", async () => {
-    const h = await held();
+describe("accepted:", () => {
+  test("another job for the failed node; completed nodes stay completed", async () => {
+    const h = await pausedGraph();
     h.dag.nodes[h.bad].job = "Fine";
     await h.run.importDag(h.dag);
-    expect(await goOn(h)).toEqual(["done completed 1", "broken completed 2", "last completed 1"]);
+    expect(await resumeToEnd(h)).toEqual(["done completed 1", "broken completed 2", "last completed 1"]);
     expect(await h.run.status()).toBe("completed");
   });
 
-  test("the same graph again, and again: each is on record, the last one counts", async () => {
-    const h = await held();
+  test("the same graph several times: each import is recorded, and the last one applies", async () => {
+    const h = await pausedGraph();
     await h.run.importDag(await h.run.exportDag());
     h.dag.nodes[h.bad].job = "Fine";
     await h.run.importDag(JSON.stringify(h.dag));
     await h.run.importDag(await h.run.exportDag());
     expect((await eventsOf(h.run)).filter((line) => line === "dag.imported")).toHaveLength(3);
-    await goOn(h);
+    await resumeToEnd(h);
     expect(await h.run.status()).toBe("completed");
   });
 
-  test("added nodes run, removed ones that had not completed do not", async () => {
-    const h = await held();
+  test("added nodes run, and removed nodes that had not completed do not", async () => {
+    const h = await pausedGraph();
     delete h.dag.nodes[h.bad];
     h.dag.nodes[h.last].depends_on = [h.done, "n_new"];
     h.dag.nodes.n_new = { name: "added", job: "Fine", args: { n: 5 }, depends_on: [h.done] };
     h.dag.nodes.n_free = { name: "free", job: "Fine", depends_on: [] };
     await h.run.importDag(h.dag);
     await h.run.resume();
-    await h.w.toTheEnd();
+    await h.w.runToEnd();
     expect(await h.run.status()).toBe("completed");
-    expect(given).toContainEqual({ n: 5 });
+    expect(receivedArgs).toContainEqual({ n: 5 });
     const states = await nodesOf(h.run);
     for (const name of ["done", "last", "added", "free"]) expect(states).toContain(`${name} completed 1`);
     expect((await h.w.pawl.verify()).differences).toEqual([]);
@@ -71,8 +73,8 @@ describe("taken:", () => {
     expect(wrongHashes(rows, JSON.parse(await h.run.exportDag())).wrong).toEqual([]);
   });
 
-  test("other names: ids are what counts", async () => {
-    const h = await held();
+  test("other names, because nodes are identified by their ids", async () => {
+    const h = await pausedGraph();
     h.dag.nodes[h.done].name = "finished";
     h.dag.nodes[h.bad].name = "repaired";
     h.dag.nodes[h.bad].job = "Fine";
@@ -80,80 +82,80 @@ describe("taken:", () => {
     await h.run.importDag(h.dag);
     expect(JSON.parse(await h.run.exportDag()).signature).not.toBe(signature);
     await h.run.reattempt("repaired");
-    await h.w.toTheEnd();
+    await h.w.runToEnd();
     expect(await nodesOf(h.run)).toEqual(["finished completed 1", "repaired completed 2", "last completed 1"]);
   });
 
-  test("other arguments and options, for what is still to come", async () => {
-    const h = await held();
+  test("other arguments and options, for nodes that have not run", async () => {
+    const h = await pausedGraph();
     h.dag.nodes[h.bad].job = "Fine";
     h.dag.nodes[h.last].args = { edited: true };
     h.dag.options = { concurrency: 1 };
     await h.run.importDag(h.dag);
-    await goOn(h);
-    expect(given.at(-1)).toEqual({ edited: true });
+    await resumeToEnd(h);
+    expect(receivedArgs.at(-1)).toEqual({ edited: true });
     expect(JSON.parse(await h.run.exportDag()).options).toEqual({ concurrency: 1 });
   });
 
-  test("by a graph that has not begun", async () => {
+  test("an edited graph of a run that has not started", async () => {
     const w = await jobWorld("memory", fine);
     const run = await w.pawl.build("later", (g) => g.node("a", { job: "Gone" }), { start: false });
     await run.importDag((await run.exportDag()).replace("Gone", "Fine"));
     await run.start();
-    await w.toTheEnd();
+    await w.runToEnd();
     expect(await run.status()).toBe("completed");
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("the arguments as they were, also those that JSON has no words for", async () => {
-    given.length = 0;
+  test("the arguments unchanged, including values that JSON cannot express", async () => {
+    receivedArgs.length = 0;
     const w = await jobWorld("memory", fine);
     const args = { at: new Date(5), big: 6n, set: new Set([7]), none: undefined };
     for (const edit of [(text: string) => text, (text: string) => JSON.parse(text)]) {
       const run = await w.pawl.build("typed", (g) => g.node("a", { job: fine, args }), { start: false });
       await run.importDag(edit(await run.exportDag()));
       await run.start();
-      await w.toTheEnd();
+      await w.runToEnd();
       expect(await run.status()).toBe("completed");
     }
-    expect(given).toEqual([args, args]);
+    expect(receivedArgs).toEqual([args, args]);
   });
 });
 
 describe("refused, with nothing changed:", () => {
-  type Held = Awaited<ReturnType<typeof held>>;
+  type PausedGraph = Awaited<ReturnType<typeof pausedGraph>>;
 
-  test.each<[string, (h: Held) => unknown]>([
-    ["a circle", ({ dag, bad, last }) => void (dag.nodes[bad].depends_on = [last])],
-    ["a dependency on nobody", ({ dag, last }) => void (dag.nodes[last].depends_on = ["n_nobody"])],
-    ["two nodes of one name", ({ dag, last }) => void (dag.nodes[last].name = "done")],
+  test.each<[string, (h: PausedGraph) => unknown]>([
+    ["a cycle", ({ dag, bad, last }) => void (dag.nodes[bad].depends_on = [last])],
+    ["a dependency on an unknown node", ({ dag, last }) => void (dag.nodes[last].depends_on = ["n_nobody"])],
+    ["two nodes of the same name", ({ dag, last }) => void (dag.nodes[last].name = "done")],
     [
-      "a completed node that is gone",
+      "a removed completed node",
       ({ dag, done, bad }) => {
         delete dag.nodes[done];
         dag.nodes[bad].depends_on = [];
       },
     ],
     [
-      "other dependencies of a completed node",
+      "changed dependencies of a completed node",
       ({ dag, done }) => {
         dag.nodes.n_new = { name: "new", job: "Fine", depends_on: [] };
         dag.nodes[done].depends_on = ["n_new"];
       },
     ],
     ["a node without a job", ({ dag, last }) => void delete dag.nodes[last].job],
-    ["a job that nobody ever had", ({ dag, last }) => void (dag.nodes[last].job = "Nobody")],
+    ["a job that was never registered", ({ dag, last }) => void (dag.nodes[last].job = "Nobody")],
   ])("%s", async (_what, edit) => {
-    const h = await held();
+    const h = await pausedGraph();
     const before = [await h.run.history(), await h.run.exportDag(), await h.run.get()];
     edit(h);
     expect(await errorOf(h.run.importDag(h.dag))).toBeInstanceOf(GraphError);
     expect([await h.run.history(), await h.run.exportDag(), await h.run.get()]).toEqual(before);
   });
 
-  test.each<[string, (h: Held) => unknown]>([
-    ["no JSON", () => "{"],
-    ["JSON that is no object", () => "5"],
+  test.each<[string, (h: PausedGraph) => unknown]>([
+    ["invalid JSON", () => "{"],
+    ["JSON that is not an object", () => "5"],
     ["JSON null", () => "null"],
     ["nothing", () => undefined],
     ["null", () => null],
@@ -169,11 +171,11 @@ describe("refused, with nothing changed:", () => {
       ({ dag, last }) => ({ ...dag, nodes: { ...dag.nodes, [last]: { job: "Fine", depends_on: [] } } }),
     ],
     [
-      "dependencies that are no list",
+      "dependencies that are not a list",
       ({ dag, last }) => ({ ...dag, nodes: { ...dag.nodes, [last]: { name: "x", job: "Fine", depends_on: "done" } } }),
     ],
     [
-      "a job that is no name",
+      "a job that is not a string",
       ({ dag, last }) => ({ ...dag, nodes: { ...dag.nodes, [last]: { name: "x", job: 5, depends_on: [] } } }),
     ],
     [
@@ -183,32 +185,32 @@ describe("refused, with nothing changed:", () => {
         nodes: { ...dag.nodes, [`${done}/part`]: { name: "x", job: "Fine", depends_on: [] } },
       }),
     ],
-    ["no time of freezing", ({ dag }) => ({ ...dag, frozen_at: "yesterday" })],
-    ["options that are none", ({ dag }) => ({ ...dag, options: null })],
+    ["an invalid frozen_at", ({ dag }) => ({ ...dag, frozen_at: "yesterday" })],
+    ["options that are not an object", ({ dag }) => ({ ...dag, options: null })],
     ["a concurrency of 0", ({ dag }) => ({ ...dag, options: { concurrency: 0 } })],
   ])("%s", async (_what, edited) => {
-    const h = await held();
+    const h = await pausedGraph();
     const before = [await h.run.history(), await h.run.exportDag(), await h.run.get()];
     expect(await errorOf(h.run.importDag(edited(h) as never))).toBeInstanceOf(InvalidInputError);
     expect([await h.run.history(), await h.run.exportDag(), await h.run.get()]).toEqual(before);
   });
 
   test("arguments that are too large", async () => {
-    const h = await held();
+    const h = await pausedGraph();
     h.dag.nodes[h.last].args = "x".repeat(1_100_000);
     expect(await errorOf(h.run.importDag(h.dag))).toMatchObject({ code: "PAYLOAD_TOO_LARGE" });
   });
 
-  test("by a run that is under way, and by one that is over", async () => {
-    const [begun, end] = [gate(), gate()];
+  test("an import into a run that is running, and into one that has ended", async () => {
+    const [started, end] = [gate(), gate()];
     const slow = job("Slow", async () => {
-      begun.open();
+      started.open();
       await end.opened;
     });
     const w = await jobWorld("memory", slow);
     const run = await w.pawl.build("busy", (g) => g.node("a", { job: slow }));
     const settled = w.worker1.settle();
-    await begun.opened;
+    await started.opened;
     const dag = await run.exportDag();
     expect(await errorOf(run.importDag(dag))).toBeInstanceOf(InvalidStateError);
     end.open();
@@ -219,9 +221,9 @@ describe("refused, with nothing changed:", () => {
   });
 
   test("a graph without a node that is being executed", async () => {
-    const [begun, end] = [gate(), gate()];
+    const [started, end] = [gate(), gate()];
     const slow = job("Slow", async () => {
-      begun.open();
+      started.open();
       await end.opened;
     });
     const w = await jobWorld("memory", slow, fine);
@@ -230,23 +232,23 @@ describe("refused, with nothing changed:", () => {
       g.node("b", { job: "Fine", dependsOn: null });
     });
     const settled = w.worker1.settle();
-    await begun.opened;
+    await started.opened;
     await run.pause();
     const dag = JSON.parse(await run.exportDag());
     delete dag.nodes[Object.keys(dag.nodes)[0] as string];
     const error = await errorOf(run.importDag(dag));
     expect(error).toBeInstanceOf(GraphError);
-    expect(error.message).toContain("has begun");
+    expect(error.message).toContain("has started");
     end.open();
     await settled;
   });
 });
 
-test("a node that waited for its next attempt and was taken out is not waited for", async () => {
+test("a removed node that had a retry scheduled is not waited for", async () => {
   const flaky = job("Flaky", () => Promise.reject(new Error("again")), { retry: { attempts: 9, initial: "1h" } });
-  const [begun, end] = [gate(), gate()];
+  const [started, end] = [gate(), gate()];
   const slow = job("Slow", async () => {
-    begun.open();
+    started.open();
     await end.opened;
   });
   const w = await jobWorld("memory", flaky);
@@ -257,7 +259,7 @@ test("a node that waited for its next attempt and was taken out is not waited fo
   });
   await w.worker1.settle();
   const working = other.settle();
-  await begun.opened;
+  await started.opened;
   await run.pause();
   const dag = JSON.parse(await run.exportDag());
   delete dag.nodes[Object.keys(dag.nodes)[0] as string];
@@ -268,6 +270,6 @@ test("a node that waited for its next attempt and was taken out is not waited fo
   expect((await w.pawl.verify(run.id)).differences).toEqual([]);
   end.open();
   await working;
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("completed");
 });

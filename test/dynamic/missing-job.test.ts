@@ -1,27 +1,27 @@
-/** A node whose job nobody has: the run is held and says what is missing, and there are two ways on. */
+/** A node whose job no worker has: the run is paused and says what is missing, and there are two remedies. */
 import { GraphError, job } from "pawl";
 import { expect, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
 import { errorOf } from "../support/waiting.js";
 import { type AnyRun, eventsOf, idOf, jobWorld, nodesOf, startJobs } from "./job-world.js";
 
-const did: string[] = [];
-const jobCalled = (name: string) =>
+const executed: string[] = [];
+const recordingJob = (name: string) =>
   job(name, (_args: unknown, { node }) => {
-    did.push(`${node.name} by ${name}`);
+    executed.push(`${node.name} by ${name}`);
   });
 
 forEachStore((kind) => {
-  test("a graph whose job has vanished is exported, edited, imported, resumed, and finishes", async () => {
-    did.length = 0;
-    const w = await jobWorld(kind, jobCalled("Here"), jobCalled("New"));
+  test("a graph whose job is missing is exported, edited, imported, resumed, and completes", async () => {
+    executed.length = 0;
+    const w = await jobWorld(kind, recordingJob("Here"), recordingJob("New"));
     const run = await w.pawl.build("repair", (g) => {
       g.node("first", { job: "Here" });
       g.node("second", { job: "Vanished", args: { n: 1 } });
       g.node("third", { job: "Here" });
     });
     const frozenAt = w.clock.now.toISOString();
-    await w.toTheEnd();
+    await w.runToEnd();
     expect(await run.status()).toBe("paused");
     const { text } = await run.explain();
     for (const part of ["second", run.id, "Vanished", frozenAt, "importDag"]) expect(text).toContain(part);
@@ -30,17 +30,17 @@ forEachStore((kind) => {
     await run.importDag((await run.exportDag()).replace("Vanished", "New"));
     expect(await run.status()).toBe("paused");
     await run.resume();
-    await w.toTheEnd();
+    await w.runToEnd();
     await run.result({ timeout: "100s" });
-    expect(did).toEqual(["first by Here", "second by New", "third by Here"]);
+    expect(executed).toEqual(["first by Here", "second by New", "third by Here"]);
     expect(await eventsOf(run)).toContain("dag.imported");
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 });
 
-test("restored by a deploy, the job is executed as soon as somebody resumes", async () => {
-  did.length = 0;
-  const t = await startJobs(jobCalled("Here"));
+test("a job that is restored by a deploy is executed as soon as the run is resumed", async () => {
+  executed.length = 0;
+  const t = await startJobs(recordingJob("Here"));
   const run = await t.pawl.build("restore", (g) => {
     g.node("a", { job: "Gone" });
     g.node("b", { job: "Here", dependsOn: null });
@@ -51,42 +51,42 @@ test("restored by a deploy, the job is executed as soon as somebody resumes", as
   await run.resume();
   await t.settle();
   expect(await run.status()).toBe("paused");
-  await t.deploy([], [jobCalled("Here"), jobCalled("Gone")]);
+  await t.deploy([], [recordingJob("Here"), recordingJob("Gone")]);
   expect(await run.status()).toBe("paused");
   await run.resume();
   await t.speedrun(run);
-  expect(did.sort()).toEqual(["a by Gone", "b by Here", "c by Here"]);
+  expect(executed.sort()).toEqual(["a by Gone", "b by Here", "c by Here"]);
 });
 
 test("a job that only another live worker has is not missing", async () => {
-  did.length = 0;
-  const w = await jobWorld("memory", jobCalled("Here"));
-  const other = await w.jobWorker(jobCalled("Elsewhere"));
+  executed.length = 0;
+  const w = await jobWorld("memory", recordingJob("Here"));
+  const other = await w.jobWorker(recordingJob("Elsewhere"));
   const run = await w.pawl.build("elsewhere", (g) => {
     g.node("a", { job: "Elsewhere" });
     g.node("b", { job: "Here" });
   });
   for (let round = 0; round < 5; round += 1) for (const one of [w.worker1, other]) await one.settle();
   expect(await run.status()).toBe("completed");
-  expect(did).toEqual(["a by Elsewhere", "b by Here"]);
+  expect(executed).toEqual(["a by Elsewhere", "b by Here"]);
 });
 
 test("a job of a worker that has died is missing", async () => {
-  const w = await jobWorld("memory", jobCalled("Here"));
-  const other = await w.jobWorker(jobCalled("Elsewhere"));
+  const w = await jobWorld("memory", recordingJob("Here"));
+  const other = await w.jobWorker(recordingJob("Elsewhere"));
   await other.kill();
   const run = await w.pawl.build("elsewhere", (g) => g.node("a", { job: "Elsewhere" }));
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("paused");
 });
 
 test.each([
+  ["skip() skips the node whose job is missing, and no other", (run: AnyRun) => run.skip(), "missing skipped 1"],
   [
-    "skip() passes over the node whose job is missing, and over no other",
-    (run: AnyRun) => run.skip(),
-    "missing skipped 1",
+    "resume({ output }) sets the output of the node whose job is missing",
+    (run: AnyRun) => run.resume({ output: 5 }),
+    "missing completed 1",
   ],
-  ["resume({ output }) gives it one", (run: AnyRun) => run.resume({ output: 5 }), "missing completed 1"],
 ])("%s", async (_name, repair, missing) => {
   const flaky = job("Flaky", (_args: void, { attempt }) => {
     if (attempt === 1) throw new Error("once more");
@@ -96,21 +96,21 @@ test.each([
     g.node("flaky", { job: flaky });
     g.node("missing", { job: "Gone", dependsOn: null });
   });
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await nodesOf(run)).toEqual(["flaky scheduled 2", "missing pending 0"]);
   const paused = (await run.history()).find(({ type }) => type === "run.paused");
   expect(paused?.node).toBe(await idOf(run, "missing"));
   await repair(run);
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("completed");
   expect(await nodesOf(run)).toEqual(["flaky completed 2", missing]);
   expect((await w.pawl.verify()).differences).toEqual([]);
 });
 
-test("a job that nobody ever had cannot be imported", async () => {
-  const w = await jobWorld("memory", jobCalled("Here"));
+test("a graph that names a job which was never registered cannot be imported", async () => {
+  const w = await jobWorld("memory", recordingJob("Here"));
   const run = await w.pawl.build("typo", (g) => g.node("a", { job: "Gone" }));
-  await w.toTheEnd();
+  await w.runToEnd();
   const before = await run.history();
   const error = await errorOf(run.importDag((await run.exportDag()).replace("Gone", "Heer")));
   expect(error).toBeInstanceOf(GraphError);

@@ -1,4 +1,4 @@
-/** What jobs are given and what they return: it comes through as it was, and is told about in full. */
+/** Arguments and outputs of jobs are passed unchanged, and a job gets complete information about its node. */
 import { job } from "pawl";
 import { expect, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
@@ -7,19 +7,19 @@ import { idOf, jobWorld, nodesOf } from "./job-world.js";
 const values = [undefined, null, new Date(5), 6n, new Map([["a", new Set([1])]]), "\u0000 ' \" 🚀", -0, { $pawl: "x" }];
 
 forEachStore((kind) => {
-  test("arguments and outputs may be whatever a payload may be", async () => {
-    const got: unknown[] = [];
+  test("arguments and outputs may be any value that a payload may be", async () => {
+    const receivedArgs: unknown[] = [];
     const echo = job("Echo", (args: { value: unknown }, { node }) => {
-      got[Number(node.name.slice(1))] = args.value;
+      receivedArgs[Number(node.name.slice(1))] = args.value;
       return args.value;
     });
     const w = await jobWorld(kind, echo);
     const run = await w.pawl.build("echo", (g) =>
       g.fanOut(values, { name: (_value, n) => `n${n}`, job: echo, args: (value) => ({ value }) }),
     );
-    await w.toTheEnd();
+    await w.runToEnd();
     await run.result({ timeout: "100s" });
-    expect(got).toEqual(values);
+    expect(receivedArgs).toEqual(values);
     const outputs = new Map(
       (await run.history()).map(({ node, data }) => [node, (data as { output?: unknown })?.output]),
     );
@@ -27,20 +27,20 @@ forEachStore((kind) => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("many large outputs at once are too much for one message, and come through", async () => {
+  test("many large outputs at once are split over several messages, and arrive", async () => {
     const large = job("Large", (_args: void, { node }) => `${node.name} ${"x".repeat(900_000)}`);
     const w = await jobWorld(kind, large);
     const names = Array.from({ length: 24 }, (_, n) => `n${n}`);
     const run = await w.pawl.build("large", (g) => g.fanOut(names, { name: (name) => name, job: large }));
-    await w.toTheEnd();
+    await w.runToEnd();
     expect(await run.status()).toBe("completed");
     expect(await nodesOf(run)).toEqual(names.map((name) => `${name} completed 1`));
   });
 });
 
-test("a job knows its run, its node and its attempt, and has one key for all attempts", async () => {
+test("a job gets its run, its node and its attempt, and has one idempotency key for all attempts", async () => {
   const seen: unknown[] = [];
-  const told = job(
+  const informed = job(
     "Told",
     (args: { n: number }, { run, node, attempt, idempotencyKey }) => {
       seen.push([args.n, run.id, node, attempt, idempotencyKey]);
@@ -48,9 +48,9 @@ test("a job knows its run, its node and its attempt, and has one key for all att
     },
     { retry: { initial: 1 } },
   );
-  const w = await jobWorld("memory", told);
-  const run = await w.pawl.build("told", (g) => g.node("only", { job: told, args: { n: 5 } }));
-  await w.toTheEnd();
+  const w = await jobWorld("memory", informed);
+  const run = await w.pawl.build("told", (g) => g.node("only", { job: informed, args: { n: 5 } }));
+  await w.runToEnd();
   const id = await idOf(run, "only");
   const node = { id, name: "only" };
   expect(seen).toEqual([
@@ -59,18 +59,18 @@ test("a job knows its run, its node and its attempt, and has one key for all att
   ]);
 });
 
-test("a job may be a workflow: its steps, sleeps and signals are those of its own run", async () => {
-  const did: string[] = [];
+test("a job may be a workflow: its steps, sleeps and signals belong to its own run", async () => {
+  const executed: string[] = [];
   const story = job("Story", async (_args: void, { ctx }) => {
-    await ctx.step("one", () => void did.push("one"));
+    await ctx.step("one", () => void executed.push("one"));
     await ctx.sleep("night", "8h");
-    return ctx.step("two", () => did.push("two"));
+    return ctx.step("two", () => executed.push("two"));
   });
   const w = await jobWorld("memory", story);
   const run = await w.pawl.build("story", (g) => g.node("only", { job: story }));
   await w.worker1.settle();
-  expect(did).toEqual(["one"]);
-  await w.toTheEnd();
-  expect(did).toEqual(["one", "two"]);
+  expect(executed).toEqual(["one"]);
+  await w.runToEnd();
+  expect(executed).toEqual(["one", "two"]);
   expect(await run.status()).toBe("completed");
 });

@@ -5,16 +5,16 @@ import { forEachStore, type StoreKind } from "../support/databases.js";
 import { errorOf, gate, until } from "../support/waiting.js";
 import { jobWorld, nodeRunsOf, nodesOf } from "./job-world.js";
 
-/** Two nodes in flight at a worker that does not coordinate, two more behind them. */
-async function inFlight(kind: StoreKind) {
-  const goOn = gate();
-  const begun: string[] = [];
+/** Starts a graph with two nodes in flight on a worker that does not coordinate, and two more nodes after them. */
+async function startTwoInFlight(kind: StoreKind) {
+  const proceed = gate();
+  const started: string[] = [];
   const aborted: string[] = [];
   const slow = job("Slow", async (_args: void, { node, abortSignal }) => {
-    begun.push(node.name);
-    // Each by itself: one that is told to stop must not let the other one go.
-    const told = new Promise<void>((resolve) => abortSignal.addEventListener("abort", () => resolve()));
-    await Promise.race([goOn.opened, told.then(() => aborted.push(node.name))]);
+    started.push(node.name);
+    // Each node waits separately, so that aborting one does not release the other.
+    const wasAborted = new Promise<void>((resolve) => abortSignal.addEventListener("abort", () => resolve()));
+    await Promise.race([proceed.opened, wasAborted.then(() => aborted.push(node.name))]);
   });
   const w = await jobWorld(kind);
   const jobs = await w.jobWorker(slow);
@@ -24,71 +24,71 @@ async function inFlight(kind: StoreKind) {
   });
   await w.worker1.settle();
   const working = jobs.settle();
-  await until(() => begun.length === 2);
-  const toTheEnd = async () => {
+  await until(() => started.length === 2);
+  const runToEnd = async () => {
     await working;
     for (let round = 0; round < 4; round += 1) {
-      await w.toTheEnd();
-      await w.toTheEnd(jobs);
+      await w.runToEnd();
+      await w.runToEnd(jobs);
     }
   };
-  return { w, run, goOn, begun, aborted, toTheEnd };
+  return { w, run, proceed, started, aborted, runToEnd };
 }
 
 forEachStore((kind) => {
-  test("a pause lets what is in flight finish and begins nothing; resumed, the rest is done", async () => {
-    const { w, run, goOn, begun, toTheEnd } = await inFlight(kind);
+  test("a pause lets nodes in flight finish and starts nothing; when the graph is resumed, the rest runs", async () => {
+    const { w, run, proceed, started, runToEnd } = await startTwoInFlight(kind);
     await run.pause("lunch");
-    goOn.open();
-    await toTheEnd();
-    expect(begun.sort()).toEqual(["a", "b"]);
+    proceed.open();
+    await runToEnd();
+    expect(started.sort()).toEqual(["a", "b"]);
     expect(await run.status()).toBe("paused");
     expect(await nodesOf(run)).toEqual(["a completed 1", "b completed 1", "c pending 0", "d pending 0"]);
     expect((await w.pawl.verify()).differences).toEqual([]);
     await run.resume();
-    await toTheEnd();
+    await runToEnd();
     expect(await run.status()).toBe("completed");
-    expect(begun.sort()).toEqual(["a", "b", "c", "d"]);
+    expect(started.sort()).toEqual(["a", "b", "c", "d"]);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("cancel cancels what is in flight, tells it, and nothing begins any more", async () => {
-    const { w, run, begun, aborted, toTheEnd } = await inFlight(kind);
+  test("cancel cancels the nodes in flight, aborts them, and nothing starts any more", async () => {
+    const { w, run, started, aborted, runToEnd } = await startTwoInFlight(kind);
     await run.cancel("changed our mind");
-    await toTheEnd();
+    await runToEnd();
     const error = await errorOf(run.result({ timeout: "100s" }));
     expect(error).toBeInstanceOf(RunCanceledError);
     expect(error.reason).toBe("changed our mind");
     expect(aborted.sort()).toEqual(["a", "b"]);
-    expect(begun.sort()).toEqual(["a", "b"]);
+    expect(started.sort()).toEqual(["a", "b"]);
     expect((await nodeRunsOf(w, "Slow")).map(({ status }) => status)).toEqual(["canceled", "canceled"]);
     expect(await nodesOf(run)).toEqual(["a canceled 1", "b canceled 1", "c pending 0", "d pending 0"]);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 });
 
-test("pause and resume at once change nothing", async () => {
-  const { run, goOn, begun, toTheEnd } = await inFlight("memory");
+test("a pause followed at once by a resume changes nothing", async () => {
+  const { run, proceed, started, runToEnd } = await startTwoInFlight("memory");
   for (let times = 0; times < 3; times += 1) {
     await run.pause();
     await run.resume();
   }
-  goOn.open();
-  await toTheEnd();
+  proceed.open();
+  await runToEnd();
   expect(await run.status()).toBe("completed");
-  expect(begun.sort()).toEqual(["a", "b", "c", "d"]);
+  expect(started.sort()).toEqual(["a", "b", "c", "d"]);
 });
 
 test("a graph that is paused with nodes in flight can be canceled", async () => {
-  const { w, run, toTheEnd } = await inFlight("memory");
+  const { w, run, runToEnd } = await startTwoInFlight("memory");
   await run.pause();
   await run.cancel();
-  await toTheEnd();
+  await runToEnd();
   expect(await run.status()).toBe("canceled");
   expect((await nodeRunsOf(w, "Slow")).map(({ status }) => status)).toEqual(["canceled", "canceled"]);
 });
 
-test("one that waits for its next attempt only is canceled at once", async () => {
+test("a graph that only waits for a retry is canceled at once", async () => {
   const flaky = job("Flaky", () => Promise.reject(new Error("again")), { retry: { attempts: 9, initial: "1 day" } });
   const w = await jobWorld("memory", flaky);
   const run = await w.pawl.build("flaky", (g) => g.node("a", { job: flaky }));
@@ -99,14 +99,14 @@ test("one that waits for its next attempt only is canceled at once", async () =>
     "1 failed",
     "2 canceled",
   ]);
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await nodeRunsOf(w, "Flaky")).toHaveLength(1);
 });
 
-test("a graph of many nodes that is canceled before any has begun leaves nothing behind", async () => {
-  let begun = 0;
+test("a graph of many nodes that is canceled before any has started leaves nothing behind", async () => {
+  let started = 0;
   const count = job("Count", () => {
-    begun += 1;
+    started += 1;
   });
   const w = await jobWorld("memory");
   const jobs = await w.jobWorker(count);
@@ -114,8 +114,8 @@ test("a graph of many nodes that is canceled before any has begun leaves nothing
   const run = await w.pawl.build("many", (g) => g.fanOut(names, { name: (name) => name, job: count }), { delay: 1 });
   await run.cancel();
   w.clock.moveTo(w.clock.read() + 10);
-  await w.toTheEnd();
-  await w.toTheEnd(jobs);
-  expect(begun).toBe(0);
+  await w.runToEnd();
+  await w.runToEnd(jobs);
+  expect(started).toBe(0);
   expect((await w.pawl.runs({ active: true })).runs).toEqual([]);
 });

@@ -1,6 +1,6 @@
 /**
- * Generated graphs on workers that die at any commit: no node begins before what it comes after is done, none is
- * recorded twice, all outputs are what they should be, and the proofs hold.
+ * Generated graphs on workers that die at any commit: no node starts before its predecessors have completed, none is
+ * recorded twice, all outputs are correct, and the ancestry hashes are valid.
  */
 import { job, PermanentError } from "pawl";
 import { afterAll, expect, onTestFinished, test } from "vitest";
@@ -12,15 +12,15 @@ import { wrongHashes } from "./recompute-hashes.js";
 
 interface Plan {
   readonly after: ReadonlyMap<string, readonly string[]>;
-  /** Fail at their first attempt, and are retried by their job. */
+  /** Nodes that fail at their first attempt, and are retried by their job. */
   readonly flaky: ReadonlySet<string>;
-  /** Fail at their first attempt for good, until somebody resumes. */
+  /** Nodes that fail for good at their first attempt, until the run is resumed. */
   readonly broken: ReadonlySet<string>;
   readonly concurrency: number;
   readonly onNodeFailure: "stop" | "continue";
 }
 
-function planOf(random: () => number): Plan {
+function randomPlan(random: () => number): Plan {
   const after = new Map<string, readonly string[]>();
   const [flaky, broken] = [new Set<string>(), new Set<string>()];
   const count = 2 + Math.floor(random() * 28);
@@ -38,7 +38,7 @@ function planOf(random: () => number): Plan {
   return { after, flaky, broken, concurrency, onNodeFailure: random() < 0.5 ? "stop" : "continue" };
 }
 
-/** What a node returns depends on nothing but the plan. */
+/** The output of a node depends only on the plan. */
 const outputOf = (plan: Plan, name: string) => `${name} after ${(plan.after.get(name) ?? []).join(" ")}`;
 
 forEachStore((kind) => {
@@ -46,9 +46,9 @@ forEachStore((kind) => {
   let deaths = 0;
   afterAll(() => expect(deaths).toBeGreaterThan(seeds.length));
 
-  test.each(seeds)("graph %s ends as planned, whatever dies", async (seed) => {
+  test.each(seeds)("graph %s ends as planned, whichever workers die", async (seed) => {
     const random = seededRandom(seed);
-    const plan = planOf(random);
+    const plan = randomPlan(random);
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -56,7 +56,7 @@ forEachStore((kind) => {
     const done = new Set<string>();
     const executions = new Map<string, number>();
     const tooEarly: string[] = [];
-    let [inFlight, most] = [0, 0];
+    let [inFlight, maxInFlight] = [0, 0];
     const work = job(
       "Work",
       async (args: { name: string }, { attempt }) => {
@@ -64,7 +64,7 @@ forEachStore((kind) => {
         executions.set(name, (executions.get(name) ?? 0) + 1);
         for (const before of plan.after.get(name) ?? [])
           if (!done.has(before)) tooEarly.push(`${name} before ${before}`);
-        most = Math.max(most, ++inFlight);
+        maxInFlight = Math.max(maxInFlight, ++inFlight);
         await new Promise((resolve) => setImmediate(resolve));
         inFlight -= 1;
         if (attempt === 1 && plan.flaky.has(name)) throw new Error("once more");
@@ -104,7 +104,7 @@ forEachStore((kind) => {
       new Map([...plan.after.keys()].map((name) => [idOf.get(name), outputOf(plan, name)])),
     );
     expect(completed).toHaveLength(plan.after.size);
-    // In the log, too: no attempt is handed out before what it comes after is recorded, and none is handed out twice.
+    // The log agrees: no attempt is dispatched before its predecessors are recorded, and none is dispatched twice.
     const endedAt = new Map(completed.map(({ node, seq }) => [node, seq]));
     const dispatched = rows.filter(({ type }) => type === "node.dispatched");
     for (const { node, seq } of dispatched)
@@ -118,8 +118,8 @@ forEachStore((kind) => {
     expect(wrongHashes(rows, dag)).toEqual({ wrong: [], checked: plan.after.size });
     expect((await w.pawl.verify()).differences).toEqual([]);
     expect((await w.pawl.runs({ active: true })).runs).toEqual([]);
-    // What a worker executed when it died may still be under way.
-    if (workers.deaths === 0) expect(most).toBeLessThanOrEqual(concurrency);
+    // An execution whose worker died may still be running.
+    if (workers.deaths === 0) expect(maxInFlight).toBeLessThanOrEqual(concurrency);
     deaths += workers.deaths;
   });
 });

@@ -1,16 +1,16 @@
-/** Trying a node again: when it is allowed, when it is refused, and that a refusal changes nothing. */
+/** Retrying a node: when it is allowed, when it is refused, and that a refusal changes nothing. */
 import { InvalidInputError, InvalidStateError, job, PermanentError } from "pawl";
 import { expect, test } from "vitest";
 import { forEachStore, type StoreKind } from "../support/databases.js";
 import { errorOf, gate, until } from "../support/waiting.js";
 import { type AnyRun, eventsOf, idOf, jobWorld, nodesOf } from "./job-world.js";
 
-/** A → B and A → C, where C fails as long as it is told to. */
-async function halfDone(kind: StoreKind) {
-  const told = { fails: true };
+/** The graph A → B and A → C, where C fails for as long as the test says so. */
+async function buildHalfDone(kind: StoreKind) {
+  const behavior = { fails: true };
   const fine = job("Fine", (_args: void, { node }) => node.name);
   const fragile = job("Fragile", (_args: void, { attempt }) => {
-    if (told.fails) throw new PermanentError(`broken ${attempt}`);
+    if (behavior.fails) throw new PermanentError(`broken ${attempt}`);
   });
   const w = await jobWorld(kind, fine, fragile);
   const run = await w.pawl.build("half", (g) => {
@@ -19,11 +19,11 @@ async function halfDone(kind: StoreKind) {
     g.node("C", { job: fragile, dependsOn: a });
     g.node("D", { job: fine });
   });
-  await w.toTheEnd();
-  return { w, run, told };
+  await w.runToEnd();
+  return { w, run, behavior };
 }
 
-/** The refusal; and that neither the log nor the tables know of it. */
+/** Returns the error of a refused command, and checks that neither the log nor the tables have changed. */
 async function refusalOf(run: AnyRun, command: () => Promise<void>): Promise<Error> {
   const before = [await run.history(), await run.get()];
   const error = await errorOf(command());
@@ -32,8 +32,8 @@ async function refusalOf(run: AnyRun, command: () => Promise<void>): Promise<Err
 }
 
 forEachStore((kind) => {
-  test("what others were built upon stands: a node is not tried again once one after it has completed", async () => {
-    const { w, run } = await halfDone(kind);
+  test("a node is not retried once a node after it has completed", async () => {
+    const { w, run } = await buildHalfDone(kind);
     const error = await refusalOf(run, () => run.reattempt("A"));
     expect(error).toBeInstanceOf(InvalidStateError);
     expect(error.message).toContain("has completed");
@@ -43,15 +43,15 @@ forEachStore((kind) => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("by its name or by its id, as often as it fails, and each attempt stays on record", async () => {
-    const { w, run, told } = await halfDone(kind);
+  test("a failed node is retried by its name or its id, as often as it fails, and each attempt stays recorded", async () => {
+    const { w, run, behavior } = await buildHalfDone(kind);
     await run.reattempt(await idOf(run, "C"));
-    await w.toTheEnd();
+    await w.runToEnd();
     expect(await nodesOf(run)).toContain("C failed 2");
     expect(await run.status()).toBe("paused");
-    told.fails = false;
+    behavior.fails = false;
     await run.reattempt("C");
-    await w.toTheEnd();
+    await w.runToEnd();
     await run.result({ timeout: "100s" });
     const c = await idOf(run, "C");
     const attempts = (await run.executions()).filter(({ node }) => node === c);
@@ -64,8 +64,8 @@ forEachStore((kind) => {
   });
 });
 
-test("a node that nobody has tried, or that does not exist, cannot be tried again", async () => {
-  const { run } = await halfDone("memory");
+test("a node that was never tried, or that does not exist, cannot be retried", async () => {
+  const { run } = await buildHalfDone("memory");
   expect(await refusalOf(run, () => run.reattempt("D"))).toBeInstanceOf(InvalidStateError);
   expect(await refusalOf(run, () => run.reattempt("E"))).toBeInstanceOf(InvalidInputError);
   expect(await refusalOf(run, () => run.reattempt("n_00000000"))).toBeInstanceOf(InvalidInputError);
@@ -74,26 +74,26 @@ test("a node that nobody has tried, or that does not exist, cannot be tried agai
   expect(await refusalOf(run, () => run.reattempt(5 as never))).toBeInstanceOf(InvalidInputError);
 });
 
-test("one that is being executed is left alone", async () => {
-  const [begun, goOn] = [gate(), gate()];
+test("reattempt of a node that is being executed is refused", async () => {
+  const [started, proceed] = [gate(), gate()];
   const slow = job("Slow", async () => {
-    begun.open();
-    await goOn.opened;
+    started.open();
+    await proceed.opened;
   });
   const w = await jobWorld("memory", slow);
   const run = await w.pawl.build("slow", (g) => g.node("only", { job: slow }));
   const settled = w.worker1.settle();
-  await begun.opened;
+  await started.opened;
   const error = await errorOf(run.reattempt("only"));
   expect(error).toBeInstanceOf(InvalidStateError);
   expect(error.message).toContain("is being executed");
-  goOn.open();
+  proceed.open();
   await settled;
   expect(await run.status()).toBe("completed");
   expect(await eventsOf(run)).not.toContain("node.reopened only 1");
 });
 
-test("one that waits for its next attempt is tried at once, and the retries of its job begin anew", async () => {
+test("a node that waits for its next attempt is retried at once, and the retries of its job start again", async () => {
   let attempts = 0;
   const patient = job(
     "Patient",
@@ -111,28 +111,30 @@ test("one that waits for its next attempt is tried at once, and the retries of i
   await run.reattempt("only");
   await w.worker1.settle();
   expect([attempts, w.clock.read()]).toEqual([2, before]);
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("paused");
   expect(attempts).toBe(4);
   await run.reattempt("only");
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await run.status()).toBe("completed");
   expect((await w.pawl.verify()).differences).toEqual([]);
 });
 
-/** Whether the run is owned at the moment when the command comes is a matter of chance: often enough, it is both. */
+/**
+ * Whether the run is owned when the command arrives depends on timing; with this many repetitions, both cases occur.
+ */
 test.each([...Array<number>(20).fill(5), 600])(
-  "in a graph of %i nodes that goes on beside it, it is tried at once, and the run is not held for it",
+  "in a graph of %i nodes that are still running, the node is retried at once, and the run is not paused for it",
   async (count) => {
-    const [begun, goOn] = [gate(), gate()];
-    const told = { fails: true };
+    const [started, proceed] = [gate(), gate()];
+    const behavior = { fails: true };
     const slow = job("Slow", async () => {
-      begun.open();
-      await goOn.opened;
+      started.open();
+      await proceed.opened;
     });
     const fine = job("Fine", () => {});
     const fragile = job("Fragile", () => {
-      if (told.fails) throw new PermanentError("broken");
+      if (behavior.fails) throw new PermanentError("broken");
     });
     const w = await jobWorld("memory");
     const jobs = await w.jobWorker(slow, fine, fragile);
@@ -147,14 +149,14 @@ test.each([...Array<number>(20).fill(5), 600])(
       { onNodeFailure: "continue" },
     );
     const settled = [w.worker1.settle(), jobs.settle()];
-    await begun.opened;
+    await started.opened;
     await until(async () => (await nodesOf(run)).includes("bad failed 1"));
-    told.fails = false;
+    behavior.fails = false;
     await run.reattempt("bad");
     await until(async () => (await nodesOf(run)).includes("after_bad completed 1"));
-    goOn.open();
+    proceed.open();
     await Promise.all(settled);
-    for (const one of [w.worker1, jobs, w.worker1]) await w.toTheEnd(one);
+    for (const one of [w.worker1, jobs, w.worker1]) await w.runToEnd(one);
     expect(await run.status()).toBe("completed");
     expect(await nodesOf(run)).toContain("bad completed 2");
     expect(await eventsOf(run)).not.toContain("run.paused bad");
@@ -162,20 +164,20 @@ test.each([...Array<number>(20).fill(5), 600])(
   },
 );
 
-test("a completed run takes no reattempt", async () => {
-  const { w, run, told } = await halfDone("memory");
-  told.fails = false;
+test("reattempt of a completed run is refused", async () => {
+  const { w, run, behavior } = await buildHalfDone("memory");
+  behavior.fails = false;
   await run.resume();
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await refusalOf(run, () => run.reattempt("C"))).toBeInstanceOf(InvalidStateError);
 });
 
-test("two reattempts at the same moment make one", async () => {
-  const { w, run, told } = await halfDone("memory");
-  told.fails = false;
+test("two simultaneous reattempts result in one attempt", async () => {
+  const { w, run, behavior } = await buildHalfDone("memory");
+  behavior.fails = false;
   const both = await Promise.allSettled([run.reattempt("C"), run.reattempt("C")]);
   expect(both.some(({ status }) => status === "fulfilled")).toBe(true);
-  await w.toTheEnd();
+  await w.runToEnd();
   expect(await nodesOf(run)).toEqual(["A completed 1", "B completed 1", "C completed 2", "D completed 1"]);
   expect((await w.pawl.verify()).differences).toEqual([]);
 });

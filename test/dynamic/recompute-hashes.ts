@@ -1,6 +1,6 @@
 /**
  * Recomputes the ancestry hash of every completed execution from the rows of a log and the graph's JSON, without any of
- * Pawl's code: what an auditor would write. Returns the ids of the nodes whose record does not match.
+ * Pawl's code, as an auditor would. Returns the ids of the nodes whose record does not match.
  */
 import { createHash } from "node:crypto";
 

@@ -1,4 +1,7 @@
-/** Jobs that come back later: TransientError does not use up attempts, waits longer each time, and does not fill the log for ever. */
+/**
+ * Jobs that throw a TransientError: it does not use up attempts, the waits grow, and the log does not grow without
+ * limit.
+ */
 import { job, TransientError, Workflow, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
@@ -7,7 +10,7 @@ import { silent } from "../support/virtual-worlds.js";
 import { jobWorld, nodeRunsOf, nodesOf, startJobs } from "./job-world.js";
 
 forEachStore((kind) => {
-  test("a job that is put off does not use up the attempts of its node", async () => {
+  test("a job that is postponed does not use up the attempts of its node", async () => {
     const attempts: number[] = [];
     const flaky = job(
       "Flaky",
@@ -22,7 +25,7 @@ forEachStore((kind) => {
     );
     const w = await jobWorld(kind, flaky);
     const run = await w.pawl.build("put off", (g) => g.node("a", { job: flaky }));
-    await w.toTheEnd();
+    await w.runToEnd();
     expect(await run.status()).toBe("completed");
     expect(attempts).toEqual([1, 1, 1, 1, 1, 1, 2, 2, 2, 2]);
     expect(await nodesOf(run)).toEqual(["a completed 2"]);
@@ -30,7 +33,7 @@ forEachStore((kind) => {
   });
 });
 
-test("a run that is put off again and again waits longer each time, until it gets somewhere", async () => {
+test("a run that is postponed repeatedly waits longer each time, until it makes progress", async () => {
   const waits: number[] = [];
   const t = await startJobs(
     job(
@@ -49,7 +52,7 @@ test("a run that is put off again and again waits longer each time, until it get
   expect(between).toEqual([1, 2, 4, 8, 16, 1, 2, 4]);
 });
 
-test("a job that is put off for ever is paused after a thousand times in a row, and resume begins a new row", {
+test("a job that is postponed forever is paused after a thousand times in a row, and resume starts a new count", {
   timeout: 120_000,
 }, async () => {
   let calls = 0;
@@ -74,7 +77,7 @@ test("a job that is put off for ever is paused after a thousand times in a row, 
   expect(await run.status()).toBe("waiting");
 });
 
-test("a node whose job may fail as often as it likes fails for good after a thousand attempts", {
+test("a node whose job may fail without limit fails for good after a thousand attempts", {
   timeout: 120_000,
 }, async () => {
   let calls = 0;
@@ -94,21 +97,21 @@ test("a node whose job may fail as often as it likes fails for good after a thou
   expect(await run.get()).toMatchObject({ status: "paused", pauseReason: expect.stringContaining("broken") });
 });
 
-test("steps that are put off for ever pause their run, in a function and in a class", {
+test("steps that are postponed forever pause their run, in a function and in a class", {
   timeout: 120_000,
 }, async () => {
-  const later = () => {
+  const postpone = () => {
     throw new TransientError("not now", { retryAfter: "1s" });
   };
-  const put = workflow("put-off", async (ctx) => ctx.step("wait", later));
-  class PutOff extends Workflow {
+  const postponedFunction = workflow("put-off", async (ctx) => ctx.step("wait", postpone));
+  class PostponedClass extends Workflow {
     static {
-      this.step("wait", later);
+      this.step("wait", postpone);
     }
   }
-  const t = await testPawl({ workflows: [put, PutOff], logger: silent });
+  const t = await testPawl({ workflows: [postponedFunction, PostponedClass], logger: silent });
   onTestFinished(() => t.close());
-  for (const run of [await t.pawl.start(put), await t.pawl.start(PutOff)]) {
+  for (const run of [await t.pawl.start(postponedFunction), await t.pawl.start(PostponedClass)]) {
     await t.advance("1 hour");
     expect(await run.get()).toMatchObject({
       status: "paused",
@@ -118,7 +121,7 @@ test("steps that are put off for ever pause their run, in a function and in a cl
   }
 });
 
-test("a step of a class that is put off waits longer each time", async () => {
+test("a step of a class that is postponed waits longer each time", async () => {
   const times: number[] = [];
   class Growing extends Workflow {
     static {

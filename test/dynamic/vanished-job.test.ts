@@ -1,4 +1,4 @@
-/** A job that vanishes after its nodes were handed out: the run is paused and says so, and every way out works. */
+/** A job disappears after its nodes were dispatched: the run is paused with the reason, and every remedy works. */
 import { job, Workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
@@ -6,20 +6,21 @@ import { forEachStore } from "../support/databases.js";
 import { type MortalWorker, silent } from "../support/virtual-worlds.js";
 import { type AnyRun, jobWorld, nodeRunsOf, nodesOf } from "./job-world.js";
 
-let did: string[] = [];
+let executed: string[] = [];
 beforeEach(() => {
-  did = [];
+  executed = [];
 });
 
-const jobCalled = (name: string) => job(name, (_args: unknown, { node }) => void did.push(`${node.name} by ${name}`));
-const Gone = jobCalled("Gone");
-const Here = jobCalled("Here");
+const recordingJob = (name: string) =>
+  job(name, (_args: unknown, { node }) => void executed.push(`${node.name} by ${name}`));
+const Gone = recordingJob("Gone");
+const Here = recordingJob("Here");
 
-class Classy extends Workflow {
+class ClassWithJob extends Workflow {
   static {
     this.task("first", { job: "Gone" });
-    this.task("beside", () => void did.push("beside"));
-    this.step("last", { dependsOn: ["first", "beside"] }, () => void did.push("last"));
+    this.task("beside", () => void executed.push("beside"));
+    this.step("last", { dependsOn: ["first", "beside"] }, () => void executed.push("last"));
   }
 }
 
@@ -32,14 +33,14 @@ const isPausedFor = async (run: AnyRun, node: string) => {
 };
 
 forEachStore((kind) => {
-  test("nobody has the job any more: graphs and classes that wait for it are paused, others are not", async () => {
+  test("when no worker has the job any more, graphs and classes that wait for it are paused, and others are not", async () => {
     const w = await jobWorld(kind, Here);
-    const coordinator = await w.worker([Classy], { jobs: [Here] });
+    const coordinator = await w.worker([ClassWithJob], { jobs: [Here] });
     const settle = async (...others: MortalWorker[]) => {
       for (let round = 0; round < 6; round += 1)
         for (const one of [coordinator, w.worker1, ...others]) await one.settle();
     };
-    // While the job is there the nodes are handed out, and its last worker takes none of them before it goes.
+    // The nodes are dispatched while the job has a worker, and that last worker takes none of them before it stops.
     await (await w.jobWorker(Gone)).kill();
     await w.pawl.pauseQueue("job:Gone");
     const last = await w.jobWorker(Gone);
@@ -49,39 +50,39 @@ forEachStore((kind) => {
       g.node("beside", { job: "Here", dependsOn: null });
       g.node("last", { job: "Here", dependsOn: ["first", "beside"] });
     });
-    const classy = await w.pawl.start(Classy);
+    const classRun = await w.pawl.start(ClassWithJob);
     await settle();
-    expect([await graph.status(), await classy.status()]).toEqual(["waiting", "waiting"]);
+    expect([await graph.status(), await classRun.status()]).toEqual(["waiting", "waiting"]);
     expect(await other.status()).toBe("completed");
     await last.kill();
     await w.pawl.resumeQueue("job:Gone");
     await coordinator.worker.checkVanishedJobs();
     await settle();
     await isPausedFor(graph, "first");
-    await isPausedFor(classy, "first");
+    await isPausedFor(classRun, "first");
     const before = (await graph.history()).length;
     await coordinator.worker.checkVanishedJobs();
     await settle();
     expect((await graph.history()).length).toBe(before);
 
-    // The job comes back: what was handed out is executed, once, and the runs go on when they are resumed.
+    // The job comes back: the dispatched nodes are executed once, and the runs continue when they are resumed.
     const back = await w.jobWorker(Gone);
     await settle(back);
-    expect(did.filter((line) => line === "first by Gone")).toHaveLength(2);
+    expect(executed.filter((line) => line === "first by Gone")).toHaveLength(2);
     await graph.resume();
-    await classy.resume();
+    await classRun.resume();
     await settle();
-    expect([await graph.status(), await classy.status()]).toEqual(["completed", "completed"]);
-    expect(did.filter((line) => line === "first by Gone")).toHaveLength(2);
+    expect([await graph.status(), await classRun.status()]).toEqual(["completed", "completed"]);
+    expect(executed.filter((line) => line === "first by Gone")).toHaveLength(2);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 });
 
-const ways: readonly [string, (run: AnyRun) => Promise<unknown>, string][] = [
-  ["skip() passes over the node", (run) => run.skip(), "first skipped 1"],
-  ["resume({ output }) gives it an output", (run) => run.resume({ output: 5 }), "first completed 1"],
+const remedies: readonly [string, (run: AnyRun) => Promise<unknown>, string][] = [
+  ["skip() skips the node", (run) => run.skip(), "first skipped 1"],
+  ["resume({ output }) sets the output of the node", (run) => run.resume({ output: 5 }), "first completed 1"],
   [
-    "importDag() with another job hands it to that one",
+    "importDag() with another job runs that job",
     async (run) => {
       await run.importDag((await run.exportDag()).replace("Gone", "Here"));
       await run.resume();
@@ -91,49 +92,49 @@ const ways: readonly [string, (run: AnyRun) => Promise<unknown>, string][] = [
 ];
 
 test.each(
-  ways.flatMap(([name, way, state]) =>
-    (["graph", "class"] as const).map((style) => [name, style, way, state] as const),
+  remedies.flatMap(([name, remedy, state]) =>
+    (["graph", "class"] as const).map((style) => [name, style, remedy, state] as const),
   ),
-)("%s (%s), and the run of the missing job is canceled", async (_name, style, way, first) => {
-  const t = await testPawl({ workflows: [Classy], jobs: [Here, Gone], logger: silent });
+)("%s (%s), and the run of the missing job is canceled", async (_name, style, remedy, first) => {
+  const t = await testPawl({ workflows: [ClassWithJob], jobs: [Here, Gone], logger: silent });
   onTestFinished(() => t.close());
   await t.pawl.pauseQueue("job:Gone");
   await t.settle();
   const run: AnyRun =
     style === "class"
-      ? await t.pawl.start(Classy)
+      ? await t.pawl.start(ClassWithJob)
       : await t.pawl.build("graph", (g) => {
           g.node("first", { job: "Gone" });
           g.node("last", { job: "Here" });
         });
   await t.settle();
-  await t.deploy([Classy], [Here]);
+  await t.deploy([ClassWithJob], [Here]);
   await t.pawl.resumeQueue("job:Gone");
   await t.advance("2 minutes");
   await isPausedFor(run, "first");
-  await way(run);
+  await remedy(run);
   await t.settle();
   expect(await run.status()).toBe("completed");
   expect((await nodesOf(run))[0]).toContain(first);
-  await t.deploy([Classy], [Here, Gone]);
+  await t.deploy([ClassWithJob], [Here, Gone]);
   await t.settle();
-  expect(did.filter((line) => line === "first by Gone")).toEqual([]);
+  expect(executed.filter((line) => line === "first by Gone")).toEqual([]);
   expect((await nodeRunsOf(t, "Gone")).map(({ status }) => status)).toEqual(["canceled"]);
   expect((await t.pawl.verify()).differences).toEqual([]);
 });
 
-test("a job that is gone for less than a minute is waited for", async () => {
-  const t = await testPawl({ workflows: [Classy], jobs: [Here, Gone], logger: silent });
+test("a run waits for a job that is missing for less than a minute", async () => {
+  const t = await testPawl({ workflows: [ClassWithJob], jobs: [Here, Gone], logger: silent });
   onTestFinished(() => t.close());
   await t.pawl.pauseQueue("job:Gone");
   await t.settle();
   const run = await t.pawl.build("graph", (g) => g.node("first", { job: "Gone" }));
   await t.settle();
-  await t.deploy([Classy], [Here]);
+  await t.deploy([ClassWithJob], [Here]);
   await t.pawl.resumeQueue("job:Gone");
   await t.advance("30 seconds");
   expect(await run.status()).toBe("waiting");
-  await t.deploy([Classy], [Here, Gone]);
+  await t.deploy([ClassWithJob], [Here, Gone]);
   await t.advance("2 minutes");
   expect(await run.status()).toBe("completed");
 });

@@ -1,4 +1,7 @@
-/** Code that has changed under an open run never repeats an effect: replay comes first, and only then what is new. */
+/**
+ * When the code of an open run changes, no effect is repeated: the worker replays the log first and runs new calls only
+ * afterwards.
+ */
 import { type RunHandle, TransientError, type WorkflowContext, type WorkflowOptions, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
@@ -9,13 +12,13 @@ import { errorOf, gate, until } from "../support/waiting.js";
 
 type Handler = (ctx: WorkflowContext<void>) => Promise<unknown>;
 type Options = Pick<WorkflowOptions, "aliases">;
-const shop = (handler: Handler, options: Options = {}) => workflow("shop", options, handler);
+const shopWorkflow = (handler: Handler, options: Options = {}) => workflow("shop", options, handler);
 
 let effects: string[] = [];
 beforeEach(() => {
   effects = [];
 });
-/** A step that has an effect on the world. */
+/** A step with a visible effect. */
 const effect = (ctx: WorkflowContext<any>, name: string, options?: object) =>
   ctx.step(name, () => void effects.push(name), options);
 
@@ -28,25 +31,25 @@ const original: Handler = async (ctx) => {
 interface Deployed {
   readonly w: World;
   readonly run: RunHandle<any, any>;
-  /** Replaces the worker by one with this code, and lets everything happen that is due, and becomes due. */
+  /** Replaces the worker by one with this code, then runs everything that is due or becomes due. */
   deploy(handler: Handler, options?: Options): Promise<void>;
-  /** There is no worker until the next deploy. */
+  /** Stops the worker; there is none until the next deploy. */
   stop(): Promise<void>;
 }
 
-async function begun(handler: Handler, w?: World): Promise<Deployed> {
-  const here = w ?? (await world());
-  let current = await here.worker([shop(handler)]);
-  const run = await here.pawl.start(shop(handler));
+async function startRun(handler: Handler, w?: World): Promise<Deployed> {
+  const currentWorld = w ?? (await world());
+  let current = await currentWorld.worker([shopWorkflow(handler)]);
+  const run = await currentWorld.pawl.start(shopWorkflow(handler));
   await current.settle();
   return {
-    w: here,
+    w: currentWorld,
     run,
     stop: () => current.worker.stop(),
     deploy: async (next, options) => {
       await current.worker.stop();
-      current = await here.worker([shop(next, options)]);
-      for (let due = await current.settle(); due !== null; due = await current.settle()) here.clock.moveTo(due);
+      current = await currentWorld.worker([shopWorkflow(next, options)]);
+      for (let due = await current.settle(); due !== null; due = await current.settle()) currentWorld.clock.moveTo(due);
     },
   };
 }
@@ -64,10 +67,10 @@ async function reasonOf(run: RunHandle<any, any>): Promise<string> {
 }
 
 forEachStore((kind) => {
-  test("a renamed step does not run again: the run is paused, and the way out is in the message", async () => {
+  test("a renamed step does not run again: the run is paused, and the pause reason says how to continue", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
-    const { w, run, deploy } = await begun(original, await world(kind, database.url));
+    const { w, run, deploy } = await startRun(original, await world(kind, database.url));
     await deploy(renamed);
     expect(effects).toEqual(["bill"]);
     const reason = await reasonOf(run);
@@ -83,16 +86,16 @@ forEachStore((kind) => {
 });
 
 describe("a renamed step", () => {
-  test("is told with what each way leads to, and what lies behind it is not called gone", async () => {
-    const { run, deploy } = await begun(original);
+  test("is reported with the result of each remedy, and later steps are not reported as missing", async () => {
+    const { run, deploy } = await startRun(original);
     await deploy(renamed);
     expect(await reasonOf(run)).toBe(
-      `Run ${run.id} cannot be replayed: its log has the step "bill", the sleep "nap", which the code has not asked for so far, and the code asks for "charge", which the log lacks; some of what is on record may simply come behind "charge", and not have been reached yet. ` +
+      `Run ${run.id} cannot be replayed: its log has the step "bill", the sleep "nap", which the code has not asked for yet, and the code asks for "charge", which the log does not have; some of the recorded calls may come after "charge" and not have been reached yet. ` +
         "Nothing that is new was run. What you can do: deploy code that makes these calls again, and resume(); " +
         'if "charge" is "bill" under another name, define the workflow with aliases: { charge: ["bill"] } and resume(), or resume({ renamed: { bill: "charge" } }); ' +
-        'if "charge" was put in before steps that the run has done, call it with { added: true } and resume(), or resume({ accept: ["charge"] }): then "charge" is run; ' +
+        'if "charge" was added before steps that the run has recorded, call it with { added: true } and resume(), or resume({ accept: ["charge"] }): then "charge" is run; ' +
         "if its name differs on every replay (it is made of a date or a random number), give it a fixed name first: then only renamed helps; " +
-        'if "bill" was taken out on purpose, resume({ accept: ["bill", "nap"] }): then "charge" is run.',
+        'if "bill" was removed on purpose, resume({ accept: ["bill", "nap"] }): then "charge" is run.',
     );
     await run.resume({ accept: ["bill", "nap"] });
     await deploy(renamed);
@@ -100,8 +103,8 @@ describe("a renamed step", () => {
     expect(effects).toEqual(["bill", "charge", "ship"]);
   });
 
-  test("is known by its older name through the aliases of the definition, which the message says", async () => {
-    const { run, deploy } = await begun(original);
+  test("is matched to its old name by the aliases that the message suggests", async () => {
+    const { run, deploy } = await startRun(original);
     await deploy(renamed);
     expect(await reasonOf(run)).toContain('aliases: { charge: ["bill"] }');
     await run.resume();
@@ -110,44 +113,44 @@ describe("a renamed step", () => {
     expect(effects).toEqual(["bill", "ship"]);
   });
 
-  test("keeps its idempotency key, its number and its way to be undone", async () => {
+  test("keeps its idempotency key, its number and its compensation", async () => {
     const keys: string[] = [];
-    const undone: string[] = [];
+    const compensated: string[] = [];
     const pay =
       (name: string, fail: boolean): Handler =>
       async (ctx) => {
         for (let n = 0; n < 2; n += 1)
           await ctx.step(name, ({ idempotencyKey }) => void keys.push(idempotencyKey), {
-            compensate: ({ idempotencyKey }) => void undone.push(idempotencyKey),
+            compensate: ({ idempotencyKey }) => void compensated.push(idempotencyKey),
           });
         await ctx.sleep("nap", "1h");
         await ctx.step(name, ({ idempotencyKey }) => void keys.push(idempotencyKey));
         if (fail) throw new Error("undo it all");
       };
-    const { run, deploy } = await begun(pay("bill", false));
+    const { run, deploy } = await startRun(pay("bill", false));
     await deploy(pay("charge", true), { aliases: { charge: ["bill"] } });
     expect(await run.status()).toBe("failed");
     expect(keys).toEqual([`${run.id}:bill`, `${run.id}:bill#2`, `${run.id}:bill#3`]);
-    expect(undone).toEqual([`${run.id}:bill#2#compensate`, `${run.id}:bill#compensate`]);
+    expect(compensated).toEqual([`${run.id}:bill#2#compensate`, `${run.id}:bill#compensate`]);
   });
 
-  test("that has to be undone, and whose undoing is not in the code any more, holds a canceled run with a warning and every way on", async () => {
+  test("that must be compensated, but whose compensation is no longer in the code, pauses the canceled run with a warning and the remedies", async () => {
     const booking =
       (name: string): Handler =>
       async (ctx) => {
         await ctx.step(name, () => void effects.push(name), { compensate: () => void effects.push("undo") });
         await ctx.waitForSignal("never");
       };
-    const remedies: { options: Options; act: (run: RunHandle<any, any>) => Promise<void>; undone: string[] }[] = [
-      { options: { aliases: { charge: ["bill"] } }, act: (run) => run.resume(), undone: ["undo"] },
-      { options: {}, act: (run) => run.resume({ renamed: { bill: "charge" } }), undone: ["undo"] },
-      { options: {}, act: (run) => run.cancel("enough", { force: true }), undone: [] },
+    const remedies: { options: Options; act: (run: RunHandle<any, any>) => Promise<void>; compensated: string[] }[] = [
+      { options: { aliases: { charge: ["bill"] } }, act: (run) => run.resume(), compensated: ["undo"] },
+      { options: {}, act: (run) => run.resume({ renamed: { bill: "charge" } }), compensated: ["undo"] },
+      { options: {}, act: (run) => run.cancel("enough", { force: true }), compensated: [] },
     ];
-    for (const { options, act, undone } of remedies) {
+    for (const { options, act, compensated } of remedies) {
       effects = [];
       const warnings: unknown[][] = [];
       const w = await world("memory", "memory:", { ...silent, warn: (...args) => void warnings.push(args) });
-      const { run, deploy, stop } = await begun(booking("bill"), w);
+      const { run, deploy, stop } = await startRun(booking("bill"), w);
       await stop();
       await run.cancel("too late");
       await deploy(booking("charge"));
@@ -165,12 +168,12 @@ describe("a renamed step", () => {
       await act(run);
       await deploy(booking("charge"), options);
       expect(await run.status()).toBe("canceled");
-      expect(effects).toEqual(["bill", ...undone]);
+      expect(effects).toEqual(["bill", ...compensated]);
     }
   });
 
-  test("of a new run has its new name", async () => {
-    const { run, deploy } = await begun(async (ctx) => void (await ctx.sleep("nap", "1h")));
+  test("has its new name in a new run", async () => {
+    const { run, deploy } = await startRun(async (ctx) => void (await ctx.sleep("nap", "1h")));
     await deploy(
       async (ctx) => {
         await ctx.sleep("nap", "1h");
@@ -181,13 +184,13 @@ describe("a renamed step", () => {
     expect(await logOf(run)).toContain("step.completed charge");
   });
 
-  test("cannot be given the name that another step has, or had", () => {
-    expect(() => shop(original, { aliases: { charge: ["bill"], pay: ["bill"] } })).toThrow(/"bill".*one only/);
-    expect(() => shop(original, { aliases: { charge: ["charge"] } })).toThrow(/one only/);
-    expect(() => shop(original, { aliases: { charge: "bill" as never } })).toThrow(/list/);
+  test("cannot be given a name that another step has or had", () => {
+    expect(() => shopWorkflow(original, { aliases: { charge: ["bill"], pay: ["bill"] } })).toThrow(/"bill".*one only/);
+    expect(() => shopWorkflow(original, { aliases: { charge: ["charge"] } })).toThrow(/one only/);
+    expect(() => shopWorkflow(original, { aliases: { charge: "bill" as never } })).toThrow(/list/);
   });
 
-  test("beside a branch that waits is found before anything new runs", async () => {
+  test("beside a branch that waits is detected before anything new runs", async () => {
     const both =
       (name: string): Handler =>
       async (ctx) => {
@@ -200,7 +203,7 @@ describe("a renamed step", () => {
         ]);
         await ctx.sleep("nap", "1h");
       };
-    const { run, deploy } = await begun(both("bill"));
+    const { run, deploy } = await startRun(both("bill"));
     await run.signal("go");
     await deploy(both("charge"));
     expect(effects).toEqual(["bill"]);
@@ -208,7 +211,7 @@ describe("a renamed step", () => {
   });
 });
 
-describe("a step that was put in before recorded ones", () => {
+describe("a step that was inserted before recorded ones", () => {
   const inserted =
     (options?: object): Handler =>
     async (ctx) => {
@@ -216,8 +219,8 @@ describe("a step that was put in before recorded ones", () => {
       await original(ctx);
     };
 
-  test("is not run: the run is paused, and can be told to accept it", async () => {
-    const { run, deploy } = await begun(original);
+  test("is not run: the run is paused, and resume({ accept }) runs the step", async () => {
+    const { run, deploy } = await startRun(original);
     await deploy(inserted());
     expect(effects).toEqual(["bill"]);
     expect(await reasonOf(run)).toContain('resume({ accept: ["check"] })');
@@ -227,19 +230,19 @@ describe("a step that was put in before recorded ones", () => {
     expect(effects).toEqual(["bill", "check", "ship"]);
   });
 
-  test("is run when it says that it was added; in new runs it is a step like any other", async () => {
-    const { w, run, deploy } = await begun(original);
+  test("is run when the call says that it was added; in new runs it is a normal step", async () => {
+    const { w, run, deploy } = await startRun(original);
     await deploy(inserted({ added: true }));
     expect(await run.status()).toBe("completed");
     expect(effects).toEqual(["bill", "check", "ship"]);
     expect(await logOf(run)).toContain("call.added check");
-    const fresh = await w.pawl.start(shop(inserted({ added: true })));
+    const fresh = await w.pawl.start(shopWorkflow(inserted({ added: true })));
     await deploy(inserted({ added: true }));
     expect(await fresh.status()).toBe("completed");
     expect(await logOf(fresh)).not.toContain("call.added check");
   });
 
-  test("may wait, be a child, a map or a branch, and the code behind it finds its records", async () => {
+  test("may be a wait, a child, a map or a branch, and the code after it finds its records", async () => {
     const child = workflow("child", (ctx, n: number) => ctx.step("work", () => n * 2));
     const changed: Handler = async (ctx) => {
       await ctx.sleep("cool", "1 day", { added: true });
@@ -251,17 +254,17 @@ describe("a step that was put in before recorded ones", () => {
       return [signal, one, [...many], way];
     };
     const w = await world();
-    const old = await w.worker([shop(original), child]);
-    const run = await w.pawl.start(shop(original));
+    const old = await w.worker([shopWorkflow(original), child]);
+    const run = await w.pawl.start(shopWorkflow(original));
     await old.settle();
     await old.worker.stop();
-    const next = await w.worker([shop(changed), child]);
+    const next = await w.worker([shopWorkflow(changed), child]);
     for (let due = await next.settle(); due !== null; due = await next.settle()) w.clock.moveTo(due);
     expect(await run.result()).toEqual([null, 2, [2, 4], "left"]);
     expect(effects).toEqual(["bill", "ship"]);
   });
 
-  test("does not swap the results of branches that run side by side", async () => {
+  test("does not swap the results of parallel branches", async () => {
     const opened = gate();
     const loops =
       (added: boolean): Handler =>
@@ -269,7 +272,7 @@ describe("a step that was put in before recorded ones", () => {
         const results: string[] = [];
         await Promise.all(
           ["x", "y"].map(async (branch) => {
-            // The later branch is through with it first.
+            // The later branch completes the new step first.
             const work = () => (branch === "x" ? opened.opened : opened.open());
             if (added) await ctx.step("new", work, { added: true });
             results.push(`${branch}:${await ctx.step("item", () => branch)}`);
@@ -279,31 +282,31 @@ describe("a step that was put in before recorded ones", () => {
         await ctx.sleep("nap", "1h");
         return results.toSorted();
       };
-    const { run, deploy } = await begun(loops(false));
+    const { run, deploy } = await startRun(loops(false));
     await deploy(loops(true));
     expect(await run.result()).toEqual(["x:x", "x:x", "y:y", "y:y"]);
   });
 });
 
-describe("a step that was taken out", () => {
+describe("a step that was removed", () => {
   const without: Handler = async (ctx) => {
     await ctx.sleep("nap", "1h");
     await effect(ctx, "ship");
   };
 
-  test("pauses the run before what comes behind it runs, and can be accepted", async () => {
-    const { run, deploy } = await begun(original);
+  test("pauses the run before any later step runs, and its removal can be accepted", async () => {
+    const { run, deploy } = await startRun(original);
     await deploy(without);
     expect(effects).toEqual(["bill"]);
-    expect(await reasonOf(run)).toContain('if "bill" was taken out on purpose, resume({ accept: ["bill"] })');
+    expect(await reasonOf(run)).toContain('if "bill" was removed on purpose, resume({ accept: ["bill"] })');
     await run.resume({ accept: ["bill"] });
     await deploy(without);
     expect(await run.status()).toBe("completed");
     expect(effects).toEqual(["bill", "ship"]);
   });
 
-  test("comes back with the code that the run was started with", async () => {
-    const { run, deploy } = await begun(original);
+  test("is matched again when the original code is deployed again", async () => {
+    const { run, deploy } = await startRun(original);
     await deploy(without);
     await run.resume();
     await deploy(original);
@@ -312,14 +315,14 @@ describe("a step that was taken out", () => {
   });
 });
 
-test("a name that differs on every replay does not run again and again; with a fixed one, renamed helps", async () => {
+test("a step whose name differs on every replay does not run repeatedly; with a fixed name, resume({ renamed }) helps", async () => {
   let count = 0;
   const random: Handler = async (ctx) => {
     await effect(ctx, `bill ${(count += 1)}`);
     await ctx.sleep("nap", "1h");
     await effect(ctx, "ship");
   };
-  const { run, deploy } = await begun(random);
+  const { run, deploy } = await startRun(random);
   for (let month = 0; month < 3; month += 1) {
     await deploy(random);
     expect(await reasonOf(run)).toContain("differs on every replay");
@@ -333,10 +336,10 @@ test("a name that differs on every replay does not run again and again; with a f
   expect(effects).toEqual(["bill 1", "ship"]);
 });
 
-describe("code that ends early", () => {
-  const undone: string[] = [];
+describe("code that ends before it has replayed the log", () => {
+  const compensated: string[] = [];
   const booked: Handler = async (ctx) => {
-    await ctx.step("book", () => void effects.push("book"), { compensate: () => void undone.push("book") });
+    await ctx.step("book", () => void effects.push("book"), { compensate: () => void compensated.push("book") });
     await ctx.sleep("nap", "1h");
     await effect(ctx, "ship");
   };
@@ -354,51 +357,51 @@ describe("code that ends early", () => {
   };
 
   for (const [how, handler] of Object.entries(endings))
-    test(`because it ${how} does not end the run, nor undo anything`, async () => {
-      undone.length = 0;
-      const { run, deploy } = await begun(booked);
+    test(`because it ${how} neither ends the run nor compensates anything`, async () => {
+      compensated.length = 0;
+      const { run, deploy } = await startRun(booked);
       await deploy(handler);
       const reason = await reasonOf(run);
       expect(reason).toContain('"book"');
       if (how === "throws") expect(reason).toContain("a slip of the pen");
-      expect(undone).toEqual([]);
+      expect(compensated).toEqual([]);
       await run.resume();
       await deploy(booked);
       expect(await run.status()).toBe("completed");
       expect(effects).toEqual(["book", "ship"]);
     });
 
-  test("with a TransientError is tried again", async () => {
-    let tries = 0;
-    const { run, deploy } = await begun(booked);
+  test("with a TransientError is retried", async () => {
+    let attempts = 0;
+    const { run, deploy } = await startRun(booked);
     await deploy(async (ctx) => {
-      tries += 1;
-      if (tries === 1) throw new TransientError("not yet", { retryAfter: "1 minute" });
+      attempts += 1;
+      if (attempts === 1) throw new TransientError("not yet", { retryAfter: "1 minute" });
       await booked(ctx);
     });
     expect(await run.status()).toBe("completed");
   });
 
-  test("in a run that is being canceled is undone all the same", async () => {
-    undone.length = 0;
-    const { run, deploy } = await begun(booked);
+  test("in a run that is being canceled does not prevent the compensation", async () => {
+    compensated.length = 0;
+    const { run, deploy } = await startRun(booked);
     await run.cancel("changed my mind");
     await deploy(async (ctx) => {
-      await ctx.step("book", () => {}, { compensate: () => void undone.push("book") });
+      await ctx.step("book", () => {}, { compensate: () => void compensated.push("book") });
     });
     expect(await run.status()).toBe("canceled");
-    expect(undone).toEqual(["book"]);
+    expect(compensated).toEqual(["book"]);
   });
 });
 
 describe("ctx.patched", () => {
-  test("that was taken out of the code is not missed", async () => {
+  test("may be removed from the code", async () => {
     const patched: Handler = async (ctx) => {
       if (ctx.patched("p")) await effect(ctx, "new");
       await ctx.sleep("nap", "1h");
       await effect(ctx, "ship");
     };
-    const { run, deploy } = await begun(patched);
+    const { run, deploy } = await startRun(patched);
     await deploy(async (ctx) => {
       await effect(ctx, "new");
       await ctx.sleep("nap", "1h");
@@ -410,9 +413,9 @@ describe("ctx.patched", () => {
     expect(effects).toEqual(["new", "ship"]);
   });
 
-  test("gives the same answer for the whole turn", async () => {
+  test("returns the same answer for the whole turn", async () => {
     const answers: boolean[][] = [];
-    const { run, deploy } = await begun(original);
+    const { run, deploy } = await startRun(original);
     await deploy(async (ctx) => {
       const seen = [ctx.patched("p")];
       await effect(ctx, "bill");
@@ -427,28 +430,28 @@ describe("ctx.patched", () => {
   });
 });
 
-test("a call that the log knows goes on, though others are left over: a retry that is due is not held back", async () => {
-  let tries = 0;
+test("a recorded call continues although other recorded calls are missing: a retry that is due is not blocked", async () => {
+  let attempts = 0;
   const flaky =
     (name: string): Handler =>
     async (ctx) => {
       const retried = ctx.step("flaky", () => {
-        tries += 1;
-        if (tries < 2) throw new Error("again");
+        attempts += 1;
+        if (attempts < 2) throw new Error("again");
         effects.push("flaky");
       });
       await effect(ctx, name);
       await retried;
     };
-  const { run, deploy } = await begun(flaky("bill"));
+  const { run, deploy } = await startRun(flaky("bill"));
   await deploy(flaky("charge"));
   expect(effects).toEqual(["bill", "flaky"]);
   await reasonOf(run);
 });
 
-test("code that awaits something of its own between recorded steps has the grace to get there", async () => {
+test("code that awaits other promises between recorded steps has a grace period to reach them", async () => {
   const opened = gate();
-  const { run, deploy } = await begun(async (ctx) => {
+  const { run, deploy } = await startRun(async (ctx) => {
     const other = effect(ctx, "other").then(() => ctx.sleep("nap", "1h"));
     await effect(ctx, "bill");
     await other;
@@ -464,8 +467,8 @@ test("code that awaits something of its own between recorded steps has the grace
   expect(effects).toEqual(["other", "bill", "new"]);
 });
 
-test("skip and resume with an output say what a run whose code does not fit would need", async () => {
-  const { run, deploy } = await begun(original);
+test("skip() and resume({ output }) of a run whose code does not match its log say which command is needed", async () => {
+  const { run, deploy } = await startRun(original);
   await deploy(renamed);
   for (const attempt of [run.skip(), run.resume({ output: 1 })])
     expect((await errorOf(attempt)).message).toMatch(/resume\(\{ accept, renamed \}\).*force: true/);
@@ -473,15 +476,15 @@ test("skip and resume with an output say what a run whose code does not fit woul
   expect(await run.status()).toBe("canceled");
 });
 
-test("a worker that stops while calls are held back leaves the run as it was", async () => {
+test("a worker that stops while new calls are withheld leaves the run unchanged", async () => {
   const w = await world();
-  const old = await w.worker([shop(original)]);
-  const run = await w.pawl.start(shop(original));
+  const old = await w.worker([shopWorkflow(original)]);
+  const run = await w.pawl.start(shopWorkflow(original));
   await old.settle();
   await old.worker.stop();
-  await run.signal("wake"); // nothing asks for it, but the run is looked at
+  await run.signal("wake"); // The code does not wait for this signal, but it wakes the run.
   w.clock.moveTo(w.clock.read() + 3_600_000);
-  const next = await w.worker([shop(renamed)], { replayGrace: "1 hour" });
+  const next = await w.worker([shopWorkflow(renamed)], { replayGrace: "1 hour" });
   const settled = next.settle();
   await until(async () => (await run.status()) === "running");
   await next.worker.stop();
@@ -490,7 +493,7 @@ test("a worker that stops while calls are held back leaves the run as it was", a
   expect(effects).toEqual(["bill"]);
 });
 
-test("crashTest finds a name that differs on every replay, and says so", async () => {
+test("crashTest detects a step name that differs on every replay, and reports it", async () => {
   let count = 0;
   const random = workflow("random", async (ctx) => {
     await ctx.step(`charge ${(count += 1)}`, () => 1);

@@ -10,7 +10,7 @@ const double = workflow("double", async (ctx, n: number) => {
 });
 
 describe("ctx.run", () => {
-  test("runs a child with a log of its own and gives its output, on replay too", async () => {
+  test("runs a child with its own log and returns its output, on replay too", async () => {
     const parent = workflow("parent", async (ctx) => {
       const value = await ctx.run(double, 4);
       await ctx.sleep("replay", "1h");
@@ -25,7 +25,7 @@ describe("ctx.run", () => {
     expect(runs[0]).toMatchObject({ parentId: run.id, status: "completed", output: 8, input: 4 });
   });
 
-  test("parks the parent meanwhile and says for which child", async () => {
+  test("parks the parent meanwhile and names the child that it waits for", async () => {
     const parent = workflow("parent", (ctx) => ctx.run(double, 4, { name: "the_double" }));
     const t = await start(parent, double);
     const run = await t.pawl.start(parent);
@@ -63,7 +63,7 @@ describe("ctx.run", () => {
     });
   });
 
-  test("fails the parent when nobody catches that, with the whole chain of causes", async () => {
+  test("fails the parent when its code does not catch the error, with the whole chain of causes", async () => {
     const broken = workflow("broken", async () => {
       throw new PermanentError("no stock");
     });
@@ -87,14 +87,14 @@ describe("ctx.run", () => {
     expect(await run.result()).toEqual(["RunCanceledError", "not needed"]);
   });
 
-  test("keeps two children of the same workflow apart", async () => {
+  test("keeps two children of the same workflow separate", async () => {
     const parent = workflow("parent", async (ctx) =>
       Promise.all([ctx.run(double, 1), ctx.run(double, 2), ctx.run(double, 3)]),
     );
     expect(await outputOf(parent, undefined, [double])).toEqual([2, 4, 6]);
   });
 
-  test("may name a workflow that this process does not have, if it is registered", async () => {
+  test("may name a registered workflow that this process does not define", async () => {
     const parent = workflow("parent", (ctx) => ctx.run<number, number>("double", 21));
     const w = await world();
     const parents = await w.worker([parent]);
@@ -112,7 +112,7 @@ describe("ctx.run", () => {
     expect(await outputOf(parent, undefined)).toBe("WORKFLOW_NOT_FOUND");
   });
 
-  test("inside a child has names of its own: grandchildren do not collide", async () => {
+  test("inside a child does not collide with the names of the parent: grandchildren are separate runs", async () => {
     const leaf = workflow("leaf", async (_ctx, n: number) => n);
     const middle = workflow(
       "middle",
@@ -122,7 +122,7 @@ describe("ctx.run", () => {
     expect(await outputOf(top, undefined, [middle, leaf])).toEqual([11, 22]);
   });
 
-  test("refuses an input that the child's schema refuses", async () => {
+  test("refuses an input that the child's schema rejects", async () => {
     const { z } = await import("zod");
     const strict = workflow("strict", { input: z.object({ n: z.number() }) }, async (_ctx, { n }) => n);
     const parent = workflow("parent", (ctx) => ctx.run(strict, { n: "one" } as never).catch((error) => error.code));
@@ -133,7 +133,7 @@ describe("ctx.run", () => {
     expect((await t.pawl.runs({ workflow: strict })).runs).toEqual([]);
   });
 
-  test("gives a child its priority and tags", async () => {
+  test("passes priority and tags to the child", async () => {
     const parent = workflow("parent", (ctx) => ctx.run(double, 1, { priority: 7, tags: ["vip"] }));
     const t = await start(parent, double);
     await t.speedrun(await t.pawl.start(parent));
@@ -144,7 +144,7 @@ describe("ctx.run", () => {
 });
 
 describe("ctx.start", () => {
-  test("gives a handle at once; result() waits for the child", async () => {
+  test("returns a handle at once; result() waits for the child", async () => {
     const parent = workflow("parent", async (ctx) => {
       const child = await ctx.start(double, 5);
       const meanwhile = await ctx.step("meanwhile", () => "done");
@@ -157,7 +157,7 @@ describe("ctx.start", () => {
     expect(await run.result()).toEqual({ id: child?.id, meanwhile: "done", result: 10, again: 10 });
   });
 
-  test("starts the child once, whatever is replayed", async () => {
+  test("starts the child once, even when the parent is replayed", async () => {
     const parent = workflow("parent", async (ctx) => {
       const child = await ctx.start(double, 5);
       await ctx.sleep("a", "1m");
@@ -169,7 +169,7 @@ describe("ctx.start", () => {
     expect((await t.pawl.runs({ workflow: double })).runs).toHaveLength(1);
   });
 
-  test("does not trouble the worker when the child fails and nobody asks for its result", async () => {
+  test("does not disturb the worker when the child fails and its result is never awaited", async () => {
     const broken = workflow("broken", async () => {
       throw new PermanentError("no stock");
     });
@@ -182,14 +182,14 @@ describe("ctx.start", () => {
   });
 });
 
-describe("canceling a parent", () => {
-  test("reaches its children and grandchildren, waiting and running", async () => {
-    const begun = gate();
+describe("canceling the children", () => {
+  test("reaches children and grandchildren, waiting and running", async () => {
+    const started = gate();
     const aborted: string[] = [];
     const leaf = workflow("leaf", async (ctx, busy: boolean) => {
       if (!busy) return void (await ctx.waitForSignal("never"));
       await ctx.step("busy", ({ abortSignal }) => {
-        begun.open();
+        started.open();
         return new Promise<void>((resolve) =>
           abortSignal.addEventListener("abort", () => {
             aborted.push("busy");
@@ -205,7 +205,7 @@ describe("canceling a parent", () => {
     const w = await world();
     const { settle } = await w.worker([top, middle, leaf]);
     const run = await w.pawl.start(top);
-    await begun.opened;
+    await started.opened;
     await until(async () => (await w.pawl.runs({ status: "waiting" })).runs.length === 3);
     await run.cancel("no longer wanted");
     await settle();
@@ -221,7 +221,7 @@ describe("canceling a parent", () => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("reaches the children also when nobody has a worker at that moment", async () => {
+  test("reaches the children even if no worker is running at that moment", async () => {
     const parent = workflow("parent", (ctx) => ctx.run(double, 1));
     const w = await world();
     const first = await w.worker([parent, double]);
@@ -235,7 +235,7 @@ describe("canceling a parent", () => {
     expect(runs.map(({ status }) => status)).toEqual(["canceled", "canceled"]);
   });
 
-  test("that fails cancels the children it still waits for", async () => {
+  test("cancels the pending children of a parent that fails", async () => {
     const parent = workflow("parent", async (ctx) => {
       await Promise.all([
         ctx.run(double, 1),
@@ -253,7 +253,7 @@ describe("canceling a parent", () => {
 });
 
 describe("parent and child", () => {
-  test("agree after a crash of the worker at any moment", async () => {
+  test("agree after the worker crashes at any moment", async () => {
     const parent = workflow("crash-parent", async (ctx) => {
       const one = await ctx.start(double, 1);
       const two = await ctx.run(double, 2);
@@ -265,7 +265,7 @@ describe("parent and child", () => {
     expect(report.commits).toBeGreaterThan(5);
   });
 
-  test("a child that is resumed after a pause still answers its parent", async () => {
+  test("a child that is resumed after a pause still delivers its result to its parent", async () => {
     const parent = workflow("parent", (ctx) => ctx.run(double, 3));
     const t = await start(parent, double);
     const run = await t.pawl.start(parent);

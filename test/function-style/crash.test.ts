@@ -5,15 +5,15 @@ import { world } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
 
 describe("a run that kills its worker", () => {
-  test("is paused after 5 deliveries, with an error that says so, and goes on when it is resumed", async () => {
+  test("is paused after 5 deliveries, with an error that says so, and continues when it is resumed", async () => {
     let harmless = false;
     let executions = 0;
-    const begun: (() => void)[] = [];
+    const started: (() => void)[] = [];
     const wf = workflow("poison", (ctx) =>
       ctx.step("poison", async () => {
         executions += 1;
         if (harmless) return "cured";
-        begun.shift()?.();
+        started.shift()?.();
         return new Promise<string>(() => {});
       }),
     );
@@ -22,7 +22,7 @@ describe("a run that kills its worker", () => {
     const run = await w.pawl.start(wf);
     for (let deaths = 0; deaths < 5; deaths += 1) {
       const died = gate();
-      begun.push(() => died.open());
+      started.push(() => died.open());
       const worker = await w.worker([wf, fine]);
       await died.opened;
       await worker.kill();
@@ -46,14 +46,14 @@ describe("a run that kills its worker", () => {
     expect(await run.result()).toBe("cured");
   });
 
-  test("is counted anew after each time it was parked in good health", async () => {
-    const begun: (() => void)[] = [];
+  test("resets its crash count each time it has been parked normally", async () => {
+    const started: (() => void)[] = [];
     let safe = false;
     const wf = workflow("risky", async (ctx) => {
       for (let part = 0; part < 3; part += 1) {
         await ctx.step("risky", () => {
           if (safe) return undefined;
-          begun.shift()?.();
+          started.shift()?.();
           return new Promise(() => {});
         });
         await ctx.sleep("rest", "1h");
@@ -66,7 +66,7 @@ describe("a run that kills its worker", () => {
       safe = false;
       for (let deaths = 0; deaths < 3; deaths += 1) {
         const died = gate();
-        begun.push(() => died.open());
+        started.push(() => died.open());
         const worker = await w.worker([wf]);
         await died.opened;
         await worker.kill();
@@ -81,20 +81,20 @@ describe("a run that kills its worker", () => {
     expect(await run.result()).toBe("done");
   });
 
-  test("tells its code how often it was begun", async () => {
+  test("tells its code how often it was started", async () => {
     const attempts: number[] = [];
-    const begun = gate();
+    const started = gate();
     const wf = workflow("counted", async (ctx) => {
       attempts.push(ctx.attempt);
       return ctx.step("hang", () => {
-        begun.open();
+        started.open();
         return attempts.length === 1 ? new Promise(() => {}) : "through";
       });
     });
     const w = await world();
     const first = await w.worker([wf]);
     const run = await w.pawl.start(wf);
-    await begun.opened;
+    await started.opened;
     await first.kill();
     await (await w.worker([wf])).settle();
     expect(await run.result()).toBe("through");
@@ -104,14 +104,14 @@ describe("a run that kills its worker", () => {
 });
 
 describe("worker.stop", () => {
-  test("lets a running step finish, records it and hands the run over: nothing is run twice", async () => {
+  test("lets a running step finish, records it and releases the run: no step runs twice", async () => {
     const executed: string[] = [];
-    const begun = gate();
+    const started = gate();
     const finish = gate();
     const wf = workflow("handed-over", async (ctx) => {
       await ctx.step("first", async () => {
         executed.push("first");
-        begun.open();
+        started.open();
         await finish.opened;
       });
       await ctx.step("second", () => void executed.push("second"));
@@ -120,7 +120,7 @@ describe("worker.stop", () => {
     const w = await world();
     const first = await w.worker([wf], { grace: "10s" });
     const run = await w.pawl.start(wf);
-    await begun.opened;
+    await started.opened;
     const stopped = first.worker.stop();
     finish.open();
     await stopped;
@@ -134,8 +134,8 @@ describe("worker.stop", () => {
     expect(await logOf(run)).not.toContain("run.recovered");
   });
 
-  test("lets go of a step that does not end within the grace period, and tells it so", async () => {
-    const begun = gate();
+  test("abandons a step that does not end within the grace period, and aborts its signal", async () => {
+    const started = gate();
     const aborted = gate();
     let executions = 0;
     const wf = workflow("stubborn", (ctx) =>
@@ -143,21 +143,21 @@ describe("worker.stop", () => {
         executions += 1;
         if (executions > 1) return "second";
         abortSignal.addEventListener("abort", () => aborted.open());
-        begun.open();
+        started.open();
         return new Promise<string>(() => {});
       }),
     );
     const w = await world();
     const first = await w.worker([wf], { grace: 20 });
     const run = await w.pawl.start(wf);
-    await begun.opened;
+    await started.opened;
     await first.worker.stop();
     await aborted.opened;
     await (await w.worker([wf])).settle();
     expect(await run.result()).toBe("second");
   });
 
-  test("takes no new runs; those that are started meanwhile wait for the next worker", async () => {
+  test("claims no new runs; runs that are started meanwhile wait for the next worker", async () => {
     const wf = workflow("waiting-room", async () => "done");
     const w = await world();
     const first = await w.worker([wf]);
@@ -169,7 +169,7 @@ describe("worker.stop", () => {
     expect(await run.result()).toBe("done");
   });
 
-  test("at any moment after a run has been woken up, nothing of what woke it is lost", async () => {
+  test("at any moment after a run was woken up loses no signal or timer that woke it", async () => {
     const wf = workflow("woken", async (ctx) => {
       const [go] = await Promise.all([ctx.waitForSignal("go"), ctx.sleep("nap", "1ms")]);
       return go;
@@ -192,7 +192,7 @@ describe("worker.stop", () => {
     }
   });
 
-  test("may be called twice, and before start", async () => {
+  test("may be called twice, and before start()", async () => {
     const wf = workflow("twice", async () => 1);
     const w = await world();
     const worker = w.pawl.worker({ workflows: [wf] });
@@ -205,49 +205,49 @@ describe("worker.stop", () => {
   });
 });
 
-test("that a run is paused is told in the log, once, whoever or whatever paused it", async () => {
-  const said: string[] = [];
-  const note = (level: string) => (what: unknown) => void said.push(`${level}: ${what}`);
-  const logger = { debug: () => {}, info: note("info"), warn: note("warn"), error: note("error") };
+test("a pause is logged once, no matter what paused the run", async () => {
+  const logged: string[] = [];
+  const logTo = (level: string) => (message: unknown) => void logged.push(`${level}: ${message}`);
+  const logger = { debug: () => {}, info: logTo("info"), warn: logTo("warn"), error: logTo("error") };
   const w = await world("memory", "memory:", logger);
-  const byItself = workflow("by-itself", (ctx) =>
+  const pausedByError = workflow("by-itself", (ctx) =>
     ctx.step("pay", () => {
       throw new PauseError("The bank is closed.");
     }),
   );
-  const onPurpose = workflow("on-purpose", (ctx) => ctx.pause("look at it"));
+  const pausedByCode = workflow("on-purpose", (ctx) => ctx.pause("look at it"));
   let name = "a";
   const renamed = workflow("renamed", async (ctx) => {
     await ctx.step(name, () => 1);
     await ctx.waitForSignal("go");
   });
-  const { settle } = await w.worker([byItself, renamed, onPurpose]);
-  const [first, second] = [await w.pawl.start(byItself), await w.pawl.start(renamed)];
+  const { settle } = await w.worker([pausedByError, renamed, pausedByCode]);
+  const [first, second] = [await w.pawl.start(pausedByError), await w.pawl.start(renamed)];
   await settle();
-  const third = await w.pawl.start(onPurpose);
+  const third = await w.pawl.start(pausedByCode);
   await settle();
   name = "b";
   await second.signal("go");
   await settle();
-  expect(said).toEqual([
+  expect(logged).toEqual([
     `info: Run ${first.id} (by-itself) is paused: The bank is closed.`,
     `info: Run ${third.id} (on-purpose) is paused: look at it`,
     expect.stringContaining(`warn: Run ${second.id} (renamed) is paused: `),
   ]);
   await first.signal("anything");
   await settle();
-  expect(said).toHaveLength(3);
+  expect(logged).toHaveLength(3);
 });
 
 describe("pause and resume while a step runs", () => {
-  test("pause lets it finish and begins nothing new", async () => {
-    const begun = gate();
+  test("pause lets the running step finish and starts nothing new", async () => {
+    const started = gate();
     const finish = gate();
     const executed: string[] = [];
     const wf = workflow("pausable", async (ctx) => {
       await ctx.step("first", async () => {
         executed.push("first");
-        begun.open();
+        started.open();
         await finish.opened;
       });
       await ctx.step("second", () => void executed.push("second"));
@@ -255,7 +255,7 @@ describe("pause and resume while a step runs", () => {
     const w = await world();
     const { settle } = await w.worker([wf]);
     const run = await w.pawl.start(wf);
-    await begun.opened;
+    await started.opened;
     await run.pause("a moment");
     await until(async () => (await logOf(run)).includes("run.paused"));
     finish.open();
@@ -269,14 +269,14 @@ describe("pause and resume while a step runs", () => {
     expect(executed).toEqual(["first", "second"]);
   });
 
-  test("a resume that comes while the paused run's step still runs does not leave its other steps behind", async () => {
-    const begun = gate();
+  test("a resume that arrives while the paused run's step still runs does not prevent its later steps from running", async () => {
+    const started = gate();
     const quick = gate();
     const finish = gate();
     const wf = workflow("resumed-early", async (ctx) =>
       Promise.all([
         ctx.step("slow", async () => {
-          begun.open();
+          started.open();
           await finish.opened;
           return "slow";
         }),
@@ -290,7 +290,7 @@ describe("pause and resume while a step runs", () => {
     const w = await world();
     const { settle } = await w.worker([wf]);
     const run = await w.pawl.start(wf);
-    await begun.opened;
+    await started.opened;
     await run.pause();
     await until(async () => (await logOf(run)).includes("run.paused"));
     quick.open();
@@ -303,11 +303,11 @@ describe("pause and resume while a step runs", () => {
     expect(await run.result()).toEqual(["slow", "next"]);
   });
 
-  test("cancel tells the step, records its result if it comes, and then ends the run", async () => {
-    const begun = gate();
+  test("cancel aborts the step's signal, records its result if it arrives, and then ends the run", async () => {
+    const started = gate();
     const wf = workflow("cancelable", async (ctx) => {
       await ctx.step("polite", async ({ abortSignal }) => {
-        begun.open();
+        started.open();
         await new Promise((resolve) => abortSignal.addEventListener("abort", resolve));
         return "stopped half way";
       });
@@ -316,7 +316,7 @@ describe("pause and resume while a step runs", () => {
     const w = await world();
     const { settle } = await w.worker([wf]);
     const run = await w.pawl.start(wf);
-    await begun.opened;
+    await started.opened;
     await run.cancel("enough");
     await settle();
     expect(await run.status()).toBe("canceled");
@@ -324,18 +324,18 @@ describe("pause and resume while a step runs", () => {
     expect(await logOf(run)).not.toContain("step.completed never");
   });
 
-  test("cancel ends a run whose step does not listen, after the grace period", async () => {
-    const begun = gate();
+  test("cancel ends a run whose step ignores the abort signal, after the grace period", async () => {
+    const started = gate();
     const wf = workflow("deaf", (ctx) =>
       ctx.step("deaf", () => {
-        begun.open();
+        started.open();
         return new Promise(() => {});
       }),
     );
     const w = await world();
     const { settle } = await w.worker([wf], { grace: 20 });
     const run = await w.pawl.start(wf);
-    await begun.opened;
+    await started.opened;
     await run.cancel();
     await settle();
     expect(await run.status()).toBe("canceled");

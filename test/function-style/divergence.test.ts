@@ -7,8 +7,8 @@ import { gate, until } from "../support/waiting.js";
 type Handler = (ctx: WorkflowContext<void>) => Promise<unknown>;
 const named = (handler: Handler) => workflow("changing", handler);
 
-/** Runs the old code until it waits, then the new code, as after a deploy. */
-async function deploy(before: Handler, after: Handler) {
+/** Runs the old code until it waits, then runs the new code, as after a deploy. */
+async function runThroughDeploy(before: Handler, after: Handler) {
   const w = await world();
   const old = await w.worker([named(before)]);
   const run = await w.pawl.start(named(before));
@@ -30,8 +30,8 @@ const original: Handler = async (ctx) => {
 };
 
 describe("code that has changed under an open run", () => {
-  test("may have new steps, after those that are recorded, and before them if they say so", async () => {
-    const { run } = await deploy(original, async (ctx) => {
+  test("may have new steps after the recorded ones, and before them if they are marked as added", async () => {
+    const { run } = await runThroughDeploy(original, async (ctx) => {
       const zero = await ctx.step("zero", () => "zero", { added: true });
       const a = await ctx.step("a", () => "never again");
       await ctx.sleep("nap", "1h");
@@ -41,7 +41,7 @@ describe("code that has changed under an open run", () => {
   });
 
   test("that lost a step pauses the run with a NonDeterminismError that names it; with the step back it resumes", async () => {
-    const { run, current, replace, w } = await deploy(original, async (ctx) => {
+    const { run, current, replace, w } = await runThroughDeploy(original, async (ctx) => {
       await ctx.sleep("nap", "1h");
       return ["without a"];
     });
@@ -58,7 +58,7 @@ describe("code that has changed under an open run", () => {
   });
 
   test("whose step has become a sleep pauses the run with a NonDeterminismError that names it", async () => {
-    const { run } = await deploy(original, async (ctx) => {
+    const { run } = await runThroughDeploy(original, async (ctx) => {
       await ctx.sleep("a", "1h");
       await ctx.sleep("nap", "1h");
       return "changed";
@@ -70,10 +70,10 @@ describe("code that has changed under an open run", () => {
     });
   });
 
-  test("does not run anything under a name that is recorded as another kind, though another step is running", async () => {
+  test("does not run a step under a name that is recorded as another kind of call, even while another step is running", async () => {
     const finish = gate();
     let executed = 0;
-    const { run } = await deploy(original, async (ctx) => {
+    const { run } = await runThroughDeploy(original, async (ctx) => {
       const slow = ctx.step("slow", () => finish.opened);
       setTimeout(() => finish.open(), 20);
       await ctx.step("nap", () => void (executed += 1));
@@ -100,7 +100,7 @@ describe("code that has changed under an open run", () => {
     expect((await w.pawl.runs({ workflow: child })).runs).toHaveLength(2);
   });
 
-  test("that chooses by chance is held to its recorded branch", async () => {
+  test("that chooses a branch at random follows the branch that is recorded", async () => {
     const choices: string[] = [];
     const handler =
       (choice: "left" | "right"): Handler =>
@@ -116,14 +116,14 @@ describe("code that has changed under an open run", () => {
         await ctx.sleep("nap", "1h");
         return taken;
       };
-    const { run } = await deploy(handler("left"), handler("right"));
+    const { run } = await runThroughDeploy(handler("left"), handler("right"));
     expect(await run.result()).toBe("left");
     expect(choices).toEqual(["left"]);
   });
 });
 
 describe("ctx.branch", () => {
-  test("fails on a choice that is not a case, and names the cases", async () => {
+  test("fails on a choice that is not a case, and lists the cases", async () => {
     const wf = workflow("unknown-case", (ctx) =>
       ctx.branch("way", () => "up" as never, { left: () => 1, right: () => 2 }),
     );
@@ -133,7 +133,7 @@ describe("ctx.branch", () => {
     expect((await run.get()).error?.message).toMatch(/"up".*left, right/);
   });
 
-  test("is not fooled by cases that every object has", async () => {
+  test("does not accept property names of Object.prototype as cases", async () => {
     const wf = workflow("inherited", (ctx) => ctx.branch("way", () => "toString" as never, { left: () => 1 }));
     const t = await start(wf);
     const run = await t.pawl.start(wf);
@@ -174,9 +174,9 @@ describe("ctx.patched", () => {
     expect(await run.result()).toEqual([true, true, true, true]);
   });
 
-  test("is false where an old run had passed already", async () => {
+  test("is false where an old run has already passed the call", async () => {
     const seen: boolean[] = [];
-    const { run } = await deploy(original, async (ctx) => {
+    const { run } = await runThroughDeploy(original, async (ctx) => {
       seen.push(ctx.patched("early"));
       const a = await ctx.step("a", () => "a");
       await ctx.sleep("nap", "1h");
@@ -187,18 +187,18 @@ describe("ctx.patched", () => {
     expect(new Set(seen)).toEqual(new Set([false]));
   });
 
-  test("is true where an old run had not come yet", async () => {
-    const { run } = await deploy(original, patchedCode);
+  test("is true where an old run has not reached the call yet", async () => {
+    const { run } = await runThroughDeploy(original, patchedCode);
     expect(await run.result()).toBe("new");
   });
 
-  test("keeps its answer over a crash right after it", async () => {
-    const begun = gate();
+  test("keeps its answer when the worker crashes right after it", async () => {
+    const started = gate();
     const answers: boolean[] = [];
     const wf = named(async (ctx) => {
       answers.push(ctx.patched("p"));
       await ctx.step("hang", async ({ attempt: _ }) => {
-        begun.open();
+        started.open();
         return answers.length === 1 ? new Promise(() => {}) : 1;
       });
       return ctx.patched("p");
@@ -206,7 +206,7 @@ describe("ctx.patched", () => {
     const w = await world();
     const first = await w.worker([wf]);
     const run = await w.pawl.start(wf);
-    await begun.opened;
+    await started.opened;
     await first.kill();
     await (await w.worker([wf])).settle();
     expect(await run.result()).toBe(true);
@@ -221,7 +221,7 @@ describe("versions", () => {
       return version;
     });
 
-  test("pin open runs to workers that have them", async () => {
+  test("pin open runs to workers that have their version", async () => {
     const w = await world();
     const run = await w.pawl.start(versioned("1"), undefined);
     const two = await w.worker([versioned("2")]);
@@ -233,7 +233,7 @@ describe("versions", () => {
     expect((await run.get()).version).toBe("1");
   });
 
-  test("live side by side in one worker", async () => {
+  test("run side by side in one worker", async () => {
     const w = await world();
     const worker = await w.worker([versioned("1"), versioned("2")]);
     const [one, two] = [await w.pawl.start(versioned("1"), undefined), await w.pawl.start(versioned("2"), undefined)];

@@ -5,7 +5,7 @@ import { outputOf, start, world } from "../support/virtual-worlds.js";
 import { errorOf, gate } from "../support/waiting.js";
 
 describe("PermanentError", () => {
-  test("ends a step at once and the run with it", async () => {
+  test("ends its step and the run at once", async () => {
     let attempts = 0;
     const wf = workflow("permanent", (ctx) =>
       ctx.step("check", () => {
@@ -23,7 +23,7 @@ describe("PermanentError", () => {
     expect(await run.get()).toMatchObject({ status: "failed", error: { message: "card expired" } });
   });
 
-  test("of a user's own subclass ends it too", async () => {
+  test("of a user's own subclass ends the step and the run too", async () => {
     class CardExpired extends PermanentError {
       override name = "CardExpired";
     }
@@ -53,7 +53,7 @@ describe("PermanentError", () => {
 });
 
 describe("TransientError", () => {
-  test("parks a step for as long as it says and does not count against its attempts", async () => {
+  test("parks a step for the requested time and does not count against its attempts", async () => {
     const at: number[] = [];
     const wf = workflow("transient", (ctx) =>
       ctx.step(
@@ -74,7 +74,7 @@ describe("TransientError", () => {
     expect(at.slice(1).map((time, index) => time - (at[index] as number))).toEqual(Array(10).fill(420_000));
   });
 
-  test("leaves the attempts of the retry policy to other errors", async () => {
+  test("does not use up the attempts of the retry policy, which stay available for other errors", async () => {
     const thrown = [new TransientError("busy"), new Error("1"), new TransientError("busy"), new Error("2")];
     let calls = 0;
     const wf = workflow("mixed", (ctx) =>
@@ -93,7 +93,7 @@ describe("TransientError", () => {
     expect((await errorOf(run.result())).cause.message).toBe("2");
   });
 
-  test("in the handler parks the run, which then begins again with its recorded steps", async () => {
+  test("in the handler parks the run, which then runs its handler again with the recorded steps", async () => {
     let tries = 0;
     let steps = 0;
     const wf = workflow("handler", async (ctx) => {
@@ -161,7 +161,7 @@ describe("PauseError", () => {
     expect(calls).toBe(2);
   });
 
-  test("can be answered with resume({ output }) or passed over with skip()", async () => {
+  test("can be resolved with resume({ output }) or skip()", async () => {
     const wf = workflow("answered", async (ctx) => [
       await ctx.step("call", () => {
         throw new PauseError("ask somebody");
@@ -178,7 +178,7 @@ describe("PauseError", () => {
     expect(await skipped.result()).toEqual([undefined]);
   });
 
-  test("with resumeOn goes on when that signal comes, and not on another", async () => {
+  test("with resumeOn resumes the run on that signal, and not on another", async () => {
     let unlocked = false;
     const wf = workflow("resume-on", (ctx) =>
       ctx.step("call", () => {
@@ -199,15 +199,15 @@ describe("PauseError", () => {
     expect(await logOf(run)).toContain("run.resumed");
   });
 
-  test("with resumeOn also goes on when the signal came while the step was still running", async () => {
-    const begun = gate();
+  test("with resumeOn also resumes the run when the signal arrived while the step was still running", async () => {
+    const started = gate();
     const fail = gate();
     let calls = 0;
     const wf = workflow("crossing", (ctx) =>
       ctx.step("call", async () => {
         calls += 1;
         if (calls > 1) return "through";
-        begun.open();
+        started.open();
         await fail.opened;
         throw new PauseError("locked", { resumeOn: "unlocked" });
       }),
@@ -215,14 +215,14 @@ describe("PauseError", () => {
     const t = await start(wf);
     const run = await t.pawl.start(wf);
     void t.settle();
-    await begun.opened;
+    await started.opened;
     await run.signal("unlocked");
     fail.open();
     await t.settle();
     expect(await run.status()).toBe("completed");
   });
 
-  test("with recheckAfter runs the step again after that time, again and again", async () => {
+  test("with recheckAfter runs the step again after each interval", async () => {
     const at: number[] = [];
     const wf = workflow("recheck", (ctx) =>
       ctx.step("call", () => {
@@ -330,7 +330,7 @@ describe("onFailure", () => {
     expect(await logOf(run)).toContain("step.completed on_failure");
   });
 
-  test("is retried like a step; the run fails with its first error whatever becomes of it", async () => {
+  test("is retried like a step; the run fails with its original error, whether or not onFailure succeeds", async () => {
     let calls = 0;
     const wf = workflow(
       "unreported",

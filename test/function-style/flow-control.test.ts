@@ -21,7 +21,7 @@ describe("ctx.cancel", () => {
     expect((await t.pawl.verify()).differences).toEqual([]);
   });
 
-  test("in a step shows that step as canceled by flow control", async () => {
+  test("in a step records that step as canceled by flow control", async () => {
     const wf = workflow("canceling", (ctx) => ctx.step("decide", () => ctx.cancel()));
     const t = await start(wf);
     const run = await t.pawl.start(wf);
@@ -33,7 +33,7 @@ describe("ctx.cancel", () => {
 });
 
 describe("ctx.pause", () => {
-  test("in the handler pauses; resumed, the code goes on behind it", async () => {
+  test("in the handler pauses the run; after resume() the code continues behind the call", async () => {
     const executed: string[] = [];
     const wf = workflow("pausing", async (ctx) => {
       await ctx.step("before", () => void executed.push("before"));
@@ -57,7 +57,7 @@ describe("ctx.pause", () => {
     expect(executed).toEqual(["before", "after"]);
   });
 
-  test("in a step pauses; resumed, the step runs again and decides anew", async () => {
+  test("in a step pauses the run; after resume() the step runs again", async () => {
     let ready = false;
     const wf = workflow("pausing", (ctx) => ctx.step("check", () => (ready ? "ready" : ctx.pause("not ready"))));
     const t = await start(wf);
@@ -71,25 +71,25 @@ describe("ctx.pause", () => {
     expect(await run.result()).toBe("ready");
   });
 
-  test("lets a step that runs beside it finish, and keeps its result", async () => {
-    const begun = gate();
+  test("lets a parallel step finish, and keeps its result", async () => {
+    const started = gate();
     const finish = gate();
     let executed = 0;
     const wf = workflow("pausing", async (ctx) => {
       const beside = ctx.step("beside", async () => {
         executed += 1;
-        begun.open();
+        started.open();
         await finish.opened;
         return "beside";
       });
-      await ctx.step("first", () => begun.opened);
+      await ctx.step("first", () => started.opened);
       ctx.pause();
       return beside;
     });
     const t = await start(wf);
     const run = await t.pawl.start(wf);
     void t.settle();
-    await begun.opened;
+    await started.opened;
     setTimeout(() => finish.open(), 20);
     await t.settle();
     expect(await run.status()).toBe("paused");
@@ -101,7 +101,7 @@ describe("ctx.pause", () => {
 });
 
 describe("ctx.skip", () => {
-  test("in a step passes over it: its result is undefined, on replay too", async () => {
+  test("in a step skips it: its result is undefined, on replay too", async () => {
     let executed = 0;
     const wf = workflow("skipping", async (ctx) => {
       const value = await ctx.step("optional", () => {
@@ -123,7 +123,7 @@ describe("ctx.skip", () => {
 });
 
 describe("ctx.reattempt", () => {
-  test("in a step runs it again after the wait, without counting as a failure", async () => {
+  test("in a step runs it again after the wait, and does not count as a failure", async () => {
     const at: number[] = [];
     const wf = workflow("reattempting", { retry: { attempts: 1 } }, (ctx) =>
       ctx.step("poll", () => {
@@ -156,7 +156,7 @@ describe("ctx.reattempt", () => {
     expect(steps).toBe(1);
   });
 
-  test("with rewind forgets the recorded steps and runs them again", async () => {
+  test("with rewind discards the recorded steps and runs them again", async () => {
     const executed: string[] = [];
     let passes = 0;
     const wf = workflow("rewinding", async (ctx) => {
@@ -177,12 +177,12 @@ describe("ctx.reattempt", () => {
   });
 
   test("with rewind runs children again too", async () => {
-    let born = 0;
-    const child = workflow("child", async () => ++born);
+    let childRuns = 0;
+    const child = workflow("child", async () => ++childRuns);
     const wf = workflow("rewinding", async (ctx) => {
       const one = await ctx.run(child, undefined);
       const many = await ctx.map(child, [undefined, undefined]);
-      const pass = await ctx.step("pass", () => born);
+      const pass = await ctx.step("pass", () => childRuns);
       if (pass < 6) ctx.reattempt({ rewind: true });
       return { one, many: [...many].sort() };
     });
@@ -204,7 +204,7 @@ describe("ctx.finish", () => {
     expect((await t.pawl.verify()).differences).toEqual([]);
   });
 
-  test("cancels the children that still run", async () => {
+  test("cancels the children that are still running", async () => {
     const child = workflow("child", (ctx) => ctx.sleep("nap", "1 day"));
     const wf = workflow("finishing", async (ctx) => {
       await ctx.start(child, undefined);
@@ -219,7 +219,7 @@ describe("ctx.finish", () => {
     expect((await t.pawl.runs({ workflow: child })).runs).toMatchObject([{ status: "canceled" }]);
   });
 
-  test("checks its output against the workflow's schema", async () => {
+  test("validates its output against the workflow's schema", async () => {
     const { z } = await import("zod");
     const wf = workflow("checked", { output: z.object({ n: z.number() }) }, async (ctx) => ctx.finish({ n: "one" }));
     const t = await start(wf);
@@ -262,13 +262,13 @@ describe("ctx.suspend", () => {
 });
 
 describe("flow control that user code catches", () => {
-  test("in a step is still honoured when the step returns", async () => {
+  test("in a step still takes effect when the step returns", async () => {
     const wf = workflow("swallowed", async (ctx) => [
       await ctx.step("optional", () => {
         try {
           ctx.skip();
         } catch {
-          // swallowed by accident
+          // The catch block swallows the flow control by accident.
         }
         return "not skipped";
       }),
@@ -276,7 +276,7 @@ describe("flow control that user code catches", () => {
     expect(await outputOf(wf, undefined)).toEqual([undefined]);
   });
 
-  test("in a step is still honoured when the step throws something else instead", async () => {
+  test("in a step still takes effect when the step throws another error instead", async () => {
     const wf = workflow("replaced", (ctx) =>
       ctx.step("decide", () => {
         try {
@@ -294,13 +294,13 @@ describe("flow control that user code catches", () => {
   });
 
   test.each(["cancel", "pause", "finish", "skip"] as const)(
-    "in the handler: ctx.%s() is honoured when the handler returns",
+    "in the handler: ctx.%s() takes effect when the handler returns",
     async (action) => {
       const wf = workflow("swallowed", async (ctx) => {
         try {
           ctx[action]();
         } catch {
-          // swallowed by accident
+          // The catch block swallows the flow control by accident.
         }
         return "ignored";
       });
@@ -314,7 +314,7 @@ describe("flow control that user code catches", () => {
     },
   );
 
-  test("in the handler is honoured, and not taken for one of a step that runs in the catch block", async () => {
+  test("in the handler takes effect, and is not attributed to a step that runs in the catch block", async () => {
     let reported = 0;
     const wf = workflow("reporting", async (ctx) => {
       try {
@@ -330,7 +330,7 @@ describe("flow control that user code catches", () => {
     expect(await run.result()).toBe("finished");
   });
 
-  test("in one step has no effect on the steps beside it", async () => {
+  test("in one step has no effect on parallel steps", async () => {
     const finish = gate();
     const wf = workflow("beside", async (ctx) =>
       Promise.all([
@@ -353,7 +353,7 @@ describe("flow control that user code catches", () => {
     expect(await outputOf(wf, undefined)).toEqual([undefined, "worker"]);
   });
 
-  test("in a step with a time limit has no effect on the steps beside it", async () => {
+  test("in a step with a time limit has no effect on parallel steps", async () => {
     const wf = workflow("beside", async (ctx) =>
       Promise.all([
         ctx.step("skipper", () => ctx.skip(), { timeout: "10s" }),

@@ -1,4 +1,4 @@
-/** Hooks around step executions mean the same in a class, a function and a graph. */
+/** Hooks around step executions behave the same in a class, a function and a graph. */
 import {
   type AnyWorkflow,
   graph,
@@ -23,34 +23,34 @@ beforeEach(() => {
 
 type Body = (ctx: Pick<WorkflowContext, "attempt" | "skip">) => unknown;
 
-interface Made {
+interface HookedSteps {
   readonly hooks: StepHooks;
   readonly first?: Body;
   readonly second?: Body;
 }
 
-const told = ({ step: name, attempt, error, flow }: StepExecution) =>
+const describeExecution = ({ step: name, attempt, error, flow }: StepExecution) =>
   [name, attempt, error === undefined ? null : `error ${(error as Error).message}`, flow ?? null]
     .filter((part) => part !== null)
     .join(" ");
 
 const tracing: StepHooks = {
-  beforeStepExecution: (execution) => void calls.push(`before ${told(execution)}`),
-  afterStepExecution: async (execution) => void calls.push(`after ${told(execution)}`),
+  beforeStepExecution: (execution) => void calls.push(`before ${describeExecution(execution)}`),
+  afterStepExecution: async (execution) => void calls.push(`after ${describeExecution(execution)}`),
   aroundStepExecution: async (execution, next) => {
-    calls.push(`around ${told(execution)}`);
+    calls.push(`around ${describeExecution(execution)}`);
     await next();
-    calls.push(`around ${told(execution)} ends`);
+    calls.push(`around ${describeExecution(execution)} ends`);
   },
 };
 
-const nothing = () => {};
+const noop = () => {};
 
-/** The same two steps in every style. An error in a step is tried again at once, three times in all. */
-const styles: readonly [string, (made: Made) => AnyWorkflow][] = [
+/** The same two steps in every style. A step that throws is retried at once, with three attempts in all. */
+const styles: readonly [string, (hookedSteps: HookedSteps) => AnyWorkflow][] = [
   [
     "class",
-    ({ hooks, first = nothing, second = nothing }) => {
+    ({ hooks, first = noop, second = noop }) => {
       class Hooked extends Workflow {
         static {
           const onException = { action: "reattempt", wait: 0, maxReattempts: 2, terminalAction: "fail" } as const;
@@ -73,7 +73,7 @@ const styles: readonly [string, (made: Made) => AnyWorkflow][] = [
   ],
   [
     "function",
-    ({ hooks, first = nothing, second = nothing }) =>
+    ({ hooks, first = noop, second = noop }) =>
       workflow("hooked_function", { ...hooks, retry: { attempts: 3, initial: 0 } }, async (ctx) => {
         await ctx.step("first", ({ attempt }) => first({ attempt, skip: () => ctx.skip() }));
         await ctx.step("second", ({ attempt }) => second({ attempt, skip: () => ctx.skip() }));
@@ -81,7 +81,7 @@ const styles: readonly [string, (made: Made) => AnyWorkflow][] = [
   ],
   [
     "graph",
-    ({ hooks, first = nothing, second = nothing }) => {
+    ({ hooks, first = noop, second = noop }) => {
       const one = step("first", (ctx) => first(ctx));
       const two = step("second", (ctx) => second(ctx));
       return graph("hooked_graph", [one, two.after(one)], { ...hooks, retry: { attempts: 3, initial: 0 } });
@@ -90,9 +90,9 @@ const styles: readonly [string, (made: Made) => AnyWorkflow][] = [
 ];
 
 describe.each(styles)("%s", (_style, make) => {
-  /** How the run ended, and the executions of its steps. */
-  async function lifeOf(made: Made) {
-    const definition = make(made) as WorkflowDefinition<void, void>;
+  /** Returns how the run ended, and the executions of its steps. */
+  async function runToEnd(hookedSteps: HookedSteps) {
+    const definition = make(hookedSteps) as WorkflowDefinition<void, void>;
     const t = await start(definition);
     const run = await t.pawl.start(definition);
     await t.settle();
@@ -101,7 +101,7 @@ describe.each(styles)("%s", (_style, make) => {
     return { status: await run.status(), executions };
   }
 
-  test("before, around and after each execution, with the flow control and the error that ended it", async () => {
+  test("are called before, around and after each execution, with the flow control or the error that ended it", async () => {
     const first: Body = (ctx) => {
       calls.push("first");
       if (ctx.attempt === 1) throw new Error("boom");
@@ -110,7 +110,7 @@ describe.each(styles)("%s", (_style, make) => {
       calls.push("second");
       ctx.skip();
     };
-    expect(await lifeOf({ hooks: tracing, first, second })).toEqual({
+    expect(await runToEnd({ hooks: tracing, first, second })).toEqual({
       status: "completed",
       executions: ["first 1 reattempted_by_exception", "first 2 success", "second 1 skipped_by_flow_control"],
     });
@@ -132,14 +132,14 @@ describe.each(styles)("%s", (_style, make) => {
   });
 
   test.each(["beforeStepExecution", "aroundStepExecution"] as const)(
-    "an exception in %s is the step's own, and the body does not run",
+    "an exception in %s counts as the step's own, and the body does not run",
     async (name) => {
       const hook = () => {
         calls.push("hook");
         throw new Error("no");
       };
       const first = () => void calls.push("first");
-      expect(await lifeOf({ hooks: { [name]: hook }, first })).toEqual({
+      expect(await runToEnd({ hooks: { [name]: hook }, first })).toEqual({
         status: "failed",
         executions: [
           "first 1 reattempted_by_exception",
@@ -151,13 +151,13 @@ describe.each(styles)("%s", (_style, make) => {
     },
   );
 
-  test("an exception in afterStepExecution is the step's own, unless the step has one", async () => {
+  test("an exception in afterStepExecution counts as the step's own, unless the step has thrown one", async () => {
     const hooks: StepHooks = {
       afterStepExecution: ({ attempt }) => {
         if (attempt < 3) throw new Error("no");
       },
     };
-    expect((await lifeOf({ hooks })).executions).toEqual([
+    expect((await runToEnd({ hooks })).executions).toEqual([
       "first 1 reattempted_by_exception",
       "first 2 reattempted_by_exception",
       "first 3 success",
@@ -167,7 +167,7 @@ describe.each(styles)("%s", (_style, make) => {
     ]);
   });
 
-  test("a hook may leave the step by flow control, and knows the run", async () => {
+  test("a hook may use flow control to leave the step, and can read the run", async () => {
     const hooks: StepHooks = {
       beforeStepExecution: (execution, ctx) => {
         calls.push(`${ctx.runId.length} ${ctx.executionId === execution.id} ${ctx.attempt}`);
@@ -175,15 +175,15 @@ describe.each(styles)("%s", (_style, make) => {
       },
     };
     const second = () => void calls.push("second");
-    expect(await lifeOf({ hooks, second })).toEqual({
+    expect(await runToEnd({ hooks, second })).toEqual({
       status: "completed",
       executions: ["first 1 success", "second 1 skipped_by_flow_control"],
     });
     expect(calls).toEqual(["36 true 1", "36 true 1"]);
   });
 
-  test("aroundStepExecution must call next(), once", async () => {
-    const never = await lifeOf({ hooks: { aroundStepExecution: () => {} } });
+  test("aroundStepExecution must call next() exactly once", async () => {
+    const never = await runToEnd({ hooks: { aroundStepExecution: () => {} } });
     expect(never).toMatchObject({
       status: "failed",
       executions: expect.arrayContaining(["first 3 failed_by_exception"]),
@@ -194,12 +194,12 @@ describe.each(styles)("%s", (_style, make) => {
         await next();
       },
     };
-    expect(await lifeOf({ hooks: twice })).toMatchObject({ status: "failed" });
+    expect(await runToEnd({ hooks: twice })).toMatchObject({ status: "failed" });
   });
 });
 
 describe("function style", () => {
-  test("replayed steps, what undoes them and onFailure have no hooks; a transactional step has", async () => {
+  test("hooks are not called for replayed steps, compensations and onFailure; they are called for transactional steps", async () => {
     const wf = workflow("parts", { ...tracing, onFailure: () => {} }, async (ctx) => {
       await ctx.step("done", () => {}, { compensate: () => {} });
       await ctx.sleep("night", "8 hours");
@@ -218,7 +218,7 @@ describe("function style", () => {
     expect(calls.filter((one) => one.startsWith("before"))).toEqual(["before done 1", "before last 1"]);
   });
 
-  test("a hook cannot record anything, and says so", async () => {
+  test("a hook cannot record anything, and the error says so", async () => {
     const hooks: StepHooks = { beforeStepExecution: (_execution, ctx) => (ctx as WorkflowContext).sleep("nap", 1) };
     const wf = workflow("recording", { ...hooks, retry: { attempts: 1 } }, (ctx) => ctx.step("a", () => {}));
     const t = await start(wf);
@@ -229,7 +229,7 @@ describe("function style", () => {
     );
   });
 
-  test("a hook that is no function is refused with the definition", async () => {
+  test("a hook that is not a function is refused by the definition", async () => {
     const hooks = { beforeStepExecution: "log" } as unknown as StepHooks;
     const refused = await errorOf(
       (async () => {
@@ -243,7 +243,7 @@ describe("function style", () => {
   });
 
   forEachStore((kind) => {
-    test("of a transactional step they are called while its transaction is open: what fails there is rolled back", async () => {
+    test("hooks of a transactional step are called while its transaction is open: an error in a hook rolls it back", async () => {
       const database = await testDatabase(kind);
       onTestFinished(() => database.drop());
       const w = await world(kind, database.url);
@@ -265,7 +265,7 @@ describe("function style", () => {
   });
 });
 
-test("a node of a graph that rests in the middle is one execution for its hooks", async () => {
+test("a graph node that is parked in the middle is one execution for its hooks", async () => {
   const nap = step("nap", async (ctx) => {
     await ctx.sleep("night", "8 hours");
     return ctx.step("inner", () => "rested");

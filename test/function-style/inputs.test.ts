@@ -1,4 +1,4 @@
-/** What a schema makes of an input is recorded once, and the same for every replay. */
+/** The output of an input schema is recorded once and is the same on every replay. */
 import { randomUUID } from "node:crypto";
 import { graph, type StepContext, step, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -8,7 +8,7 @@ import { accepting, making, refusing, schema } from "../support/standard-schemas
 import { start, world } from "../support/virtual-worlds.js";
 import { errorOf, gate, until } from "../support/waiting.js";
 
-/** A default that is another one each time. */
+/** A schema whose default value differs each time. */
 const stamped = () => making((value: object) => ({ ...value, id: randomUUID(), at: new Date() }));
 
 interface Stamped {
@@ -59,7 +59,7 @@ forEachStore((kind) => {
   }
 
   test.each(Object.entries(styles))(
-    "a %s gets the same input on every replay and after a crash",
+    "a %s gets the same parsed input on every replay and after a crash",
     async (_style, define) => {
       const { made, seen } = define();
       const w = await fresh();
@@ -81,7 +81,7 @@ forEachStore((kind) => {
     },
   );
 
-  test("it is durable before any code has seen it", async () => {
+  test("the parsed input is durable before user code sees it", async () => {
     const w = await fresh();
     const charged: string[] = [];
     const inBody = gate();
@@ -103,10 +103,10 @@ forEachStore((kind) => {
   });
 });
 
-test("nothing is recorded when it is what was given, and the schema is not asked again", async () => {
-  let asked = 0;
+test("nothing is recorded when the schema returns the input unchanged, and the schema is not called again", async () => {
+  let schemaCalls = 0;
   const counting = schema((value) => {
-    asked += 1;
+    schemaCalls += 1;
     return { value: { ...value } };
   });
   const plain = workflow("plain", { input: counting }, async (ctx, input: { n: number }) => {
@@ -118,14 +118,14 @@ test("nothing is recorded when it is what was given, and the schema is not asked
   const run = await t.pawl.start(plain, { n: 1 });
   await t.speedrun(run);
   expect(await run.result({ timeout: "100s" })).toEqual({ n: 1 });
-  // Once by start(), for its caller, and once by the worker.
-  expect(asked).toBe(2);
+  // start() calls the schema once for its caller, and the worker calls it once.
+  expect(schemaCalls).toBe(2);
   const [started] = await run.history();
   expect(started?.data).toMatchObject({ checked: true });
   expect(started?.data).not.toHaveProperty("input");
 });
 
-test("an input that cannot be recorded as the schema makes it is refused", async () => {
+test("an input whose parsed value cannot be stored is refused", async () => {
   const functions = workflow("functions", { input: making(() => ({ call: () => {} })) }, () => "ran");
   const t = await start(functions);
   const run = await t.pawl.start(functions, {});
@@ -134,7 +134,7 @@ test("an input that cannot be recorded as the schema makes it is refused", async
   expect((await errorOf(run.result({ timeout: "100s" }))).cause).toMatchObject({ name: "InvalidInputError" });
 });
 
-test("a child gets what its schema made, and so does the retry of a run that failed", async () => {
+test("a child gets its parsed input, and so does the retry of a failed run", async () => {
   const seen: string[] = [];
   let fails = true;
   const child = workflow("child", { input: stamped() }, async (ctx, input) => {
@@ -159,7 +159,7 @@ test("a child gets what its schema made, and so does the retry of a run that fai
   expect(await whole.result({ timeout: "100s" })).toBe(seen.at(-1));
 });
 
-test("the retry of a run whose input was refused is refused as well, until the schema accepts it", async () => {
+test("the retry of a run whose input was refused is refused as well, until the schema accepts the input", async () => {
   let accepts = false;
   const strict = workflow(
     "strict",
@@ -180,17 +180,20 @@ test("the retry of a run whose input was refused is refused as well, until the s
 });
 
 describe("a release with another schema, under a run that has recorded steps", () => {
-  const undone: string[] = [];
+  const compensated: string[] = [];
   const withSchema = (input: StandardSchemaV1<any, any> | undefined) =>
     workflow("order", input === undefined ? {} : { input: input as never }, async (ctx, order: { n: number }) => {
-      await ctx.step("book", () => 1, { compensate: () => void undone.push("book") });
+      await ctx.step("book", () => 1, { compensate: () => void compensated.push("book") });
       await ctx.sleep("night", "1 day");
       return ctx.step("charge", () => order.n);
     });
 
   test.each([
-    ["changes nothing when a schema had accepted its input", accepting],
-    ["is not asked when a schema had made something else of its input", making((order) => ({ ...order, more: 1 }))],
+    ["changes nothing when an earlier schema had accepted the input", accepting],
+    [
+      "does not call the schema when an earlier schema had changed the input",
+      making((order) => ({ ...order, more: 1 })),
+    ],
   ])("%s", async (_name, before) => {
     const w = await world();
     const old = await w.worker([withSchema(before)]);
@@ -203,7 +206,7 @@ describe("a release with another schema, under a run that has recorded steps", (
     expect(await run.result({ timeout: "100s" })).toBe(7);
   });
 
-  test("pauses it, with the reason, when the first schema that its workflow has refuses its input", async () => {
+  test("pauses the run with the reason when the workflow's first schema refuses its input", async () => {
     const w = await world();
     const old = await w.worker([withSchema(undefined)]);
     const run = await w.pawl.start(withSchema(undefined), { n: 7 });
@@ -213,30 +216,30 @@ describe("a release with another schema, under a run that has recorded steps", (
     const strict = await w.worker([withSchema(refusing)]);
     await strict.settle();
     expect(await run.status()).toBe("paused");
-    expect((await run.explain()).text).toContain("refuses its input");
+    expect((await run.explain()).text).toContain("rejects its input");
     expect((await run.explain()).text).toContain("too large");
-    expect(undone).toEqual([]);
+    expect(compensated).toEqual([]);
     await strict.kill();
-    const mild = await w.worker([withSchema(accepting)]);
+    const tolerant = await w.worker([withSchema(accepting)]);
     await run.resume();
-    await mild.settle();
+    await tolerant.settle();
     expect(await run.result({ timeout: "100s" })).toBe(7);
   });
 
-  test("records what the first schema that its workflow has makes of its input, once", async () => {
+  test("records the parsed input once when the workflow gets its first schema", async () => {
     const w = await world();
     const seen: string[] = [];
-    const later = (input: ReturnType<typeof stamped> | undefined) =>
+    const laterWorkflow = (input: ReturnType<typeof stamped> | undefined) =>
       workflow("later", input === undefined ? {} : { input: input as never }, async (ctx, order: any) => {
         seen.push(String(order.id));
         await ctx.sleep("a", "1 day");
         await ctx.sleep("b", "1 day");
       });
-    const old = await w.worker([later(undefined)]);
-    const run = await w.pawl.start(later(undefined), {});
+    const old = await w.worker([laterWorkflow(undefined)]);
+    const run = await w.pawl.start(laterWorkflow(undefined), {});
     let due = await old.settle();
     await old.kill();
-    const next = await w.worker([later(stamped())]);
+    const next = await w.worker([laterWorkflow(stamped())]);
     for (; due !== null; due = await next.settle()) w.clock.moveTo(due);
     expect(await run.status()).toBe("completed");
     expect(seen[0]).toBe("undefined");
@@ -245,14 +248,14 @@ describe("a release with another schema, under a run that has recorded steps", (
   });
 });
 
-test("a signal that comes while the schema has not answered waits for the code", async () => {
-  const asked = gate();
+test("a signal that arrives while the schema is still running waits for the code", async () => {
+  const schemaCalled = gate();
   const answer = gate();
   const slow = workflow(
     "slow",
     {
       input: schema(async (value) => {
-        asked.open();
+        schemaCalled.open();
         await answer.opened;
         return { value: { ...value, id: randomUUID() } };
       }),
@@ -263,7 +266,7 @@ test("a signal that comes while the schema has not answered waits for the code",
   const { pawl, settle } = await w.worker([slow]);
   await pawl.createWorkflow("slow");
   const run = await pawl.workflow<object, { id: string; got: number }>("slow").trigger({});
-  await asked.opened;
+  await schemaCalled.opened;
   await run.signal("go", 1);
   await until(async () => (await run.history()).some(({ type }) => type === "signal.received"));
   answer.open();

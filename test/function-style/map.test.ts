@@ -10,12 +10,12 @@ const napping = workflow("napping", async (ctx, n: number) => {
 });
 
 describe("ctx.map", () => {
-  test("gives the outputs in the order of the items, whoever was first", async () => {
+  test("returns the outputs in the order of the items, no matter which child ends first", async () => {
     const parent = workflow("parent", async (ctx) => [...(await ctx.map(napping, [500, 10, 300, 20, 1]))]);
     expect(await outputOf(parent, undefined, [napping])).toEqual([500, 10, 300, 20, 1]);
   });
 
-  test("of no items gives an empty array at once", async () => {
+  test("of no items returns an empty array at once", async () => {
     const parent = workflow("parent", async (ctx) => {
       const outputs = await ctx.map(square, []);
       return { outputs: [...outputs], failures: outputs.failures };
@@ -23,7 +23,7 @@ describe("ctx.map", () => {
     expect(await outputOf(parent, undefined, [square])).toEqual({ outputs: [], failures: [] });
   });
 
-  test("gives the same on replay", async () => {
+  test("returns the same outputs on replay", async () => {
     const seen: number[][] = [];
     const parent = workflow("parent", async (ctx) => {
       seen.push([...(await ctx.map(square, [1, 2, 3]))]);
@@ -37,13 +37,13 @@ describe("ctx.map", () => {
     ]);
   });
 
-  test("runs no more children at a time than its concurrency, and as many", async () => {
+  test("runs as many children at a time as its concurrency allows, and no more", async () => {
     let running = 0;
-    let most = 0;
+    let maxRunning = 0;
     const busy = workflow("busy", (ctx, n: number) =>
       ctx.step("work", async () => {
         running += 1;
-        most = Math.max(most, running);
+        maxRunning = Math.max(maxRunning, running);
         await new Promise((resolve) => setTimeout(resolve, n % 3));
         running -= 1;
         return n;
@@ -57,10 +57,10 @@ describe("ctx.map", () => {
       )),
     ]);
     expect(await outputOf(parent, undefined, [busy])).toEqual(Array.from({ length: 40 }, (_, n) => n));
-    expect(most).toBe(3);
+    expect(maxRunning).toBe(3);
   });
 
-  test("holds its concurrency over children that sleep, and over a crash", async () => {
+  test("keeps to its concurrency with children that sleep, and after a crash", async () => {
     const parent = workflow("parent", async (ctx) => [
       ...(await ctx.map(napping, [60, 60, 60, 60, 60], { concurrency: 2 })),
     ]);
@@ -84,7 +84,7 @@ describe("ctx.map", () => {
     expect(w.clock.read() - begin).toBe(180);
   });
 
-  test("says how many of its children have ended", async () => {
+  test("reports how many of its children have ended", async () => {
     const parent = workflow("parent", (ctx) => ctx.map(napping, [10, 1_000, 2_000]));
     const t = await start(parent, napping);
     const run = await t.pawl.start(parent);
@@ -119,7 +119,7 @@ describe("ctx.map", () => {
     expect((await t.pawl.verify()).differences).toEqual([]);
   });
 
-  test("tolerates as many failures as it is told, and lists them", async () => {
+  test("tolerates the allowed number of failures, and lists them", async () => {
     const picky = workflow("picky", async (_ctx, n: number) => {
       if (n % 2 === 0) throw new PermanentError(`not ${n}`);
       return n;
@@ -144,7 +144,7 @@ describe("ctx.map", () => {
     });
   });
 
-  test("fails when one more fails than it tolerates", async () => {
+  test("fails when there is one failure more than it tolerates", async () => {
     const broken = workflow("broken", async () => {
       throw new PermanentError("no");
     });
@@ -157,7 +157,7 @@ describe("ctx.map", () => {
     expect((await errorOf(run.result({ timeout: "100s" }))).cause.message).toContain("3 of the 3");
   });
 
-  test("can be caught, and the workflow goes on", async () => {
+  test("can fail in a try block, and the workflow continues", async () => {
     const broken = workflow("broken", async () => {
       throw new PermanentError("no");
     });
@@ -199,7 +199,7 @@ describe("ctx.map", () => {
     expect((await t.pawl.runs({ workflow: square })).runs).toEqual([]);
   });
 
-  test("goes on with the rest when a child is canceled by hand and that is tolerated", async () => {
+  test("continues with the rest when a child is canceled from outside and one failure is tolerated", async () => {
     const parent = workflow("parent", async (ctx) => {
       const outputs = await ctx.map(napping, [100, 200], { tolerate: 1 });
       return { outputs: [...outputs], failures: outputs.failures.map(({ index, error }) => [index, error.name]) };
@@ -213,7 +213,7 @@ describe("ctx.map", () => {
     expect(await run.result()).toEqual({ outputs: [undefined, 200], failures: [[0, "RunCanceledError"]] });
   });
 
-  test("cancels its children with its parent, also those that are held back", async () => {
+  test("cancels its children with its parent, including those that have not started", async () => {
     const parent = workflow("parent", (ctx) => ctx.map(napping, [1_000, 1_000, 1_000, 1_000], { concurrency: 2 }));
     const t = await start(parent, napping);
     const run = await t.pawl.start(parent);
@@ -226,7 +226,7 @@ describe("ctx.map", () => {
   });
 
   test.each([
-    ["items that are no array", (ctx: any) => ctx.map(square, new Set([1]))],
+    ["items that are not an array", (ctx: any) => ctx.map(square, new Set([1]))],
     ["a concurrency of 0", (ctx: any) => ctx.map(square, [1], { concurrency: 0 })],
     ["a concurrency of NaN", (ctx: any) => ctx.map(square, [1], { concurrency: Number.NaN })],
     ["a negative tolerance", (ctx: any) => ctx.map(square, [1], { tolerate: -1 })],
@@ -236,7 +236,7 @@ describe("ctx.map", () => {
     expect(await outputOf(parent, undefined, [square])).toMatch(/INVALID_INPUT|WORKFLOW_NOT_FOUND/);
   });
 
-  test("gives the same result after a crash at any moment", async () => {
+  test("returns the same result after a crash at any moment", async () => {
     const parent = workflow("crash-map", async (ctx) => [
       ...(await ctx.map(napping, [30, 10, 20, 40], { concurrency: 2 })),
     ]);

@@ -1,4 +1,7 @@
-/** Durable calls inside the function of a step are refused; beside it, behind it and in bodies that may wait they are not. */
+/**
+ * Durable calls inside the function of a step are refused. They are allowed beside it, after it and in bodies that may
+ * wait.
+ */
 import { connect, graph, type StepContext, step, Workflow, type WorkflowContext, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { silent, start } from "../support/virtual-worlds.js";
@@ -20,11 +23,11 @@ const tick = () => new Promise((resolve) => setImmediate(resolve));
 
 const places: Record<string, (ctx: WorkflowContext<any>, call: () => unknown) => () => unknown> = {
   "at once": (_, call) => () => call(),
-  "behind an await": (_, call) => async () => {
+  "after an await": (_, call) => async () => {
     await tick();
     await call();
   },
-  "in a helper behind an await": (_, call) => () => helper(call),
+  "in a helper after an await": (_, call) => () => helper(call),
   "in a callback": (_, call) => () =>
     new Promise((resolve, reject) => {
       setTimeout(() => Promise.resolve().then(call).then(resolve, reject), 1);
@@ -58,7 +61,7 @@ describe.each(Object.keys(places))("%s", (place) => {
   });
 });
 
-test("a worker in production refuses it in async functions, and in others once one of them has returned a promise", async () => {
+test("a worker in production refuses the call in async functions, and in other functions once one of them has returned a promise", async () => {
   const outer = workflow("outer", async (ctx, kind: "async" | "plain") => {
     await ctx.step("warm up", () => tick());
     const nested = async () => {
@@ -76,7 +79,7 @@ test("a worker in production refuses it in async functions, and in others once o
   }
 });
 
-test("calls beside a step that is executing, and behind it, are not taken for its own", async () => {
+test("calls beside a step that is executing, and after it, are not attributed to the step", async () => {
   const beside = workflow("beside", async (ctx) => {
     const [first] = await Promise.all([
       ctx.step("slow", async () => {
@@ -99,7 +102,7 @@ test("calls beside a step that is executing, and behind it, are not taken for it
   expect(await run.result()).toEqual(["slow", "next"]);
 });
 
-test("a step may start a run of its own, and leave by flow control", async () => {
+test("a step may start an independent run, and may use flow control", async () => {
   const outer = workflow("outer", async (ctx) => {
     const id = await ctx.step("start", async () => (await t.pawl.start(child)).id);
     await ctx.step("skips", async () => {

@@ -5,14 +5,14 @@ import { outputOf, start, world } from "../support/virtual-worlds.js";
 import { gate } from "../support/waiting.js";
 
 describe("ctx.race", () => {
-  test("gives the name and value of the first", async () => {
+  test("returns the name and value of the first arm to end", async () => {
     const wf = workflow("first", async (ctx) =>
       ctx.race({ late: ctx.sleep("late", "2 days"), early: ctx.sleep("early", "1 day").then(() => "early bird") }),
     );
     expect(await outputOf(wf, undefined)).toEqual({ name: "early", value: "early bird" });
   });
 
-  test("withdraws a sleep that lost: the run does not wait for it, nor wake because of it", async () => {
+  test("withdraws a sleep that lost: the run neither waits for it nor wakes because of it", async () => {
     const wf = workflow("sleep-lost", async (ctx) => {
       const winner = await ctx.race({ paid: ctx.waitForSignal("paid"), late: ctx.sleep("late", "30 days") });
       await ctx.waitForSignal("then");
@@ -32,7 +32,7 @@ describe("ctx.race", () => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("withdraws a wait that lost: a signal that comes later is there for the next wait", async () => {
+  test("withdraws a wait that lost: a signal that arrives later goes to the next wait", async () => {
     const wf = workflow("wait-lost", async (ctx) => {
       const winner = await ctx.race({ go: ctx.waitForSignal("go"), late: ctx.sleep("late", "1 day") });
       await ctx.sleep("then", "1 day");
@@ -46,7 +46,7 @@ describe("ctx.race", () => {
     expect(await run.result()).toEqual(["late", "for the second wait"]);
   });
 
-  test("does not swallow a signal whose wait lost against another signal", async () => {
+  test("does not consume a signal whose wait lost against another signal", async () => {
     const wf = workflow("two-signals", async (ctx) => {
       const winner = await ctx.race({ a: ctx.waitForSignal("a"), b: ctx.waitForSignal("b") });
       return [winner, await ctx.waitForSignal("b", { timeout: "1 day" })];
@@ -63,7 +63,7 @@ describe("ctx.race", () => {
     expect(await run.result()).toEqual([{ name: "a", value: 1 }, 2]);
   });
 
-  test("has the same winner on replay, though both have an answer by then", async () => {
+  test("has the same winner on replay, although both arms have a result by then", async () => {
     const winners: string[] = [];
     const wf = workflow("replayed", async (ctx) => {
       const { name } = await ctx.race({
@@ -114,7 +114,7 @@ describe("ctx.race", () => {
 });
 
 describe("Promise.race and Promise.all over ctx", () => {
-  test("see the same order live and on replay: steps, timers and signals", async () => {
+  test("resolve in the same order live and on replay: steps, timers and signals", async () => {
     const orders: string[][] = [];
     const slow = gate();
     const wf = workflow("ordered", async (ctx) => {
@@ -149,7 +149,7 @@ describe("Promise.race and Promise.all over ctx", () => {
     expect(result.slice(-2)).toEqual(["one", "two"]);
   });
 
-  test("a race of a signal and a sleep goes the same way after a crash", async () => {
+  test("a race of a signal and a sleep has the same winner after a crash", async () => {
     const wf = workflow("crossing", async (ctx) => {
       const winner = await Promise.race([
         ctx.waitForSignal("go").then(() => "signal"),
@@ -173,7 +173,7 @@ describe("Promise.race and Promise.all over ctx", () => {
     expect((await logOf(run)).filter((line) => line.includes("after_"))).toEqual(["step.completed after_signal"]);
   });
 
-  test("a hundred steps side by side are each run once and delivered in one order", async () => {
+  test("a hundred parallel steps each run once and resolve in one order", async () => {
     const executed = new Map<number, number>();
     const orders: number[][] = [];
     const wf = workflow("wide", async (ctx) => {

@@ -1,4 +1,6 @@
-/** Housekeeping inside workers: what is old is deleted if that was asked for, and what is stuck is said once. */
+/**
+ * Housekeeping in workers: old runs are deleted if a retention is set, and each group of stuck runs is reported once.
+ */
 
 import { connect, InvalidInputError, type Logger, Pawl, type WorkerOptions, workflow } from "pawl";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
@@ -12,22 +14,22 @@ import { errorOf, until } from "../support/waiting.js";
 const day = 86_400_000;
 const echo = workflow("echo", async (_ctx, value: number) => value);
 
-/** A worker of a process that keeps runs for so long. */
-async function keeper(w: World, retention: string | null, options: Partial<WorkerOptions> = {}) {
+/** Starts a worker of a process with this retention. */
+async function startWorkerWithRetention(w: World, retention: string | null, options: Partial<WorkerOptions> = {}) {
   const pawl = new Pawl(w.store, silent, { retention: retention ?? undefined });
   const worker = pawl.worker({ workflows: [echo], poll: Number.POSITIVE_INFINITY, housekeeping: 5, ...options });
   onTestFinished(() => worker.stop());
   return worker.start();
 }
 
-const told = () => {
+const captureWarnings = () => {
   const warnings: string[] = [];
   const log: Logger = { ...silent, warn: (text) => warnings.push(String(text)) };
   return { log, warnings };
 };
 
 forEachStore((kind) => {
-  test("workers delete what ended longer ago than the retention", async () => {
+  test("workers delete runs that ended longer ago than the retention", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -37,7 +39,7 @@ forEachStore((kind) => {
     await worker.stop();
     w.clock.moveTo(w.clock.read() + 29 * day);
     const young = await w.pawl.start(echo, 4);
-    await keeper(w, "30 days");
+    await startWorkerWithRetention(w, "30 days");
     await young.result();
     w.clock.moveTo(w.clock.read() + 2 * day);
     await until(async () => (await w.pawl.runs()).runs.length === 1);
@@ -47,32 +49,32 @@ forEachStore((kind) => {
 });
 
 describe("housekeeping", () => {
-  test("deletes nothing unless asked", async () => {
+  test("deletes nothing unless a retention is set", async () => {
     const w = await world();
-    const forget = vi.spyOn(w.store.maintenance, "deleteDeadWorkers");
-    await keeper(w, null);
+    const deleteDeadWorkers = vi.spyOn(w.store.maintenance, "deleteDeadWorkers");
+    await startWorkerWithRetention(w, null);
     const run = await w.pawl.start(echo, 1);
     await run.result();
     w.clock.moveTo(w.clock.read() + 1_000 * day);
-    await until(() => forget.mock.calls.length > 3);
+    await until(() => deleteDeadWorkers.mock.calls.length > 3);
     expect(await run.status()).toBe("completed");
   });
 
-  test("is not done by a worker that is told so, and ends with its worker", async () => {
+  test("is not done by a worker that has it turned off, and stops with its worker", async () => {
     const [w, elsewhere] = [await world(), await world()];
-    const forget = vi.spyOn(w.store.maintenance, "deleteDeadWorkers");
-    await keeper(w, "1 day", { housekeeping: Number.POSITIVE_INFINITY });
-    const often = await keeper(w, "1 day");
-    await until(() => forget.mock.calls.length > 1);
-    await often.stop();
-    const calls = forget.mock.calls.length;
+    const deleteDeadWorkers = vi.spyOn(w.store.maintenance, "deleteDeadWorkers");
+    await startWorkerWithRetention(w, "1 day", { housekeeping: Number.POSITIVE_INFINITY });
+    const frequent = await startWorkerWithRetention(w, "1 day");
+    await until(() => deleteDeadWorkers.mock.calls.length > 1);
+    await frequent.stop();
+    const calls = deleteDeadWorkers.mock.calls.length;
     const others = vi.spyOn(elsewhere.store.maintenance, "deleteDeadWorkers");
-    await keeper(elsewhere, null);
+    await startWorkerWithRetention(elsewhere, null);
     await until(() => others.mock.calls.length > 3);
-    expect(forget.mock.calls.length).toBe(calls);
+    expect(deleteDeadWorkers.mock.calls.length).toBe(calls);
   });
 
-  test("lets go of a long deletion when the worker stops", async () => {
+  test("interrupts a long deletion when the worker stops", async () => {
     const w = await world();
     const { settle } = await w.worker([echo]);
     await w.pawl.startMany(
@@ -95,43 +97,45 @@ describe("housekeeping", () => {
     expect((await w.pawl.runs({ limit: 1_000 })).runs).toHaveLength(300);
   });
 
-  test("a failure is told, and it is tried again", async () => {
+  test("logs a failure as a warning, and is tried again", async () => {
     const w = await world();
-    const { log, warnings } = told();
-    const forget = vi.spyOn(w.store.maintenance, "deleteDeadWorkers").mockRejectedValueOnce(new Error("down"));
+    const { log, warnings } = captureWarnings();
+    const deleteDeadWorkers = vi
+      .spyOn(w.store.maintenance, "deleteDeadWorkers")
+      .mockRejectedValueOnce(new Error("down"));
     const worker = await new Pawl(w.store, log).worker({ workflows: [echo], housekeeping: 5 }).start();
-    await until(() => forget.mock.calls.length > 2);
+    await until(() => deleteDeadWorkers.mock.calls.length > 2);
     await worker.stop();
     expect(warnings).toEqual(["Housekeeping failed (cleaning); it is tried again later."]);
   });
 
-  test("forgets workers that died more than a day ago", async () => {
+  test("deletes the records of workers that died more than a day ago", async () => {
     const w = await world();
-    const asked: number[] = [];
+    const cutoffs: number[] = [];
     vi.spyOn(w.store.maintenance, "deleteDeadWorkers").mockImplementation(async ({ lastHeartbeatBefore }) => {
-      asked.push(lastHeartbeatBefore);
+      cutoffs.push(lastHeartbeatBefore);
       return [];
     });
     const before = Date.now() - day;
-    await keeper(w, null);
-    await until(() => asked.length > 0);
-    expect(asked[0]).toBeGreaterThanOrEqual(before);
-    expect(asked[0]).toBeLessThanOrEqual(Date.now() - day);
+    await startWorkerWithRetention(w, null);
+    await until(() => cutoffs.length > 0);
+    expect(cutoffs[0]).toBeGreaterThanOrEqual(before);
+    expect(cutoffs[0]).toBeLessThanOrEqual(Date.now() - day);
   });
 
-  test("refuses a retention that keeps nothing, before anything is opened", async () => {
+  test("refuses a retention of zero before the store is opened", async () => {
     for (const retention of ["0s", "59s", "soon", -1])
       expect(await errorOf(connect("memory:", { retention }))).toBeInstanceOf(InvalidInputError);
     await (await connect("memory:", { retention: "30 days" })).close();
   });
 });
 
-describe("what is stuck", () => {
+describe("stuck runs", () => {
   const minute = 60_000;
 
-  test("runs that are due for long without a live worker are told once, and again when it happens again", async () => {
+  test("runs that are overdue without a live worker are reported once, and again when it recurs", async () => {
     const w = await world();
-    const { log, warnings } = told();
+    const { log, warnings } = captureWarnings();
     const stuck = new StuckRuns(w.store, log, systemRuntime);
     const since = new Date(w.clock.read()).toISOString();
     await w.pawl.startMany(echo, [1, 2]);
@@ -154,9 +158,9 @@ describe("what is stuck", () => {
     expect(warnings).toHaveLength(2);
   });
 
-  test("runs of a worker that fell silent and that nobody frees are told once", async () => {
+  test("runs of a worker with an expired lease that no other worker has freed are reported once", async () => {
     const w = await world();
-    const { log, warnings } = told();
+    const { log, warnings } = captureWarnings();
     const stuck = new StuckRuns(w.store, log, systemRuntime);
     const heartbeatAt = Math.min(w.clock.read(), Date.now()) - 20 * minute;
     const { workers } = w.store;

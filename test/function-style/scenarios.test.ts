@@ -1,4 +1,7 @@
-/** What can become of a run, scenario by scenario, on every store: who has it, what is recorded, and what happens next. */
+/**
+ * The outcomes of a run, scenario by scenario, on every store: which worker has it, what is recorded, and what happens
+ * next.
+ */
 import { PauseError, PermanentError, TransientError, workflow } from "pawl";
 import { beforeEach, expect, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
@@ -6,9 +9,9 @@ import { expectSound } from "../support/run-checks.js";
 import { databaseFor } from "../support/virtual-worlds.js";
 import { errorOf, gate } from "../support/waiting.js";
 
-let did: string[] = [];
+let executed: string[] = [];
 beforeEach(() => {
-  did = [];
+  executed = [];
 });
 
 forEachStore((kind) => {
@@ -31,10 +34,10 @@ forEachStore((kind) => {
     await expectSound(w);
   });
 
-  test("permanent error: the run fails at once, with the step's error, and a corrected start is another run", async () => {
+  test("permanent error: the run fails at once with the step's error, and a corrected start is another run", async () => {
     const read = workflow("read", (ctx, key: string) =>
       ctx.step("download", () => {
-        did.push(key);
+        executed.push(key);
         if (key === "wrong") throw new PermanentError("File not found");
         return key;
       }),
@@ -49,42 +52,42 @@ forEachStore((kind) => {
     await worker.settle();
     expect(await right.result()).toBe("right");
     expect(right.id).not.toBe(wrong.id);
-    expect(did).toEqual(["wrong", "right"]);
+    expect(executed).toEqual(["wrong", "right"]);
     expect(await errorOf(wrong.resume())).toMatchObject({ code: "INVALID_STATE" });
   });
 
-  test("crash: another worker continues the same run, and what was recorded does not run again", async () => {
-    const begun = gate();
+  test("crash: another worker continues the same run, and recorded steps do not run again", async () => {
+    const started = gate();
     let crashes = true;
     const process = workflow("process", async (ctx) => {
       const data = await ctx.step("download", () => {
-        did.push("download");
+        executed.push("download");
         return "data";
       });
       return ctx.step("resize", async () => {
-        did.push("resize");
+        executed.push("resize");
         if (!crashes) return `small ${data}`;
-        begun.open();
+        started.open();
         return new Promise<string>(() => {});
       });
     });
     const w = await database.world();
     const first = await w.worker([process]);
     const run = await w.pawl.start(process);
-    await begun.opened;
+    await started.opened;
     expect(await run.status()).toBe("running");
     await first.kill();
     crashes = false;
     await (await w.worker([process])).settle();
     expect(await run.result({ timeout: "100s" })).toBe("small data");
-    expect(did).toEqual(["download", "resize", "resize"]);
+    expect(executed).toEqual(["download", "resize", "resize"]);
     await expectSound(w);
   });
 
-  test("transient error: the same run comes back when the error says, and its worker is free meanwhile", async () => {
+  test("transient error: the same run resumes after the requested time, and its worker is free meanwhile", async () => {
     const call = workflow("call", (ctx, name: string) =>
       ctx.step("api", ({ attempt }) => {
-        did.push(`${name} ${attempt}`);
+        executed.push(`${name} ${attempt}`);
         if (name === "limited" && attempt === 1) throw new TransientError("rate limit", { retryAfter: "30s" });
         return "answer";
       }),
@@ -99,19 +102,19 @@ forEachStore((kind) => {
     expect(await worker.settle()).toBe(due);
     w.clock.moveTo(due - 1);
     await worker.settle();
-    expect(did).toEqual(["limited 1", "other 1"]);
+    expect(executed).toEqual(["limited 1", "other 1"]);
     w.clock.moveTo(due);
     await worker.settle();
     expect(await limited.result()).toBe("answer");
-    expect(did).toEqual(["limited 1", "other 1", "limited 2"]);
+    expect(executed).toEqual(["limited 1", "other 1", "limited 2"]);
   });
 
-  test("pause: the run is in no worker, looks again after its interval, and goes on with a signal or a given result", async () => {
+  test("pause: no worker has the run, it is rechecked at its interval, and it continues with a signal or a given output", async () => {
     let approved = false;
     const approval = workflow("approval", async (ctx) => {
-      await ctx.step("ask", () => void did.push("ask"));
+      await ctx.step("ask", () => void executed.push("ask"));
       const answer = await ctx.step("wait", () => {
-        did.push("look");
+        executed.push("look");
         if (!approved) throw new PauseError("Waiting for approval", { resumeOn: "approved", recheckAfter: "1 hour" });
         return "seen";
       });
@@ -119,29 +122,29 @@ forEachStore((kind) => {
     });
     const w = await database.world();
     const worker = await w.worker([approval]);
-    const [looks, hears, given] = await w.pawl.startMany(approval, [undefined, undefined, undefined]);
+    const [rechecked, signaled, answered] = await w.pawl.startMany(approval, [undefined, undefined, undefined]);
     await worker.settle();
-    expect(await looks?.get()).toMatchObject({ status: "paused", pauseReason: "Waiting for approval" });
+    expect(await rechecked?.get()).toMatchObject({ status: "paused", pauseReason: "Waiting for approval" });
     expect((await w.pawl.workers()).every(({ executing }) => executing === 0)).toBe(true);
-    await given?.resume({ output: "by hand" });
+    await answered?.resume({ output: "by hand" });
     await worker.settle();
-    expect(await given?.result()).toBe("by hand");
+    expect(await answered?.result()).toBe("by hand");
 
-    did = [];
+    executed = [];
     w.clock.moveTo(w.clock.read() + 3_600_000);
     await worker.settle();
-    expect(did).toEqual(["look", "look"]);
-    expect(await looks?.status()).toBe("paused");
+    expect(executed).toEqual(["look", "look"]);
+    expect(await rechecked?.status()).toBe("paused");
 
     approved = true;
-    await hears?.signal("approved");
+    await signaled?.signal("approved");
     await worker.settle();
-    expect(await hears?.result()).toBe("seen");
-    expect(await looks?.status()).toBe("paused");
+    expect(await signaled?.result()).toBe("seen");
+    expect(await rechecked?.status()).toBe("paused");
     w.clock.moveTo(w.clock.read() + 3_600_000);
     await worker.settle();
-    expect(await looks?.result()).toBe("seen");
-    expect(did.filter((what) => what === "ask")).toEqual([]);
+    expect(await rechecked?.result()).toBe("seen");
+    expect(executed.filter((line) => line === "ask")).toEqual([]);
     await expectSound(w);
   });
 });

@@ -6,7 +6,7 @@ import { errorOf, gate } from "../support/waiting.js";
 const day = 86_400_000;
 
 describe("ctx.waitForSignal", () => {
-  test("gives the payload of the signal, whatever kind of value it is", async () => {
+  test("returns the payload of the signal, whatever kind of value it is", async () => {
     const wf = workflow("payload", (ctx) => ctx.waitForSignal("go"));
     const t = await start(wf);
     const payloads = [
@@ -28,7 +28,7 @@ describe("ctx.waitForSignal", () => {
     }
   });
 
-  test("gets what was sent by the handle that it waits for, with its key", async () => {
+  test("receives a signal that was sent by its handle, with its key", async () => {
     const shipped = signal<{ parcel: string }>("shipped");
     const wf = workflow("typed", async (ctx) => [
       await ctx.waitForSignal(shipped),
@@ -53,7 +53,7 @@ describe("ctx.waitForSignal", () => {
     await expect(t.speedrun(run)).rejects.toThrow('"approved"');
   });
 
-  test("gets a signal that came before anybody waited, before the run even began", async () => {
+  test("receives a signal that arrived before the wait, even before the run started", async () => {
     const wf = workflow("early", async (ctx) => {
       await ctx.sleep("nap", "1 day");
       return ctx.waitForSignal("go");
@@ -66,11 +66,11 @@ describe("ctx.waitForSignal", () => {
     expect(await run.result()).toBe("before a worker");
   });
 
-  test("gets signals of one name in the order they were sent, each once", async () => {
+  test("receives signals of one name in the order they were sent, each once", async () => {
     const wf = workflow("ordered", async (ctx) => {
-      const got: unknown[] = [];
-      for (let index = 0; index < 5; index += 1) got.push(await ctx.waitForSignal("n"));
-      return got;
+      const received: unknown[] = [];
+      for (let index = 0; index < 5; index += 1) received.push(await ctx.waitForSignal("n"));
+      return received;
     });
     const t = await start(wf);
     const run = await t.pawl.start(wf);
@@ -85,7 +85,7 @@ describe("ctx.waitForSignal", () => {
     expect(await run.result()).toEqual([1, 2, 3, 4, 5]);
   });
 
-  test("does not take a signal of another name, nor one that differs only in case", async () => {
+  test("does not take a signal of another name, or of a name that differs only in case", async () => {
     const wf = workflow("picky", (ctx) => ctx.waitForSignal("Go"));
     const t = await start(wf);
     const run = await t.pawl.start(wf);
@@ -98,7 +98,7 @@ describe("ctx.waitForSignal", () => {
     expect(await run.result()).toBe(3);
   });
 
-  test("takes a key once: a webhook that is delivered again changes nothing", async () => {
+  test("accepts a key once: a webhook that is delivered again changes nothing", async () => {
     const wf = workflow("deduplicated", async (ctx) => [
       await ctx.waitForSignal("paid"),
       await ctx.waitForSignal("paid", { timeout: "1 day" }),
@@ -113,13 +113,13 @@ describe("ctx.waitForSignal", () => {
     expect(await run.result()).toEqual(["first", null]);
   });
 
-  test("deduplicates keys that are sent at the same time, and keeps those of other runs apart", async () => {
+  test("deduplicates keys that are sent at the same time, and keeps those of different runs separate", async () => {
     const wf = workflow("at-once", async (ctx) => {
-      const got: unknown[] = [];
+      const received: unknown[] = [];
       for (;;) {
         const next = await ctx.waitForSignal("n", { timeout: "1 day" });
-        if (next === null) return got;
-        got.push(next);
+        if (next === null) return received;
+        received.push(next);
       }
     });
     const t = await start(wf);
@@ -134,7 +134,7 @@ describe("ctx.waitForSignal", () => {
     expect((await b.result()).sort()).toEqual([1, 2]);
   });
 
-  test("gives null after its timeout", async () => {
+  test("returns null after its timeout", async () => {
     const wf = workflow("timed", async (ctx) => [
       await ctx.waitForSignal("never", { timeout: "7 days" }),
       ctx.now().getTime(),
@@ -146,7 +146,7 @@ describe("ctx.waitForSignal", () => {
     expect(await run.result()).toEqual([null, begin + 7 * day]);
   });
 
-  test("a signal that came before the deadline beats the timeout, though nobody was there to take it", async () => {
+  test("a signal that arrived before the deadline wins over the timeout, even if no worker was running", async () => {
     const wf = workflow("just-in-time", (ctx) => ctx.waitForSignal("go", { timeout: "1 day" }));
     const w = await world();
     const first = await w.worker([wf]);
@@ -160,7 +160,7 @@ describe("ctx.waitForSignal", () => {
     expect(await run.result()).toBe("in time");
   });
 
-  test("a signal that came after the deadline does not, though nobody was there to time it out; it stays for the next wait", async () => {
+  test("a signal that arrived after the deadline loses against the timeout, even if no worker was running, and stays for the next wait", async () => {
     const wf = workflow("too-late", async (ctx) => [
       await ctx.waitForSignal("go", { timeout: "1 day" }),
       await ctx.waitForSignal("go"),
@@ -176,13 +176,13 @@ describe("ctx.waitForSignal", () => {
     expect(await run.result()).toEqual([null, "late"]);
   });
 
-  test("an inbox that was filled while a step ran is read in order, with the deadlines in between", async () => {
-    const begun = gate();
+  test("an inbox that was filled while a step ran is processed in order, with the deadlines in between", async () => {
+    const started = gate();
     const finish = gate();
     const wf = workflow("busy", async (ctx) => {
       const waiting = ctx.waitForSignal("go", { timeout: "1 hour" });
       await ctx.step("long", async () => {
-        begun.open();
+        started.open();
         await finish.opened;
       });
       return [await waiting, await ctx.waitForSignal("go", { timeout: "1 hour" })];
@@ -190,7 +190,7 @@ describe("ctx.waitForSignal", () => {
     const w = await world();
     const worker = await w.worker([wf]);
     const run = await w.pawl.start(wf);
-    await begun.opened;
+    await started.opened;
     await run.signal("go", 1);
     finish.open();
     for (let due = await worker.settle(); due !== null; due = await worker.settle()) w.clock.moveTo(due);
@@ -210,7 +210,7 @@ describe("ctx.waitForSignal", () => {
     expect(await run.result()).toEqual(["first", "second"]);
   });
 
-  test("with a handle knows the type of its payload", async () => {
+  test("types the payload when it is given a handle", async () => {
     const approved = signal<{ by: string }>("approved");
     const wf = workflow("typed", async (ctx) => (await ctx.waitForSignal(approved))?.by.toUpperCase());
     const t = await start(wf);
@@ -220,7 +220,7 @@ describe("ctx.waitForSignal", () => {
     expect(await run.result()).toBe("FINANCE");
   });
 
-  test("is refused to a run that has ended", async () => {
+  test("a signal to a run that has ended is refused", async () => {
     const wf = workflow("over", async () => 1);
     const t = await start(wf);
     const run = await t.pawl.start(wf);
@@ -230,7 +230,7 @@ describe("ctx.waitForSignal", () => {
 });
 
 describe("ctx.waitForAny", () => {
-  test("gives the first of several, with its name; the others stay for later", async () => {
+  test("returns the first of several signals with its name; the others stay for later", async () => {
     const wf = workflow("any", async (ctx) => [
       await ctx.waitForAny(["paid", "refused"]),
       await ctx.waitForAny(["paid", "refused"], { timeout: "1 day" }),
@@ -244,7 +244,7 @@ describe("ctx.waitForAny", () => {
     expect(await run.result()).toEqual([{ name: "refused", payload: 1 }, { name: "paid", payload: 2 }, null]);
   });
 
-  test("of nothing is refused", async () => {
+  test("without names is refused", async () => {
     const wf = workflow("none", async (ctx) => ctx.waitForAny([]));
     const t = await start(wf);
     const run = await t.pawl.start(wf);
@@ -254,7 +254,7 @@ describe("ctx.waitForAny", () => {
 });
 
 describe("ctx.waitForAll", () => {
-  test("waits for one of each and gives them by name", async () => {
+  test("waits for one of each and returns them by name", async () => {
     const wf = workflow("all", (ctx) => ctx.waitForAll(["legal", signal<number>("finance")]));
     const t = await start(wf);
     const run = await t.pawl.start(wf);
@@ -268,7 +268,7 @@ describe("ctx.waitForAll", () => {
     expect(await run.result()).toEqual({ legal: "fine", finance: 2 });
   });
 
-  test("gives null after its timeout, and what had come by then is still there", async () => {
+  test("returns null after its timeout, and the signals that had arrived by then stay available", async () => {
     const wf = workflow("not-all", async (ctx) => [
       await ctx.waitForAll(["legal", "finance"], { timeout: "1 day" }),
       await ctx.waitForSignal("legal", { timeout: "1 day" }),
@@ -280,7 +280,7 @@ describe("ctx.waitForAll", () => {
     expect(await run.result()).toEqual([null, "fine"]);
   });
 
-  test("takes a signal called __proto__ like any other", async () => {
+  test("treats a signal called __proto__ like any other", async () => {
     const wf = workflow("proto", async (ctx) => {
       const all = (await ctx.waitForAll(["__proto__", "b"])) as Record<string, unknown>;
       return [Object.keys(all).sort(), Object.getPrototypeOf(all) === Object.prototype];
@@ -295,7 +295,7 @@ describe("ctx.waitForAll", () => {
 });
 
 describe("the name of a wait", () => {
-  test("may be as long as several signal names of the greatest length", async () => {
+  test("may be as long as several signal names of the maximum length", async () => {
     const names = Array.from({ length: 8 }, (_, index) => `${index}`.padEnd(200, "x"));
     const wf = workflow("long-names", (ctx) => ctx.waitForAny(names));
     const t = await start(wf);
@@ -306,7 +306,7 @@ describe("the name of a wait", () => {
     expect(await run.result()).toEqual({ name: names[7], payload: 1 });
   });
 
-  test("is not confused by names that contain its separators", async () => {
+  test("stays unambiguous with signal names that contain its separators", async () => {
     const wf = workflow("separators", async (ctx) => {
       const [joined, several] = await Promise.all([ctx.waitForSignal("a|b"), ctx.waitForAny(["a", "b"])]);
       await ctx.sleep("replay", "1h");

@@ -5,7 +5,7 @@ import { outputOf, start, world } from "../support/virtual-worlds.js";
 import { errorOf, gate, until } from "../support/waiting.js";
 
 describe("a step", () => {
-  test("runs once, however often its workflow is replayed, and gives the same value each time", async () => {
+  test("runs once, however often its workflow is replayed, and returns the same value each time", async () => {
     const executed: string[] = [];
     const seen: unknown[] = [];
     const wf = workflow("replayed", async (ctx) => {
@@ -25,7 +25,7 @@ describe("a step", () => {
     expect(output).toEqual({ at: new Date(5), big: 7n, list: [1, undefined] });
   });
 
-  test("gives what is recorded, not the object its function returned: changing one does not change the other", async () => {
+  test("returns the recorded value, not the object that its function returned: changing one does not change the other", async () => {
     const kept = { count: 1 };
     const wf = workflow("copies", async (ctx) => {
       const value = await ctx.step("make", () => kept);
@@ -52,7 +52,7 @@ describe("a step", () => {
     ]);
   });
 
-  test("records the input it was given for the reader", async () => {
+  test("records the input that it was given", async () => {
     const wf = workflow("with-input", (ctx) => ctx.step("pay", () => "paid", { input: { amount: 12n } }));
     const t = await start(wf);
     const run = await t.pawl.start(wf);
@@ -61,7 +61,7 @@ describe("a step", () => {
     expect(paid?.data).toMatchObject({ input: { amount: 12n }, output: "paid" });
   });
 
-  test("is not disturbed by steps that run beside it", async () => {
+  test("is not disturbed by parallel steps", async () => {
     const wf = workflow("parallel", async (ctx) => {
       const first = gate();
       return Promise.all([
@@ -97,7 +97,7 @@ describe("a step", () => {
     expect(runs).toBe(1);
   });
 
-  test("that returns nothing gives undefined", async () => {
+  test("that returns nothing has the result undefined", async () => {
     const wf = workflow("nothing", async (ctx) => {
       const value = await ctx.step("nothing", () => {});
       await ctx.sleep("replay", "1h");
@@ -145,7 +145,7 @@ describe("a step that throws", () => {
     expect(at.slice(1).map((time, index) => time - (at[index] as number))).toEqual([1_000, 3_000, 9_000, 20_000]);
   });
 
-  test("waits as long as its own backoff function says", async () => {
+  test("waits for the delay that its own backoff function returns", async () => {
     const at: number[] = [];
     const wf = workflow("own-backoff", (ctx) =>
       ctx.step(
@@ -162,7 +162,7 @@ describe("a step that throws", () => {
     expect(at.slice(1).map((time, index) => time - (at[index] as number))).toEqual([600_000, 1_200_000]);
   });
 
-  test("is parked while it waits: the run says for which attempt", async () => {
+  test("is parked while it waits, and the run says for which attempt it waits", async () => {
     const wf = workflow("parked", (ctx) =>
       ctx.step("call", () => {
         throw new Error("no");
@@ -177,7 +177,7 @@ describe("a step that throws", () => {
     });
   });
 
-  test("takes the workflow's retry options where it has none of its own, and mixes them where it has some", async () => {
+  test("inherits the workflow's retry options, and its own options override them one by one", async () => {
     const attempts: Record<string, number> = {};
     const fail = (name: string) => () => {
       attempts[name] = (attempts[name] ?? 0) + 1;
@@ -194,7 +194,7 @@ describe("a step that throws", () => {
     expect(t.clock.read() - begin).toBe(60_000 + 60_000 + 120_000);
   });
 
-  test("is not tried again when retryIf says no", async () => {
+  test("is not retried when retryIf returns false", async () => {
     let attempts = 0;
     const wf = workflow("choosy", (ctx) =>
       ctx.step(
@@ -213,7 +213,7 @@ describe("a step that throws", () => {
     expect(await run.status()).toBe("failed");
   });
 
-  test("ends the run when its own retry options throw", async () => {
+  test("fails the run when its own retry options throw", async () => {
     const wf = workflow("broken-retry", (ctx) =>
       ctx.step(
         "call",
@@ -258,7 +258,7 @@ describe("a step that throws", () => {
     expect(attempts).toBe(1);
   });
 
-  test("is counted alone: a sibling that also fails has attempts of its own", async () => {
+  test("is counted separately: a sibling that also fails has its own attempts", async () => {
     const attempts: Record<string, number> = {};
     const wf = workflow("both-flaky", async (ctx) => {
       const flaky = (name: string, fails: number) =>
@@ -273,7 +273,7 @@ describe("a step that throws", () => {
     expect(attempts).toEqual({ a: 2, b: 4 });
   });
 
-  test("has its error with name, message, stack, code and cause in the history", async () => {
+  test("records the name, message, stack, code and cause of its error in the history", async () => {
     const wf = workflow("detailed", (ctx) =>
       ctx.step(
         "call",
@@ -298,7 +298,7 @@ describe("a step that throws", () => {
 });
 
 describe("a step with a time limit", () => {
-  test("is aborted and tried again, and its late result counts for nothing", async () => {
+  test("is aborted and retried, and its late result is ignored", async () => {
     const reasons: unknown[] = [];
     const late = gate<string>();
     const wf = workflow("limited", (ctx) =>
@@ -324,7 +324,7 @@ describe("a step with a time limit", () => {
     ]);
   });
 
-  test("does not kill the process when it rejects after its limit", async () => {
+  test("does not crash the process when it rejects after its limit", async () => {
     const late = gate();
     const wf = workflow("late-rejection", (ctx) =>
       ctx.step(
@@ -394,20 +394,20 @@ describe("executions()", () => {
       expect(finishedAt?.getTime()).toBeGreaterThanOrEqual(startedAt?.getTime() ?? Number.NaN);
   });
 
-  test("shows a step that takes long while it runs, and that it was abandoned when its worker died", async () => {
-    const begun = gate();
+  test("shows a long step while it runs, and shows it as abandoned after its worker died", async () => {
+    const started = gate();
     let calls = 0;
     const wf = workflow("long", (ctx) =>
       ctx.step("long", async ({ attempt }) => {
         calls += 1;
-        begun.open();
+        started.open();
         return attempt === 1 ? new Promise<number>(() => {}) : attempt;
       }),
     );
     const w = await world();
     const first = await w.worker([wf]);
     const run = await w.pawl.start(wf);
-    await begun.opened;
+    await started.opened;
     await until(async () => (await run.executions()).length === 1);
     expect(await run.executions()).toMatchObject([{ step: "long", attempt: 1, state: "executing", finishedAt: null }]);
     expect(await run.status()).toBe("running");
@@ -426,14 +426,14 @@ describe("executions()", () => {
 describe("onCrash", () => {
   async function crashed(onCrash: "rerun" | "pause") {
     const executed: number[] = [];
-    const begun = gate();
+    const started = gate();
     const wf = workflow("crashing", async (ctx) => {
       const value = await ctx.step(
         "charge",
         async ({ attempt }) => {
           executed.push(attempt);
           if (executed.length > 1) return "charged again";
-          begun.open();
+          started.open();
           return new Promise<string>(() => {});
         },
         { onCrash },
@@ -443,7 +443,7 @@ describe("onCrash", () => {
     const w = await world();
     const first = await w.worker([wf]);
     const run = await w.pawl.start(wf);
-    await begun.opened;
+    await started.opened;
     await first.kill();
     const second = await w.worker([wf]);
     await second.settle();
@@ -456,7 +456,7 @@ describe("onCrash", () => {
     expect(executed).toHaveLength(2);
   });
 
-  test('"pause" runs the step at most once and asks a person', async () => {
+  test('"pause" runs the step at most once and pauses the run for a person', async () => {
     const { run, executed, w } = await crashed("pause");
     expect(await run.status()).toBe("paused");
     expect(executed).toEqual([1]);
@@ -473,7 +473,7 @@ describe("onCrash", () => {
     expect(executed).toEqual([1, 2]);
   });
 
-  test('after "pause", skip() passes over the step', async () => {
+  test('after "pause", skip() skips the step', async () => {
     const { run, executed, second } = await crashed("pause");
     await run.skip();
     await second.settle();
@@ -481,7 +481,7 @@ describe("onCrash", () => {
     expect(executed).toEqual([1]);
   });
 
-  test('after "pause", resume({ output }) takes the result from the person', async () => {
+  test('after "pause", resume({ output }) sets the result of the step', async () => {
     const { run, executed, second } = await crashed("pause");
     await run.resume({ output: "by hand" });
     await second.settle();
@@ -490,7 +490,7 @@ describe("onCrash", () => {
     expect((await run.executions()).at(-1)).toMatchObject({ step: "charge", state: "completed" });
   });
 
-  test('after "pause", resume({ output: undefined }) is a result too', async () => {
+  test('after "pause", resume({ output: undefined }) sets a result too', async () => {
     const { run, executed, second } = await crashed("pause");
     await run.resume({ output: undefined });
     await second.settle();
@@ -498,7 +498,7 @@ describe("onCrash", () => {
     expect(executed).toEqual([1]);
   });
 
-  test('with "pause" a step that ends by itself behaves as any other: retried, recorded, not paused', async () => {
+  test('with "pause" a step that ends without a crash behaves like any other: retried, recorded, not paused', async () => {
     const attempts: number[] = [];
     const wf = workflow("calm", (ctx) =>
       ctx.step(
@@ -516,15 +516,15 @@ describe("onCrash", () => {
   });
 });
 
-describe("bad arguments of a step", () => {
+describe("invalid arguments of a step", () => {
   test.each([
     ["an empty name", (ctx: any) => ctx.step("", () => 1)],
     ["a name with #", (ctx: any) => ctx.step("a#2", () => 1)],
     ["no function", (ctx: any) => ctx.step("a")],
-    ["a time limit that is none", (ctx: any) => ctx.step("a", () => 1, { timeout: "soon" })],
+    ["an invalid time limit", (ctx: any) => ctx.step("a", () => 1, { timeout: "soon" })],
     ["a time limit that is NaN", (ctx: any) => ctx.step("a", () => 1, { timeout: Number.NaN })],
     ["an unknown retry option", (ctx: any) => ctx.step("a", () => 1, { retry: { times: 3 } })],
-    ["no attempts at all", (ctx: any) => ctx.step("a", () => 1, { retry: { attempts: 0 } })],
+    ["zero attempts", (ctx: any) => ctx.step("a", () => 1, { retry: { attempts: 0 } })],
     ["an unknown onCrash", (ctx: any) => ctx.step("a", () => 1, { onCrash: "explode" })],
   ])("%s fails the run with an InvalidInputError", async (_what, body) => {
     const wf = workflow("bad-step", async (ctx) => body(ctx));

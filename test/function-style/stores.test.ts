@@ -1,4 +1,4 @@
-/** A bit of everything on every store: what the other tests show on memory holds on the databases. */
+/** A long workflow with all features on every store: the databases behave like the memory store of the other tests. */
 import { PauseError, PermanentError, workflow } from "pawl";
 import { crashTest } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
@@ -13,7 +13,7 @@ const child = workflow("child", async (ctx, n: number) => {
   return ctx.step("double", () => n * 2);
 });
 
-const everything = workflow("everything", async (ctx, order: { id: number }) => {
+const longWorkflow = workflow("everything", async (ctx, order: { id: number }) => {
   const first = await ctx.step("first", () => ({ at: new Date(order.id), big: 3n }), { input: order });
   const flaky = await ctx.step("flaky", ({ attempt }) => {
     if (attempt < 3) throw new Error("again");
@@ -52,10 +52,10 @@ async function fresh(kind: AnyStoreKind) {
 }
 
 forEachStore((kind) => {
-  test("a long story ends as it should, with each step recorded once and the tables as the log says", async () => {
+  test("a workflow that uses all features completes, with each step recorded once and the tables in agreement with the log", async () => {
     const { w } = await fresh(kind);
-    const worker = await w.worker([everything, child]);
-    const run = await w.pawl.start(everything, { id: 7 });
+    const worker = await w.worker([longWorkflow, child]);
+    const run = await w.pawl.start(longWorkflow, { id: 7 });
     for (const [name, payload] of [
       ["go", "there"],
       ["a", 1],
@@ -86,11 +86,11 @@ forEachStore((kind) => {
     expect((await w.pawl.workers()).every(({ executing }) => executing === 0)).toBe(true);
   });
 
-  test("crashes here and there change nothing in it", async () => {
+  test("crashes at various commits do not change the result of that workflow", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const report = await crashTest(
-      everything,
+      longWorkflow,
       { id: 7 },
       {
         workflows: [child],
@@ -107,28 +107,28 @@ forEachStore((kind) => {
     expect(report.output.many).toEqual([60, undefined, 20, 40]);
   });
 
-  test("a run is taken over from a dead worker, held after a crash when it must be, and repaired by hand", async () => {
+  test("a run is taken over from a dead worker, paused by onCrash, and repaired by an operator", async () => {
     const { w } = await fresh(kind);
-    const begun = gate();
+    const started = gate();
     let charges = 0;
     const charge = workflow("charge", async (ctx) => {
       const paid = await ctx.step(
         "charge",
         async () => {
           charges += 1;
-          begun.open();
+          started.open();
           return new Promise<string>(() => {});
         },
         { onCrash: "pause" },
       );
-      const asked = await ctx.step("ask", () => {
+      const answer = await ctx.step("ask", () => {
         throw new PauseError("ask somebody", { resumeOn: "answered" });
       });
-      return [paid, asked];
+      return [paid, answer];
     });
     const first = await w.worker([charge]);
     const run = await w.pawl.start(charge);
-    await begun.opened;
+    await started.opened;
     await first.kill();
     const second = await w.worker([charge]);
     await second.settle();
@@ -144,7 +144,7 @@ forEachStore((kind) => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("a parent's cancellation reaches its children; its time limit and its failure are told", async () => {
+  test("canceling a parent cancels its children, and a time limit fails its run with a TimeoutError", async () => {
     const { w } = await fresh(kind);
     const parent = workflow(
       "parent",

@@ -13,7 +13,7 @@ describe("ctx.sleep", () => {
     [{ weeks: 2, hours: 1 }, 14 * day + 3_600_000],
     ["36525 days", 36_525 * day],
     [250, 250],
-  ])("of %o wakes exactly then, and not before", async (duration, ms) => {
+  ])("of %o wakes exactly then, and not earlier", async (duration, ms) => {
     const wf = workflow("sleeper", async (ctx) => {
       await ctx.sleep("nap", duration);
       return ctx.now().getTime();
@@ -37,7 +37,7 @@ describe("ctx.sleep", () => {
     expect(await run.status()).toBe("completed");
   });
 
-  test("of no time at all goes on at once", async () => {
+  test("of no time continues at once", async () => {
     expect(
       await outputOf(
         workflow("zero", (ctx) => ctx.sleep("none", 0).then(() => "on")),
@@ -46,7 +46,7 @@ describe("ctx.sleep", () => {
     ).toBe("on");
   });
 
-  test("begins when it is asked for: two in a row add up, two side by side do not", async () => {
+  test("starts when it is called: two in sequence add up, two in parallel do not", async () => {
     const wf = workflow("sums", async (ctx) => {
       await ctx.sleep("a", "1 day");
       await ctx.sleep("b", "1 day");
@@ -60,7 +60,7 @@ describe("ctx.sleep", () => {
     expect((await run.result()) - begin).toBe(5 * day);
   });
 
-  test("survives the death of its worker and is not begun anew by the next", async () => {
+  test("survives the death of its worker and is not restarted by the next one", async () => {
     const wf = workflow("survivor", (ctx) => ctx.sleep("nap", "10 days"));
     const w = await world();
     const first = await w.worker([wf]);
@@ -118,7 +118,7 @@ describe("ctx.sleepUntil", () => {
     expect(await run.result()).toEqual([at, at + 7]);
   });
 
-  test("of an instant that has passed goes on at once", async () => {
+  test("of a past instant continues at once", async () => {
     expect(
       await outputOf(
         workflow("past", (ctx) => ctx.sleepUntil("past", new Date(0)).then(() => "on")),
@@ -127,7 +127,7 @@ describe("ctx.sleepUntil", () => {
     ).toBe("on");
   });
 
-  test("takes a fraction of a millisecond", async () => {
+  test("accepts a fraction of a millisecond", async () => {
     const wf = workflow("fraction", (ctx) => ctx.sleepUntil("f", ctx.now().getTime() + 1_000.5).then(() => "on"));
     expect(await outputOf(wf, undefined)).toBe("on");
   });
@@ -204,7 +204,7 @@ describe("a workflow's time limit", () => {
     expect(await run.result()).toBe("done");
   });
 
-  test("is not extended by steps that were done in time", async () => {
+  test("is not extended by steps that ended in time", async () => {
     const wf = workflow("not-extended", { timeout: "1 hour" }, async (ctx) => {
       for (let nap = 0; nap < 10; nap += 1) await ctx.sleep("nap", "10m");
     });
@@ -249,15 +249,15 @@ describe("a workflow's time limit", () => {
 });
 
 describe("progress", () => {
-  test("of the run and of a step is visible while it runs, the latest only", async () => {
-    const shown = gate();
+  test("of the run and of a step is visible while it runs, only the latest value", async () => {
+    const progressSeen = gate();
     const finish = gate();
     const wf = workflow("progressing", async (ctx) => {
       ctx.progress(1, 3, "one of three");
       await ctx.step("longer", async (step) => {
         step.progress(10, 20);
         step.progress(15, 20, "nearly");
-        shown.open();
+        progressSeen.open();
         await finish.opened;
       });
       ctx.progress(3, 3);
@@ -266,7 +266,7 @@ describe("progress", () => {
     const w = await world();
     await w.worker([wf]);
     const run = await w.pawl.start(wf);
-    await shown.opened;
+    await progressSeen.opened;
     await until(async () => (await run.progress()).some((row) => row.node === "longer"));
     const rows = await run.progress();
     expect(rows.find((row) => row.node === "")).toMatchObject({ done: 1, total: 3, message: "one of three" });
@@ -276,7 +276,7 @@ describe("progress", () => {
     expect((await run.progress()).find((row) => row.node === "")).toMatchObject({ done: 3, total: 3 });
   });
 
-  test("may be taken out of the step's context by name", async () => {
+  test("may be destructured from the step's context", async () => {
     const wf = workflow("destructured", (ctx) =>
       ctx.step("long", ({ progress, log }) => {
         progress(1, 2);

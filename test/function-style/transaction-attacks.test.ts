@@ -1,19 +1,19 @@
 /**
- * Steps that do to their transaction what they must not: write when it is over, end it themselves, catch the error that
- * ended it. Each is recorded exactly once together with its writes, or fails with a typed error and leaves nothing.
+ * Steps that misuse their transaction: they write when it has ended, end it themselves, or catch the error that ended
+ * it. Each step is recorded exactly once together with its writes, or fails with a typed error and writes nothing.
  */
 import { type RunHandle, TransactionError, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../support/databases.js";
 import { type MortalWorker, type World, world } from "../support/virtual-worlds.js";
 import { errorOf, gate } from "../support/waiting.js";
-import { sqlOf } from "./attack-sql.js";
+import { sqlOf } from "./transaction-attack-sql.js";
 
 forEachStore(
   (kind) => {
     const sql = sqlOf(kind);
 
-    async function prepared() {
+    async function openWorldWithTable() {
       const database = await testDatabase(kind);
       onTestFinished(() => database.drop());
       const table = sql.table(() => database.url);
@@ -27,9 +27,12 @@ forEachStore(
 
     type Body = (tx: any, attempt: number) => unknown;
 
-    /** Runs one transactional step to its end and returns what is in the table, and the codes of its failed attempts. */
+    /**
+     * Runs one transactional step to its end and returns the rows of the table and the error codes of the failed
+     * attempts.
+     */
     async function outcomeOf(body: Body, options: { readonly timeout?: number } = {}) {
-      const { table, w } = await prepared();
+      const { table, w } = await openWorldWithTable();
       const wf = workflow("attack", (ctx) =>
         ctx.transaction("write", async (tx, { attempt }) => void (await body(tx, attempt)), options),
       );
@@ -57,7 +60,7 @@ forEachStore(
           failed.open(await errorOf(sql.write(tx, "late")));
           return;
         }
-        // The late write comes while the next transaction is open, perhaps on the same connection.
+        // The late write arrives while the next transaction is open, perhaps on the same connection.
         await sql.write(tx, `attempt ${attempt}`);
         late.open();
         await failed.opened;
@@ -68,8 +71,8 @@ forEachStore(
       expect(await failed.opened).toBeInstanceOf(TransactionError);
     });
 
-    test("a handle that is kept is of no use when its step is recorded, failed or rolled back", async () => {
-      const { table, w } = await prepared();
+    test("a transaction handle that is kept is unusable once its step is recorded, failed or rolled back", async () => {
+      const { table, w } = await openWorldWithTable();
       const kept: any[] = [];
       const wf = workflow("keeper", (ctx) =>
         ctx.transaction("write", async (tx, { attempt }) => {
@@ -99,7 +102,7 @@ forEachStore(
 
     const controls = ["COMMIT", "ROLLBACK", sql.begin, `INSERT INTO user_values VALUES ('hidden'); COMMIT`];
     test.each(controls)(
-      "%j through the handle is refused, and a step that catches it is not recorded",
+      "%j through the handle is refused, and a step that catches the refusal is not recorded",
       async (text) => {
         let refused: unknown;
         const { written, failures } = await outcomeOf(async (tx, attempt) => {
@@ -114,18 +117,18 @@ forEachStore(
       },
     );
 
-    test("a statement that failed and was caught leaves the step whole, or the step is not recorded", async () => {
+    test("after a failed statement that is caught, either the other writes are committed or the step is not recorded", async () => {
       const { written, failures } = await outcomeOf(async (tx, attempt) => {
         await sql.write(tx, `attempt ${attempt}`);
         if (attempt > 1) return;
         await errorOf(sql.execute(tx, "INSERT INTO no_such_table VALUES (1)"));
       });
-      // PostgreSQL has aborted the transaction; the others have undone the statement alone.
-      expect(written).toEqual([sql.errorsAbort ? "attempt 2" : "attempt 1"]);
-      expect(failures).toEqual(sql.errorsAbort ? ["TRANSACTION_ERROR"] : []);
+      // PostgreSQL has aborted the transaction; the other databases have undone only the statement.
+      expect(written).toEqual([sql.errorsAbortTransaction ? "attempt 2" : "attempt 1"]);
+      expect(failures).toEqual(sql.errorsAbortTransaction ? ["TRANSACTION_ERROR"] : []);
     });
 
-    test("savepoints work, also two of one name, and undo what came after them alone", async () => {
+    test("savepoints work, even two of one name, and undo only the writes after them", async () => {
       const { written, failures } = await outcomeOf(async (tx) => {
         await sql.write(tx, "before");
         for (const name of ["mine", "pawl", "mine"]) {
@@ -141,7 +144,7 @@ forEachStore(
       expect(failures).toEqual([]);
     });
 
-    test("DDL is part of the transaction, or refused where it would commit it", async () => {
+    test("DDL is part of the transaction, or is refused where it would commit the transaction", async () => {
       const { written, failures } = await outcomeOf(async (tx, attempt) => {
         await sql.write(tx, `attempt ${attempt}`);
         if (attempt > 2) return;
@@ -152,22 +155,22 @@ forEachStore(
         expect(made).toBe(!sql.ddlCommits);
         if (attempt === 1) throw new Error("again");
       });
-      // If the table of the first attempt had stayed, the second could not have made it.
+      // If the table of the first attempt still existed, the second attempt could not create it.
       expect(written).toEqual([sql.ddlCommits ? "attempt 3" : "attempt 2"]);
       expect(failures).toEqual(sql.ddlCommits ? [undefined, "TRANSACTION_ERROR"] : [undefined]);
     });
 
-    test("a body that does not wait for its writes is recorded with them, or not at all", async () => {
+    test("a body that does not await its writes is recorded together with them, or not at all", async () => {
       const { written } = await outcomeOf(async (tx, attempt) => {
         void sql.write(tx, `attempt ${attempt}`).catch(() => {});
       });
       expect(written).toEqual(["attempt 1"]);
     });
 
-    // SQLite is a function call: nothing is under way while time passes.
+    // A statement to SQLite is a synchronous function call, so no statement can be in progress at the time limit.
     if (kind === "sqlite") return;
 
-    test("a statement that is under way at the time limit leaves nothing behind", async () => {
+    test("a statement that is in progress at the time limit leaves nothing behind", async () => {
       const { written, failures } = await outcomeOf(
         async (tx, attempt) => {
           if (attempt === 1) await sql.execute(tx, sql.slowInsert("late"));
@@ -179,13 +182,13 @@ forEachStore(
       expect(failures).toEqual(["TIMEOUT"]);
     });
 
-    // There is one writer at a time, and so no deadlock.
+    // sqld has one writer at a time, so a deadlock cannot occur.
     if (kind === "sqld") return;
 
-    test("a deadlock that is caught does not get its victim recorded", async () => {
-      const { table, w } = await prepared();
-      await sql.once(table, "INSERT INTO user_values VALUES ('a'), ('b')");
-      await sql.once(table, "CREATE INDEX by_value ON user_values (value)");
+    test("a transaction that was the victim of a deadlock is not recorded, even if the step catches the error", async () => {
+      const { table, w } = await openWorldWithTable();
+      await sql.executeInOwnTransaction(table, "INSERT INTO user_values VALUES ('a'), ('b')");
+      await sql.executeInOwnTransaction(table, "CREATE INDEX by_value ON user_values (value)");
       const locked = { a: gate(), b: gate() };
       const lock = (tx: any, row: "a" | "b") =>
         sql.execute(tx, `SELECT value FROM user_values WHERE value = '${row}' FOR UPDATE`);

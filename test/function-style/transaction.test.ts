@@ -12,7 +12,7 @@ const tables = { sqlite: sqliteTable, sqld: sqldTable, postgres: postgresTable, 
 
 forEachStore(
   (kind) => {
-    async function prepared() {
+    async function openWorldWithTable() {
       const database = await testDatabase(kind);
       onTestFinished(() => database.drop());
       const table = tables[kind as keyof typeof tables](() => database.url);
@@ -20,8 +20,8 @@ forEachStore(
       return { url: database.url, table, w: await world(kind, database.url) };
     }
 
-    test("writes and record are there together, once, whatever is replayed", async () => {
-      const { table, w } = await prepared();
+    test("the writes and the record are committed together, once, even when the run is replayed", async () => {
+      const { table, w } = await openWorldWithTable();
       const wf = workflow("transactional", async (ctx) => {
         const value = await ctx.transaction("write", async (tx, step) => {
           await table.write(tx, step.idempotencyKey);
@@ -38,8 +38,8 @@ forEachStore(
       expect((await w.pawl.verify()).differences).toEqual([]);
     });
 
-    test("what throws is rolled back; the next attempt begins with nothing", async () => {
-      const { table, w } = await prepared();
+    test("an attempt that throws is rolled back, and the next attempt starts without its writes", async () => {
+      const { table, w } = await openWorldWithTable();
       const wf = workflow("retried", (ctx) =>
         ctx.transaction("write", async (tx, { attempt }) => {
           await table.write(tx, `attempt ${attempt}`);
@@ -53,8 +53,8 @@ forEachStore(
       expect(await table.committedValues()).toEqual(["attempt 3"]);
     });
 
-    test("what fails for good leaves nothing behind", async () => {
-      const { table, w } = await prepared();
+    test("a step that fails for good leaves no writes behind", async () => {
+      const { table, w } = await openWorldWithTable();
       const wf = workflow("failing", (ctx) =>
         ctx.transaction("write", async (tx) => {
           await table.write(tx, "never seen");
@@ -75,8 +75,8 @@ forEachStore(
       expect(await table.committedValues()).toEqual([]);
     });
 
-    test("flow control in it rolls its writes back: skip, reattempt, finish, cancel", async () => {
-      const { table, w } = await prepared();
+    test("flow control in the step rolls its writes back: skip, reattempt, finish, cancel", async () => {
+      const { table, w } = await openWorldWithTable();
       const wf = workflow("leaving", async (ctx, how: "skip" | "reattempt" | "finish" | "cancel") =>
         ctx.transaction("write", async (tx, { attempt }) => {
           await table.write(tx, `${how} ${attempt}`);
@@ -98,8 +98,8 @@ forEachStore(
       expect(await table.committedValues()).toEqual(["reattempt 2"]);
     });
 
-    test("a time limit rolls it back", async () => {
-      const { table, w } = await prepared();
+    test("a time limit rolls the writes back", async () => {
+      const { table, w } = await openWorldWithTable();
       const wf = workflow("slow", (ctx) =>
         ctx.transaction(
           "write",
@@ -117,9 +117,9 @@ forEachStore(
       expect(await table.committedValues()).toEqual(["attempt 2"]);
     });
 
-    test("a worker that is declared dead in the middle: one of the two writes, once", async () => {
-      const { table, w } = await prepared();
-      const begun = gate();
+    test("when a worker is declared dead during a transaction, only one of the two executions commits", async () => {
+      const { table, w } = await openWorldWithTable();
+      const started = gate();
       const release = gate();
       let executions = 0;
       const wf = workflow("dying", (ctx) =>
@@ -127,27 +127,29 @@ forEachStore(
           executions += 1;
           await table.write(tx, `execution ${executions}`);
           if (executions > 1) return;
-          begun.open();
+          started.open();
           await release.opened;
         }),
       );
       const first = await w.worker([wf]);
       const run = await w.pawl.start(wf);
-      await begun.opened;
-      // SQLite has one writer: the transaction must be gone before anybody else can write, as it is when a process dies.
+      await started.opened;
+      // SQLite has one writer: the transaction must end before another connection can write, as it does when a process
+      // dies.
       const killed = first.kill();
       release.open();
       await killed;
       const second = await w.worker([wf]);
       await second.settle();
       expect(await run.status()).toBe("completed");
-      // Which one depends on who had the lock first; that there is one effect and one record does not.
+      // Which execution commits depends on which one had the lock first. In both cases there is one effect and one
+      // record.
       const written = await table.committedValues();
       expect([["execution 1"], ["execution 2"]]).toContainEqual(written);
       expect((await logOf(run)).filter((line) => line === "step.completed write")).toHaveLength(1);
     });
 
-    test("crashes before and after each commit change nothing: each write is there exactly once", async () => {
+    test("crashes before and after each commit change nothing: each write is committed exactly once", async () => {
       const database = await testDatabase(kind);
       onTestFinished(() => database.drop());
       const table = tables[kind as keyof typeof tables](() => database.url);
@@ -167,14 +169,14 @@ forEachStore(
       expect(new Set(written).size).toBe(2 * trials);
     });
 
-    test("steps, signals and other runs go on beside an open transaction", async () => {
-      const { table, w } = await prepared();
-      const begun = gate();
+    test("steps, signals and other runs proceed while a transaction is open", async () => {
+      const { table, w } = await openWorldWithTable();
+      const started = gate();
       const wf = workflow("beside", async (ctx) =>
         Promise.all([
           ctx.transaction("write", async (tx) => {
-            begun.open();
-            // Before its first statement an SQLite transaction must not hold up the others.
+            started.open();
+            // Before its first statement an SQLite transaction must not block the others.
             await new Promise((resolve) => setTimeout(resolve, 20));
             await table.write(tx, "mine");
             return "written";
@@ -186,15 +188,15 @@ forEachStore(
       const other = workflow("other", (ctx) => ctx.step("quick", () => "quick"));
       const worker = await w.worker([wf, other]);
       const run = await w.pawl.start(wf);
-      await begun.opened;
+      await started.opened;
       const [quick] = await Promise.all([w.pawl.start(other), run.signal("go", "signal")]);
       await worker.settle();
       expect(await run.result({ timeout: "100s" })).toEqual(["written", "step", "signal"]);
       expect(await quick.result({ timeout: "100s" })).toBe("quick");
     });
 
-    test("twenty runs with a transaction each, at once, all write once", async () => {
-      const { table, w } = await prepared();
+    test("twenty concurrent runs with a transaction each all write once", async () => {
+      const { table, w } = await openWorldWithTable();
       const wf = workflow("many", (ctx, n: number) => ctx.transaction("write", (tx) => table.write(tx, `${n}`)));
       const worker = await w.worker([wf]);
       const runs = await w.pawl.startMany(

@@ -1,4 +1,4 @@
-/** A wait that lost a race, and the signal for it, at the same moment: the signal is for the next wait, and is not lost. */
+/** A wait loses a race at the moment its signal arrives: the signal is kept for the next wait. */
 import { Pawl, Workflow, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import type { Batch, Store } from "../../src/store/contract/store.js";
@@ -25,7 +25,7 @@ function watchedStore(before: (batch: Batch) => Promise<void> | undefined): Stor
   });
 }
 
-test("a signal that is decided while the withdrawal of its wait is being written goes to the next wait", async () => {
+test("a signal that is matched while the withdrawal of its wait is being written goes to the next wait", async () => {
   const decided = gate();
   let isWithdrawing = false;
   const store = watchedStore((batch) => {
@@ -38,7 +38,7 @@ test("a signal that is decided while the withdrawal of its wait is being written
   const wf = workflow("racing", async (ctx) => {
     const stop = gate();
     const { name } = await ctx.race({ paid: ctx.waitForSignal("paid"), late: ctx.sleep("late", 1) });
-    // Keeps the turn, so that the run is not read again from its log.
+    // This step keeps the turn alive, so that the run is not read again from its log.
     const busy = ctx.step("busy", () => stop.opened);
     const second = await ctx.waitForSignal("paid", { timeout: "365 days" });
     stop.open();
@@ -49,19 +49,19 @@ test("a signal that is decided while the withdrawal of its wait is being written
   const run = await pawl.start(wf);
   await until(() => isWithdrawing);
   await run.signal("paid", "just too late");
-  const look = worker.runUntilIdle();
-  // The inbox has been read and decided about; the decision waits behind the withdrawal.
+  const idle = worker.runUntilIdle();
+  // The inbox has been read and the signal has been matched; that decision waits behind the withdrawal.
   for (let passed = 0; passed < 20; passed += 1) await new Promise(setImmediate);
   decided.open();
   expect(await run.result({ timeout: "100s" })).toEqual(["late", "just too late"]);
-  await look;
+  await idle;
   const log = await logOf(run);
   expect(log.filter((line) => /^wait\.(completed|withdrawn) signal:paid$/.test(line))).toEqual([
     "wait.withdrawn signal:paid",
   ]);
 });
 
-test("a signal that is decided while the end of its step is being written goes to the next step", async () => {
+test("a signal that is matched while the end of its step is being written goes to the next step", async () => {
   const decided = gate();
   let isEnding = false;
   const store = watchedStore((batch) => {
@@ -74,34 +74,34 @@ test("a signal that is decided while the end of its step is being written goes t
   class Listening extends Workflow {
     static {
       this.step("first", async (w) => {
-        // Not `race` of the context: the wait that lost is over when the step is.
+        // This is not `race` of the context: the wait that lost is withdrawn when the step ends.
         await Promise.race([w.waitForSignal("go"), w.sleep("nap", 1)]);
       });
       this.step("second", async (w) => {
-        heard = await w.waitForSignal("go", { timeout: "365 days" });
+        received = await w.waitForSignal("go", { timeout: "365 days" });
       });
     }
   }
-  let heard: unknown;
+  let received: unknown;
   const worker = await pawl.worker({ workflows: [Listening], poll: Number.POSITIVE_INFINITY }).start();
   const run = await pawl.start(Listening);
   await until(() => isEnding);
   await run.signal("go", "for the second");
-  const look = worker.runUntilIdle();
+  const idle = worker.runUntilIdle();
   for (let passed = 0; passed < 20; passed += 1) await new Promise(setImmediate);
   decided.open();
   await run.result({ timeout: "100s" });
-  await look;
-  expect(heard).toBe("for the second");
+  await idle;
+  expect(received).toBe("for the second");
 });
 
-test("a signal that a lost wait gives back is taken by a wait that has been open all along", async () => {
+test("a signal that is returned by a withdrawn wait is taken by a wait that is already open", async () => {
   const pawl = new Pawl(new MemoryStore(), silent);
   onTestFinished(() => pawl.close());
   const wf = workflow("sharing", async (ctx) => {
     const raced = ctx.race({ paid: ctx.waitForSignal("paid"), late: ctx.sleep("late", 1) });
-    const patient = ctx.waitForSignal("paid", { timeout: "365 days" });
-    return [(await raced).name, await patient];
+    const openWait = ctx.waitForSignal("paid", { timeout: "365 days" });
+    return [(await raced).name, await openWait];
   });
   const options = { workflows: [wf], poll: Number.POSITIVE_INFINITY };
   const first = await pawl.worker(options).start();
@@ -109,7 +109,7 @@ test("a signal that a lost wait gives back is taken by a wait that has been open
   await first.stop();
   const timer = (await run.history()).find(({ type }) => type === "timer.started");
   await until(() => Date.now() > Number(timer?.at) + 1);
-  // The timer is due and no worker was there to fire it: it fires, and the wait takes the signal, in one decision.
+  // The timer is due and no worker has fired it, so one decision fires it and completes the wait with the signal.
   await run.signal("paid", "once");
   expect(await logOf(run)).toEqual(expect.arrayContaining(["timer.fired late", "wait.completed signal:paid"]));
   await pawl.worker(options).start();

@@ -1,4 +1,4 @@
-/** What a run's log tells people: its nodes, its timeline, and how it was at any event. */
+/** What a run's log shows to humans: its nodes, its timeline, and its state at any event. */
 import { branch, graph, step, Workflow, workflow } from "pawl";
 import { expect, test } from "vitest";
 import { start, world } from "../support/virtual-worlds.js";
@@ -17,7 +17,7 @@ const drawn = graph("drawn", [
   step("end", () => "end").after(b),
 ]);
 
-test("nodes() are all that the graph declares, with how far the run is with each", async () => {
+test("nodes() lists every node that the graph declares, with its state", async () => {
   const t = await start(drawn);
   const run = await t.pawl.start(drawn);
   await t.settle();
@@ -35,7 +35,7 @@ test("nodes() are all that the graph declares, with how far the run is with each
   expect((await run.nodes()).every(({ state }) => state === "completed" || state === "skipped")).toBe(true);
 });
 
-test("nodes() of a class are its chain, of a function the steps it has come to; what the code has lost is shown", async () => {
+test("nodes() of a class lists its chain, and of a function the steps it has reached; steps missing from the code are shown", async () => {
   const chain = (names: string[]) =>
     class Chain extends Workflow {
       static {
@@ -59,7 +59,7 @@ test("nodes() of a class are its chain, of a function the steps it has come to; 
   ]);
 });
 
-test("timeline() has an interval for each execution, in the order in which they began", async () => {
+test("timeline() has an interval for each execution, in the order in which they started", async () => {
   const t = await start(drawn);
   const run = await t.pawl.start(drawn);
   const begin = t.clock.read();

@@ -1,4 +1,4 @@
-/** What a step does to its input is seen by no other step, whether the run goes on or is replayed. */
+/** When a step mutates its input, no other step sees the change, whether the run continues or is replayed. */
 import { graph, type StepContext, step, Workflow, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
@@ -7,26 +7,26 @@ import { z } from "zod";
 type Order = { lines: string[]; placed: Date };
 const order = (): Order => ({ lines: ["a"], placed: new Date(0) });
 
-const spoil = (input: Order) => {
+const mutate = (input: Order) => {
   input.lines.push("spoilt");
   input.placed.setFullYear(3000);
 };
-const seen = (input: Order) => `${input.lines.join(",")} ${input.placed.getTime()}`;
+const describeOrder = (input: Order) => `${input.lines.join(",")} ${input.placed.getTime()}`;
 
-const spoils = step("spoils", (ctx: StepContext<Order>) => {
-  spoil(ctx.input);
-  return seen(ctx.input);
+const mutating = step("spoils", (ctx: StepContext<Order>) => {
+  mutate(ctx.input);
+  return describeOrder(ctx.input);
 });
-const looks = step("looks", (ctx: StepContext<Order>) => seen(ctx.input));
-const shipping = graph("shipping", [spoils, looks.after(spoils)]);
-const checked = graph("checked", [spoils, looks.after(spoils)], {
+const reading = step("looks", (ctx: StepContext<Order>) => describeOrder(ctx.input));
+const shipping = graph("shipping", [mutating, reading.after(mutating)]);
+const checked = graph("checked", [mutating, reading.after(mutating)], {
   input: z.object({ lines: z.array(z.string()), placed: z.date(), note: z.string().default("none") }),
 });
 
 class Shipping extends Workflow<unknown, Order, string> {
   static {
-    this.step("spoils", (w) => spoil(w.input));
-    this.step("looks", { skipIf: (w) => w.input.lines.length > 1 }, (w) => w.finish(seen(w.input)));
+    this.step("spoils", (w) => mutate(w.input));
+    this.step("looks", { skipIf: (w) => w.input.lines.length > 1 }, (w) => w.finish(describeOrder(w.input)));
   }
 }
 
@@ -34,7 +34,7 @@ test.each([
   ["a graph", shipping],
   ["a graph whose schema completes its input", checked],
   ["a class", Shipping],
-] as const)("in %s", async (_, definition) => {
+] as const)("a mutation of the input by one step is not seen by another, in %s", async (_, definition) => {
   const t = await testPawl({ workflows: [definition] });
   onTestFinished(() => t.close());
   const run = await t.pawl.start(definition as typeof shipping, order());
@@ -44,7 +44,7 @@ test.each([
   await t.crashTest(definition as typeof shipping, order());
 });
 
-test("within one execution it is the same object", async () => {
+test("the input is the same object within one execution", async () => {
   const both = step("both", (ctx: StepContext<Order>) => {
     const { input } = ctx;
     return input === ctx.input;
@@ -56,11 +56,11 @@ test("within one execution it is the same object", async () => {
   expect(await run.result()).toBe(true);
 });
 
-test("a child gets what its parent passes, whatever the parent does to it later", async () => {
-  const child = workflow("child", (ctx, input: Order) => ctx.step("see", () => seen(input)));
+test("a child gets its input as it was when the parent passed it, even if the parent mutates it later", async () => {
+  const child = workflow("child", (ctx, input: Order) => ctx.step("see", () => describeOrder(input)));
   const parent = workflow("parent", async (ctx, input: Order) => {
     const handle = await ctx.start(child, input);
-    spoil(input);
+    mutate(input);
     return handle.result();
   });
   const t = await testPawl({ workflows: [parent, child] });

@@ -1,4 +1,4 @@
-/** What always holds of a run, each by its name. */
+/** The invariants of a run, each under its name. */
 import { branch, graph, type StepContext, step } from "pawl";
 import { beforeEach, describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
 import { dataOf, newEvent } from "../../src/core/run/event.js";
@@ -7,21 +7,21 @@ import type { StepOp } from "../../src/core/run/state.js";
 import { forEachStore, testDatabase } from "../support/databases.js";
 import { start, world } from "../support/virtual-worlds.js";
 
-let did: string[] = [];
+let executed: string[] = [];
 let choices = 0;
 beforeEach(() => {
-  did = [];
+  executed = [];
   choices = 0;
 });
 
 const count = step("count", (ctx: StepContext<{ n: number }>) => {
-  did.push("count");
-  return { n: ctx.input.n, drawn: did.length };
+  executed.push("count");
+  return { n: ctx.input.n, drawn: executed.length };
 });
 const nap = step("nap", (ctx) => ctx.sleep("rest", "1 day"));
-const [even, odd] = [step("even", () => void did.push("even")), step("odd", () => void did.push("odd"))];
+const [even, odd] = [step("even", () => void executed.push("even")), step("odd", () => void executed.push("odd"))];
 const ask = step("ask", async (ctx) => {
-  did.push("ask");
+  executed.push("ask");
   return ctx.waitForSignal<string>("answer");
 });
 const parity = graph("parity", [
@@ -71,12 +71,18 @@ forEachStore((kind) => {
         wakeInMs: null,
       } as const;
       const none: readonly never[] = [];
-      const rest = { drainedInboxIds: none, newChildren: none, messages: none, releasedChildIds: none, cursors: none };
+      const remaining = {
+        drainedInboxIds: none,
+        newChildren: none,
+        messages: none,
+        releasedChildIds: none,
+        cursors: none,
+      };
       const append = (afterSeq: number) =>
         w.store.commit({
           fence: null,
           starts: [],
-          transitions: [{ runId: run.id, afterSeq, events: [newEvent("run.started", {})], next: park, ...rest }],
+          transitions: [{ runId: run.id, afterSeq, events: [newEvent("run.started", {})], next: park, ...remaining }],
         });
       expect(await append(3)).toMatchObject({ kind: "conflict" });
       expect(await append(0)).toMatchObject({ kind: "committed" });
@@ -85,7 +91,7 @@ forEachStore((kind) => {
   });
 
   describe("transactional consistency", () => {
-    test("events and tasks are committed together: none is lost, none is orphaned, wherever a worker dies", async () => {
+    test("events and tasks are committed together: none is lost and none is orphaned, wherever a worker dies", async () => {
       const w = await newWorld();
       const first = await w.worker([parity]);
       const run = await w.pawl.start(parity, { n: 3 });
@@ -103,19 +109,19 @@ forEachStore((kind) => {
 });
 
 describe("replay determinism", () => {
-  test("the same events give the same outputs; branch decisions are recorded, not evaluated again; completed steps are skipped", async () => {
+  test("the same events produce the same outputs; branch decisions are recorded, not evaluated again; completed steps are skipped", async () => {
     const t = await start(parity);
     const run = await t.pawl.start(parity, { n: 3 });
     await t.advance("1 day");
     await run.signal("answer", "z");
     await t.settle();
     expect(await run.result()).toBe("z");
-    expect([choices, ...did.filter((what) => what !== "ask")]).toEqual([1, "count", "odd"]);
+    expect([choices, ...executed.filter((name) => name !== "ask")]).toEqual([1, "count", "odd"]);
   });
 });
 
 describe("type safety", () => {
-  test("step outputs are typed at compile time, and dependencies cannot name what does not exist", () => {
+  test("step outputs are typed at compile time, and dependencies cannot name a step that does not exist", () => {
     const typed = step("typed", (ctx) => ctx.output(count).n);
     expectTypeOf(typed.fn).returns.toEqualTypeOf<number | Promise<number>>();
     // @ts-expect-error: a step comes after steps, not after names
@@ -127,17 +133,17 @@ describe("type safety", () => {
 describe("DAG integrity", () => {
   test("the structure is static, has no cycles, and every dependency is satisfied before a step is executed", async () => {
     expect(Object.isFrozen(parity)).toBe(true);
-    expect(() => graph("g", [even.after(odd), odd.after(even)])).toThrow("in a circle");
+    expect(() => graph("g", [even.after(odd), odd.after(even)])).toThrow("form a cycle");
     const t = await start(parity);
     const run = await t.pawl.start(parity, { n: 2 });
     await t.settle();
-    expect(did).toEqual(["count", "even"]);
+    expect(executed).toEqual(["count", "even"]);
     expect((await run.nodes()).find(({ name }) => name === "ask")?.state).toBe("pending");
   });
 });
 
 describe("idempotency", () => {
-  test("a signal is delivered once, a retry skips what is done, and canceling what is canceled changes nothing", async () => {
+  test("a signal is delivered once, a retry skips completed steps, and canceling a canceled run changes nothing", async () => {
     const t = await start(parity);
     const run = await t.pawl.start(parity, { n: 2 });
     await t.advance("1 day");
@@ -155,7 +161,7 @@ describe("idempotency", () => {
 });
 
 describe("output immutability", () => {
-  test("a recorded output never changes: the first stands, also against an operator", async () => {
+  test("a recorded output never changes: the first one stands, even against an operator's", async () => {
     const t = await start(parity);
     const run = await t.pawl.start(parity, { n: 2 });
     await t.settle();
@@ -164,7 +170,7 @@ describe("output immutability", () => {
     await t.settle();
     const first = (await run.history()).find(({ type, node }) => type === "step.completed" && node === "count");
     expect(first?.data.output).toEqual({ n: 2, drawn: 1 });
-    // What was open got the operator's; and of two results for one step, the first stands.
+    // The open step got the operator's output, and of two results for one step the first one stands.
     const outputOf = (name: string, events: readonly ReturnType<typeof newEvent>[]) => {
       const state = fold(events.map((one, index) => ({ ...one, seq: index + 1, at: 0 })));
       return dataOf(state.ops.get(name) as StepOp, "step.completed").output;

@@ -1,4 +1,4 @@
-/** Fan-out in a graph: a step maps a child over what another step found. */
+/** Fan-out in a graph: a step maps a child over the output of another step. */
 import { graph, type StepContext, step, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../support/databases.js";
@@ -31,7 +31,7 @@ const album = graph("album", [list, thumbnails.after(list), large.after(list), p
 const published = ["a/1-80.png", "a/1-800.png", "a/2-80.png", "a/2-800.png"];
 
 forEachStore((kind) => {
-  test("children run on their own, two maps side by side, and the parent joins them", async () => {
+  test("children run independently, two maps run in parallel, and the parent joins them", async () => {
     sizes = [];
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
@@ -46,13 +46,13 @@ forEachStore((kind) => {
   });
 });
 
-test("crashes of the parent's worker change nothing", async () => {
+test("crashes of the parent's worker do not change the result", async () => {
   const t = await start(album, resize);
   const report = await t.crashTest(album, { album: "a" }, { points: 30 });
   expect(report.output).toEqual(published);
 });
 
-test("a crash between the end of a child and the release of the next leaves none behind, in function style too", async () => {
+test("a crash between the end of a child and the start of the next one loses no child, in function style too", async () => {
   const one = workflow("one-by-one", async (ctx, count: number) => {
     const items = Array.from({ length: count }, (_, n) => ({ name: `i${n}`, width: 1 }));
     return [...(await ctx.map(resize, items, { concurrency: 1 }))];
@@ -62,7 +62,7 @@ test("a crash between the end of a child and the release of the next leaves none
   expect(report.output).toEqual(["i0-1.png", "i1-1.png", "i2-1.png"]);
 });
 
-test("a step that starts over makes its children anew; those of its siblings are still theirs", async () => {
+test("a step that is rewound creates its children again; the children of its siblings are not affected", async () => {
   const slow = workflow("slow", async (ctx, n: number) => {
     await ctx.sleep("nap", "1 hour");
     return n;

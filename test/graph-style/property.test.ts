@@ -1,4 +1,7 @@
-/** Generated graphs: whatever their shape, steps run when they may, all that may run does, and each is recorded once. */
+/**
+ * Generated graphs: whatever their shape, each step runs only when its dependencies allow it, every step that may run
+ * does, and each is recorded once.
+ */
 import { type AnyNode, branch, graph, PermanentError, step } from "pawl";
 import { describe, expect, test } from "vitest";
 import { seededRandom } from "../../src/core/naming/ids.js";
@@ -8,16 +11,16 @@ import { gate, until } from "../support/waiting.js";
 interface Plan {
   readonly names: readonly string[];
   readonly after: ReadonlyMap<string, readonly string[]>;
-  /** The branch a step is a case of, and whether that case is chosen. */
+  /** The branch that a step is a case of, and whether that case is chosen. */
   readonly cases: ReadonlyMap<string, { readonly branch: string; readonly chosen: boolean }>;
   readonly fails: ReadonlySet<string>;
   readonly flaky: ReadonlySet<string>;
 }
 
-/** Up to `most` steps, each behind some of those before it; now and then a branch with two cases. */
-function planOf(seed: string, most: number, withFailures: boolean): Plan {
+/** Plans up to `maxSteps` steps, each after some of the earlier ones, and occasionally a branch with two cases. */
+function randomPlan(seed: string, maxSteps: number, withFailures: boolean): Plan {
   const random = seededRandom(seed);
-  const count = 2 + Math.floor(random() * (most - 2));
+  const count = 2 + Math.floor(random() * (maxSteps - 2));
   const names: string[] = [];
   const after = new Map<string, readonly string[]>();
   const cases = new Map<string, { branch: string; chosen: boolean }>();
@@ -41,14 +44,14 @@ function planOf(seed: string, most: number, withFailures: boolean): Plan {
       continue;
     }
     add(name, some());
-    // One at most: which of several comes first is a matter of timing.
+    // At most one step fails, because the order of several failures depends on timing.
     if (withFailures && fails.size === 0 && random() < 0.05) fails.add(name);
     else if (random() < 0.1) flaky.add(name);
   }
   return { names, after, cases, fails, flaky };
 }
 
-/** Makes the graph; `body` is called with the name of each step that begins. */
+/** Creates the graph; `body` is called with the name of each step that starts. */
 function build(plan: Plan, body: (name: string, attempt: number) => unknown) {
   const handles = new Map<string, AnyNode>();
   const top: AnyNode[] = [];
@@ -90,7 +93,9 @@ function build(plan: Plan, body: (name: string, attempt: number) => unknown) {
 
 type Ended = "completed" | "skipped" | "failed";
 
-/** What may be in flight when these have ended and nothing has failed. Marks what is skipped. */
+/**
+ * Returns the steps that may be in flight once these have ended and nothing has failed, and marks the skipped steps.
+ */
 function ready(plan: Plan, ended: Map<string, Ended>): string[] {
   for (const name of plan.names) {
     if (ended.has(name)) continue;
@@ -107,16 +112,16 @@ function ready(plan: Plan, ended: Map<string, Ended>): string[] {
 }
 
 describe.each(Array.from({ length: 12 }, (_, n) => `wide ${n}`))("graph %s", (seed) => {
-  test("has in flight exactly what it may, at every moment, until the end", async () => {
-    const plan = planOf(seed, 60, false);
+  test("has exactly the allowed steps in flight at every moment, until the end", async () => {
+    const plan = randomPlan(seed, 60, false);
     const random = seededRandom(`${seed} order`);
     const inFlight = new Map<string, { open(): void }>();
-    const begun: string[] = [];
+    const started: string[] = [];
     const generated = build(plan, (name) => {
-      begun.push(name);
-      const held = gate();
-      inFlight.set(name, held);
-      return held.opened;
+      started.push(name);
+      const gateOfStep = gate();
+      inFlight.set(name, gateOfStep);
+      return gateOfStep.opened;
     });
     const t = await start(generated);
     const run = await t.pawl.start(generated);
@@ -132,7 +137,7 @@ describe.each(Array.from({ length: 12 }, (_, n) => `wide ${n}`))("graph %s", (se
     }
     await settled;
     expect(await run.status()).toBe("completed");
-    expect(new Set(begun).size).toBe(begun.length);
+    expect(new Set(started).size).toBe(started.length);
     const recorded = (await run.history()).filter(({ type }) => type === "step.completed" || type === "step.skipped");
     expect(recorded.map(({ node, type }) => `${node} ${type}`).sort()).toEqual(
       [...ended].map(([name, how]) => `${name} step.${how}`).sort(),
@@ -142,14 +147,15 @@ describe.each(Array.from({ length: 12 }, (_, n) => `wide ${n}`))("graph %s", (se
 });
 
 describe.each(Array.from({ length: 12 }, (_, n) => `broken ${n}`))("graph %s", (seed) => {
-  test("ends the same way whatever crashes, with nothing begun too early and nothing recorded twice", async () => {
-    const plan = planOf(seed, 30, true);
+  test("has the same result whatever crashes, and no step starts too early or is recorded twice", async () => {
+    const plan = randomPlan(seed, 30, true);
     let done = new Set<string>();
     let failed = false;
     const generated = build(plan, (name, attempt) => {
       for (const before of plan.after.get(name) as readonly string[]) {
         const skipped = !done.has(before);
-        // What is not done must have been skipped: by a branch, or because everything before it was.
+        // A step that has not completed must have been skipped: by a branch, or because all its predecessors were
+        // skipped.
         if (skipped) expect(mayBeSkipped(plan, before)).toBe(true);
       }
       if (plan.fails.has(name)) {

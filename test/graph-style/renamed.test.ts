@@ -13,8 +13,11 @@ const work = <const Name extends string>(name: Name, options = {}) =>
   step(name, ({ idempotencyKey }) => void effects.push(`${name} ${idempotencyKey.split(":")[1]}`), options);
 const nap = step("nap", (ctx) => ctx.sleep("rest", "1 day"));
 
-/** Begins with the old code, and goes on with each of the others; `between` is done while no worker is there. */
-async function deploys(
+/**
+ * Starts a run with the old code, and continues with each further definition; functions in the list run between the
+ * deploys.
+ */
+async function runThroughDeploys(
   before: AnyWorkflow,
   ...steps: (AnyWorkflow | ((run: RunHandle<any, any>) => Promise<unknown>))[]
 ): Promise<RunHandle<any, any>> {
@@ -35,7 +38,7 @@ async function deploys(
   return run;
 }
 
-const isPaused = (words: string) => async (run: RunHandle<any, any>) => {
+const expectPaused = (words: string) => async (run: RunHandle<any, any>) => {
   const { status, pauseReason } = await run.get();
   expect(status).toBe("paused");
   expect(pauseReason).toContain(words);
@@ -48,12 +51,12 @@ describe("a completed node of a graph that was renamed", () => {
   const old = graph("g", [bill, nap.after(bill), ship.after(nap)]);
   const nodes = [charge, nap.after(charge), ship.after(nap)] as const;
 
-  test("does not run again: the run is paused, and goes on with an alias", async () => {
-    const run = await deploys(
+  test("does not run again: the run is paused, and continues with an alias", async () => {
+    const run = await runThroughDeploys(
       old,
       graph("g", nodes),
-      isPaused('its log has the step "bill"'),
-      isPaused('aliases: { charge: ["bill"] }'),
+      expectPaused('its log has the step "bill"'),
+      expectPaused('aliases: { charge: ["bill"] }'),
       (one) => one.resume(),
       graph("g", nodes, { aliases: { charge: ["bill"] } }),
     );
@@ -61,26 +64,26 @@ describe("a completed node of a graph that was renamed", () => {
     expect(effects).toEqual(["bill bill", "ship ship"]);
   });
 
-  test("goes on when an operator says how it was renamed, or that it was removed", async () => {
+  test("continues when an operator says how it was renamed, or that it was removed", async () => {
     for (const options of [{ renamed: { bill: "charge" } }, { accept: ["bill", "charge"] }]) {
       effects = [];
-      const run = await deploys(old, graph("g", nodes), (one) => one.resume(options), graph("g", nodes));
+      const run = await runThroughDeploys(old, graph("g", nodes), (one) => one.resume(options), graph("g", nodes));
       expect(await run.status()).toBe("completed");
       const again = "accept" in options ? ["charge charge"] : [];
       expect(effects.toSorted()).toEqual(["bill bill", ...again, "ship ship"]);
     }
   });
 
-  test("goes on when the graph says that it was removed", async () => {
-    const run = await deploys(old, graph("g", [nap, ship.after(nap)], { removedSteps: ["bill"] }));
+  test("continues when the graph says that it was removed", async () => {
+    const run = await runThroughDeploys(old, graph("g", [nap, ship.after(nap)], { removedSteps: ["bill"] }));
     expect(await run.status()).toBe("completed");
     expect(effects).toEqual(["bill bill", "ship ship"]);
   });
 
-  test("keeps its way to be undone", async () => {
-    const undone: string[] = [];
+  test("keeps its compensation", async () => {
+    const compensated: string[] = [];
     const booking = (name: string) =>
-      step(name, () => name, { compensate: (_ctx, output) => void undone.push(`${name} ${output}`) });
+      step(name, () => name, { compensate: (_ctx, output) => void compensated.push(`${name} ${output}`) });
     const fail = step(
       "fail",
       () => {
@@ -89,44 +92,50 @@ describe("a completed node of a graph that was renamed", () => {
       { retry: { attempts: 1 } },
     );
     const [first, second] = [booking("book"), booking("reserve")];
-    const run = await deploys(
+    const run = await runThroughDeploys(
       graph("g", [first, nap.after(first), fail.after(nap)]),
       graph("g", [second, nap.after(second), fail.after(nap)], { aliases: { reserve: ["book"] } }),
     );
     expect(await run.status()).toBe("failed");
-    expect(undone).toEqual(["reserve book"]);
+    expect(compensated).toEqual(["reserve book"]);
   });
 });
 
-describe("the body of a step that goes on after a rest", () => {
+describe("the body of a step that continues after it was parked", () => {
   const body = (calls: (ctx: WorkflowContext<any>) => Promise<unknown>) => {
     const only = step("only", (ctx) => calls(ctx));
     return graph("g", [only]);
   };
-  const did = (ctx: WorkflowContext<any>, name: string, options = {}) =>
+  const recordStep = (ctx: WorkflowContext<any>, name: string, options = {}) =>
     ctx.step(name, () => void effects.push(name), options);
   const original = body(async (ctx) => {
-    await did(ctx, "bill");
+    await recordStep(ctx, "bill");
     await ctx.sleep("rest", "1h");
-    await did(ctx, "ship");
+    await recordStep(ctx, "ship");
   });
 
-  test("does not do again what it has done under another name", async () => {
+  test("does not repeat a recorded call under another name", async () => {
     const changed = body(async (ctx) => {
-      await did(ctx, "charge");
+      await recordStep(ctx, "charge");
       await ctx.sleep("rest", "1h");
-      await did(ctx, "ship");
+      await recordStep(ctx, "ship");
     });
-    const run = await deploys(original, changed, isPaused('"only/bill"'), (one) => one.resume(), original);
+    const run = await runThroughDeploys(
+      original,
+      changed,
+      expectPaused('"only/bill"'),
+      (one) => one.resume(),
+      original,
+    );
     expect(await run.status()).toBe("completed");
     expect(effects).toEqual(["bill", "ship"]);
   });
 
-  test("that ends without what it has done does not end the step", async () => {
-    const run = await deploys(
+  test("that ends without replaying its recorded calls does not end the step", async () => {
+    const run = await runThroughDeploys(
       original,
       body(async () => "early"),
-      isPaused('"only/bill"'),
+      expectPaused('"only/bill"'),
       (one) => one.resume({ accept: ["bill", "rest"] }),
       body(async () => "early"),
     );
@@ -134,39 +143,39 @@ describe("the body of a step that goes on after a rest", () => {
     expect(effects).toEqual(["bill"]);
   });
 
-  test("may have a call put in that says so", async () => {
-    const run = await deploys(
+  test("may contain an inserted call that is marked as added", async () => {
+    const run = await runThroughDeploys(
       original,
       body(async (ctx) => {
-        await did(ctx, "check", { added: true });
-        await did(ctx, "bill");
+        await recordStep(ctx, "check", { added: true });
+        await recordStep(ctx, "bill");
         await ctx.sleep("rest", "1h");
-        await did(ctx, "ship");
+        await recordStep(ctx, "ship");
       }),
     );
     expect(await run.status()).toBe("completed");
     expect(effects).toEqual(["bill", "check", "ship"]);
   });
 
-  test("has nothing left over when it is another attempt", async () => {
-    let tries = 0;
+  test("does not have to replay the calls of an earlier attempt", async () => {
+    let attempts = 0;
     const only = step(
       "only",
       async (ctx) => {
-        tries += 1;
-        if (tries <= 2) {
-          await did(ctx, "first try");
+        attempts += 1;
+        if (attempts <= 2) {
+          await recordStep(ctx, "first try");
           await ctx.sleep("first rest", "1h");
-          if (tries === 2) throw new Error("another attempt goes another way");
+          if (attempts === 2) throw new Error("another attempt goes another way");
         }
-        await did(ctx, "second try");
+        await recordStep(ctx, "second try");
         await ctx.sleep("second rest", "1h");
-        await did(ctx, "last");
+        await recordStep(ctx, "last");
       },
       { retry: { attempts: 2 } },
     );
     const code = graph("g", [only]);
-    const run = await deploys(code, code);
+    const run = await runThroughDeploys(code, code);
     expect(await run.status()).toBe("completed");
     expect(effects).toEqual(["first try", "second try", "last"]);
   });
@@ -186,8 +195,8 @@ describe("a step of a class that was renamed", () => {
       }
     };
 
-  test("holds the run that stands right behind it, and does not run again with an alias", async () => {
-    const run = await deploys(
+  test("does not run again when an alias names it", async () => {
+    const run = await runThroughDeploys(
       letter(["write", "wait", "send"]),
       letter(["compose", "wait", "send"], { compose: ["write"] }),
     );
@@ -195,11 +204,11 @@ describe("a step of a class that was renamed", () => {
     expect(effects).toEqual(["write write", "wait wait", "send send"]);
   });
 
-  test("is where the run stands when an alias says so", async () => {
-    const run = await deploys(
+  test("is the position of the run when an alias names it", async () => {
+    const run = await runThroughDeploys(
       letter(["write", "wait", "send"]),
       letter(["write", "pause", "send"]),
-      isPaused('has no step "wait"'),
+      expectPaused('has no step "wait"'),
       (one) => one.resume(),
       letter(["write", "pause", "send"], { pause: ["wait"] }),
     );
@@ -208,11 +217,11 @@ describe("a step of a class that was renamed", () => {
     expect(await logOf(run)).not.toContain("step.completed pause");
   });
 
-  test("is passed over when an operator accepts that it is gone", async () => {
-    const run = await deploys(
+  test("is skipped when an operator accepts that it was removed", async () => {
+    const run = await runThroughDeploys(
       letter(["write", "wait", "send"]),
       letter(["write", "send"]),
-      isPaused('has no step "wait"'),
+      expectPaused('has no step "wait"'),
       (one) => one.resume({ accept: ["wait"] }),
       letter(["write", "send"]),
     );

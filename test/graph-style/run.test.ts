@@ -1,4 +1,4 @@
-/** Steps run when what they depend on is done, side by side, once each. */
+/** Steps run when their dependencies have completed, in parallel, once each. */
 import { branch, graph, PermanentError, type StepContext, step } from "pawl";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { everyStore, forEachStore, testDatabase } from "../support/databases.js";
@@ -6,13 +6,13 @@ import { logOf } from "../support/run-checks.js";
 import { start, world } from "../support/virtual-worlds.js";
 import { errorOf, gate, until } from "../support/waiting.js";
 
-let did: string[] = [];
+let executed: string[] = [];
 beforeEach(() => {
-  did = [];
+  executed = [];
 });
 const note = <const Name extends string>(name: Name) =>
   step(name, () => {
-    did.push(name);
+    executed.push(name);
     return name;
   });
 
@@ -45,7 +45,7 @@ const order = graph("order-processing", [
 ]);
 
 forEachStore((kind) => {
-  test("an order goes through its graph, its branch is recorded, and the tables are as the log says", async () => {
+  test("an order runs through its graph, its branch is recorded, and the tables agree with the log", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -73,7 +73,7 @@ forEachStore((kind) => {
   });
 }, everyStore);
 
-test("crashes at every commit change nothing", async () => {
+test("crashes at every commit do not change the result", async () => {
   const t = await start(order);
   const report = await t.crashTest(
     order,
@@ -84,7 +84,7 @@ test("crashes at every commit change nothing", async () => {
 });
 
 describe("steps", () => {
-  test("that depend on nothing of each other are in flight together; others wait", async () => {
+  test("that do not depend on each other are in flight together; others wait", async () => {
     const [first, second] = [gate(), gate()];
     const [a, b] = [step("a", () => first.opened), step("b", () => second.opened)];
     const both = graph("both", [a, b, note("c").after(a, b), note("d").after(a)]);
@@ -92,44 +92,44 @@ describe("steps", () => {
     const run = await t.pawl.start(both);
     const settled = t.settle();
     first.open();
-    await until(() => did.length > 0);
-    expect(did).toEqual(["d"]);
+    await until(() => executed.length > 0);
+    expect(executed).toEqual(["d"]);
     second.open();
     await settled;
-    expect(did).toEqual(["d", "c"]);
+    expect(executed).toEqual(["d", "c"]);
     expect(await run.status()).toBe("completed");
   });
 
   test("are limited by the graph's concurrency", async () => {
-    let [now, most] = [0, 0];
+    let [running, maxRunning] = [0, 0];
     const steps = Array.from({ length: 10 }, (_, n) =>
       step(`s${n}`, async () => {
-        now += 1;
-        most = Math.max(most, now);
+        running += 1;
+        maxRunning = Math.max(maxRunning, running);
         await new Promise((resolve) => setImmediate(resolve));
-        now -= 1;
+        running -= 1;
       }),
     );
     for (const [concurrency, expected] of [
       [3, 3],
       [undefined, 10],
     ] as const) {
-      most = 0;
+      maxRunning = 0;
       const limited = graph("limited", steps, concurrency === undefined ? {} : { concurrency });
       const t = await start(limited);
       await t.speedrun(await t.pawl.start(limited));
-      expect(most).toBe(expected);
+      expect(maxRunning).toBe(expected);
     }
   });
 
-  test("that are done keep what they did when another fails; those in flight finish; nothing new begins", async () => {
+  test("that have completed keep their results when another step fails; those in flight finish; nothing new starts", async () => {
     const slow = gate();
     const bad = step("bad", () => {
       throw new PermanentError("no good");
     });
     const sibling = step("sibling", async () => {
       await slow.opened;
-      did.push("sibling");
+      executed.push("sibling");
     });
     const failing = graph("failing", [
       note("done"),
@@ -145,17 +145,17 @@ describe("steps", () => {
     expect(await run.status()).toBe("running");
     slow.open();
     await settled;
-    expect(did).toEqual(["done", "sibling"]);
+    expect(executed).toEqual(["done", "sibling"]);
     expect(await errorOf(run.result())).toMatchObject({ cause: { message: "no good" } });
     expect(await t.pawl.verify()).toMatchObject({ differences: [] });
   });
 
-  test("are retried as the step says, else as the graph says", async () => {
+  test("are retried as the step declares, or else as the graph declares", async () => {
     const attempts = (name: string, options = {}) =>
       step(
         name,
         (ctx) => {
-          did.push(`${name} ${ctx.attempt}`);
+          executed.push(`${name} ${ctx.attempt}`);
           throw new Error("again");
         },
         options,
@@ -163,13 +163,13 @@ describe("steps", () => {
     const once = graph("once", [attempts("a", { retry: { attempts: 2 } }), attempts("b")], { retry: { attempts: 3 } });
     const t = await start(once);
     await t.speedrun(await t.pawl.start(once));
-    expect(did.filter((line) => line.startsWith("a"))).toHaveLength(2);
-    expect(did.filter((line) => line.startsWith("b"))).toHaveLength(3);
+    expect(executed.filter((line) => line.startsWith("a"))).toHaveLength(2);
+    expect(executed.filter((line) => line.startsWith("b"))).toHaveLength(3);
   });
 });
 
 describe("the output", () => {
-  test("of a run is that of its last step; of several, an object by name", async () => {
+  test("of a run is that of its last step; of several last steps, an object by name", async () => {
     const [a, b, c] = [note("a"), note("b"), note("c")];
     const one = graph("one", [a, b.after(a)]);
     const several = graph("several", [a, b.after(a), c.after(a)]);
@@ -180,20 +180,20 @@ describe("the output", () => {
     expect(await runs[1].result()).toEqual({ b: "b", c: "c" });
   });
 
-  test("of a step that does not come before is not to be had, and the error says what to do", async () => {
+  test("of a step that does not come before is not available, and the error says what to do", async () => {
     const a = note("a");
     const b = step("b", (ctx) => ctx.output(a));
     const wrong = graph("wrong", [a, b], { retry: { initial: 0 } });
     const t = await start(wrong);
     const run = await t.pawl.start(wrong);
     await t.settle();
-    expect((await errorOf(run.result())).cause.message).toContain("which does not come before it; say .after(a)");
+    expect((await errorOf(run.result())).cause.message).toContain("which does not precede it; add .after(a)");
     expect((await run.executions()).filter(({ step: name }) => name === "b")).toMatchObject([
       { attempt: 1, state: "failed", outcome: "failed_by_exception" },
     ]);
   });
 
-  test("of a step that was skipped is an error, or undefined if one asks for that", async () => {
+  test("of a skipped step is an error, or undefined if the step allows it", async () => {
     const [left, right] = [note("left"), note("right")];
     const join = step("join", (ctx) => [ctx.maybeOutput(left), ctx.maybeOutput(right), ctx.output(left)]);
     const skipping = graph(
@@ -218,10 +218,10 @@ describe("a branch", () => {
     ]);
     const t = await start(once);
     await t.speedrun(await t.pawl.start(once));
-    expect([choices, ...did]).toEqual([1, "left"]);
+    expect([choices, ...executed]).toEqual([1, "left"]);
   });
 
-  test("skips all that depends on nothing but what it skipped, and a join goes on", async () => {
+  test("skips all steps that depend only on skipped steps, and a join still runs", async () => {
     const [a, b, other, join] = [note("a"), note("b"), note("other"), note("join")];
     const deep = graph("deep", [
       branch("way", () => "right" as const, { left: [a, b.after(a)], right: [other] }),
@@ -231,13 +231,13 @@ describe("a branch", () => {
     const t = await start(deep);
     const run = await t.pawl.start(deep);
     await t.speedrun(run);
-    expect(did).toEqual(["other", "join"]);
+    expect(executed).toEqual(["other", "join"]);
     expect(await run.result()).toEqual({ join: "join" });
     const skipped = (await run.executions()).filter(({ state }) => state === "skipped");
     expect(skipped.map(({ step: name }) => name).sort()).toEqual(["a", "b", "behind"]);
   });
 
-  test("that chooses what it does not have fails the run", async () => {
+  test("that chooses an unknown case fails the run", async () => {
     const wrong = graph("wrong", [branch("way", () => "up" as never, { left: [note("left")] })]);
     const t = await start(wrong);
     const run = await t.pawl.start(wrong);
@@ -246,7 +246,7 @@ describe("a branch", () => {
   });
 });
 
-test("a chain of 2,000 steps that are recorded is gone through without a stack of 2,000", async () => {
+test("a chain of 2,000 recorded steps is replayed without a stack 2,000 calls deep", async () => {
   const steps: ReturnType<typeof note>[] = [];
   for (let n = 0; n < 2_000; n += 1) {
     const next = step(`s${n}`, () => `s${n}`);

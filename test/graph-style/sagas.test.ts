@@ -1,20 +1,20 @@
-/** Sagas: what was done is undone, in reverse order, when a run fails or is canceled. */
+/** Sagas: completed steps are compensated in reverse order when a run fails or is canceled. */
 import { graph, PermanentError, step, type WorkflowDefinition, workflow } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
 import { logOf } from "../support/run-checks.js";
 import { start, world } from "../support/virtual-worlds.js";
 import { errorOf, gate, until } from "../support/waiting.js";
 
-let did: string[] = [];
+let effects: string[] = [];
 beforeEach(() => {
-  did = [];
+  effects = [];
 });
 
-/** Whether undoing this one fails now. */
+/** The name of the step whose compensation fails at the moment. */
 let broken: string | null = null;
 function undo(name: string, output: unknown): void {
   if (broken === name) throw new Error(`${name} is down.`);
-  did.push(`undo ${name} ${output}`);
+  effects.push(`undo ${name} ${output}`);
 }
 
 type End = "fails" | "cancels" | "waits" | "completes";
@@ -23,7 +23,7 @@ const book = (name: string) =>
   step(
     name,
     () => {
-      did.push(name);
+      effects.push(name);
       return `${name}-1`;
     },
     { retry: { attempts: 2 }, compensate: (_ctx, output) => undo(name, output) },
@@ -47,7 +47,7 @@ const tripFunction = workflow("trip", async (ctx, end: End) => {
     await ctx.step(
       name,
       () => {
-        did.push(name);
+        effects.push(name);
         return `${name}-1`;
       },
       { retry: { attempts: 2 }, compensate: (_step, output) => undo(name, output) },
@@ -59,23 +59,23 @@ const tripFunction = workflow("trip", async (ctx, end: End) => {
 });
 
 const done = ["flight", "hotel", "car"];
-const undone = ["undo car car-1", "undo hotel hotel-1", "undo flight flight-1"];
+const compensations = ["undo car car-1", "undo hotel hotel-1", "undo flight flight-1"];
 
 describe.each([
   ["a graph", tripGraph],
   ["a function", tripFunction],
 ])("%s", (_style, trip) => {
-  test("that completes undoes nothing", async () => {
+  test("that completes compensates nothing", async () => {
     const t = await start(trip);
     await t.speedrun(await t.pawl.start(trip, "completes"));
-    expect(did).toEqual(done);
+    expect(effects).toEqual(done);
   });
 
-  test("that fails undoes what it did, in reverse order, each recorded as a step", async () => {
+  test("that fails compensates its steps in reverse order, each compensation recorded as a step", async () => {
     const t = await start(trip);
     const run = await t.pawl.start(trip, "fails");
     await t.speedrun(run);
-    expect(did).toEqual([...done, ...undone]);
+    expect(effects).toEqual([...done, ...compensations]);
     expect(await errorOf(run.result())).toMatchObject({ cause: { message: "no seats" } });
     const log = await logOf(run);
     expect(log.slice(-4)).toEqual([
@@ -87,50 +87,53 @@ describe.each([
     expect(await t.pawl.verify()).toMatchObject({ differences: [] });
   });
 
-  test("that cancels itself undoes what it did", async () => {
+  test("that cancels itself compensates its steps", async () => {
     const t = await start(trip);
     const run = await t.pawl.start(trip, "cancels");
     await t.settle();
-    expect(did).toEqual([...done, ...undone]);
+    expect(effects).toEqual([...done, ...compensations]);
     expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "changed my mind" } });
   });
 
-  test("that is canceled while it waits undoes what it did, as soon as a worker is there", async () => {
+  test("that is canceled while it waits compensates its steps as soon as a worker is running", async () => {
     const w = await world();
     const first = await w.worker([trip]);
     const run = await w.pawl.start(trip, "waits");
     await first.settle();
     await first.worker.stop();
     await run.cancel("too late");
-    expect(did).toEqual(done);
+    expect(effects).toEqual(done);
     expect(await run.status()).toBe("waiting");
     const second = await w.worker([trip]);
     await second.settle();
-    expect(did).toEqual([...done, ...undone]);
+    expect(effects).toEqual([...done, ...compensations]);
     expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "too late" } });
     expect(await w.pawl.verify()).toMatchObject({ differences: [] });
   });
 
-  test.each(["fails", "cancels"] as const)("that %s undoes everything once, wherever its worker dies", async (end) => {
-    const t = await start(trip);
-    let runs = 0;
-    const check = () => {
-      if (runs++ === 0) return;
-      // The effect of a step in flight may be there twice; nothing is left out and nothing is out of order.
-      expect([...new Set(did)]).toEqual([...done, ...undone]);
-    };
-    const report = await t.crashTest(trip, end, {
-      setup: () => {
-        check();
-        did = [];
-      },
-    });
-    expect(report.status).toBe(end === "fails" ? "failed" : "canceled");
-    expect(report.points).toBeGreaterThan(12);
-    expect([...new Set(did)]).toEqual([...done, ...undone]);
-  });
+  test.each(["fails", "cancels"] as const)(
+    "that %s compensates everything once, wherever its worker dies",
+    async (end) => {
+      const t = await start(trip);
+      let runs = 0;
+      const check = () => {
+        if (runs++ === 0) return;
+        // The effect of a step in flight may exist twice; no compensation is missing or out of order.
+        expect([...new Set(effects)]).toEqual([...done, ...compensations]);
+      };
+      const report = await t.crashTest(trip, end, {
+        setup: () => {
+          check();
+          effects = [];
+        },
+      });
+      expect(report.status).toBe(end === "fails" ? "failed" : "canceled");
+      expect(report.points).toBeGreaterThan(12);
+      expect([...new Set(effects)]).toEqual([...done, ...compensations]);
+    },
+  );
 
-  test("whose undoing fails is paused, with both errors to be seen, and goes on undoing when it is resumed", async () => {
+  test("whose compensation fails is paused, shows both errors, and continues to compensate when it is resumed", async () => {
     const t = await start(trip);
     broken = "hotel";
     const run = await t.pawl.start(trip, "fails");
@@ -139,15 +142,15 @@ describe.each([
     expect(status).toBe("paused");
     expect(pauseReason).toContain('Step "hotel" could not be compensated: hotel is down.');
     expect(pauseReason).toContain("the run failed: no seats");
-    expect(did).toEqual([...done, "undo car car-1"]);
+    expect(effects).toEqual([...done, "undo car car-1"]);
     broken = null;
     await run.resume();
     await t.advance("1 hour");
-    expect(did).toEqual([...done, ...undone]);
+    expect(effects).toEqual([...done, ...compensations]);
     expect(await run.status()).toBe("failed");
   });
 
-  test("whose undoing fails while it is canceled is paused, and canceled when that is mended", async () => {
+  test("whose compensation fails while it is canceled is paused, and is canceled once the compensation works again", async () => {
     const t = await start(trip);
     broken = "car";
     const run = await t.pawl.start(trip, "waits");
@@ -161,12 +164,12 @@ describe.each([
     broken = null;
     await run.resume();
     await t.settle();
-    expect(did).toEqual([...done, ...undone]);
+    expect(effects).toEqual([...done, ...compensations]);
     expect(await run.status()).toBe("canceled");
   });
 });
 
-test("a run that takes too long undoes what it did, and fails", async () => {
+test("a run that exceeds its time limit compensates its steps, and fails", async () => {
   const slow = workflow("slow", { timeout: "1 hour" }, async (ctx) => {
     await ctx.step("book", () => "b", { compensate: (_step, output) => undo("book", output) });
     await ctx.waitForSignal("never");
@@ -174,12 +177,12 @@ test("a run that takes too long undoes what it did, and fails", async () => {
   const t = await start(slow);
   const run = await t.pawl.start(slow);
   await t.advance("2 hours");
-  expect(did).toEqual(["undo book b"]);
+  expect(effects).toEqual(["undo book b"]);
   expect(await errorOf(run.result())).toMatchObject({ cause: { name: "TimeoutError" } });
   expect(await t.pawl.verify()).toMatchObject({ differences: [] });
 });
 
-test("a run that is being undone waits for that alone, and not for what its handler had waited for", async () => {
+test("a run that is being compensated waits only for the compensation, and no longer for the waits of its handler", async () => {
   let isDown = true;
   const booking = workflow("booking", async (ctx) => {
     await ctx.step("book", () => 1, {
@@ -202,38 +205,38 @@ test("a run that is being undone waits for that alone, and not for what its hand
   expect(await run.status()).toBe("canceled");
 });
 
-test("onFailure is the last word, after everything is undone", async () => {
-  const told = workflow("told", { onFailure: () => void did.push("told") }, async (ctx) => {
+test("onFailure is called last, after all compensations", async () => {
+  const failing = workflow("told", { onFailure: () => void effects.push("told") }, async (ctx) => {
     await ctx.step("book", () => "b", { compensate: (_step, output) => undo("book", output) });
     throw new PermanentError("no");
   });
-  const t = await start(told);
-  await t.speedrun(await t.pawl.start(told));
-  expect(did).toEqual(["undo book b", "told"]);
+  const t = await start(failing);
+  await t.speedrun(await t.pawl.start(failing));
+  expect(effects).toEqual(["undo book b", "told"]);
 });
 
-test("a step that ends after the run was canceled is undone as well", async () => {
-  const [begun, finish] = [gate(), gate()];
+test("a step that ends after the run was canceled is compensated as well", async () => {
+  const [started, finish] = [gate(), gate()];
   const late = workflow("late", async (ctx) => {
     await ctx.step(
       "book",
       async () => {
-        begun.open();
+        started.open();
         await finish.opened;
         return "b";
       },
       { compensate: (_step, output) => undo("book", output) },
     );
-    await ctx.step("never", () => void did.push("never"));
+    await ctx.step("never", () => void effects.push("never"));
   });
   const t = await start(late);
   const run = await t.pawl.start(late);
   const settled = t.settle();
-  await begun.opened;
+  await started.opened;
   await run.cancel();
   await until(async () => (await logOf(run)).includes("run.cancel_requested"));
   finish.open();
   await settled;
-  expect(did).toEqual(["undo book b"]);
+  expect(effects).toEqual(["undo book b"]);
   expect(await run.status()).toBe("canceled");
 });

@@ -1,11 +1,11 @@
-/** What a graph is made of is checked before anything runs, and can be drawn. */
+/** The structure of a graph is validated before anything runs, and can be drawn. */
 import { branch, GraphError, graph, type StepContext, step } from "pawl";
 import { describe, expect, test } from "vitest";
 
 const named = <const Name extends string>(name: Name) => step(name, () => name);
 const [a, b, c, d] = [named("a"), named("b"), named("c"), named("d")];
 
-/** The error that making it throws. */
+/** Returns the GraphError that the call throws. */
 function refused(make: () => unknown): GraphError {
   try {
     make();
@@ -16,14 +16,14 @@ function refused(make: () => unknown): GraphError {
   throw new Error("It was not refused.");
 }
 
-describe("a graph is refused, and the culprit named,", () => {
+describe("a graph is refused, with the names of the invalid steps,", () => {
   test("when a step comes after one that is not in it", () => {
     const error = refused(() => graph("g", [b.after(a)]));
-    expect(error.message).toBe('Step "b" of graph "g" comes after "a", which is not in the graph; add it to the list.');
+    expect(error.message).toBe('Step "b" of graph "g" depends on "a", which is not in the graph; add it to the list.');
     expect(error).toMatchObject({ code: "GRAPH_ERROR", workflow: "g", nodes: ["b", "a"] });
   });
 
-  test("when two steps have one name, also within branches", () => {
+  test("when two steps have the same name, even within branches", () => {
     expect(refused(() => graph("g", [a, step("a", () => 2)])).message).toContain('two steps called "a"');
     const twice = branch("choice", () => "left" as const, { left: [a], right: [step("a", () => 3)] });
     expect(refused(() => graph("g", [twice])).message).toContain('two steps called "a"');
@@ -33,21 +33,21 @@ describe("a graph is refused, and the culprit named,", () => {
     expect(refused(() => graph("g", [a, b.after(step("a", () => 9))])).message).toContain("another");
   });
 
-  test("when it goes in a circle, with the way round", () => {
+  test("when it has a cycle, which is shown as a path", () => {
     const first = a.after(c);
     const error = refused(() => graph("g", [d, first, b.after(first, d), c.after(b)]));
-    expect(error.message).toBe('Graph "g" goes in a circle: a → b → c → a. Leave out one of these dependencies.');
+    expect(error.message).toBe('The dependencies of graph "g" form a cycle: a → b → c → a. Remove one of them.');
     expect(error.nodes).toEqual(["a", "b", "c", "a"]);
     expect(refused(() => graph("g", [a.after(a)])).message).toContain("a → a");
   });
 
-  test("when it has no steps, or something that is none", () => {
+  test("when it has no steps, or an element that is not a step", () => {
     refused(() => graph("g", []));
     refused(() => graph("g", [a, "b" as never]));
     refused(() => graph("g", null as never));
   });
 
-  test("when a limit makes no sense", () => {
+  test("when a limit is invalid", () => {
     for (const concurrency of [0, -1, 1.5, Number.NaN])
       expect(() => graph("g", [a], { concurrency })).toThrow(/concurrency/);
     expect(() => graph("g", [a], { unknown: 1 } as never)).toThrow(/unknown/);

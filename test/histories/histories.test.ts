@@ -1,9 +1,9 @@
 /**
- * Golden logs: histories that were written once, and that must fold to the same state in every later version. A run that
- * was started last year is read by the code of today.
+ * Golden logs: histories that were written once, and that must fold to the same state in every later version, because a
+ * run that was started last year is read by today's code.
  *
- * To add one: tell its story below, run with PAWL_RECORD_HISTORIES=1, and look at what was written. Those that are there
- * are never written again.
+ * To add one, add a story below, run with PAWL_RECORD_HISTORIES=1, and check the file that was written. Existing files
+ * are never overwritten.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,14 +19,14 @@ const folder = import.meta.dirname;
 interface History {
   readonly runId: string;
   readonly log: readonly StoredEvent[];
-  /** What the log said when it was written: the run after each event, and its executions. */
+  /** The state that the log folded to when it was written: the run after each event, and its executions. */
   readonly states: readonly unknown[];
   readonly executions: readonly unknown[];
 }
 
 const plain = (value: unknown): any => JSON.parse(JSON.stringify(value));
 
-function read(runId: string, log: readonly StoredEvent[]): History {
+function fold(runId: string, log: readonly StoredEvent[]): History {
   const states = [0, ...log.map(({ seq }) => seq)].map((seq) => snapshotAt(log, seq));
   return { runId, log, states: plain(states), executions: plain(executionsOf(runId, log)) };
 }
@@ -34,9 +34,9 @@ function read(runId: string, log: readonly StoredEvent[]): History {
 const files = readdirSync(folder).filter((name) => name.endsWith(".json"));
 
 describe.each(files)("%s", (file) => {
-  test("is read as it was when it was written", () => {
+  test("folds to the same state as when it was written", () => {
     const { runId, log, states, executions } = JSON.parse(readFileSync(join(folder, file), "utf8")) as History;
-    expect(read(runId, log)).toMatchObject({ states, executions });
+    expect(fold(runId, log)).toMatchObject({ states, executions });
   });
 });
 
@@ -76,7 +76,7 @@ const saga = graph("saga", [
   decline.after(nap),
 ]);
 
-const toTheEnd = async (w: World, { settle }: MortalWorker) => {
+const runToEnd = async (w: World, { settle }: MortalWorker) => {
   for (let due = await settle(); due !== null; due = await settle()) w.clock.moveTo(due);
 };
 
@@ -89,7 +89,7 @@ const stories: Record<string, Story> = {
     await run.pause("a look");
     await run.signal("yes", { by: "ada" }, { key: "k" });
     await run.resume();
-    await toTheEnd(w, worker);
+    await runToEnd(w, worker);
     return run.id;
   },
   "class-paused-skipped-and-moved": async (w, newWorker) => {
@@ -120,7 +120,7 @@ const stories: Record<string, Story> = {
   "graph-undone": async (w, newWorker) => {
     const worker = await newWorker();
     const run = await w.pawl.start(saga);
-    await toTheEnd(w, worker);
+    await runToEnd(w, worker);
     return run.id;
   },
 };
@@ -132,8 +132,8 @@ if (process.env.PAWL_RECORD_HISTORIES === "1") {
     const w = await world();
     const runId = await story(w, () => w.worker([everything, child, Onboarding, saga]));
     const log = (await w.store.logs([runId])).get(runId) ?? [];
-    // Where it was recorded is nobody's business.
-    const text = JSON.stringify(read(runId, log), null, 1).replaceAll(process.cwd(), "/app");
+    // The directory in which the history was recorded does not belong in the file.
+    const text = JSON.stringify(fold(runId, log), null, 1).replaceAll(process.cwd(), "/app");
     writeFileSync(path, `${text}\n`);
   });
 }

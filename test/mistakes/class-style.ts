@@ -258,7 +258,7 @@ await pawl.start(Mistake);`,
   }
 }
 await pawl.start(Mistake);`,
-    sentence: 'Step "b" of Mistake has both beforeStep and afterStep; give one.',
+    sentence: 'Step "b" of Mistake has both beforeStep and afterStep; remove one of them.',
   },
   {
     what: "a misspelt dependency",
@@ -281,7 +281,7 @@ await pawl.start(Mistake);`,
   }
 }
 await pawl.start(Mistake);`,
-    sentence: "The steps of workflow Mistake go in a circle: a → b → a. Leave out one of these dependencies.",
+    sentence: "The dependencies of workflow Mistake form a cycle: a → b → a. Remove one of them.",
   },
   {
     what: "a place in the chain for a task",
@@ -293,7 +293,7 @@ await pawl.start(Mistake);`,
 }
 await pawl.start(Mistake);`,
     sentence:
-      'Task "b" of workflow Mistake has a place in the chain, which is for steps; say what it comes after with dependsOn.',
+      'Task "b" of workflow Mistake has beforeStep or afterStep, which are for steps; use dependsOn for a task.',
   },
   {
     what: "two steps of one name",
@@ -305,7 +305,7 @@ await pawl.start(Mistake);`,
 }
 await pawl.start(Mistake);`,
     sentence:
-      'Workflow Mistake has two steps called "a"; give one another name. To change an inherited step, override its method.',
+      'Workflow Mistake has two steps called "a"; rename one of them. To change an inherited step, override its method.',
   },
   {
     what: "a step with neither a function nor a method",
@@ -342,7 +342,7 @@ await pawl.start(Mistake);`,
   };
 }
 await pawl.start(Mistake);`,
-    sentence: 'Workflow Mistake has a member "skip", which would hide that of its context; give it another name.',
+    sentence: 'Workflow Mistake has a member "skip", which would hide that of its context; rename it.',
   },
   {
     what: "many starts of a class that needs a hero",
@@ -536,7 +536,7 @@ await pawl.start(Mistake);`,
 await pawl.start(Mistake);
 Mistake.step("b", () => {});`,
     sentence:
-      "Workflow Mistake is in use already; call step in its static block, before it is started or given to a worker.",
+      "Workflow Mistake is already in use; call step in its static block, before it is started or given to a worker.",
   },
   {
     what: "a start without the hero",
@@ -558,7 +558,7 @@ Mistake.step("b", () => {});`,
     code: `const row: any = { id: 42 };
 await pawl.start(Goodbye, { hero: { type: "User", id: row.id } });`,
     sentence:
-      'The hero\'s id is the number 42, and ids of heroes are texts; write { type: "User", id: String(id) }, or heroOf(hero) of the class.',
+      "The hero's id is the number 42, but a hero's id must be a string; write { type: \"User\", id: String(id) }, or use heroOf(hero) of the class.",
   },
   {
     what: "a start with the hero itself",
@@ -588,7 +588,7 @@ await pawl.start(Goodbye, { hero });`,
     code: `const hero: any = { name: "Ada" };
 Goodbye.heroOf(hero);`,
     sentence:
-      "Goodbye.heroOf(hero) takes a hero with an `id`, or the id itself: a text or a whole number, not undefined.",
+      "Goodbye.heroOf(hero) takes a hero with an `id`, or the id itself: a string or a whole number, not undefined.",
   },
   {
     what: "an instance in place of the class",

@@ -71,12 +71,12 @@ await pawl.start(name, { sku: "A-1", cents: 1 });`,
     what: "a start at a time in words, from untyped code",
     code: `const startAt: any = "tomorrow";
 await pawl.start(order, { sku: "A-1", cents: 1 }, { startAt });`,
-    sentence: 'startAt is not a valid date but "tomorrow"; give a Date, or a number of milliseconds since 1970.',
+    sentence: 'startAt is not a valid date but "tomorrow"; pass a Date, or a number of milliseconds since 1970.',
   },
   {
     what: "a delay and a date",
     code: 'await pawl.start(order, { sku: "A-1", cents: 1 }, { delay: "1h", startAt: new Date() });',
-    sentence: "Give either `delay` or `startAt`, not both.",
+    sentence: "A start takes either `delay` or `startAt`, not both.",
   },
   {
     what: "an input that cannot be stored",
@@ -90,7 +90,7 @@ await pawl.start(any, { callback: () => {} });`,
     code: `await pawl.start(order, { sku: "A-1", cents: 1 }, { idempotencyKey: "cart" });
 await pawl.start(order, { sku: "B-2", cents: 1 }, { idempotencyKey: "cart" });`,
     sentence:
-      'Workflow "order" was started with the idempotency key "cart" before, as run <id>, but with another input. Use another key for another start.',
+      'Workflow "order" was already started with the idempotency key "cart" and another input, as run <id>; use another key for another start.',
   },
   {
     what: "an input in place of a list of inputs",
@@ -121,18 +121,18 @@ await pawl.runs({ status });`,
   {
     what: "a page of nothing",
     code: "await pawl.runs({ limit: 0 });",
-    sentence: "runs({ limit }) is between 1 and 1000, not 0.",
+    sentence: "runs({ limit }) must be between 1 and 1000, not 0.",
   },
   {
     what: "a cursor of another kind",
     code: 'await pawl.runs({ cursor: "2" });',
-    sentence: "runs({ cursor }) takes the `next` of another page, nothing else.",
+    sentence: "runs({ cursor }) must be the `next` of another page.",
   },
   {
     what: "a run by something that is not an id",
     code: 'await pawl.run("order-42").get();',
     sentence:
-      "Run order-42 does not exist: that is not the id of a run, such as start() and runs() give; by its idempotency key: find(workflow, { idempotencyKey }).",
+      "Run order-42 does not exist: this is not a run id as start() and runs() return it. To find a run by its idempotency key, call find(workflow, { idempotencyKey }).",
   },
   {
     what: "a run that does not exist",
@@ -182,7 +182,7 @@ await run.resume();`,
     code: `const run = await pawl.start(order, { sku: "A-1", cents: 1 });
 await run.pause();
 await run.resumeAt("reserve");`,
-    sentence: "The run has not begun; there is no step to go on from.",
+    sentence: "The run has not started, so there is no step to resume at.",
   },
   {
     what: "a retry of a run that has not failed",

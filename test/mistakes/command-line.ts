@@ -30,7 +30,7 @@ export const mistakes: readonly CommandMistake[] = [
   {
     what: "a workflow that is not registered",
     args: ["start", "ordr", "{}", "--url", "memory:"],
-    sentence: 'No worker has ever had a workflow "ordr" here; run: pawl worker <file>',
+    sentence: 'No worker has ever registered a workflow "ordr" in this database; run: pawl worker <file>',
   },
   {
     what: "an input that is not JSON",

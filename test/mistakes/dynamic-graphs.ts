@@ -52,7 +52,7 @@ await pawl.build("mistake", (g) => g.node("a", options));`,
   g.node("a", { job: "Sum" });
   g.node("a", { job: "Sum" });
 });`,
-    sentence: 'Graph "mistake" has two nodes called "a"; give one another name.',
+    sentence: 'Graph "mistake" has two nodes called "a"; rename one of them.',
   },
   {
     what: "a graph without nodes",
@@ -69,7 +69,7 @@ await pawl.build("mistake", (g) => g.node("a", options));`,
     what: "the name of a class",
     code: `await pawl.start(Goodbye, { hero: Goodbye.heroOf(ada) });
 await pawl.build("Goodbye", (g) => g.node("a", { job: "Sum" }));`,
-    sentence: 'build("Goodbye", …) takes the name of a workflow that is registered; give the graph another name.',
+    sentence: 'build("Goodbye", …) has the name of a registered workflow; rename the graph.',
   },
   {
     what: "a promise in place of a job's function",

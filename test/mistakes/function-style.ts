@@ -186,7 +186,7 @@ return await finished(pawl, bad);`,
     code: `const input: any = { sku: "string" };
 workflow("mistake", { input }, async () => {});`,
     sentence:
-      'The input of workflow "mistake" is not a Standard Schema; give one that zod, valibot, arktype… made, or leave it out.',
+      'The input of workflow "mistake" is not a Standard Schema; pass a schema made by zod, valibot, arktype…, or leave it out.',
   },
   {
     what: "an input that the schema refuses",
@@ -202,7 +202,7 @@ await pawl.start(checked, -1);`,
   {
     what: "a priority that is not a whole number",
     code: 'workflow("mistake", { priority: 1.5 }, async () => {});',
-    sentence: "A priority is a whole number between -1,000,000 and 1,000,000, not 1.5.",
+    sentence: "A priority must be a whole number between -1,000,000 and 1,000,000, not 1.5.",
   },
   {
     what: "one tag in place of a list",

@@ -5,12 +5,12 @@ export const mistakes: readonly Mistake[] = [
     what: "a dependency that is not in the graph",
     code: `const [validate, charge] = [step("validate", () => 1), step("charge", () => 2)];
 graph("mistake", [charge.after(validate)]);`,
-    sentence: 'Step "charge" of graph "mistake" comes after "validate", which is not in the graph; add it to the list.',
+    sentence: 'Step "charge" of graph "mistake" depends on "validate", which is not in the graph; add it to the list.',
   },
   {
     what: "two steps of one name",
     code: 'graph("mistake", [step("charge", () => 1), step("charge", () => 2)]);',
-    sentence: 'Graph "mistake" has two steps called "charge"; give one another name.',
+    sentence: 'Graph "mistake" has two steps called "charge"; rename one of them.',
   },
   {
     what: "the output of a step that does not come before",
@@ -18,7 +18,7 @@ graph("mistake", [charge.after(validate)]);`,
 const charge = step("charge", (ctx) => ctx.output(validate));
 return await finished(pawl, graph("mistake", [validate, charge]));`,
     sentence:
-      'Step "charge" of graph "mistake" reads the output of "validate", which does not come before it; say .after(validate).',
+      'Step "charge" of graph "mistake" reads the output of "validate", which does not precede it; add .after(validate).',
   },
   {
     what: "an output by name",

@@ -29,14 +29,14 @@ export const mistakes: readonly Mistake[] = [
     code: `const exported: any[] = [order, step("reserve", () => 1)];
 pawl.worker({ workflows: exported });`,
     sentence:
-      'workflows[1] is not a workflow but the step "reserve". A workflow is made by workflow(…) or graph(…), or is a class that extends Workflow; of all that a module exports, discoverWorkflows(module) takes these and the jobs.',
+      'workflows[1] is not a workflow but the step "reserve". A workflow is made by workflow(…) or graph(…), or is a class that extends Workflow. To take the workflows and jobs from all exports of a module, use discoverWorkflows(module).',
   },
   {
     what: "a whole module in place of a list",
     code: `const shop = await import("./shop.js");
 pawl.worker({ workflows: Object.values(shop) as any });`,
     sentence:
-      'workflows[2] is not a workflow but an object called "Ada". A workflow is made by workflow(…) or graph(…), or is a class that extends Workflow; of all that a module exports, discoverWorkflows(module) takes these and the jobs.',
+      'workflows[2] is not a workflow but an object called "Ada". A workflow is made by workflow(…) or graph(…), or is a class that extends Workflow. To take the workflows and jobs from all exports of a module, use discoverWorkflows(module).',
   },
   {
     what: "a concurrency of zero",

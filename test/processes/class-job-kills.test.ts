@@ -12,10 +12,7 @@ import { until } from "../support/waiting.js";
 import { ItemLedger } from "./item-ledger.js";
 
 const orders = 8;
-/**
- * The lease is long, so that a process that only waits for the processor is never considered dead. The test itself
- * expires the lease of a process that it killed.
- */
+/** Long, so that a process that waits for the processor keeps its runs. The test expires the lease of each process that it kills. */
 const leaseMs = 60_000;
 
 class ClassJobsProcess extends LibraryProcess {

@@ -19,10 +19,7 @@ import { ItemLedger } from "./item-ledger.js";
 const width = 10_000;
 const processes = 4;
 const concurrency = 20;
-/**
- * The lease is long, so that a process that only waits for the processor is never considered dead. The test itself
- * expires the lease of a process that it killed.
- */
+/** Long, so that a process that waits for the processor keeps its runs. The test expires the lease of each process that it kills. */
 const leaseMs = 60_000;
 const kills = 9;
 const timeoutMs = 600_000;

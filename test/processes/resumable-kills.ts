@@ -14,10 +14,7 @@ import { ResumableProcess } from "./resumable-process.js";
 
 /** Twice the number of crashes after which a run that makes no progress is paused. */
 const kills = 10;
-/**
- * The lease is long, so that a process that only waits for the processor is never considered dead. The test itself
- * expires the lease of a process that it killed.
- */
+/** Long, so that a process that waits for the processor keeps its runs. The test expires the lease of each process that it kills. */
 const leaseMs = 60_000;
 const timeoutMs = 600_000;
 

@@ -74,7 +74,7 @@ forEachStore(() => {
       const id = await world.triggerOne("docs", "a.txt");
       await upload.arrived;
       expect(await world.check(id, "--wait", "1ms")).toMatch(
-        /^TIMEOUT: .*That changes nothing for it: ask again later, or explain\(\) why\.$/,
+        /^TIMEOUT: .*It goes on; call result\(\) again later, or explain\(\) to see why\.$/,
       );
 
       const patient = world.check(id, "--wait", "30s");

@@ -16,10 +16,7 @@ import { checkDatabase } from "./checker.js";
 import { Ledger } from "./ledger.js";
 import { WorkerProcess } from "./worker-process.js";
 
-/**
- * The lease is long, so that a process that only waits for the processor is never considered dead. The test itself
- * expires the lease of the stopped process.
- */
+/** Long, so that a process that waits for the processor keeps its runs. The test expires the lease of the process that it freezes. */
 const leaseMs = 60_000;
 const concurrency = 8;
 

@@ -1,9 +1,9 @@
-/** A retry must be recognised by those who were asked before: what was unfinished keeps its idempotency key. */
+/** External services must recognize a retry: an unfinished call keeps its idempotency key. */
 import { graph, PermanentError, step, Workflow, workflow } from "pawl";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../support/databases.js";
 import { world } from "../support/virtual-worlds.js";
-import { Provider } from "./provider.js";
+import { Provider } from "./payment-provider.js";
 
 let bank = new Provider();
 let shop: "open" | "closed" = "open";
@@ -33,7 +33,7 @@ class Order extends Workflow {
   static {
     this.step("reserve", () => "reserved");
     this.step("charge", { onException: "fail" }, async (w) => {
-      // A step within the step has a key of its own.
+      // A step within the step has its own key.
       await w.step("fee", ({ idempotencyKey }) => bank.charge(idempotencyKey), once);
       return bank.charge(w.idempotencyKey);
     });
@@ -45,7 +45,7 @@ const parent = workflow("parent", once, async (ctx) => ctx.run(order, undefined)
 const many = workflow("many", once, async (ctx) => [...(await ctx.map(order, [undefined, undefined]))]);
 
 forEachStore((kind) => {
-  async function prepared() {
+  async function worldOnStore() {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -54,9 +54,9 @@ forEachStore((kind) => {
   }
 
   for (const definition of [order, Order, drawn, parent, many]) {
-    test(`${definition.name}: a charge whose answer was lost is charged once, however often the run is retried`, async () => {
-      const w = await prepared();
-      bank.lostAnswers = 3;
+    test(`${definition.name}: a charge whose response was lost is charged once, however often the run is retried`, async () => {
+      const w = await worldOnStore();
+      bank.lostResponses = 3;
       let run = await w.pawl.start(definition as typeof order);
       await w.settle();
       while ((await run.status()) === "failed") {
@@ -64,16 +64,16 @@ forEachStore((kind) => {
         await w.settle();
       }
       expect(await run.status()).toBe("completed");
-      expect(bank.lostAnswers).toBe(0);
+      expect(bank.lostResponses).toBe(0);
       const expected = { order: 1, Order: 2, drawn: 1, parent: 1, many: 2 }[definition.name];
       expect(bank.charges.size).toBe(expected);
       expect((await w.pawl.verify()).differences).toEqual([]);
     });
   }
 
-  test("a retry that was canceled is retried in the place of the first run, with the same keys", async () => {
-    const w = await prepared();
-    bank.lostAnswers = 1;
+  test("a canceled retry is itself retried in place of the first run, with the same keys", async () => {
+    const w = await worldOnStore();
+    bank.lostResponses = 1;
     const first = await w.pawl.start(order);
     await w.settle();
     await w.working.worker.stop();
@@ -90,8 +90,8 @@ forEachStore((kind) => {
     expect(await w.pawl.prune({ olderThan: "1 hour" })).toEqual({ runs: 3, trees: 1 });
   });
 
-  test("what was undone is done again under a new key: the provider must not answer with the payment it gave back", async () => {
-    const w = await prepared();
+  test("a compensated step runs again under a new key, so that the provider does not answer with the refunded payment", async () => {
+    const w = await worldOnStore();
     shop = "closed";
     const first = await w.pawl.start(saga);
     await w.settle();
@@ -101,8 +101,8 @@ forEachStore((kind) => {
     await w.settle();
     expect(await second.status()).toBe("failed");
     expect([bank.charges.size, bank.refunds.size, bank.standing.length]).toEqual([2, 2, 0]);
-    // The third charge loses its answer; the fourth run asks for it again, and gets it.
-    bank.lostAnswers = 1;
+    // The response of the third charge is lost; the fourth run repeats the request and gets it.
+    bank.lostResponses = 1;
     const third = await second.retry();
     await w.settle();
     expect(await third.status()).toBe("failed");

@@ -1,4 +1,4 @@
-/** Children of a map that completed are taken over by a retry; only those that did not run again, each once. */
+/** A retry takes over the completed children of a map; only the others run again, each once. */
 import { PermanentError, workflow } from "pawl";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import type { Store } from "../../src/store/contract/store.js";
@@ -7,20 +7,20 @@ import { world } from "../support/virtual-worlds.js";
 
 const count = 1_200;
 const items = Array.from({ length: count }, (_, index) => index);
-let ran: number[] = [];
+let executed: number[] = [];
 let running = 0;
-let most = 0;
+let maxRunning = 0;
 let refused = (_n: number): boolean => false;
 beforeEach(() => {
-  ran = [];
+  executed = [];
   running = 0;
-  most = 0;
+  maxRunning = 0;
 });
 const square = workflow("square", (ctx, n: number) =>
   ctx.step("square", async () => {
-    ran.push(n);
+    executed.push(n);
     running += 1;
-    most = Math.max(most, running);
+    maxRunning = Math.max(maxRunning, running);
     await new Promise(setImmediate);
     running -= 1;
     if (refused(n)) throw new PermanentError(`not ${n}`);
@@ -30,7 +30,7 @@ const square = workflow("square", (ctx, n: number) =>
 const all = workflow("all", async (ctx) => [...(await ctx.map(square, items, { concurrency: 50, tolerate: 30 }))]);
 
 forEachStore((kind) => {
-  async function prepared() {
+  async function worldOnStore() {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -38,31 +38,33 @@ forEachStore((kind) => {
     return { ...w, settle };
   }
 
-  test("1,200 items, of which some fail: the retry runs those once each, and the results are in their places", async () => {
-    const w = await prepared();
-    // The last ones, and some here and there: the map fails at the 31st of them.
+  test("a map of 1,200 items, some of which fail: the retry runs those once each, and the results are in order", async () => {
+    const w = await worldOnStore();
+    // The last items fail, and some others: the map fails at the 31st failure.
     refused = (n) => n >= 1_160 || n % 400 === 7;
     const run = await w.pawl.start(all);
     await w.settle();
     expect(await run.status()).toBe("failed");
-    const before = await doneIn(w.store);
-    ran = [];
-    most = 0;
+    const before = await completedIndices(w.store);
+    executed = [];
+    maxRunning = 0;
     refused = () => false;
-    const calls = counted(w.store);
-    const again = await run.retry();
+    const calls = countReads(w.store);
+    const retried = await run.retry();
     await w.settle();
-    expect(await again.result()).toEqual(items.map((n) => n * n));
-    expect(ran.toSorted((a, b) => a - b)).toEqual(items.filter((n) => !before.has(n)));
-    expect(most).toBeLessThanOrEqual(50);
-    // Each page of children is read once to see which are there, and once for its results.
+    expect(await retried.result()).toEqual(items.map((n) => n * n));
+    expect(executed.toSorted((a, b) => a - b)).toEqual(items.filter((n) => !before.has(n)));
+    expect(maxRunning).toBeLessThanOrEqual(50);
+    // Each page of children is read once to find the existing ones, and once for the results.
     expect(calls.pages).toBeLessThanOrEqual(2 * Math.ceil(count / 500));
-    expect((await w.pawl.runs({ workflow: square, limit: 1_000, parentId: again.id })).runs).toHaveLength(ran.length);
+    expect((await w.pawl.runs({ workflow: square, limit: 1_000, parentId: retried.id })).runs).toHaveLength(
+      executed.length,
+    );
     expect((await w.pawl.verify()).differences).toEqual([]);
   }, 120_000);
 
-  /** By their numbers, those that have completed. */
-  async function doneIn(store: Store): Promise<Set<number>> {
+  /** Returns the indices of the children that have completed. */
+  async function completedIndices(store: Store): Promise<Set<number>> {
     const done = new Set<number>();
     for (let after: { createdAt: number; id: string } | undefined; ; ) {
       const page = await store.runs({ workflow: "square", limit: 500, ...(after === undefined ? {} : { after }) });
@@ -72,8 +74,8 @@ forEachStore((kind) => {
     }
   }
 
-  test("results from three runs come together in the last, and a later failure keeps the whole map", async () => {
-    const w = await prepared();
+  test("results from three runs are combined in the last one, and a later failure keeps the whole map", async () => {
+    const w = await worldOnStore();
     let broken = true;
     const few = workflow("few", async (ctx) => {
       const squares = await ctx.map(square, [0, 1, 2, 3, 4, 5]);
@@ -100,18 +102,18 @@ forEachStore((kind) => {
     const third = await second.retry();
     await settleAll();
     expect(await third.status()).toBe("failed");
-    expect(ran.filter((n) => n === 5).length).toBeGreaterThanOrEqual(2);
+    expect(executed.filter((n) => n === 5).length).toBeGreaterThanOrEqual(2);
     broken = false;
-    ran = [];
+    executed = [];
     const fourth = await third.retry();
     await settleAll();
     expect(await fourth.result()).toEqual([0, 1, 4, 9, 16, 25]);
-    expect(ran).toEqual([]);
+    expect(executed).toEqual([]);
     expect((await w.pawl.runs({ parentId: fourth.id })).runs).toEqual([]);
   });
 
-  test("a map that is made with other items has other children, and the ones that are the same are kept", async () => {
-    const w = await prepared();
+  test("a map over other items has other children, and the unchanged ones are kept", async () => {
+    const w = await worldOnStore();
     let list = [1, 2, 3];
     const listed = workflow("listed", async (ctx) => {
       const numbers = await ctx.step("list", () => list, { compensate: () => {} });
@@ -131,16 +133,16 @@ forEachStore((kind) => {
     expect(await run.status()).toBe("failed");
     refused = () => false;
     list = [1, 7, 3, 4];
-    ran = [];
-    const again = await run.retry();
+    executed = [];
+    const retried = await run.retry();
     await settleAll();
-    expect(await again.result()).toEqual([1, 49, 9, 16]);
-    expect(ran.toSorted((a, b) => a - b)).toEqual([3, 4, 7]);
+    expect(await retried.result()).toEqual([1, 49, 9, 16]);
+    expect(executed.toSorted((a, b) => a - b)).toEqual([3, 4, 7]);
   });
 });
 
-/** Counts how often many rows of runs are read by their ids; claims and those who wait for results read a few. */
-function counted(store: Store): { pages: number } {
+/** Counts the reads of many runs by id; claims and callers that wait for results read only a few. */
+function countReads(store: Store): { pages: number } {
   const calls = { pages: 0 };
   const read = store.runsById.bind(store);
   store.runsById = (ids) => {

@@ -1,4 +1,4 @@
-/** A run and its retry are pruned together: the retry may have its results from children of the first. */
+/** A run and its retry are pruned together, because the retry may use results of the first run's children. */
 import { PermanentError, workflow } from "pawl";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../support/databases.js";
@@ -19,108 +19,108 @@ const tree = workflow("tree", async (ctx) => {
   await ctx.waitForSignal("go");
   return [...doubled];
 });
-const above = workflow("above", (ctx) => ctx.run(tree, undefined).catch(() => "gave up"));
+const parentOfTree = workflow("above", (ctx) => ctx.run(tree, undefined).catch(() => "gave up"));
 
 forEachStore((kind) => {
-  async function prepared() {
+  async function worldOnStore() {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
-    let working = await w.worker([leaf, tree, above]);
+    let working = await w.worker([leaf, tree, parentOfTree]);
     const settle = () => working.settle();
-    /** Without a worker that might be faster than the test. */
-    const unattended = async <T>(work: () => Promise<T>): Promise<T> => {
+    /** Does the work while no worker is running that might act before the test. */
+    const withoutWorker = async <T>(work: () => Promise<T>): Promise<T> => {
       await working.worker.stop();
       const result = await work();
-      working = await w.worker([leaf, tree, above]);
+      working = await w.worker([leaf, tree, parentOfTree]);
       return result;
     };
-    const later = (days: number) => w.clock.moveTo(w.clock.read() + days * day);
+    const advanceDays = (days: number) => w.clock.moveTo(w.clock.read() + days * day);
     const count = async () => (await w.pawl.runs({ limit: 100 })).runs.length;
-    return { ...w, settle, unattended, later, count };
+    return { ...w, settle, withoutWorker, advanceDays, count };
   }
 
-  test("the first run and its children stay for as long as its retry does, and then all of them go", async () => {
-    const w = await prepared();
+  test("the first run and its children are kept for as long as its retry, and then all of them are pruned", async () => {
+    const w = await worldOnStore();
     const run = await w.pawl.start(tree);
     await w.settle();
-    const again = await run.retry();
+    const retried = await run.retry();
     await w.settle();
-    expect(await again.status()).toBe("failed");
+    expect(await retried.status()).toBe("failed");
     broken = false;
-    const third = await again.retry();
+    const third = await retried.retry();
     await w.settle();
-    w.later(100);
+    w.advanceDays(100);
     expect(await w.pawl.prune({ olderThan: "30 days" })).toEqual({ runs: 0, trees: 0 });
     await third.signal("go");
     await w.settle();
     expect(await third.result()).toEqual([2, 4, 6]);
-    w.later(20);
+    w.advanceDays(20);
     expect(await w.pawl.prune({ olderThan: "30 days" })).toEqual({ runs: 0, trees: 0 });
-    // No more than the children of the first run: they were not run again.
+    // There are only the children of the first run: they were not run again.
     expect(await w.count()).toBe(1 + 3 + 1 + 1);
-    w.later(20);
+    w.advanceDays(20);
     expect(await w.pawl.prune({ olderThan: "30 days", limit: 1 })).toEqual({ runs: 6, trees: 1 });
     expect(await w.count()).toBe(0);
   });
 
-  test("the retry of a run that had a parent stays with the parent's tree, and goes with it", async () => {
-    const w = await prepared();
-    const mother = await w.pawl.start(above);
+  test("the retry of a run that had a parent is kept with the parent's tree, and pruned with it", async () => {
+    const w = await worldOnStore();
+    const parentRun = await w.pawl.start(parentOfTree);
     await w.settle();
-    expect(await mother.result()).toBe("gave up");
+    expect(await parentRun.result()).toBe("gave up");
     const failed = (await w.pawl.runs({ workflow: tree })).runs[0]?.id as string;
     broken = false;
-    const again = await w.pawl.run(failed).retry();
+    const retried = await w.pawl.run(failed).retry();
     await w.settle();
-    w.later(100);
+    w.advanceDays(100);
     expect(await w.pawl.prune({ olderThan: "1 day" })).toEqual({ runs: 0, trees: 0 });
-    await again.signal("go");
+    await retried.signal("go");
     await w.settle();
-    expect(await again.result()).toEqual([2, 4, 6]);
-    w.later(2);
-    // By itself it stays: without it, the first could be retried once more.
+    expect(await retried.result()).toEqual([2, 4, 6]);
+    w.advanceDays(2);
+    // The retry is not pruned alone: without it, the first run could be retried once more.
     expect(await w.pawl.prune({ olderThan: "1 day", workflow: tree })).toEqual({ runs: 0, trees: 0 });
     expect(await w.pawl.prune({ olderThan: "1 day" })).toEqual({ runs: 6, trees: 1 });
     expect(await w.count()).toBe(0);
   });
 
-  test("a retry whose first run was removed by hand is paused, and pruned like any other run", async () => {
-    const w = await prepared();
+  test("a retry whose first run was deleted is paused, and pruned like any other run", async () => {
+    const w = await worldOnStore();
     const run = await w.pawl.start(tree);
     await w.settle();
-    const again = await w.unattended(async () => {
+    const retried = await w.withoutWorker(async () => {
       const retry = await run.retry();
       await w.store.maintenance.deleteRuns([run.id]);
       return retry;
     });
     await w.settle();
-    expect(await again.get()).toMatchObject({
+    expect(await retried.get()).toMatchObject({
       status: "paused",
-      pauseReason: expect.stringContaining(`goes on for run ${run.id}, which does not exist any more`),
+      pauseReason: expect.stringContaining(`retries run ${run.id}, which no longer exists`),
     });
-    await again.cancel();
+    await retried.cancel();
     await w.settle();
-    expect(await again.status()).toBe("canceled");
-    w.later(2);
+    expect(await retried.status()).toBe("canceled");
+    w.advanceDays(2);
     expect(await w.pawl.prune({ olderThan: "1 day" })).toMatchObject({ trees: 1 });
-    expect(await errorOf(again.get())).toMatchObject({ code: "RUN_NOT_FOUND" });
+    expect(await errorOf(retried.get())).toMatchObject({ code: "RUN_NOT_FOUND" });
   });
 
-  test("results that are not there any more pause the run instead of being empty", async () => {
-    const w = await prepared();
+  test("a retry whose children's results were deleted is paused instead of returning empty results", async () => {
+    const w = await worldOnStore();
     const run = await w.pawl.start(tree);
     await w.settle();
     const children = (await w.pawl.runs({ workflow: leaf })).runs.map(({ id }) => id);
-    const again = await w.unattended(async () => {
+    const retried = await w.withoutWorker(async () => {
       const retry = await run.retry();
       await w.store.maintenance.deleteRuns(children.slice(0, 1));
       return retry;
     });
     await w.settle();
-    expect(await again.get()).toMatchObject({
+    expect(await retried.get()).toMatchObject({
       status: "paused",
-      pauseReason: '1 of the children of map "leaf" do not exist any more, and their results with them.',
+      pauseReason: '1 of the children of map "leaf" no longer exist, so their results cannot be read.',
     });
   });
 });

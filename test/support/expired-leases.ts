@@ -1,10 +1,10 @@
-/** The lease of a killed process ends at once: a test needs neither a short lease, which a busy machine breaks, nor the time of a long one. */
+/** Expires the lease of a killed process at once. With a short lease a busy machine would lose live workers; a long one would take its time. */
 import { type AnyStoreKind, openStore } from "./databases.js";
 import { rawSql } from "./raw-sql.js";
 
 /**
- * Moves the last heartbeat of the workers of a killed process far into the past, and lets another worker, which lives only
- * for this, find them dead. What follows is what follows any lease that has run out.
+ * Moves the last heartbeat of the process's workers into the past and sends one heartbeat of another worker, which marks them
+ * dead and frees their runs, as after any lease that has run out.
  */
 export async function expireLeaseOf(pid: number, kind: AnyStoreKind, url: string): Promise<void> {
   const sql = await rawSql(url);

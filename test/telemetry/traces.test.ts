@@ -213,7 +213,7 @@ test("an exporter that throws affects no run, and is reported once", async () =>
   expect(await run.status()).toBe("completed");
   expect(warnings).toEqual([
     [
-      "Tracing of runs failed. The runs go on; further failures of it are not told.",
+      "Tracing of runs failed. The runs are not affected; further failures are not logged.",
       expect.objectContaining({ message: "the exporter is broken" }),
     ],
   ]);

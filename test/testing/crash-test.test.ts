@@ -1,28 +1,28 @@
-/** What crashTest makes of the callbacks that it is given. */
+/** How crashTest calls its callbacks. */
 import { signal, workflow } from "pawl";
 import { crashTest, testPawl } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
 
-const one = workflow("one", (ctx) => ctx.step("only", () => "done"));
-/** As what asks a database does. */
-const later = <T>(value: T) => new Promise<T>((resolve) => setImmediate(resolve, value));
+const oneStep = workflow("one", (ctx) => ctx.step("only", () => "done"));
+/** Resolves later, like a query to a database. */
+const resolveLater = <T>(value: T) => new Promise<T>((resolve) => setImmediate(resolve, value));
 
-test("a comparison that takes time is waited for, and its no is a no", async () => {
-  await expect(crashTest(one, undefined, { compare: () => later(false) })).rejects.toThrow(
+test("an asynchronous comparison is awaited, and its false fails the crash test", async () => {
+  await expect(crashTest(oneStep, undefined, { compare: () => resolveLater(false) })).rejects.toThrow(
     'A crash before commit 1 of "one" made compare() say no (it was ',
   );
-  const report = await crashTest(one, undefined, { compare: () => later(true) });
+  const report = await crashTest(oneStep, undefined, { compare: () => resolveLater(true) });
   expect(report).toMatchObject({ output: "done", points: 2 * report.commits });
 });
 
-test("a comparison that fails fails the test", async () => {
+test("a comparison that throws fails the crash test", async () => {
   const compare = async () => {
     throw new Error("the books cannot be read");
   };
-  await expect(crashTest(one, undefined, { compare })).rejects.toThrow("the books cannot be read");
+  await expect(crashTest(oneStep, undefined, { compare })).rejects.toThrow("the books cannot be read");
 });
 
-test("the setup and the driving are waited for, too", async () => {
+test("asynchronous setup and drive callbacks are awaited, too", async () => {
   const approved = signal<string>("approved");
   const waits = workflow("waits", (ctx) => ctx.waitForSignal(approved));
   let ready = false;
@@ -31,10 +31,10 @@ test("the setup and the driving are waited for, too", async () => {
   const report = await t.crashTest(waits, undefined, {
     setup: async () => {
       ready = false;
-      ready = await later(true);
+      ready = await resolveLater(true);
     },
     drive: async (run) => {
-      await later(null);
+      await resolveLater(null);
       await run.signal(approved, ready ? "ready" : "not ready", { key: "once" });
     },
   });

@@ -1,11 +1,11 @@
-/** Which database a test runs on, and what it is told when it is the wrong one. */
+/** Which database a test uses, and the errors for a database that does not fit. */
 import { type AnyWorkflow, discoverWorkflows, graph, job, signal, step, Workflow, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { forEachStore, isLeftOut, type TestDatabase, testDatabase } from "../support/databases.js";
 
-test("something among the workflows that is none is named; what a module exports is sorted by discoverWorkflows", async () => {
+test("a value in workflows that is not a workflow is named in the error; discoverWorkflows selects the workflows of a module", async () => {
   const [quick, resize] = [workflow("quick", async () => "done"), job("Resize", () => "small")];
   const exported = { quick, resize, shipped: signal("shipped") };
   const all = Object.values(exported) as unknown as AnyWorkflow[];
@@ -27,7 +27,7 @@ forEachStore((kind) => {
   });
   afterAll(() => database.drop());
 
-  async function opened(...workflows: AnyWorkflow[]) {
+  async function openTestPawl(...workflows: AnyWorkflow[]) {
     const t = await testPawl({ workflows, store: database.url });
     onTestFinished(() => t.close());
     return t;
@@ -40,7 +40,7 @@ forEachStore((kind) => {
       await ctx.waitForSignal("go");
       await ctx.step("after", () => void (executed += 1));
     });
-    const t = await opened(waits);
+    const t = await openTestPawl(waits);
     const run = await t.pawl.start(waits);
     await severalTicks();
     expect([await run.status(), executed]).toEqual(["pending", 0]);
@@ -55,7 +55,7 @@ forEachStore((kind) => {
     expect([await run.status(), executed]).toEqual(["completed", 2]);
   });
 
-  test("speedrunCurrentStep goes one step at a time however long the test waits in between, and ends with null", async () => {
+  test("speedrunCurrentStep runs one step at a time, however long the test waits in between, and returns null at the end", async () => {
     class Chain extends Workflow {
       static {
         this.options({ name: "Chain" });
@@ -64,7 +64,7 @@ forEachStore((kind) => {
         this.step("third", () => {});
       }
     }
-    const t = await opened(Chain);
+    const t = await openTestPawl(Chain);
     const run = await t.pawl.start(Chain);
     await severalTicks();
     for (const expected of ["first", "second", "third"]) {
@@ -78,14 +78,14 @@ forEachStore((kind) => {
     expect(await t.speedrunCurrentStep(run)).toBeNull();
   });
 
-  test("speedrunCurrentStep takes functions and graphs through one step, too", async () => {
+  test("speedrunCurrentStep runs one step of functions and graphs, too", async () => {
     const two = workflow("two", async (ctx) => {
       await ctx.step("one", () => {});
       await ctx.step("two", () => {});
     });
     const [a, b] = [step("a", () => {}), step("b", () => {})];
     const line = graph("line", [a, b.after(a)]);
-    const t = await opened(two, line);
+    const t = await openTestPawl(two, line);
     const run = await t.pawl.start(two);
     expect((await t.speedrunCurrentStep(run))?.step).toBe("one");
     expect((await run.executions()).map(({ step }) => step)).toEqual(["one"]);
@@ -98,13 +98,13 @@ forEachStore((kind) => {
   });
 });
 
-/** Time for anything that was begun behind the test's back to get somewhere. */
+/** Waits for several ticks, so that any unexpected background work would become visible. */
 async function severalTicks(): Promise<void> {
   for (let tick = 0; tick < 50; tick += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
 describe("a transactional step on the memory store", () => {
-  test("that uses its tx is told that there is no SQL, and what to do", async () => {
+  test("that uses its tx gets an error that says that there is no SQL, and what to do", async () => {
     const writes = workflow("writes", (ctx) =>
       ctx.transaction("write", (tx) => tx.query("SELECT 1"), { retry: { attempts: 1 } }),
     );
@@ -118,8 +118,8 @@ describe("a transactional step on the memory store", () => {
     });
   });
 
-  test("that gives its tx to a query builder is told the same, and not of a constructor that is undefined", async () => {
-    // Drizzle asks first which class its client is of.
+  test("that passes its tx to a query builder gets the same error, and not one about an undefined constructor", async () => {
+    // Drizzle reads the class name of its client first.
     const builder = (client: any) => ({ client, kind: client.constructor.name as string });
     const writes = workflow("writes", (ctx) =>
       ctx.transaction("write", (tx) => builder(tx).client.prepare("SELECT 1"), { retry: { attempts: 1 } }),
@@ -131,7 +131,7 @@ describe("a transactional step on the memory store", () => {
     expect((await run.get()).error?.message).toMatch(/memory store has no SQL.*no tx\.prepare/);
   });
 
-  test("that leaves its tx alone, or only hands it on, is a step like any other", async () => {
+  test("that does not use its tx, or only passes it on, is a step like any other", async () => {
     const harmless = workflow("harmless", (ctx) =>
       ctx.transaction("write", async (tx) => {
         await tx;
@@ -147,7 +147,7 @@ describe("a transactional step on the memory store", () => {
 });
 
 describe.skipIf(isLeftOut("postgres"))("on PostgreSQL", () => {
-  test("a test may have a schema of its own, for its crashes as well", async () => {
+  test("a test may have its own schema, for its crash tests as well", async () => {
     const database = await testDatabase("postgres");
     onTestFinished(() => database.drop());
     const quick = workflow("quick", (ctx) => ctx.step("only", () => "done"));

@@ -1,6 +1,6 @@
 /**
- * What the compiler knows of workflow classes: `npm run check` fails when it stops complaining. And what it cannot know
- * is found out when a class is first used, before anything runs.
+ * What the compiler knows of workflow classes: `npm run check` fails when an expected error disappears. Mistakes that
+ * the compiler cannot see are reported when a class is first used, before anything runs.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import {
@@ -25,8 +25,8 @@ import { describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
 import { z } from "zod";
 
 declare const pawl: Pawl;
-/** Checked, never called. */
-const onlyChecked = (_body: () => unknown) => {};
+/** The body is type-checked and never called. */
+const typeCheckOnly = (_body: () => unknown) => {};
 
 interface User {
   readonly name: string;
@@ -56,8 +56,8 @@ class Onboarding extends Workflow<User, { ids: number[] }, string> {
 
 const user = { type: "User", id: "42" } as const;
 
-test("onFailure of a class gets the input that its runs have", () => {
-  onlyChecked(() => {
+test("onFailure of a class gets the input of its runs", () => {
+  typeCheckOnly(() => {
     class Telling extends Workflow<unknown, { ids: number[] }> {
       static {
         this.options({ onFailure: ({ input }) => expectTypeOf(input).toEqualTypeOf<{ ids: number[] }>() });
@@ -68,21 +68,21 @@ test("onFailure of a class gets the input that its runs have", () => {
 });
 
 describe("a step's method", () => {
-  test("is one that the class has", () => {
-    onlyChecked(() => {
+  test("is a method of the class", () => {
+    typeCheckOnly(() => {
       Onboarding.step("send_reminder");
       Onboarding.step("send_reminder", { wait: "2 days" });
       // @ts-expect-error: there is no such method
       Onboarding.step("send_remindr");
-      // @ts-expect-error: nor with options
+      // @ts-expect-error: no such method, even with options
       Onboarding.step("send_remindr", { wait: "2 days" });
       // @ts-expect-error: a number is not a method
       Onboarding.step("limit");
       // @ts-expect-error: nor is a getter
       Onboarding.step("greeting");
-      // @ts-expect-error: what every workflow has is not a step of this one
+      // @ts-expect-error: a method of Workflow itself is not a step
       Onboarding.step("sleep");
-      // @ts-expect-error: nor are its hooks
+      // @ts-expect-error: a hook is not a step
       Onboarding.step("beforeStepExecution");
       Onboarding.resumableStep("send_reminder", { maxIterations: 5 });
       // @ts-expect-error: there is no such method
@@ -90,31 +90,31 @@ describe("a step's method", () => {
     });
   });
 
-  test("may be inherited, or declared by a parent that leaves it to its children", () => {
-    onlyChecked(() => {
+  test("may be inherited, or declared abstract by a parent", () => {
+    typeCheckOnly(() => {
       class Later extends Onboarding {
         static {
           this.step("send_reminder");
           this.step("own");
-          // @ts-expect-error: neither has it
+          // @ts-expect-error: neither class has this method
           this.step("other");
         }
         own() {}
       }
-      abstract class Frame extends Workflow {
+      abstract class AbstractBase extends Workflow {
         static {
           this.step("fill");
-          // @ts-expect-error: nobody promises it
+          // @ts-expect-error: no abstract method of this name
           this.step("spill");
         }
         abstract fill(): void;
       }
-      return [Later, Frame];
+      return [Later, AbstractBase];
     });
   });
 
-  test("a name with a function can be anything; without either there is no step", () => {
-    onlyChecked(() => {
+  test("a step with a function may have any name; a step without a name and a function is refused", () => {
+    typeCheckOnly(() => {
       Onboarding.step("anything", () => {});
       Onboarding.step("anything", { wait: "1h" }, async () => {});
       Onboarding.step({ wait: "1h" }, async () => {});
@@ -123,9 +123,9 @@ describe("a step's method", () => {
       Onboarding.step({ wait: "1h" });
       // @ts-expect-error: a step needs a name or a function
       Onboarding.step();
-      // @ts-expect-error: names are texts
+      // @ts-expect-error: a name is a string
       Onboarding.step(5, () => {});
-      // @ts-expect-error: functions are functions
+      // @ts-expect-error: this is not a function
       Onboarding.step("anything", {}, 5);
     });
   });
@@ -133,7 +133,7 @@ describe("a step's method", () => {
 
 describe("the workflow in a step", () => {
   test("is the class itself, with its hero, its input and its own members", () => {
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       Onboarding.step("a", (w) => {
         expectTypeOf(w).toEqualTypeOf<Onboarding>();
         expectTypeOf(w.hero).toEqualTypeOf<User>();
@@ -141,9 +141,9 @@ describe("the workflow in a step", () => {
         expectTypeOf(w.greeting).toEqualTypeOf<string>();
         expectTypeOf(w.idempotencyKey).toEqualTypeOf<string>();
         expectTypeOf(w.cancel).returns.toEqualTypeOf<never>();
-        // @ts-expect-error: the hero is only looked at
+        // @ts-expect-error: the hero is read-only
         w.hero = { name: "Eve", deactivated: false };
-        // @ts-expect-error: nobody has this
+        // @ts-expect-error: no such member
         w.greting;
       });
       Onboarding.step("b", { wait: 1 }, (w) => expectTypeOf(w).toEqualTypeOf<Onboarding>());
@@ -153,7 +153,7 @@ describe("the workflow in a step", () => {
   });
 
   test("is the subclass in a subclass, also in the static block", () => {
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       class Later extends Onboarding {
         static {
           this.step("a", (w) => expectTypeOf(w.own).toEqualTypeOf<() => number>());
@@ -168,8 +168,8 @@ describe("the workflow in a step", () => {
     });
   });
 
-  test("takes everything that ctx has, typed", () => {
-    onlyChecked(() => {
+  test("has all typed members of ctx", () => {
+    typeCheckOnly(() => {
       Onboarding.step("a", async (w) => {
         expectTypeOf(await w.step("x", () => 1 as const)).toEqualTypeOf<1>();
         expectTypeOf(await w.waitForSignal<{ by: string }>("y")).toEqualTypeOf<{ by: string } | null>();
@@ -182,8 +182,8 @@ describe("the workflow in a step", () => {
     });
   });
 
-  test("knows what a class without hero or input has", () => {
-    onlyChecked(() => {
+  test("knows the members of a class without hero or input", () => {
+    typeCheckOnly(() => {
       class Plain extends Workflow {
         static {
           this.step("a", (w) => {
@@ -198,35 +198,35 @@ describe("the workflow in a step", () => {
 });
 
 describe("the hero", () => {
-  test("of a class with steps needs a loader, unless it is no more than its reference", () => {
-    onlyChecked(async () => {
+  test("of a class with steps needs a loader, unless it is only a reference", () => {
+    typeCheckOnly(async () => {
       class Unloaded extends Workflow<User> {
         static {
-          // @ts-expect-error: nothing would load the user
+          // @ts-expect-error: there is no loader for the user
           this.step("a");
-          // @ts-expect-error: nor for a function
+          // @ts-expect-error: no loader, even with a function
           this.step("b", () => {});
-          // @ts-expect-error: nor for one with options
+          // @ts-expect-error: no loader, even with options
           this.step("c", { wait: 1 }, () => {});
-          // @ts-expect-error: nor for a task
+          // @ts-expect-error: no loader, even for a task
           this.task("d", () => {});
-          // @ts-expect-error: nor for a resumable step
+          // @ts-expect-error: no loader, even for a resumable step
           this.resumableStep("e", () => {});
         }
         a() {}
       }
-      // @ts-expect-error: nothing would load the user
+      // @ts-expect-error: there is no loader for the user
       await pawl.start(Unloaded, undefined, { hero: user });
       class MayBeGone extends Workflow<User | null> {
         static {
-          // @ts-expect-error: nothing would load the user, if there is one
+          // @ts-expect-error: there is no loader for the optional user
           this.step("a", () => {});
         }
       }
       class Strange extends Workflow<User> {
         static loadHero = (_id: string) => ({ title: "not a user" });
         static {
-          // @ts-expect-error: that is no user
+          // @ts-expect-error: the loader does not return a user
           this.step("a", () => {});
         }
       }
@@ -245,21 +245,21 @@ describe("the hero", () => {
           this.step("a", () => {});
         }
       }
-      /** Its children know how. */
-      abstract class Frame extends Workflow<User> {
+      /** An abstract class whose subclasses have the loader. */
+      abstract class AbstractBase extends Workflow<User> {
         static {
           this.step("a", (w) => expectTypeOf(w.hero).toEqualTypeOf<User>());
         }
       }
-      class Child extends Frame {
+      class Child extends AbstractBase {
         static loadHero = (id: string) => users.find(id);
         static {
           this.step("b", () => {});
         }
       }
-      class Orphan extends Frame {
+      class Orphan extends AbstractBase {
         static {
-          // @ts-expect-error: nobody does
+          // @ts-expect-error: neither class has a loader
           this.step("b", () => {});
         }
       }
@@ -270,7 +270,7 @@ describe("the hero", () => {
 
 describe("`this`", () => {
   test("in a function of a step is the workflow", () => {
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       Onboarding.step("a", function () {
         expectTypeOf(this).toEqualTypeOf<Onboarding>();
         expectTypeOf(this.hero).toEqualTypeOf<User>();
@@ -289,7 +289,7 @@ describe("`this`", () => {
         expectTypeOf(iter).toEqualTypeOf<StepIterator>();
       });
       Onboarding.step("a", function () {
-        // @ts-expect-error: nobody has this
+        // @ts-expect-error: no such member
         this.hera;
       });
     });
@@ -300,8 +300,8 @@ describe("a job", () => {
   const resize = job("Resize", (_args: { file: string }) => 1);
   const tick = job("Tick", () => {});
 
-  test("of a step gets the arguments that it takes", () => {
-    onlyChecked(() => {
+  test("of a step gets arguments of its type", () => {
+    typeCheckOnly(() => {
       Onboarding.step("a", { job: resize, args: { file: "a" } });
       Onboarding.step("a", { job: resize, args: (w) => ({ file: w.hero.name }) });
       Onboarding.step("a", { job: resize, args: async (w) => ({ file: w.greeting }), wait: "1h" });
@@ -309,19 +309,19 @@ describe("a job", () => {
       Onboarding.step("a", { job: "Resize", args: { any: "thing" } });
       Onboarding.step("a", { job: "Resize" });
       Onboarding.step("send_reminder", { job: resize, args: { file: "a" } });
-      // @ts-expect-error: a text, not a number
+      // @ts-expect-error: a string, not a number
       Onboarding.step("a", { job: resize, args: { file: 5 } });
       // @ts-expect-error: no such argument
       Onboarding.step("a", { job: resize, args: { file: "a", quality: 5 } });
       // @ts-expect-error: the arguments are missing
       Onboarding.step("a", { job: resize });
-      // @ts-expect-error: a text, not a number
+      // @ts-expect-error: a string, not a number
       Onboarding.step("a", { job: resize, args: (w) => ({ file: w.limit }) });
-      // @ts-expect-error: heroes have no such thing
+      // @ts-expect-error: the hero has no such member
       Onboarding.step("a", { job: resize, args: (w) => ({ file: w.hero.nam }) });
-      // @ts-expect-error: it takes none
+      // @ts-expect-error: the job takes no arguments
       Onboarding.step("a", { job: tick, args: 5 });
-      // @ts-expect-error: a job or a function
+      // @ts-expect-error: neither a job nor a function
       Onboarding.step("a", { job: tick }, () => {});
       // @ts-expect-error: no such option
       Onboarding.step("a", { job: tick, wiat: "1h" });
@@ -336,7 +336,7 @@ describe("heroOf", () => {
   }
 
   test("takes the hero of the class or an id, and keeps the type", () => {
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       expectTypeOf(Numbered.heroOf({ id: 42, name: "Ada" })).toEqualTypeOf<HeroRef<"Customer">>();
       expectTypeOf(Numbered.heroOf(42)).toEqualTypeOf<HeroRef<"Customer">>();
       // @ts-expect-error: a customer has a name
@@ -344,41 +344,41 @@ describe("heroOf", () => {
       // @ts-expect-error: users have no id here
       Onboarding.heroOf({ name: "Ada", deactivated: false });
       class Untyped extends Workflow<User> {}
-      // @ts-expect-error: it has no type of hero
+      // @ts-expect-error: the class has no heroType
       Untyped.heroOf("42");
     });
   });
 
-  test("makes a text of a number", () => {
+  test("converts a number to a string", () => {
     expect(Numbered.heroOf({ id: 42, name: "Ada" })).toEqual({ type: "Customer", id: "42" });
     expect(Numbered.heroOf(42n)).toEqual({ type: "Customer", id: "42" });
     expect(Numbered.heroOf("a-42")).toEqual({ type: "Customer", id: "a-42" });
   });
 
-  test("says what is missing", () => {
+  test("says in its error what is missing", () => {
     class Untyped extends Workflow {}
     expect(() => (Untyped as any).heroOf("42")).toThrow(
-      'Untyped.heroOf(hero) needs the type; add static readonly heroType = "…" to the class.',
+      'Untyped.heroOf(hero) needs the hero\'s type; add static readonly heroType = "…" to the class.',
     );
     expect(() => (Numbered as any).heroOf({ name: "Ada" })).toThrow(
-      "Numbered.heroOf(hero) takes a hero with an `id`, or the id itself: a text or a whole number, not undefined.",
+      "Numbered.heroOf(hero) takes a hero with an `id`, or the id itself: a string or a whole number, not undefined.",
     );
-    expect(() => Numbered.heroOf(Number.NaN)).toThrow("a text or a whole number");
+    expect(() => Numbered.heroOf(Number.NaN)).toThrow("a string or a whole number");
     expect(() => Numbered.heroOf("")).toThrow("must not be empty");
   });
 });
 
 describe("the output", () => {
-  test("of finish is that of the class", () => {
-    onlyChecked(() => {
+  test("of finish() has the output type of the class", () => {
+    typeCheckOnly(() => {
       Onboarding.step("a", (w) => w.finish("done"));
       Onboarding.step("a", (w) => w.finish());
-      // @ts-expect-error: a text, not a number
+      // @ts-expect-error: a string, not a number
       Onboarding.step("a", (w) => w.finish(5));
       class Nothing extends Workflow<User> {
         static loadHero = (id: string) => users.find(id);
         static {
-          // @ts-expect-error: it has no output
+          // @ts-expect-error: the class has no output
           this.step("a", (w) => w.finish("done"));
         }
       }
@@ -389,7 +389,7 @@ describe("the output", () => {
 
 describe("conditions", () => {
   test("are members that can be true, functions of the workflow, or booleans", () => {
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       Onboarding.step("a", { skipIf: "unsubscribed" }, () => {});
       Onboarding.step("a", { skipIf: "isRich" }, () => {});
       Onboarding.step("a", { if: "patient" }, () => {});
@@ -399,49 +399,49 @@ describe("conditions", () => {
       Onboarding.cancelIf("unsubscribed", "isRich", (w) => w.hero.deactivated, false);
       // @ts-expect-error: there is no such member
       Onboarding.step("a", { skipIf: "unsubscribd" }, () => {});
-      // @ts-expect-error: nor for `if`
+      // @ts-expect-error: no such member, for `if` either
       Onboarding.step("a", { if: "unsubscribd" }, () => {});
-      // @ts-expect-error: a text is neither true nor false
+      // @ts-expect-error: a string is neither true nor false
       Onboarding.step("a", { skipIf: "greeting" }, () => {});
-      // @ts-expect-error: nobody could give it its argument
+      // @ts-expect-error: a condition gets no argument
       Onboarding.step("a", { skipIf: "isNamed" }, () => {});
       // @ts-expect-error: not a boolean
       Onboarding.step("a", { skipIf: (w) => w.hero.name }, () => {});
-      // @ts-expect-error: nor a number
+      // @ts-expect-error: a number is not a boolean
       Onboarding.step("a", { skipIf: 1 }, () => {});
-      // @ts-expect-error: a method's step takes the same conditions
+      // @ts-expect-error: the step of a method takes the same conditions
       Onboarding.step("send_reminder", { skipIf: "unsubscribd" });
-      // @ts-expect-error: a resumable step too
+      // @ts-expect-error: a resumable step takes the same conditions
       Onboarding.resumableStep("a", { if: "unsubscribd" }, () => {});
-      // @ts-expect-error: and the whole class
+      // @ts-expect-error: the class takes the same conditions
       Onboarding.cancelIf("unsubscribd");
-      // @ts-expect-error: heroes have no such thing
+      // @ts-expect-error: the hero has no such member
       Onboarding.cancelIf((w) => w.hero.dectivated);
     });
   });
 });
 
 describe("options", () => {
-  test("are those that exist, with values that they can have", () => {
-    onlyChecked(() => {
+  test("must exist, with valid values", () => {
+    typeCheckOnly(() => {
       Onboarding.options({ queue: "mail", priority: 10, onException: "pause", terminalAction: "skip" });
       Onboarding.options({ onException: [{ on: RangeError, action: "skip" }, (error) => error.code && "fail"] });
       Onboarding.options({ input: z.object({ ids: z.array(z.number()) }) });
       // @ts-expect-error: its steps do not expect a hero that is null
       Onboarding.options({ mayProceedWithoutHero: true });
-      class Perhaps extends Workflow<User | null> {}
-      Perhaps.options({ mayProceedWithoutHero: true });
+      class OptionalHero extends Workflow<User | null> {}
+      OptionalHero.options({ mayProceedWithoutHero: true });
       // @ts-expect-error: there is no such option
       Onboarding.options({ queu: "mail" });
       // @ts-expect-error: there is no such action
       Onboarding.options({ onException: "explode" });
-      // @ts-expect-error: reattempts must come to an end
+      // @ts-expect-error: the terminal action cannot be another reattempt
       Onboarding.options({ terminalAction: "reattempt" });
       // @ts-expect-error: not an error class
       Onboarding.options({ onException: { on: "RangeError", action: "skip" } });
-      // @ts-expect-error: a step does not wait for longer than a class does
+      // @ts-expect-error: wait is an option of a step, not of a class
       Onboarding.options({ wait: "2 days" });
-      // @ts-expect-error: that is what maxReattempts is for
+      // @ts-expect-error: maxReattempts is the option for this
       Onboarding.step("a", { retry: { attempts: 4 } }, () => {});
       // @ts-expect-error: no such option of a step
       Onboarding.step("a", { wiat: "1h" }, () => {});
@@ -458,8 +458,8 @@ describe("options", () => {
 });
 
 describe("hooks", () => {
-  test("are told about the execution", () => {
-    onlyChecked(() => {
+  test("receive the execution", () => {
+    typeCheckOnly(() => {
       class Hooked extends Workflow {
         override beforeStepExecution(execution: StepExecution) {
           expectTypeOf(execution.attempt).toEqualTypeOf<number>();
@@ -468,7 +468,7 @@ describe("hooks", () => {
           expectTypeOf(execution.step).toEqualTypeOf<string>();
           await next();
         }
-        // @ts-expect-error: it is told about an execution, not about a name
+        // @ts-expect-error: the parameter is an execution, not a name
         override afterStepExecution(_step: string) {}
       }
       return Hooked;
@@ -478,7 +478,7 @@ describe("hooks", () => {
 
 describe("a resumable step", () => {
   test("has an iterator; a plain step has none", () => {
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       Onboarding.resumableStep("a", (w, iter) => {
         expectTypeOf(w).toEqualTypeOf<Onboarding>();
         expectTypeOf(iter).toEqualTypeOf<StepIterator>();
@@ -492,13 +492,13 @@ describe("a resumable step", () => {
         // @ts-expect-error: a total is a number
         iter.total("many");
       });
-      // @ts-expect-error: nobody gives a plain step an iterator
+      // @ts-expect-error: a plain step gets no iterator
       Onboarding.step("a", (_w, _iter) => {});
     });
   });
 
-  test("knows the items that it goes through", () => {
-    onlyChecked(() => {
+  test("knows the type of the items that it iterates over", () => {
+    typeCheckOnly(() => {
       Onboarding.resumableStep("a", { maxIterations: 5 }, async (w, iter) => {
         await iter.over(w.input.ids, (id, index) => expectTypeOf([id, index]).toEqualTypeOf<number[]>());
         await iter.over(new Map([["a", 1n]]), (entry) => expectTypeOf(entry).toEqualTypeOf<[string, bigint]>());
@@ -512,7 +512,7 @@ describe("a resumable step", () => {
         await iter.each([["Ada", 1] as const], (name) => expectTypeOf(name).toEqualTypeOf<"Ada">());
         // @ts-expect-error: rows have no such key
         await iter.records({ fetch: () => rows, key: "ident" }, () => {});
-        // @ts-expect-error: there is a key missing
+        // @ts-expect-error: the key is missing
         await iter.records({ fetch: () => rows }, () => {});
         // @ts-expect-error: a page is a list
         await iter.records({ fetch: () => 5, key: "id" }, () => {});
@@ -527,7 +527,7 @@ describe("a resumable step", () => {
 
 describe("start", () => {
   test("takes the input of the class", () => {
-    onlyChecked(async () => {
+    typeCheckOnly(async () => {
       await pawl.start(Onboarding, { ids: [1] }, { hero: user });
       // @ts-expect-error: ids are numbers
       await pawl.start(Onboarding, { ids: ["1"] }, { hero: user });
@@ -537,24 +537,24 @@ describe("start", () => {
       await pawl.start(Onboarding, undefined, { hero: user });
       class Plain extends Workflow<unknown, { ids: number[] }> {}
       await pawl.startMany(Plain, [{ ids: [1] }]);
-      // @ts-expect-error: inputs, each of them
+      // @ts-expect-error: every element is an input
       await pawl.startMany(Plain, [{ ids: [1] }, {}]);
-      // @ts-expect-error: each run would need a hero of its own
+      // @ts-expect-error: each run would need its own hero
       await pawl.startMany(Onboarding, [{ ids: [1] }]);
     });
   });
 
   test("needs the hero of the class, of its type", () => {
-    onlyChecked(async () => {
-      // @ts-expect-error: who is it about?
+    typeCheckOnly(async () => {
+      // @ts-expect-error: the hero is missing
       await pawl.start(Onboarding, { ids: [1] });
-      // @ts-expect-error: who is it about?
+      // @ts-expect-error: the hero is missing
       await pawl.start(Onboarding, { ids: [1] }, { delay: "1h" });
-      // @ts-expect-error: which user?
+      // @ts-expect-error: the id of the hero is missing
       await pawl.start(Onboarding, { ids: [1] }, { hero: { type: "User" } });
-      // @ts-expect-error: a user, or what?
+      // @ts-expect-error: the type of the hero is missing
       await pawl.start(Onboarding, { ids: [1] }, { hero: { id: "42" } });
-      // @ts-expect-error: ids are texts
+      // @ts-expect-error: the id of a hero is a string
       await pawl.start(Onboarding, { ids: [1] }, { hero: { type: "User", id: 42 } });
       // @ts-expect-error: not a user
       await pawl.start(Onboarding, { ids: [1] }, { hero: { type: "Company", id: "42" } });
@@ -563,7 +563,7 @@ describe("start", () => {
     });
   });
 
-  test("knows the type of hero in all that the pages show: only `readonly` keeps the word itself", () => {
+  test("knows the type of hero in all examples of the docs: only `readonly` keeps the literal type", () => {
     const root = new URL("../../", import.meta.url);
     const pages = readdirSync(new URL("docs/", root)).filter((name) => name.endsWith(".md"));
     for (const page of ["README.md", ...pages.map((name) => `docs/${name}`)])
@@ -571,35 +571,35 @@ describe("start", () => {
   });
 
   test("takes any type of hero when the class does not name one", () => {
-    onlyChecked(async () => {
-      class Anybody extends Workflow<User> {
+    typeCheckOnly(async () => {
+      class AnyHero extends Workflow<User> {
         static heroType = "User";
         static loadHero = (id: string) => users.find(id);
       }
-      await pawl.start(Anybody, undefined, { hero: { type: "Company", id: "42" } });
-      // @ts-expect-error: but somebody it must be
-      await pawl.start(Anybody);
+      await pawl.start(AnyHero, undefined, { hero: { type: "Company", id: "42" } });
+      // @ts-expect-error: a hero is required
+      await pawl.start(AnyHero);
     });
   });
 
-  test("needs no hero for a class that is about nobody, or may proceed without", () => {
-    onlyChecked(async () => {
-      class Nobody extends Workflow {}
-      class Perhaps extends Workflow<User | null, number> {
+  test("needs no hero for a class without one, or with an optional one", () => {
+    typeCheckOnly(async () => {
+      class WithoutHero extends Workflow {}
+      class OptionalHero extends Workflow<User | null, number> {
         static loadHero = (id: string) => users.find(id);
       }
-      await pawl.start(Nobody);
-      await pawl.start(Nobody, undefined, { delay: "1h" });
-      await pawl.start(Nobody, undefined, { hero: user });
-      await pawl.start(Perhaps, 5);
-      await pawl.start(Perhaps, 5, { hero: user });
-      // @ts-expect-error: its input it needs all the same
-      await pawl.start(Perhaps);
+      await pawl.start(WithoutHero);
+      await pawl.start(WithoutHero, undefined, { delay: "1h" });
+      await pawl.start(WithoutHero, undefined, { hero: user });
+      await pawl.start(OptionalHero, 5);
+      await pawl.start(OptionalHero, 5, { hero: user });
+      // @ts-expect-error: the input is still required
+      await pawl.start(OptionalHero);
     });
   });
 
-  test("takes the options in place of an input that there is not", () => {
-    onlyChecked(async () => {
+  test("takes the options in place of the input if the workflow has none", () => {
+    typeCheckOnly(async () => {
       class Welcome extends Workflow<User> {
         static readonly heroType = "User";
         static loadHero = (id: string) => users.find(id);
@@ -607,36 +607,36 @@ describe("start", () => {
       await pawl.start(Welcome, { hero: user });
       await pawl.start(Welcome, { hero: Welcome.heroOf("42"), delay: "1h" });
       await pawl.start(Welcome, undefined, { hero: user });
-      // @ts-expect-error: who is it about?
+      // @ts-expect-error: the hero is missing
       await pawl.start(Welcome);
-      // @ts-expect-error: who is it about?
+      // @ts-expect-error: the hero is missing
       await pawl.start(Welcome, { delay: "1h" });
       // @ts-expect-error: not a user
       await pawl.start(Welcome, { hero: { type: "Company", id: "42" } });
       // @ts-expect-error: no such option
       await pawl.start(Welcome, { hero: user, dealy: "1h" });
       class Reference extends Workflow<HeroRef> {}
-      // @ts-expect-error: a class that loads no hero takes its options behind the input
+      // @ts-expect-error: a class that loads no hero takes its options after the input
       await pawl.start(Reference, { hero: user });
-      // @ts-expect-error: this one has an input
+      // @ts-expect-error: this class has an input
       await pawl.start(Onboarding, { hero: user });
-      class Nobody extends Workflow {}
-      // @ts-expect-error: a workflow that needs no hero takes its options behind the input
-      await pawl.start(Nobody, { delay: "1h" });
+      class WithoutHero extends Workflow {}
+      // @ts-expect-error: a workflow that needs no hero takes its options after the input
+      await pawl.start(WithoutHero, { delay: "1h" });
     });
   });
 
-  test("refuses a class whose loader loads something else than its hero", () => {
-    onlyChecked(async () => {
+  test("refuses a class whose loader does not return its hero type", () => {
+    typeCheckOnly(async () => {
       class Strange extends Workflow<User> {
         static loadHero = (_id: string) => ({ title: "not a user" });
       }
-      // @ts-expect-error: that is no user
+      // @ts-expect-error: the loader does not return a user
       await pawl.start(Strange, undefined, { hero: user });
       class Numbered extends Workflow<User> {
         static loadHero = (_id: number): User | null => null;
       }
-      // @ts-expect-error: ids of heroes are texts
+      // @ts-expect-error: the id of a hero is a string
       await pawl.start(Numbered, undefined, { hero: user });
       class Static extends Workflow<User> {
         static async loadHero(id: string) {
@@ -647,19 +647,19 @@ describe("start", () => {
     });
   });
 
-  test("refuses what is not a workflow, or cannot be made", () => {
-    onlyChecked(async () => {
+  test("refuses a class that is not a workflow or cannot be constructed", () => {
+    typeCheckOnly(async () => {
       // @ts-expect-error: a class, but not a workflow
       await pawl.start(Date);
-      abstract class Frame extends Workflow {}
-      // @ts-expect-error: there is something left to be written
-      await pawl.start(Frame);
+      abstract class AbstractBase extends Workflow {}
+      // @ts-expect-error: the class is abstract
+      await pawl.start(AbstractBase);
       class Given extends Workflow {
         constructor(readonly given: number) {
           super();
         }
       }
-      // @ts-expect-error: nobody knows what to give it
+      // @ts-expect-error: the constructor needs an argument
       await pawl.start(Given);
     });
   });
@@ -667,7 +667,7 @@ describe("start", () => {
 
 describe("a run of a class", () => {
   test("is typed by the class", () => {
-    onlyChecked(async () => {
+    typeCheckOnly(async () => {
       const run = await pawl.start(Onboarding, { ids: [1] }, { hero: user });
       expectTypeOf(run).toEqualTypeOf<RunHandle<{ ids: number[] }, string>>();
       expectTypeOf(await run.result()).toEqualTypeOf<string>();
@@ -680,7 +680,7 @@ describe("a run of a class", () => {
   });
 
   test("as a child is typed by the class too", () => {
-    onlyChecked(() =>
+    typeCheckOnly(() =>
       workflow("parent", async (ctx) => {
         expectTypeOf(await ctx.run(Onboarding, { ids: [1] }, { hero: user })).toEqualTypeOf<string>();
         expectTypeOf(await ctx.start(Onboarding, { ids: [1] })).toEqualTypeOf<ChildHandle<string>>();
@@ -691,13 +691,13 @@ describe("a run of a class", () => {
         await ctx.run(Onboarding);
         // @ts-expect-error: items are inputs
         await ctx.map(Onboarding, [1]);
-        // @ts-expect-error: which user?
+        // @ts-expect-error: the id of the hero is missing
         await ctx.run(Onboarding, { ids: [1] }, { hero: { type: "User" } });
         class Plain extends Workflow<unknown, void, number> {}
         expectTypeOf(await ctx.run(Plain)).toEqualTypeOf<number>();
       }),
     );
-    onlyChecked(() => {
+    typeCheckOnly(() => {
       Onboarding.step("a", async (w) => {
         expectTypeOf(await w.run(Onboarding, { ids: [1] })).toEqualTypeOf<string>();
         // @ts-expect-error: ids are numbers
@@ -707,8 +707,8 @@ describe("a run of a class", () => {
   });
 });
 
-test("a class goes wherever a workflow goes", () => {
-  onlyChecked(async () => {
+test("a class is accepted wherever a workflow is", () => {
+  typeCheckOnly(async () => {
     pawl.worker({ workflows: [Onboarding, workflow("f", async () => 1)] });
     await pawl.runs({ workflow: Onboarding, hero: user });
     await testPawl({ workflows: [Onboarding] });
@@ -721,8 +721,8 @@ test("a class goes wherever a workflow goes", () => {
 });
 
 describe("when a class is first used", () => {
-  /** All the ways in which somebody may be the first. */
-  const uses: Record<string, (type: WorkflowClass) => unknown> = {
+  /** All the calls that may be the first use of a class. */
+  const firstUses: Record<string, (type: WorkflowClass) => unknown> = {
     discoverWorkflows: (type) => discoverWorkflows({ type }),
     start: async (type) => (await memory()).start(type),
     startMany: async (type) => (await memory()).startMany(type, [undefined]),
@@ -757,7 +757,7 @@ describe("when a class is first used", () => {
   }
   class MisspeltMethod extends Workflow {
     static {
-      // @ts-expect-error: the compiler sees it; JavaScript finds out here
+      // @ts-expect-error: the compiler reports this mistake; JavaScript code gets the error below
       this.step("send_remindr");
     }
     async send_reminder() {}
@@ -768,7 +768,7 @@ describe("when a class is first used", () => {
   }
   class MisspeltCondition extends Workflow {
     static {
-      // @ts-expect-error: the compiler sees it; JavaScript finds out here
+      // @ts-expect-error: the compiler reports this mistake; JavaScript code gets the error below
       this.step("a", { skipIf: "unsubscribd" }, () => {});
     }
     get unsubscribed() {
@@ -777,19 +777,19 @@ describe("when a class is first used", () => {
   }
   class WithoutMethod extends Workflow {
     static {
-      // @ts-expect-error: the compiler sees it; JavaScript finds out here
+      // @ts-expect-error: the compiler reports this mistake; JavaScript code gets the error below
       this.step("send");
     }
   }
   class WithoutCondition extends Workflow {
     static {
-      // @ts-expect-error: the compiler sees it; JavaScript finds out here
+      // @ts-expect-error: the compiler reports this mistake; JavaScript code gets the error below
       this.step("a", { skipIf: "unsubscribed" }, () => {});
     }
   }
   class WithoutReason extends Workflow {
     static {
-      // @ts-expect-error: the compiler sees it; JavaScript finds out here
+      // @ts-expect-error: the compiler reports this mistake; JavaScript code gets the error below
       this.cancelIf("deactivated");
       this.step("a", () => {});
     }
@@ -798,13 +798,13 @@ describe("when a class is first used", () => {
     static {
       this.step("a", () => {});
     }
-    // The compiler has nothing against it.
+    // The compiler accepts this override.
     override sleep = async () => {};
   }
 
   const refused: readonly [string, WorkflowClass, object][] = [
     [
-      "a step after one that is not there",
+      "an afterStep that does not exist",
       MisplacedAfter,
       notDefined(
         "MisplacedAfter",
@@ -813,7 +813,7 @@ describe("when a class is first used", () => {
       ),
     ],
     [
-      "a step before one that is not there",
+      "a beforeStep that does not exist",
       MisplacedBefore,
       notDefined(
         "MisplacedBefore",
@@ -822,7 +822,7 @@ describe("when a class is first used", () => {
       ),
     ],
     [
-      "a method that is not there",
+      "a method that does not exist",
       WithoutMethod,
       notDefined(
         "WithoutMethod",
@@ -840,7 +840,7 @@ describe("when a class is first used", () => {
       ),
     ],
     [
-      "a step or task to depend on that is not there",
+      "a dependency that does not exist",
       Independent,
       expect.objectContaining({
         code: "GRAPH_ERROR",
@@ -848,7 +848,7 @@ describe("when a class is first used", () => {
           '"b" of workflow Independent depends on "alpah", which does not exist; did you mean "alpha"? Its other steps and tasks are "alpha".',
       }),
     ],
-    ["a condition that is not there", WithoutCondition, about("WithoutCondition", "unsubscribed")],
+    ["a condition that does not exist", WithoutCondition, about("WithoutCondition", "unsubscribed")],
     [
       "a condition that is misspelt",
       MisspeltCondition,
@@ -857,7 +857,7 @@ describe("when a class is first used", () => {
         'no member of that name; did you mean "unsubscribed"[?] Its members are "unsubscribed"[.]$',
       ),
     ],
-    ["a reason to cancel that is not there", WithoutReason, about("WithoutReason", "deactivated")],
+    ["a cancelIf condition that does not exist", WithoutReason, about("WithoutReason", "deactivated")],
     ["a member that hides one of ctx", Hiding, about("Hiding", '"sleep"')],
   ];
 
@@ -875,7 +875,7 @@ describe("when a class is first used", () => {
   }
 
   describe.each(refused)("%s is refused", (_what, type, problem) => {
-    test.each(Object.entries(uses))("by %s", async (_use, use) => {
+    test.each(Object.entries(firstUses))("by %s", async (_use, use) => {
       await expect(async () => use(type)).rejects.toEqual(problem);
     });
 
@@ -889,19 +889,19 @@ describe("when a class is first used", () => {
       expect((await t.pawl.runs()).runs).toHaveLength(1);
     });
 
-    test("every time, not only the first", () => {
+    test("every time, not only the first time", () => {
       for (let time = 0; time < 2; time += 1) expect(() => discoverWorkflows({ type })).toThrow();
     });
   });
 
-  /** `hero` and what belongs to the context, whichever way a class may have it. */
+  /** `hero` and the members of the context, which a class must not redefine in any way. */
   const reserved = (
     "hero idempotencyKey runId workflowName input attempt executionId abortSignal log step transaction sleep sleepUntil " +
     "waitForSignal waitForAny waitForAll race run start map branch now random uuid progress patched cancel pause skip " +
     "reattempt finish suspend"
   ).split(" ");
 
-  test.each(reserved)("a method, getter or field called %s is refused, also of a parent", (name) => {
+  test.each(reserved)("a method, getter or field called %s is refused, even of a parent", (name) => {
     const hides = expect.objectContaining({ code: "INVALID_INPUT", message: expect.stringContaining(`"${name}"`) });
     class Method extends Workflow {}
     Object.defineProperty(Method.prototype, name, { value: () => {} });
@@ -917,15 +917,15 @@ describe("when a class is first used", () => {
     for (const type of [Method, Getter, Field, Child]) expect(() => discoverWorkflows({ type })).toThrow(hides);
   });
 
-  test("nothing of an instance works outside of a step, and it says so", () => {
+  test("no member of an instance works outside of a step, and the error says so", () => {
     class Made extends Workflow {}
     const made = new Made();
-    expect(() => made.input).toThrow(/only in its steps/);
-    expect(() => made.sleep("a", 1)).toThrow(/only in its steps/);
-    expect(() => made.cancel()).toThrow(/only in its steps/);
+    expect(() => made.input).toThrow(/only inside its steps/);
+    expect(() => made.sleep("a", 1)).toThrow(/only inside its steps/);
+    expect(() => made.cancel()).toThrow(/only inside its steps/);
   });
 
-  test("a good class is compiled once", () => {
+  test("a valid class is compiled once", () => {
     class Good extends Workflow {
       static {
         this.step("a", () => {});

@@ -7,17 +7,17 @@ interface Order {
 }
 declare const pawl: Pawl;
 
-/** For what only the compiler looks at. */
-function onlyChecked(_code: () => unknown): void {}
+/** The code is type-checked and never called. */
+function typeCheckOnly(_code: () => unknown): void {}
 
 const validate = step("validate", (ctx: StepContext<Order>) => ({ total: ctx.input.total }));
 const fraud = step("fraud", async (ctx) => ({ score: ctx.output(validate).total / 2 }));
 const label = step("label", () => "label");
 
 describe("a graph", () => {
-  test("takes the input that its steps want", () => {
+  test("takes the input type of its steps", () => {
     const one = graph("one", [validate, fraud.after(validate)]);
-    onlyChecked(async () => {
+    typeCheckOnly(async () => {
       await pawl.start(one, { total: 1 });
       // @ts-expect-error: a total is a number
       await pawl.start(one, { total: "1" });
@@ -27,8 +27,8 @@ describe("a graph", () => {
     });
   });
 
-  test("gives the output of its last step, or an object by name", () => {
-    onlyChecked(async () => {
+  test("has the output of its last step, or an object by name", () => {
+    typeCheckOnly(async () => {
       const one = await pawl.start(graph("one", [validate, fraud.after(validate)]), { total: 1 });
       expectTypeOf(await one.result()).toEqualTypeOf<{ score: number }>();
       expectTypeOf((await one.get()).input).toMatchTypeOf<Order>();
@@ -41,7 +41,7 @@ describe("a graph", () => {
 
   test("knows that a step in a case may be skipped", () => {
     const either = graph("either", [branch("way", () => "a" as const, { a: [label], b: [step("number", () => 1)] })]);
-    onlyChecked(async () => {
+    typeCheckOnly(async () => {
       const run = await pawl.start(either);
       expectTypeOf(await run.result()).toEqualTypeOf<{ label: string | undefined; number: number | undefined }>();
     });
@@ -54,7 +54,7 @@ describe("a step", () => {
     step("fan", async (ctx) => {
       expectTypeOf(ctx.output(validate)).toEqualTypeOf<{ total: number }>();
       expectTypeOf(ctx.maybeOutput(label)).toEqualTypeOf<string | undefined>();
-      onlyChecked(async () => {
+      typeCheckOnly(async () => {
         const made = await ctx.map(child, [1, 2]);
         expectTypeOf(made[0]).toEqualTypeOf<string | undefined>();
         // @ts-expect-error: items are numbers
@@ -65,16 +65,16 @@ describe("a step", () => {
     });
   });
 
-  test("undoes what it returned", () => {
+  test("passes its output type to compensate", () => {
     step("book", () => ({ id: 1 }), {
       compensate: (_ctx, booking) => expectTypeOf(booking).toEqualTypeOf<{ id: number }>(),
     });
   });
 
-  test("comes after steps", () => {
-    // @ts-expect-error: not after names
-    onlyChecked(() => label.after("validate"));
+  test("comes after steps, not after names", () => {
+    // @ts-expect-error: a name is not a step
+    typeCheckOnly(() => label.after("validate"));
     // @ts-expect-error: a branch chooses among its cases
-    onlyChecked(() => branch("way", () => "c", { a: [label] }));
+    typeCheckOnly(() => branch("way", () => "c", { a: [label] }));
   });
 });

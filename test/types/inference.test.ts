@@ -1,4 +1,6 @@
-/** What the compiler knows. `npm run check` fails when one of these types changes; at run time nothing happens here. */
+/**
+ * What the compiler infers. `npm run check` fails when one of these types changes; at run time nothing happens here.
+ */
 import {
   type ChildHandle,
   connect,
@@ -14,13 +16,13 @@ import { expectTypeOf, test } from "vitest";
 import { z } from "zod";
 
 declare const pawl: Pawl;
-/** Checked, never called. */
-const onlyChecked = (_body: () => unknown) => {};
+/** The body is type-checked and never called. */
+const typeCheckOnly = (_body: () => unknown) => {};
 
 test("a workflow's input and output come from its handler", () => {
   const wf = workflow("a", async (_ctx, params: { bucket: string }) => ({ path: params.bucket }));
   expectTypeOf(wf).toEqualTypeOf<WorkflowDefinition<{ bucket: string }, { path: string }>>();
-  onlyChecked(async () => {
+  typeCheckOnly(async () => {
     const run = await pawl.start(wf, { bucket: "b" });
     expectTypeOf(run).toEqualTypeOf<RunHandle<{ bucket: string }, { path: string }>>();
     expectTypeOf(await run.result()).toEqualTypeOf<{ path: string }>();
@@ -42,9 +44,9 @@ test("a synchronous handler's output is inferred too", () => {
   expectTypeOf(workflow("s", (_ctx, n: number) => n > 1)).toEqualTypeOf<WorkflowDefinition<number, boolean>>();
 });
 
-test("the input may be left out when its type is void", () => {
+test("the input may be omitted when its type is void", () => {
   const wf = workflow("b", async () => 1);
-  onlyChecked(async () => {
+  typeCheckOnly(async () => {
     await pawl.start(wf);
     await pawl.start(wf, undefined, { delay: "1h" });
   });
@@ -52,28 +54,28 @@ test("the input may be left out when its type is void", () => {
   expectTypeOf(withContext).toEqualTypeOf<WorkflowDefinition<void, string>>();
 });
 
-test("with options the handler still says the types", () => {
+test("the types of the handler are inferred when there are options, too", () => {
   const wf = workflow("d", { timeout: "1h", retry: { attempts: 2 } }, async (_ctx, n: number) => `${n}`);
   expectTypeOf(wf).toEqualTypeOf<WorkflowDefinition<number, string>>();
-  onlyChecked(async () => {
+  typeCheckOnly(async () => {
     // @ts-expect-error: not a number
     await pawl.start(wf, "x");
   });
-  onlyChecked(async () => {
+  typeCheckOnly(async () => {
     // @ts-expect-error: no such option
     workflow("e", { timeuot: "1h" }, async () => 1);
   });
 });
 
-test("with options and a handler without input, start needs none", () => {
+test("with options and a handler without input, start needs no input", () => {
   const wf = workflow("f", { timeout: "1h" }, async (ctx) => ctx.now());
-  onlyChecked(async () => {
+  typeCheckOnly(async () => {
     await pawl.start(wf);
     expectTypeOf(await (await pawl.start(wf)).result()).toEqualTypeOf<Date>();
   });
 });
 
-test("schemas give the types: what start takes, what the handler gets, what result gives", () => {
+test("schemas determine the types: the argument of start, the input of the handler, the output of result", () => {
   const wf = workflow(
     "g",
     { input: z.object({ id: z.string(), count: z.number().default(1) }), output: z.object({ total: z.number() }) },
@@ -83,7 +85,7 @@ test("schemas give the types: what start takes, what the handler gets, what resu
       return { total: input.count };
     },
   );
-  onlyChecked(async () => {
+  typeCheckOnly(async () => {
     const run = await pawl.start(wf, { id: "a" });
     expectTypeOf(await run.result()).toEqualTypeOf<{ total: number }>();
     // @ts-expect-error: id is a string
@@ -106,8 +108,8 @@ test("a workflow's own types appear in its context", () => {
   });
 });
 
-test("a signal that is sent by its handle has the payload that the handle says", () => {
-  onlyChecked(async () => {
+test("a signal that is sent by its handle has the payload type of the handle", () => {
+  typeCheckOnly(async () => {
     const shipped = signal<{ parcel: string }>("shipped");
     const run = await pawl.start(workflow("s", (ctx) => ctx.waitForSignal(shipped)));
     await run.signal(shipped, { parcel: "p" });
@@ -117,7 +119,7 @@ test("a signal that is sent by its handle has the payload that the handle says",
     await run.signal(shipped);
     // @ts-expect-error: a parcel is missing
     await run.signal(shipped, {});
-    // @ts-expect-error: a parcel is a text
+    // @ts-expect-error: a parcel is a string
     await pawl.run("id").signal(shipped, { parcel: 5 });
     // @ts-expect-error: no such option
     await run.signal(shipped, { parcel: "p" }, { kee: "webhook-9" });
@@ -131,7 +133,7 @@ test("a signal that is sent by its handle has the payload that the handle says",
   });
 });
 
-test("signals of several types keep them apart", () => {
+test("signals of several types keep their types", () => {
   workflow("j", async (ctx) => {
     const any = await ctx.waitForAny([signal<number>("n"), signal<string>("s")]);
     expectTypeOf(any?.payload).toEqualTypeOf<number | string | undefined>();
@@ -143,7 +145,7 @@ test("signals of several types keep them apart", () => {
   });
 });
 
-test("children are typed by their definitions, or by hand when only named", () => {
+test("children are typed by their definitions, or by type arguments when only named", () => {
   const child = workflow("child", async (_ctx, n: number) => `${n}`);
   workflow("k", async (ctx) => {
     expectTypeOf(await ctx.run(child, 1)).toEqualTypeOf<string>();
@@ -157,7 +159,7 @@ test("children are typed by their definitions, or by hand when only named", () =
   });
 });
 
-test("a child without input needs none", () => {
+test("a child without input needs no input", () => {
   const child = workflow("void-child", async () => 1);
   workflow("l", async (ctx) => {
     expectTypeOf(await ctx.run(child)).toEqualTypeOf<number>();
@@ -165,7 +167,7 @@ test("a child without input needs none", () => {
   });
 });
 
-test("a branch gives what its cases give, and knows their names", () => {
+test("a branch has the union of the outputs of its cases, and knows their names", () => {
   workflow("m", async (ctx) => {
     const value = await ctx.branch("b", () => (ctx.random() > 0.5 ? "one" : "two"), {
       one: () => 1,
@@ -177,8 +179,8 @@ test("a branch gives what its cases give, and knows their names", () => {
   });
 });
 
-test("by-name handles are typed by hand", () => {
-  onlyChecked(async () => {
+test("handles by name are typed by type arguments", () => {
+  typeCheckOnly(async () => {
     const run = await pawl.workflow<{ bucket: string }, { path: string }>("zip").trigger({ bucket: "b" });
     expectTypeOf(await run.result()).toEqualTypeOf<{ path: string }>();
     expectTypeOf(await pawl.run("id").result()).toEqualTypeOf<unknown>();

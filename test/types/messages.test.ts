@@ -1,4 +1,6 @@
-/** What the compiler says to those who forgot something: it names that, and nothing that they have not heard of. */
+/**
+ * The compiler's error for a missing or wrong argument names that argument, and no type that the user does not know.
+ */
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +25,7 @@ const mistakes = {
   'start("order", { sku: "" })': ["Argument of type 'string' is not assignable to parameter of type 'AnyWorkflow'."],
 };
 
-const beginning = `
+const preamble = `
 import { type Pawl, signal, Workflow, workflow } from "pawl";
 const shipped = signal<{ parcel: string }>("shipped");
 declare const pawl: Pawl;
@@ -38,8 +40,8 @@ class Wrong extends Workflow<{ id: string }> {
 }
 `.trim();
 
-let complaints: string[];
-// Within the repository, so that the types of Node are found from there; where no other tool looks.
+let diagnostics: string[];
+// The directory is inside the repository, so that the types of Node are found, and in a place that no other tool reads.
 const cache = join(root, "node_modules/.cache");
 mkdirSync(cache, { recursive: true });
 const folder = mkdtempSync(join(cache, "pawl-types-"));
@@ -49,20 +51,20 @@ beforeAll(async () => {
   const config = join(folder, "tsconfig.json");
   writeFileSync(
     join(folder, "mistakes.mts"),
-    [beginning, ...Object.keys(mistakes).map((one) => `pawl.${one};`)].join("\n"),
+    [preamble, ...Object.keys(mistakes).map((one) => `pawl.${one};`)].join("\n"),
   );
   writeFileSync(config, JSON.stringify({ extends: join(root, "tsconfig.json"), include: ["*.mts"] }));
   const args = [join(root, "node_modules/.bin/tsc"), "-p", config, "--pretty", "true"];
-  const said = await promisify(execFile)(process.execPath, args, { cwd: folder }).catch(({ stdout }) => ({ stdout }));
-  const plain = String(said.stdout).replace(/\p{Cc}\[[\d;]*m/gu, "");
-  // Where node_modules is a link, the path is that of what it links to.
-  complaints = plain.split(/^(?:\S*\/)?mistakes\.mts:/m).slice(1);
+  const output = await promisify(execFile)(process.execPath, args, { cwd: folder }).catch(({ stdout }) => ({ stdout }));
+  const plain = String(output.stdout).replace(/\p{Cc}\[[\d;]*m/gu, "");
+  // If node_modules is a symbolic link, tsc prints the path of its target.
+  diagnostics = plain.split(/^(?:\S*\/)?mistakes\.mts:/m).slice(1);
 });
 
 test.each(Object.entries(mistakes))("pawl.%s", (mistake, words) => {
-  const line = beginning.split("\n").length + 1 + Object.keys(mistakes).indexOf(mistake);
-  const [complaint, ...more] = complaints.filter((one) => one.startsWith(`${line}:`));
+  const line = preamble.split("\n").length + 1 + Object.keys(mistakes).indexOf(mistake);
+  const [diagnostic, ...more] = diagnostics.filter((one) => one.startsWith(`${line}:`));
   expect(more).toEqual([]);
-  for (const word of words) expect(complaint).toContain(word);
-  expect(complaint).not.toContain("overload matches");
+  for (const word of words) expect(diagnostic).toContain(word);
+  expect(diagnostic).not.toContain("overload matches");
 });

@@ -2,7 +2,7 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { workflow } from "pawl";
 import { expect, expectTypeOf, test } from "vitest";
 
-test("a schema typed by the specification itself is accepted, and gives its types", () => {
+test("a schema that is typed by the specification itself is accepted, and its types are inferred", () => {
   const trimmed: StandardSchemaV1<string, { readonly text: string }> = {
     "~standard": { version: 1, vendor: "test", validate: (value) => ({ value: { text: String(value).trim() } }) },
   };

@@ -38,15 +38,15 @@ export const cancel = command({
 
 interface Consequences {
   readonly wasCanceled: boolean;
-  /** The steps that can be undone, the last one first. */
+  /** The completed steps that have a compensation, the last one first. */
   readonly stepsToUndo: readonly string[];
-  /** Runs that it has started and that have not ended. */
+  /** How many of the runs that it started have not ended. */
   readonly children: number;
 }
 
 const maxCountedChildren = 1_000;
 
-/** A log that is damaged is no reason not to cancel the run. */
+/** Reads what canceling the run affects. A damaged log must not prevent the cancellation. */
 async function readConsequences(run: RunHandle, store: Store): Promise<Consequences> {
   const wasCanceled = (await run.status()) === "canceled";
   const log = (await store.logs([run.id])).get(run.id) ?? [];
@@ -55,7 +55,7 @@ async function readConsequences(run: RunHandle, store: Store): Promise<Consequen
   try {
     stepsToUndo = openCompensations(fold(log));
   } catch {
-    // The command that cancels it tells of it.
+    // Canceling the run reports the damaged log.
   }
   return { wasCanceled, stepsToUndo, children: children.length };
 }
@@ -71,7 +71,7 @@ function ended({ wasCanceled, stepsToUndo, children }: Consequences, force: bool
 
 function planned({ stepsToUndo, children }: Consequences, status: string): string {
   const when =
-    status === "running" ? "it is canceled when the step at hand is done" : "it is canceled when a worker takes it up";
+    status === "running" ? "it is canceled when the current step is done" : "it is canceled when a worker takes it";
   const then = [
     ...(stepsToUndo.length > 0 ? [`${formatSteps(stepsToUndo)} undone first`] : []),
     ...(children > 0 ? [`${formatChildren(children)} ${children === 1 ? "is" : "are"} canceled, too`] : []),

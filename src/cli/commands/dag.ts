@@ -9,7 +9,7 @@ const actions: Readonly<Record<string, (call: Call) => Promise<void>>> = { expor
 
 export const dag = command({
   name: "dag",
-  about: "Export the graph that a run goes by as JSON, or import it after editing",
+  about: "Export the graph of a run as JSON, or import it after editing",
   args: ["<export|import>", "<run>", "[file]"],
   options: {},
   example: "pawl dag export f09ab42c graph.json",
@@ -24,7 +24,7 @@ export const dag = command({
   },
 });
 
-/** Without a file, to standard output. */
+/** Writes the graph to the file, or to standard output if no file is named. */
 function exportDag(call: Call): Promise<void> {
   const [, text, file] = call.args as [string, string, string | undefined];
   const { out } = call;
@@ -37,7 +37,7 @@ function exportDag(call: Call): Promise<void> {
   });
 }
 
-/** Without a file, or with "-", from standard input. */
+/** Reads the graph from the file, or from standard input if no file or "-" is named. */
 function importDag(call: Call): Promise<void> {
   const [, text, file = "-"] = call.args as [string, string, string | undefined];
   const json = read(file);
@@ -47,7 +47,7 @@ function importDag(call: Call): Promise<void> {
   return withPawl(call, async (pawl) => {
     const run = pawl.run(await findRunId(pawl, text));
     await run.importDag(json);
-    call.out.print(await run.get(), () => `Run ${run.id} goes by this graph from now on; pawl resume lets it go on.`);
+    call.out.print(await run.get(), () => `Run ${run.id} uses this graph from now on; continue it with: pawl resume`);
   });
 }
 

@@ -20,7 +20,7 @@ const defaultFiles = ["workflows.ts", "workflows.js", "workflows.mts", "workflow
 
 export const dev = command({
   name: "dev",
-  about: "Work on this machine: a database file, and a worker that follows your code",
+  about: "Develop locally: a database file, and a worker that restarts when your code changes",
   args: ["[file…]"],
   options: workerOptionSpecs,
   example: "pawl dev workflows.ts",
@@ -39,7 +39,7 @@ export const dev = command({
       report: { eachRun: true },
       startupTexts: [
         "Start a run from another terminal: pawl start <workflow> '<json>'. Ctrl-C stops.",
-        "When a file of the code changes, the worker begins anew with it.",
+        "When a file of your code changes, the worker restarts with it.",
       ],
       onLoaded: () => waitForStart([...files, ...config].map((file) => resolve(file))),
       onReady: reportReady,

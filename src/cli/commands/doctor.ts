@@ -7,7 +7,7 @@ import { printable } from "../table.js";
 
 export const doctor = command({
   name: "doctor",
-  about: "Look whether everything is in order",
+  about: "Check the settings, the database, the workers and the runs for problems",
   args: [],
   options: {},
   example: "pawl doctor --url postgres://localhost/app",
@@ -17,7 +17,7 @@ export const doctor = command({
     const checks = await runChecks(await readSettings(call));
     out.print({ checks }, () => checks.map((check) => line(check, out.paint)));
     const problems = checks.filter(({ verdict }) => verdict === "problem");
-    if (problems.length > 0) throw new CliError(`Not in order: ${problems.map(({ name }) => name).join(", ")}.`);
+    if (problems.length > 0) throw new CliError(`Problems found: ${problems.map(({ name }) => name).join(", ")}.`);
   },
 });
 

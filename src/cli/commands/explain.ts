@@ -5,7 +5,7 @@ import { shortenTimestamps } from "../times.js";
 
 export const explain = command({
   name: "explain",
-  about: "Say in one plain answer why a run is not moving",
+  about: "Explain why a run is not moving",
   args: ["<run>"],
   options: {},
   example: "pawl explain f09ab42c",

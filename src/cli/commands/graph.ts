@@ -26,7 +26,10 @@ export const graph = command({
       throw new CliError(`${names} cannot be drawn: the steps of a function are known only as it runs.`);
     }
     out.print(drawable.map(graphJsonOf), () =>
-      drawable.map((one) => (drawable.length === 1 ? mermaidOf(one) : `%% ${one.name}\n${mermaidOf(one)}`).trimEnd()),
+      drawable.map((workflow) => {
+        const title = drawable.length === 1 ? "" : `%% ${workflow.name}\n`;
+        return `${title}${mermaidOf(workflow)}`.trimEnd();
+      }),
     );
   },
 });
@@ -37,18 +40,19 @@ function selectWorkflows(
   file: string,
 ): readonly WorkflowDefinition[] {
   if (name === undefined) return all;
-  const found = all.filter((one) => one.name === name);
-  if (found.length > 0) return found;
-  const names = all.map((one) => one.name);
+  const selected = all.filter((workflow) => workflow.name === name);
+  if (selected.length > 0) return selected;
+  const names = all.map((workflow) => workflow.name);
   throw new CliError(`${file} has no workflow "${name}"${didYouMean(name, names) || `; it has ${names.join(", ")}.`}`);
 }
 
-const isGraph = (one: WorkflowDefinition): one is GraphDefinition => "toMermaid" in one;
+const isGraph = (workflow: WorkflowDefinition): workflow is GraphDefinition => "toMermaid" in workflow;
 const nodesOf = ({ declared }: WorkflowDefinition): readonly DeclaredNode[] => declared?.nodes ?? [];
 
-const graphJsonOf = (one: WorkflowDefinition) =>
-  isGraph(one) ? one.toJSON() : { name: one.name, nodes: nodesOf(one) };
-const mermaidOf = (one: WorkflowDefinition) => (isGraph(one) ? one.toMermaid() : renderFlowchart(nodesOf(one)));
+const graphJsonOf = (workflow: WorkflowDefinition) =>
+  isGraph(workflow) ? workflow.toJSON() : { name: workflow.name, nodes: nodesOf(workflow) };
+const mermaidOf = (workflow: WorkflowDefinition) =>
+  isGraph(workflow) ? workflow.toMermaid() : renderFlowchart(nodesOf(workflow));
 
 function renderFlowchart(nodes: readonly DeclaredNode[]): string {
   const ids = new Map(nodes.map(({ name }, index) => [name, `n${index + 1}`]));

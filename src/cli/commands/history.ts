@@ -12,7 +12,7 @@ export const history = command({
   args: ["<run>"],
   options: {
     after: { type: "string", value: "<n>", about: "Only events after this number" },
-    limit: { type: "string", value: "<n>", about: "How many; default and most 1000" },
+    limit: { type: "string", value: "<n>", about: "How many; default and maximum 1000" },
   },
   example: "pawl history f09ab42c --after 100",
 
@@ -38,12 +38,12 @@ const columns = [
 ] as const;
 
 function row({ seq, at, type, node, attempt, outcome, data }: HistoryEvent, now: number): string[] {
-  const what = [node, attempt === null || attempt === 1 ? null : `#${attempt}`].filter((part) => part !== null);
+  const subject = [node, attempt === null || attempt === 1 ? null : `#${attempt}`].filter((part) => part !== null);
   const { error, ...rest } = data as { readonly error?: { readonly message?: string } };
   const details = [
     outcome === "success" ? null : outcome,
     error?.message ?? null,
     Object.keys(rest).length === 0 ? null : jsonOf(rest),
   ];
-  return [String(seq), clock(at, now), type, what.join(" "), details.filter((part) => part !== null).join("  ")];
+  return [String(seq), clock(at, now), type, subject.join(" "), details.filter((part) => part !== null).join("  ")];
 }

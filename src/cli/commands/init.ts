@@ -14,8 +14,8 @@ export const init = command({
   about: "Set up an application: configuration, a first workflow, SQL migrations",
   args: ["[folder]"],
   options: {
-    force: { type: "boolean", about: "Overwrite files that are there" },
-    "dry-run": { type: "boolean", about: "Only say what would be written" },
+    force: { type: "boolean", about: "Overwrite existing files" },
+    "dry-run": { type: "boolean", about: "Only print what would be written" },
   },
   example: "pawl init --url postgres://localhost/app",
   takesFiles: true,
@@ -30,17 +30,17 @@ export const init = command({
       if (!dryRun && action === "written") write(folder, file);
       return { path: file.path, action: dryRun && action === "written" ? ("would be written" as const) : action };
     });
-    const { database: found, keyType, keys, tablesError, hero, nextCommands } = plan;
+    const { database: foundDatabase, keyType, keys, tablesError, hero, nextCommands } = plan;
     const database = {
-      kind: found.kind,
-      url: found.url === null ? null : redactUrl(found.url),
-      from: found.from,
+      kind: foundDatabase.kind,
+      url: foundDatabase.url === null ? null : redactUrl(foundDatabase.url),
+      from: foundDatabase.from,
     };
     const value = {
       folder,
       database,
       keys: keys === null ? null : { type: keyType, tables: keys.length },
-      trouble: tablesError,
+      tablesError,
       hero: hero === null ? null : { table: hero.table, column: hero.column, type: hero.type },
       files,
       next: nextCommands,
@@ -57,7 +57,7 @@ export const init = command({
 
 type Action = "written" | "would be written" | "kept" | "unchanged";
 
-/** Whatever is there is somebody's work. */
+/** An existing file with other content may be the user's work, so only --force overwrites it. */
 function actionFor(folder: string, { path, text }: PlannedFile, force: boolean): Exclude<Action, "would be written"> {
   const file = join(folder, path);
   if (!existsSync(file)) return "written";
@@ -73,7 +73,7 @@ function write(folder: string, { path, text }: PlannedFile): void {
 
 function databaseLines({ database, keys, keyType, tablesError, hero }: InitPlan, url: string | null): string[] {
   const lines = [`Database: ${printable(url ?? database.kind)} (${database.from}).`];
-  if (keys === null) return [...lines, `Its tables were not looked at: ${printable(tablesError ?? "")}`];
+  if (keys === null) return [...lines, `Its tables were not read: ${printable(tablesError ?? "")}`];
   if (hero === null) return [...lines, "It has no tables that a workflow could be about yet."];
   const tablesText = `${formatCount(keys.length, "table")}, keys mostly ${keyType}`;
   return [
@@ -85,7 +85,7 @@ function databaseLines({ database, keys, keyType, tablesError, hero }: InitPlan,
 const remarks: Readonly<Record<Action, string>> = {
   written: "",
   "would be written": "",
-  kept: "  (it is another; --force overwrites it)",
+  kept: "  (its content differs; --force overwrites it)",
   unchanged: "",
 };
 
@@ -94,5 +94,5 @@ const fileLine = (path: string, action: Action, paint: Paint) =>
 
 function nextLines(folder: string | undefined, next: readonly string[], paint: Paint): string[] {
   const commands = [...(folder === undefined ? [] : [`cd ${folder}`]), ...next];
-  return [paint("bold", "Next"), ...commands.map((one) => `  ${one}`)];
+  return [paint("bold", "Next"), ...commands.map((line) => `  ${line}`)];
 }

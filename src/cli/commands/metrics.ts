@@ -9,7 +9,7 @@ import { durationText, relativeTime } from "../times.js";
 
 export const metrics = command({
   name: "metrics",
-  about: "Show how workflows are doing: success, durations, what waits",
+  about: "Show metrics of the workflows: success, durations, backlog",
   args: ["[workflow]"],
   options: {
     since: { type: "string", value: "<time>", about: 'Of runs started since a date, or "2h" ago; default 1 day' },
@@ -23,14 +23,14 @@ export const metrics = command({
     const [name] = args;
     const workflowMetrics = await withPawl(call, async (pawl) => {
       const names = name === undefined ? await readWorkflowNames(pawl) : [name];
-      return Promise.all(names.map((one) => pawl.metrics(one, window)));
+      return Promise.all(names.map((workflow) => pawl.metrics(workflow, window)));
     });
     if (name !== undefined) {
       const [only] = workflowMetrics as [WorkflowMetrics];
       return out.print(only, () => details(only, out.now()));
     }
     out.print(workflowMetrics, () => {
-      if (workflowMetrics.length === 0) return "No workflows: no worker has ever been here.";
+      if (workflowMetrics.length === 0) return "No workflows: no worker has ever used this database.";
       return table(columns, workflowMetrics.map(row), {
         columns: out.columns,
         paint: out.paint,
@@ -87,7 +87,7 @@ function details(
         ...statuses,
       ].join(", "),
     ],
-    ["success", percent(successRate) || "nothing has ended"],
+    ["success", percent(successRate) || "no run has ended"],
     ["took", distribution(durations)],
     ["waited", distribution(waits)],
     ["queue", queueLine(queue, now)],

@@ -10,7 +10,7 @@ export const migrate = command({
   args: [],
   options: {
     status: { type: "boolean", about: "Only show what is pending" },
-    sql: { type: "boolean", about: "Only print the SQL of all migrations; nobody is connected to" },
+    sql: { type: "boolean", about: "Only print the SQL of all migrations, without connecting" },
   },
   example: "pawl migrate --sql --url postgres: > pawl.sql",
 

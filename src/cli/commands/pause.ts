@@ -3,10 +3,10 @@ import { sendCommand } from "../run-command.js";
 
 export const pause = command({
   name: "pause",
-  about: "Pause a run: what is running finishes, nothing new begins",
+  about: "Pause a run: running steps finish, no new step starts",
   args: ["<run>"],
-  options: { reason: { type: "string", value: "<text>", about: "Why, for whoever looks at it" } },
+  options: { reason: { type: "string", value: "<text>", about: "The reason, shown with the run" } },
   example: 'pawl pause f09ab42c --reason "the bank is down"',
 
-  run: (call) => sendCommand(call, (run) => run.pause(call.options.reason), "it pauses when the step at hand is done"),
+  run: (call) => sendCommand(call, (run) => run.pause(call.options.reason), "it pauses when the current step is done"),
 });

@@ -13,15 +13,16 @@ export const prune = command({
   options: {
     "older-than": { type: "string", value: "<duration>", about: 'How long ago they must have ended: "30 days"' },
     workflow: { type: "string", value: "<name>", about: "Only runs of this workflow" },
-    limit: { type: "string", value: "<n>", about: "Stop when so many runs are gone" },
-    "dry-run": { type: "boolean", about: "Delete nothing, and tell how much would be deleted" },
+    limit: { type: "string", value: "<n>", about: "Stop when this many runs are deleted" },
+    "dry-run": { type: "boolean", about: "Delete nothing, only show how much would be deleted" },
   },
   example: "pawl prune --older-than 30d",
 
   run: async (call) => {
     const { options, out } = call;
     const olderThan = durationArgument("older-than", options["older-than"]);
-    if (olderThan === undefined) throw new CliError("How old? Nothing is deleted without: pawl prune --older-than 30d");
+    if (olderThan === undefined)
+      throw new CliError("--older-than is missing; say how old: pawl prune --older-than 30d");
     const limit = integerArgument("limit", options.limit);
     const { workflow, "dry-run": dryRun = false } = options;
     const pruned = await withPawl(call, async (pawl) => {
@@ -33,20 +34,20 @@ export const prune = command({
         ...(limit === undefined ? {} : { limit }),
       });
     });
-    const did = dryRun ? "Would delete" : "Deleted";
+    const verb = dryRun ? "Would delete" : "Deleted";
     out.print({ ...pruned, ...(dryRun ? { dryRun } : {}) }, () =>
-      pruned.runs === 0 ? "Nothing to delete." : `${did} ${formatCount(pruned.runs, "run")}.`,
+      pruned.runs === 0 ? "Nothing to delete." : `${verb} ${formatCount(pruned.runs, "run")}.`,
     );
   },
 });
 
-/** A slip of the pen would delete nothing, and look as if there were nothing to delete. */
+/** Pruning a misspelled workflow would delete nothing, and look as if there were nothing to delete. */
 async function checkWorkflowExists(pawl: Pawl, workflow: string): Promise<void> {
   const workflowNames = new Set((await pawl.queues()).flatMap(({ workflows }) => workflows));
   if (workflowNames.has(workflow)) return;
-  // Graphs that are built at run time are known by their runs alone.
+  // No worker registers a graph that is built at run time: only its runs show that it exists.
   const { runs } = await pawl.runs({ workflow, limit: 1 });
   if (runs.length > 0) return;
   const suggestion = didYouMean(workflow, [...workflowNames]);
-  throw new CliError(`There is no workflow "${workflow}" here, and no run of it${suggestion || "."}`);
+  throw new CliError(`There is no workflow "${workflow}" in this database, and no run of it${suggestion || "."}`);
 }

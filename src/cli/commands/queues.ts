@@ -10,8 +10,8 @@ export const queues = command({
   about: "List the queues: what waits in them; pause and resume them",
   args: [],
   options: {
-    pause: { type: "string", value: "<name>", about: "Take no more runs from this queue; what is running finishes" },
-    reason: { type: "string", value: "<text>", about: "With --pause: why, for whoever looks at it" },
+    pause: { type: "string", value: "<name>", about: "Take no more runs from this queue; running ones finish" },
+    reason: { type: "string", value: "<text>", about: "With --pause: the reason, shown with the queue" },
     resume: { type: "string", value: "<name>", about: "Take runs from this queue again" },
   },
   example: 'pawl queues --pause mail --reason "the mail server is down"',
@@ -27,7 +27,7 @@ export const queues = command({
       return pawl.queues();
     });
     out.print(queueInfos, () => {
-      if (queueInfos.length === 0) return "No queues: no worker has ever been here.";
+      if (queueInfos.length === 0) return "No queues: no worker has ever used this database.";
       const rows = queueInfos.map((queue) => row(queue, out.now()));
       return table(columns, rows, { columns: out.columns, paint: out.paint, cutWhole: out.isTerminal });
     });

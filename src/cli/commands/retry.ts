@@ -3,7 +3,7 @@ import { withRun } from "../run-lookup.js";
 
 export const retry = command({
   name: "retry",
-  about: "Start a new run that goes on where one has failed",
+  about: "Start a new run that continues where a failed one stopped",
   args: ["<run>"],
   options: {},
   example: "pawl retry f09ab42c",
@@ -12,6 +12,6 @@ export const retry = command({
     withRun(call, async (failed) => {
       const run = await failed.retry();
       const info = await run.get();
-      call.out.print(info, () => `Run ${info.id} of ${info.workflow} goes on where run ${failed.id} has failed.`);
+      call.out.print(info, () => `Run ${info.id} of ${info.workflow} continues where run ${failed.id} failed.`);
     }),
 });

@@ -23,7 +23,7 @@ export const runs = command({
     "created-after": { type: "string", value: "<time>", about: 'Only runs since a date, or "2h" ago' },
     "created-before": { type: "string", value: "<time>", about: 'Only runs until a date, or "2h" ago' },
     limit: { type: "string", value: "<n>", about: "How many; default 20, at most 1000" },
-    cursor: { type: "string", value: "<next>", about: "Go on where another page ended" },
+    cursor: { type: "string", value: "<next>", about: "Continue after the page that printed this cursor" },
   },
   example: "pawl runs --status failed --created-after 2h",
 
@@ -61,7 +61,7 @@ export const runs = command({
   },
 });
 
-/** Most workflows have no versions: then there is no column for them. */
+/** The versions have a column only if a run has one: most workflows have none. */
 const columnsWith = (versions: boolean): readonly Column[] => [
   { title: "id", whole: true },
   { title: "workflow" },
@@ -80,7 +80,7 @@ function row(run: RunInfo, now: number, versions: boolean): Cell[] {
     id,
     workflow,
     ...(versions ? [version] : []),
-    // In the status, which is always shown: the note has to go where there is little room.
+    // Damage is shown as a status, because a narrow terminal has no room for the note.
     run.damaged.length > 0 ? { text: "damaged", colour: "red" } : { text: status, colour: colourOf(status) },
     relativeTime(createdAt, now),
     took,
@@ -88,7 +88,7 @@ function row(run: RunInfo, now: number, versions: boolean): Cell[] {
   ];
 }
 
-/** What else is worth a look: whom it is about, and why it stands. */
+/** The text of the last column: the hero, and why the run is not moving. */
 function noteOf({ hero, status, error, pauseReason, waitingFor, damaged }: RunInfo): string {
   if (damaged.length > 0) return `damaged: ${damaged.map(({ field }) => field).join(", ")}; see: pawl verify`;
   const [waiting] = status === "waiting" ? waitingFor : [];
@@ -102,7 +102,7 @@ function noteOf({ hero, status, error, pauseReason, waitingFor, damaged }: RunIn
 
 type Defined<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
 
-/** Without what was not given. */
+/** Drops the keys whose value is undefined. */
 function withoutUndefined<T extends object>(values: T): Defined<T> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

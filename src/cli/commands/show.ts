@@ -32,7 +32,7 @@ export const show = command({
     }),
 });
 
-/** Why it is damaged is in the explanation, as long as there is one. */
+/** The executions of a damaged run cannot be read; its explanation says why, if it can be given. */
 function noneIfDamaged(error: unknown): never[] {
   if (error instanceof DamagedDataError) return [];
   throw error;

@@ -8,7 +8,7 @@ export const signal = command({
   name: "signal",
   about: "Send a signal to a run",
   args: ["<run>", "<name>", "[json]"],
-  options: { key: { type: "string", value: "<key>", about: "The same key is delivered once" } },
+  options: { key: { type: "string", value: "<key>", about: "Idempotency key: the same key is delivered once" } },
   example: `pawl signal f09ab42c approved '{"by": "finance"}' --key webhook-9`,
 
   run: (call) => {
@@ -21,15 +21,17 @@ export const signal = command({
       out.print(await run.get(), () => `Sent "${name}" to run ${run.id}.`);
       const otherNames = otherAwaitedSignals(before, name);
       if (otherNames.length > 0)
-        out.note(printable(`It waits for ${quoteNames(otherNames)}; "${name}" is kept until it asks for it.`));
+        out.note(
+          printable(`The run waits for ${quoteNames(otherNames)}; "${name}" is kept until the run asks for it.`),
+        );
     });
   },
 });
 
-/** The signals that it waits for, if this one is not among them. Before it was sent: by now it may wait for the next. */
+/** The signals that the run waited for before this one was sent, if this one is not among them. */
 function otherAwaitedSignals({ status, waitingFor }: RunInfo, name: string): string[] {
   if (status !== "waiting") return [];
-  const names = new Set(waitingFor.flatMap((one) => (one.kind === "signal" ? one.names : [])));
+  const names = new Set(waitingFor.flatMap((wait) => (wait.kind === "signal" ? wait.names : [])));
   return names.has(name) ? [] : [...names];
 }
 

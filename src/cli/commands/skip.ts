@@ -3,10 +3,10 @@ import { sendCommand } from "../run-command.js";
 
 export const skip = command({
   name: "skip",
-  about: "Pass over the step that a run is stuck at",
+  about: "Skip the step that a run is stuck at",
   args: ["<run>"],
   options: {},
   example: "pawl skip f09ab42c",
 
-  run: (call) => sendCommand(call, (run) => run.skip(), "the step is passed over as soon as possible"),
+  run: (call) => sendCommand(call, (run) => run.skip(), "the step is skipped as soon as possible"),
 });

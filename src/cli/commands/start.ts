@@ -14,12 +14,12 @@ export const start = command({
   args: ["<workflow>", "[json]"],
   options: {
     key: { type: "string", value: "<key>", about: "Idempotency key: the same key starts it once" },
-    hero: { type: "string", value: "<type:id>", about: "Whom the run is about" },
-    delay: { type: "string", value: "<duration>", about: 'Begin later: "2 days"' },
+    hero: { type: "string", value: "<type:id>", about: "The hero: what the run is about" },
+    delay: { type: "string", value: "<duration>", about: 'Start later: "2 days"' },
     priority: { type: "string", value: "<n>", about: "Higher goes first" },
     tag: { type: "string", multiple: true, value: "<tag>", about: "A tag; may be given several times" },
     wait: { type: "boolean", about: "Wait for the end, and print the result" },
-    timeout: { type: "string", value: "<duration>", about: "With --wait: give up waiting after so long" },
+    timeout: { type: "string", value: "<duration>", about: "With --wait: stop waiting after this time" },
   },
   example: `pawl start order '{"sku": "A-1"}' --key cart-77 --wait`,
 
@@ -37,13 +37,13 @@ export const start = command({
   },
 });
 
-/** A run that existed is not started again, and who started it now should know. */
+/** Tells the user whether the run was started now or earlier with the same key. */
 function startedText({ id, created }: RunHandle, workflow: string | null): string {
   const workflowText = workflow === null ? "" : ` ${workflow}`;
   return created === false ? `Started before, with this key:${workflowText} ${id}` : `Started${workflowText}: ${id}`;
 }
 
-/** For people the output alone is on stdout, for programs the whole run. */
+/** Prints only the output of the run as text, the whole run as JSON. */
 async function waitForResult(run: RunHandle, timeoutMs: number | undefined, out: Output): Promise<void> {
   if (!out.json) out.note(startedText(run, null));
   try {
@@ -83,8 +83,10 @@ function parseStartOptions({ key, hero, delay, priority, tag }: StartFlags): Sta
   };
 }
 
-/** The library says what to call; here there is something to run. */
+/** The library's error names a method to call; on the command line the next move is a command. */
 function rethrowForCli(error: unknown): never {
   if (!(error instanceof WorkflowNotFoundError)) throw error;
-  throw new CliError(`No worker has ever had a workflow "${error.workflow}" here; run: pawl worker <file>`);
+  throw new CliError(
+    `No worker has ever registered a workflow "${error.workflow}" in this database; run: pawl worker <file>`,
+  );
 }

@@ -17,14 +17,14 @@ export const verify = command({
       const { out } = call;
       const [text] = call.args;
       const id = text === undefined ? undefined : await findRunId(pawl, text);
-      // A run that does not exist would differ in nothing.
+      // verify() finds no difference in a run that does not exist; status() throws.
       if (id !== undefined) await pawl.run(id).status();
       const verification = await pawl.verify(id);
       const { runs, events, differences, found: differenceCount, unchecked } = verification;
       const checkedText = `${formatCount(runs, "run")}, ${formatCount(events, "event")}`;
       out.print(verification, () => {
         if (differences.length === 0)
-          return [`${checkedText}: the tables say what the logs say.`, ...uncheckedLines(unchecked)];
+          return [`${checkedText}: the tables match the logs.`, ...uncheckedLines(unchecked)];
         const rows = differences.map(({ kind, text }) => [kind, text]);
         const lines = table(columns, rows, { columns: out.columns, paint: out.paint, cutWhole: false });
         const more = differenceCount - differences.length;
@@ -34,12 +34,12 @@ export const verify = command({
     }),
 });
 
-/** Of runs that were executed before the steps of their workflow were written down, say. */
+/** Steps stay unchecked, for example, if their run was executed before its workflow's graph was recorded. */
 const uncheckedLines = (unchecked: number) =>
   unchecked === 0
     ? []
     : [
-        `${formatCount(unchecked, "step")} could not be checked against what came before: the graph of that time is not known.`,
+        `${formatCount(unchecked, "step")} could not be checked against their predecessors: the graph of that time is not recorded.`,
       ];
 
 const columns = [

@@ -10,9 +10,9 @@ import { relativeTime } from "../times.js";
 
 export const workers = command({
   name: "workers",
-  about: "List the workers: what they serve, and when they were last heard of",
+  about: "List the workers: what they serve, and their last heartbeat",
   args: [],
-  options: { all: { type: "boolean", about: "Also those that are gone" } },
+  options: { all: { type: "boolean", about: "Also stopped workers" } },
   example: "pawl workers --json",
 
   run: async (call) => {
@@ -24,10 +24,10 @@ export const workers = command({
       const [records, now] = await Promise.all([store.workers(), store.now()]);
       const workerViews = records
         .map((worker) => toWorkerView(worker, now))
-        .filter(({ state }) => options.all === true || state !== "gone");
+        .filter(({ state }) => options.all === true || state !== "stopped");
       out.print(workerViews, () => {
         if (workerViews.length === 0)
-          return records.length === 0 ? "No workers." : "No live workers; --all shows those that are gone.";
+          return records.length === 0 ? "No workers." : "No live workers; --all shows the stopped ones.";
         return table(
           columns,
           workerViews.map((worker) => row(worker, now)),
@@ -44,12 +44,12 @@ export const workers = command({
   },
 });
 
-type WorkerView = WorkerHealth & { readonly state: "live" | "silent" | "gone" };
+type WorkerView = WorkerHealth & { readonly state: "live" | "expired" | "stopped" };
 
-/** One that was killed is marked as live until another worker finds out. */
+/** The row of a killed worker says live until another worker notices that its lease has expired. */
 function toWorkerView(worker: WorkerRecord, now: number): WorkerView {
   const health = healthOf(worker, now, systemRuntime);
-  return { ...health, state: !worker.live ? "gone" : health.live ? "live" : "silent" };
+  return { ...health, state: !worker.live ? "stopped" : health.live ? "live" : "expired" };
 }
 
 const columns = [
@@ -58,7 +58,7 @@ const columns = [
   { title: "host" },
   { title: "pid", align: "right", whole: true },
   { title: "runs", align: "right", whole: true },
-  { title: "last heard of", whole: true },
+  { title: "last heartbeat", whole: true },
   { title: "serves" },
 ] as const;
 

@@ -1,4 +1,4 @@
-/** Watches files by their folders, as editors replace a file rather than write it. Only a changed content counts. */
+/** Watches files through their folders, because editors replace a file instead of writing it. Only changed content counts. */
 
 import { createHash } from "node:crypto";
 import { type FSWatcher, readFileSync, watch } from "node:fs";
@@ -6,7 +6,7 @@ import { dirname } from "node:path";
 import type { Timer } from "../../runtime/runtime.js";
 import { systemRuntime } from "../../runtime/system.js";
 
-/** A file that is being saved may be empty for a moment, and several are saved together. */
+/** A file that is being saved may be empty for a moment, and editors save several files together. */
 const debounceMs = 100;
 
 export class FileWatcher {
@@ -19,7 +19,7 @@ export class FileWatcher {
     this.#onChange = onChange;
   }
 
-  /** From now on changes of this file are told. */
+  /** Reports changes of this file from now on. */
   add(file: string): void {
     if (this.#contentHashes.has(file)) return;
     this.#contentHashes.set(file, contentHashOf(file));
@@ -30,7 +30,7 @@ export class FileWatcher {
       watcher.on("error", () => watcher.close());
       this.#folders.set(folder, watcher);
     } catch {
-      // The folder is gone. What was in it is missed when it is loaded again.
+      // The folder has been deleted. The next load of the code reports the missing file.
     }
   }
 

@@ -1,4 +1,4 @@
-/** What `pawl dev` and the process in which its worker runs tell each other. */
+/** The messages between `pawl dev` and the process of its worker. */
 
 /** Set in the environment of the worker's process. */
 export const workerEnvVariable = "PAWL_DEV_WORKER";
@@ -6,8 +6,9 @@ export const workerEnvVariable = "PAWL_DEV_WORKER";
 export type WorkerMessage =
   /** The code depends on this file. */
   | { readonly kind: "file"; readonly path: string }
-  /** The code is loaded; the worker begins when it is told to. */
+  /** The code is loaded; the worker waits for the message to start. */
   | { readonly kind: "loaded" }
-  | { readonly kind: "serving" };
+  /** The worker has started. */
+  | { readonly kind: "ready" };
 
-export type SupervisorMessage = { readonly kind: "begin" } | { readonly kind: "stop"; readonly signal: NodeJS.Signals };
+export type SupervisorMessage = { readonly kind: "start" } | { readonly kind: "stop"; readonly signal: NodeJS.Signals };

@@ -1,7 +1,7 @@
 /**
- * `pawl dev`: the worker runs in a process of its own, which is replaced when a file of its code changes. Modules cannot be
- * unloaded, so that new code needs a new process. The old one goes on until the new code is loaded; code that cannot be
- * loaded replaces nothing.
+ * Supervises the worker of `pawl dev`. The worker runs in a separate process, which is replaced when a file of its code
+ * changes: modules cannot be unloaded, so new code needs a new process. The old process works until the new code is
+ * loaded, and stays if the new code cannot be loaded.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { relative } from "node:path";
@@ -13,7 +13,7 @@ import { type SupervisorMessage, type WorkerMessage, workerEnvVariable } from ".
 
 const program = fileURLToPath(new URL("../main.js", import.meta.url));
 
-/** @param argv what was typed behind `pawl` */
+/** @param argv the arguments of `pawl` */
 export async function superviseWorker(out: Output, argv: readonly string[]): Promise<void> {
   const supervisor = new Supervisor(out, argv);
   try {
@@ -29,14 +29,14 @@ class Supervisor {
   readonly #watch: FileWatcher;
   readonly #changedFiles = new Set<string>();
   #stopSignal: NodeJS.Signals | null = null;
-  /** The worker that serves, and one that takes its place. */
+  /** The worker that executes runs, and the one that is loading code to replace it. */
   #currentWorker: DevWorker | null = null;
   #nextWorker: DevWorker | null = null;
   #wake: () => void = () => {};
 
-  constructor(out: Output, typed: readonly string[]) {
+  constructor(out: Output, argv: readonly string[]) {
     this.#out = out;
-    this.#argv = typed;
+    this.#argv = argv;
     this.#watch = new FileWatcher((files) => {
       for (const file of files) this.#changedFiles.add(file);
       this.#wake();
@@ -72,7 +72,7 @@ class Supervisor {
     });
   }
 
-  /** A file has changed, a worker has ended, or all of it is to end. */
+  /** Waits until a file changes, the worker exits, or a stop is requested. */
   async #waitForChange(): Promise<void> {
     while (this.#stopSignal === null && this.#changedFiles.size === 0 && this.#currentWorker?.hasExited !== true)
       await new Promise<void>((resolve) => {
@@ -80,11 +80,11 @@ class Supervisor {
       });
   }
 
-  /** It has told why. One that never served would not serve the next time either. */
+  /** The worker has printed why it exited. A worker that was never ready would not be ready the next time either. */
   #handleWorkerExit(worker: DevWorker): void {
     if (!worker.hasBeenReady) throw new AlreadyReportedError(worker.exitCode ?? 1);
     this.#currentWorker = null;
-    this.#out.note("The worker has ended; it begins again when a file changes.");
+    this.#out.note("The worker has exited; it starts again when a file changes.");
   }
 
   async #replace(): Promise<void> {
@@ -97,7 +97,7 @@ class Supervisor {
     this.#nextWorker = null;
     if (!isLoaded) {
       if (this.#currentWorker !== null && this.#stopSignal === null)
-        this.#out.note("The worker goes on with the code that it has, until a file changes.");
+        this.#out.note("The worker keeps the code that it has until a file changes.");
       return;
     }
     const previous = this.#currentWorker;
@@ -122,7 +122,7 @@ interface DevWorkerEvents {
 }
 
 class DevWorker {
-  /** False: it ended before its code was loaded. */
+  /** False: the process exited before its code was loaded. */
   readonly loadResult: Promise<boolean>;
   readonly exited: Promise<number | null>;
   hasBeenReady = false;
@@ -131,8 +131,8 @@ class DevWorker {
   readonly #child: ChildProcess;
   #hasStarted = false;
 
-  constructor(typed: readonly string[], { onFile, onExit }: DevWorkerEvents) {
-    this.#child = fork(program, [...typed], {
+  constructor(argv: readonly string[], { onFile, onExit }: DevWorkerEvents) {
+    this.#child = fork(program, [...argv], {
       env: { ...process.env, [workerEnvVariable]: "1" },
       stdio: ["ignore", "inherit", "inherit", "ipc"],
     });
@@ -158,10 +158,10 @@ class DevWorker {
 
   start(): void {
     this.#hasStarted = true;
-    this.#send({ kind: "begin" });
+    this.#send({ kind: "start" });
   }
 
-  /** What it has in hand may finish. */
+  /** Asks the worker to stop; its active runs may finish. */
   stop(signal: NodeJS.Signals): void {
     if (this.#hasStarted) this.#send({ kind: "stop", signal });
     else this.kill();

@@ -1,4 +1,4 @@
-/** The process in which the worker of `pawl dev` runs: it tells which files it has loaded, and does as it is told. */
+/** The worker's process of `pawl dev`: reports the files that it has loaded, and follows the supervisor's messages. */
 import { createRequire } from "node:module";
 import { watchLoadedFiles } from "../module-loader.js";
 import type { SignalSource } from "../stop-signal.js";
@@ -7,19 +7,19 @@ import { type SupervisorMessage, type WorkerMessage, workerEnvVariable } from ".
 export const isWorkerProcess = (env: Readonly<Record<string, string | undefined>>): boolean =>
   env[workerEnvVariable] !== undefined && process.send !== undefined;
 
-/** Tells of each file of the user's that is loaded from now on. */
+/** Reports each user file that is loaded from now on. */
 export function reportLoadedFiles(): void {
   watchLoadedFiles((path) => sendToSupervisor({ kind: "file", path }));
 }
 
-/** The code is loaded: comes back when the worker may begin. */
+/** Reports that the code is loaded, and resolves when the worker may start. */
 export async function waitForStart(files: readonly string[]): Promise<void> {
-  // What was required rather than imported has gone past the hooks.
+  // The module hooks do not see files that are loaded by `require`.
   const required = Object.keys(createRequire(import.meta.url).cache).filter((path) => !path.includes("node_modules"));
   for (const path of [...files, ...required]) sendToSupervisor({ kind: "file", path });
   const started = new Promise<void>((resolve) => {
     process.on("message", (message: SupervisorMessage) => {
-      if (message.kind === "begin") resolve();
+      if (message.kind === "start") resolve();
     });
   });
   const exit = () => process.exit(1);
@@ -29,9 +29,9 @@ export async function waitForStart(files: readonly string[]): Promise<void> {
   process.off("disconnect", exit);
 }
 
-export const reportReady = (): void => sendToSupervisor({ kind: "serving" });
+export const reportReady = (): void => sendToSupervisor({ kind: "ready" });
 
-/** Asked by a message, as the process that supervises this one passes on what it was asked; and when that one is gone. */
+/** Signals to stop come as messages, because the supervisor passes on its own signals; a lost supervisor counts as SIGTERM. */
 export const supervisorSignals: SignalSource = {
   on: (signal, listener) => {
     process.on(signal, listener);

@@ -28,7 +28,7 @@ const prisma = (provider: string, url: string) => ({
   "prisma/schema.prisma": `generator client {\n}\ndatasource db {\n  provider = "${provider}"\n  url      = ${url}\n}\n`,
 });
 
-test("the option goes before PAWL_URL, that before DATABASE_URL, the environment before .env", () => {
+test("the option takes precedence over PAWL_URL, PAWL_URL over DATABASE_URL, the environment over .env", () => {
   const app = project({ ".env": "PAWL_URL=mysql://file/pawl\nDATABASE_URL=mysql://file/app" });
   const env = { PAWL_URL: "postgres://env/pawl", DATABASE_URL: "postgres://env/app" };
   expect(findDatabase(app, env, "sqlite:x.db").url).toBe("sqlite:x.db");
@@ -42,7 +42,7 @@ test("the option goes before PAWL_URL, that before DATABASE_URL, the environment
   });
 });
 
-test("Turso's own variable is looked for last", () => {
+test("Turso's own variable has the lowest precedence", () => {
   const turso = "TURSO_DATABASE_URL=libsql://shop.turso.io";
   expect(findUrl({ ".env": turso }, {}, ["@libsql/client"])).toEqual({
     url: "libsql://shop.turso.io",
@@ -53,7 +53,7 @@ test("Turso's own variable is looked for last", () => {
   expect(findUrl({ ".env": `${turso}\nDATABASE_URL=postgres://localhost/a` }).url).toBe("postgres://localhost/a");
 });
 
-test("Prisma says where its database is: in a variable, or in so many words", () => {
+test("the URL in Prisma's schema may be a variable or a literal", () => {
   expect(findUrl({ ...prisma("postgresql", 'env("DB")'), ".env": "DB=postgresql://localhost/app" })).toEqual({
     url: "postgresql://localhost/app",
     from: "prisma/schema.prisma: DB in .env",
@@ -65,12 +65,12 @@ test("Prisma says where its database is: in a variable, or in so many words", ()
     kind: "mysql",
     from: "prisma/schema.prisma",
   });
-  // Relative to the schema's folder, and without libSQL's driver.
+  // The path is relative to the folder of the schema; without libSQL's driver, the scheme is sqlite.
   expect(findUrl(prisma("sqlite", '"file:./dev.db"'))).toMatchObject({ url: "sqlite:./prisma/dev.db", variable: null });
   expect(findUrl(prisma("sqlite", '"file:./dev.db"'), {}, ["libsql"]).url).toBe("libsql:./prisma/dev.db");
 });
 
-test("Drizzle's and Knex's configuration is read where it is plain", () => {
+test("the configuration of Drizzle and Knex is read if its URL is a literal or a variable", () => {
   expect(
     findUrl({ "drizzle.config.ts": 'export default { dbCredentials: { url: "postgres://localhost/a" } };' }),
   ).toMatchObject({
@@ -88,22 +88,22 @@ test("Drizzle's and Knex's configuration is read where it is plain", () => {
 test.each([
   [["pg"], "postgres"],
   [["mysql2", "express"], "mysql"],
-])("a driver among the dependencies %j tells the kind", (dependencies, kind) => {
+])("a driver among the dependencies %j reveals the kind of database", (dependencies, kind) => {
   expect(findUrl({}, {}, dependencies)).toMatchObject({ kind, url: null, variable: "DATABASE_URL" });
 });
 
-test("without any hint it is a file", () => {
+test("without any configuration the database is a file", () => {
   expect(findUrl({}, { DATABASE_URL: "" }, ["better-sqlite3"])).toMatchObject({
     url: "sqlite:./pawl.db",
     variable: null,
   });
 });
 
-test("a database that Pawl does not know is said to be one", () => {
+test("a database that Pawl does not know is refused by its scheme", () => {
   expect(() => findUrl({}, { DATABASE_URL: "mongodb://localhost" })).toThrow(/DATABASE_URL names .* \("mongodb:"\)/);
 });
 
-test(".env files: quotes, comments, export, empty values", () => {
+test("a .env file may have quotes, comments, export and empty values", () => {
   const text = `# comment\nA=1\nexport B = "two # not a comment" # a comment\nC='three'\nD=\nE=a=b#c\n  F=x y  \nnot a line\n`;
   expect(Object.fromEntries(parseEnv(text))).toEqual({
     A: "1",

@@ -1,6 +1,6 @@
 /**
- * Which database an application uses, from the places where applications say so. The first place that names one counts;
- * where only the kind of database is known, its address is expected in DATABASE_URL.
+ * Finds the database that an application uses in the places where applications configure it. The first place that names
+ * one wins; where only the kind of database is known, its URL is expected in DATABASE_URL.
  */
 import { posix } from "node:path";
 import { CliError } from "../cli-error.js";
@@ -11,9 +11,9 @@ export interface FoundDatabase {
   readonly kind: DatabaseKind;
   /** null: only the kind is known. */
   readonly url: string | null;
-  /** For people: "--url", "DATABASE_URL in .env", "prisma/schema.prisma". */
+  /** Where it was found, for display: "--url", "DATABASE_URL in .env", "prisma/schema.prisma". */
   readonly from: string;
-  /** The variable that holds it; null: it is written down somewhere, and may be written down again. */
+  /** The environment variable that holds the URL; null: the URL stands in a file and may be copied. */
   readonly variable: string | null;
   /** The .env file that sets the variable; null: the environment does. */
   readonly envFile: string | null;
@@ -26,7 +26,7 @@ interface DatabaseCandidate {
   readonly url: string | null;
   readonly variable?: string;
   readonly envFile?: string | null;
-  /** The folder that a file's path is relative to. */
+  /** The folder that the path of a database file is relative to. */
   readonly base?: string;
   readonly kind?: DatabaseKind;
 }
@@ -54,7 +54,7 @@ export function findDatabase(project: Project, env: Env, urlOption: string | und
     const candidate = lookup();
     if (candidate !== null) return toFoundDatabase(candidate, project);
   }
-  return { kind: "sqlite", url: defaultSqliteUrl, from: "nothing said otherwise", variable: null, envFile: null };
+  return { kind: "sqlite", url: defaultSqliteUrl, from: "default", variable: null, envFile: null };
 }
 
 function toFoundDatabase(candidate: DatabaseCandidate, project: Project): FoundDatabase {
@@ -67,13 +67,13 @@ function toFoundDatabase(candidate: DatabaseCandidate, project: Project): FoundD
     throw new CliError(
       `${from} names a database that Pawl does not know ("${schemeOf(candidate.url)}:"); give another: pawl init --url sqlite:./pawl.db`,
     );
-  // What is in the variable is not what Pawl takes: it is written down instead.
+  // The variable holds a URL that Pawl does not accept, so the converted URL goes into the configuration instead.
   return url === candidate.url
     ? { kind, url, from, variable, envFile }
     : { kind, url, from, variable: null, envFile: null };
 }
 
-/** `file:` means SQLite to most tools; for Pawl it is libSQL, whose driver may not be there. */
+/** `file:` means SQLite to most tools; for Pawl it is libSQL, whose driver may not be installed. */
 function toPawlUrl(url: string, base: string, { dependencies }: Project): string {
   const [, path] = /^file:(?:\/\/)?(.+)$/i.exec(url) ?? [];
   if (path === undefined) return url;
@@ -87,7 +87,7 @@ function findInPrisma(
   project: Project,
   readVariable: (variable: string) => DatabaseCandidate | null,
 ): DatabaseCandidate | null {
-  const file = ["prisma/schema.prisma", "schema.prisma"].find((one) => project.read(one) !== null);
+  const file = ["prisma/schema.prisma", "schema.prisma"].find((name) => project.read(name) !== null);
   const [, source] = /datasource\s+\w+\s*\{([^}]*)\}/.exec(file === undefined ? "" : (project.read(file) ?? "")) ?? [];
   if (file === undefined || source === undefined) return null;
   const base = posix.dirname(file);
@@ -100,7 +100,7 @@ function findInPrisma(
   return kind === null || kind === "sqlite" ? null : { from: file, url: null, kind };
 }
 
-/** Drizzle's and Knex's, as far as the address stands there in so many words. */
+/** Reads the configuration of Drizzle or Knex, if the URL in it is a literal or an environment variable. */
 function findInToolConfig(
   project: Project,
   readVariable: (variable: string) => DatabaseCandidate | null,
@@ -118,7 +118,7 @@ function findInToolConfig(
   return candidate === null ? null : { ...candidate, from: `${file}: ${candidate.from}` };
 }
 
-/** A driver tells the kind; of a file, nobody knows which. */
+/** A driver reveals the kind of database. Drivers of SQLite are not listed, because they do not reveal the file. */
 function findInDependencies({ dependencies }: Project): DatabaseCandidate | null {
   const drivers: readonly (readonly [name: string, kind: DatabaseKind])[] = [
     ["pg", "postgres"],
@@ -127,6 +127,6 @@ function findInDependencies({ dependencies }: Project): DatabaseCandidate | null
     ["mysql", "mysql"],
     ["mariadb", "mysql"],
   ];
-  const [name, kind] = drivers.find(([one]) => dependencies.has(one)) ?? [];
+  const [name, kind] = drivers.find(([driver]) => dependencies.has(driver)) ?? [];
   return name === undefined || kind === undefined ? null : { from: `package.json (${name})`, url: null, kind };
 }

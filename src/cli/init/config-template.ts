@@ -1,4 +1,4 @@
-/** The configuration file of an application. Passwords are not written down: they stay in the environment. */
+/** Renders the configuration file of an application. Passwords are not written into it: they stay in the environment. */
 import { isRemoteUrl } from "../../store/libsql-remote/address.js";
 import { configNames } from "../config.js";
 import { defaultVariable, type FoundDatabase } from "./application-database.js";
@@ -7,16 +7,16 @@ import type { Project } from "./project.js";
 export interface ConfigFile {
   readonly name: string;
   readonly text: string;
-  /** The variable that it reads the URL from, if it does. */
+  /** The environment variable that the file reads the URL from; null: none. */
   readonly variable: string | null;
 }
 
 export interface ConfigPlan {
   readonly database: FoundDatabase;
   readonly schema: string | undefined;
-  /** The file to serve. */
+  /** The file with the workflows. */
   readonly workflows: string;
-  /** The application's own tool applies the migrations. */
+  /** Whether the application has its own tool that applies migrations. */
   readonly hasOwnMigrationTool: boolean;
 }
 
@@ -26,7 +26,7 @@ export function renderConfigFile(
 ): ConfigFile {
   const variable =
     database.url !== null && !hasPassword(database.url) ? database.variable : (database.variable ?? defaultVariable);
-  // `process` is unknown to a compiler that has no types of Node.
+  // Without @types/node, the compiler does not know `process`.
   const isTypeScript = project.isTypeScript && (variable === null || project.hasNodeTypes);
   const envFile = variable === null ? null : database.envFile;
   const needsToken =
@@ -34,11 +34,11 @@ export function renderConfigFile(
   const url = variable === null ? JSON.stringify(database.url) : `process.env.${variable}`;
   const lines = [
     ...(envFile === null ? [] : ['import { existsSync } from "node:fs";', ""]),
-    "// Where the database is and what workers serve. `npx pawl doctor` looks whether it is all in order.",
+    "// Where the database is, and what the workers execute. `npx pawl doctor` checks these settings.",
     ...(envFile === null
       ? []
       : [
-          "// What the environment says goes before what the file says.",
+          "// Variables that are set in the environment take precedence over the file.",
           `if (existsSync(${JSON.stringify(envFile)})) process.loadEnvFile?.(${JSON.stringify(envFile)});`,
           "",
         ]),
@@ -50,25 +50,25 @@ export function renderConfigFile(
     `  workflows: [${JSON.stringify(`./${workflows}`)}],`,
     ...(hasOwnMigrationTool
       ? [
-          "  // Your own tool makes the tables, from migrations/. True: workers bring them up to date, and it must not.",
+          "  // Your own tool applies migrations/. If you set this to true, workers migrate the tables, and your tool must not.",
           "  migrate: false,",
         ]
       : [
-          "  // Workers bring the tables up to date. False: only `npx pawl migrate` does, or your own tool with migrations/.",
+          "  // Workers migrate the tables. If you set this to false, run `npx pawl migrate`, or apply migrations/ with your own tool.",
           "  migrate: true,",
         ]),
     "};",
   ];
   const existingName = configNames.find((name) => project.read(name) !== null);
   const name = isTypeScript ? "pawl.config.ts" : "pawl.config.mjs";
-  // Of two, one would be passed over. The one that is there may say more than this one would.
+  // Pawl reads only one configuration file. An existing one of another name is kept: it may have more settings.
   if (existingName !== undefined && existingName !== name)
     return { name: existingName, text: project.read(existingName) as string, variable: null };
   return { name, text: `${lines.join("\n")}\n`, variable };
 }
 
 const poolerLines = [
-  "  // Behind PgBouncer, Supabase's or Neon's pooler, or RDS Proxy: the server itself, for wake-ups. Without it workers poll.",
+  "  // Behind a pooler (PgBouncer, Supabase, Neon, RDS Proxy): the server itself, for notifications. Without it workers poll.",
   "  // listenUrl: process.env.DIRECT_URL,",
 ];
 

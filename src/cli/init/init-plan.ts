@@ -1,4 +1,4 @@
-/** What `pawl init` finds in an application and would write into it. Nothing is written here. */
+/** Plans `pawl init`: what it finds in an application, and the files that it would write. Nothing is written here. */
 import { isBuiltin } from "node:module";
 import { isAbsolute, join } from "node:path";
 import { isRemoteUrl } from "../../store/libsql-remote/address.js";
@@ -15,13 +15,13 @@ import { type HeroTable, renderFirstWorkflow } from "./workflow-template.js";
 
 export interface InitPlan {
   readonly database: FoundDatabase;
-  /** Its tables with a key that Pawl can name; null: they could not be looked at, `trouble` says why. */
+  /** The tables whose keys have a text form; null: they could not be read, and `tablesError` says why. */
   readonly keys: readonly TypedKey[] | null;
   readonly tablesError: string | null;
   readonly keyType: KeyType | null;
   readonly hero: TypedKey | null;
   readonly files: readonly PlannedFile[];
-  /** Commands, in the order in which they are to be run. */
+  /** The commands to run next, in order. */
   readonly nextCommands: readonly string[];
 }
 
@@ -36,12 +36,7 @@ export async function planInit({ folder, env, url, schema: schemaOption }: InitO
   const project = readProject(folder);
   const database = findDatabase(project, env, url);
   const schema = schemaOption ?? schemaFromUrl(database);
-  const { tables, trouble: tablesError } = await readApplicationTables(
-    database,
-    folder,
-    schema,
-    findAuthToken(project, env),
-  );
+  const { tables, tablesError } = await readApplicationTables(database, folder, schema, findAuthToken(project, env));
   const keys = tables === null ? null : typedKeys(tables.keys);
   const table = chooseHeroTable(keys ?? []);
   const hero: HeroTable | null = table === null ? null : { ...table, database: database.kind, schema };
@@ -78,17 +73,17 @@ export async function planInit({ folder, env, url, schema: schemaOption }: InitO
   };
 }
 
-/** Not a command, but what comes first: in the form that a shell passes over. A configuration that is there is not rewritten. */
+/** What the user has to do before the commands, as shell comments. An existing configuration is not rewritten. */
 function migrationInstructions(migrations: readonly PlannedFile[], { name }: ConfigFile, project: Project): string[] {
   const paths = migrations.map(({ path }) => path).join(", ");
   const apply = `# apply ${paths} with the tool that applies your migrations`;
   const currentText = project.read(name);
   return currentText === null || /\bmigrate\W+false\b/.test(currentText)
     ? [apply]
-    : [apply, `# say \`migrate: false\` in ${name}`];
+    : [apply, `# set \`migrate: false\` in ${name}`];
 }
 
-/** Prisma puts it into the URL, where the drivers pass over it. */
+/** Prisma puts the schema into the URL, where the drivers ignore it. */
 function schemaFromUrl({ kind, url }: FoundDatabase): string | undefined {
   if (kind !== "postgres" || url === null || !URL.canParse(url)) return undefined;
   const schemaParameter = new URL(url).searchParams.get("schema");
@@ -103,20 +98,20 @@ async function readApplicationTables(
   folder: string,
   schema: string | undefined,
   authToken: string | undefined,
-): Promise<{ readonly tables: ApplicationTables | null; readonly trouble: string | null }> {
-  if (url === null) return { tables: null, trouble: "its address is not known yet" };
+): Promise<{ readonly tables: ApplicationTables | null; readonly tablesError: string | null }> {
+  if (url === null) return { tables: null, tablesError: "its URL is not known yet" };
   try {
-    if (isRemoteUrl(url)) return { tables: await readRemoteTables(url, authToken), trouble: null };
+    if (isRemoteUrl(url)) return { tables: await readRemoteTables(url, authToken), tablesError: null };
     return {
       tables: await readTables(kind, kind === "sqlite" ? resolveFileUrl(folder, url) : url, schema),
-      trouble: null,
+      tablesError: null,
     };
   } catch (error) {
-    return { tables: null, trouble: sentenceOf(error) };
+    return { tables: null, tablesError: sentenceOf(error) };
   }
 }
 
-/** Paths are relative to where the application runs. */
+/** Paths in the URL are relative to the folder of the application. */
 function resolveFileUrl(folder: string, url: string): string {
   const [, scheme, path] = /^(\w+):(.*)$/.exec(url) as unknown as [string, string, string];
   return path.startsWith(":") || path.startsWith("//") || isAbsolute(path) ? url : `${scheme}:${join(folder, path)}`;

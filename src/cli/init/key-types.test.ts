@@ -22,7 +22,7 @@ test.each([
 const keys = (tables: Readonly<Record<string, string>>) =>
   typedKeys(Object.entries(tables).map(([table, type]) => ({ table, column: "id", type })));
 
-test("most tables decide, tables of tools do not count", () => {
+test("the most common key type ignores the tables of tools", () => {
   expect(mostCommonKeyType(keys({ a: "uuid", b: "uuid", c: "bigint" }))).toBe("uuid");
   expect(
     mostCommonKeyType(keys({ a: "uuid", pawl_runs: "bigint", _prisma_migrations: "bigint", knex_x: "bigint" })),

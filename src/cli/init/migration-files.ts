@@ -1,4 +1,4 @@
-/** The migrations as files, numbered after those that the application has. */
+/** Plans the migration files, numbered after those that the application has. */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { type DatabaseKind, migrationFiles } from "../migration-sql.js";
@@ -14,7 +14,7 @@ export interface PlannedFile {
 const folder = "migrations";
 const defaultDigits = 4;
 
-/** Whether the application has migrations already: then it has a tool that applies them. Those of Pawl alone are from an earlier `init`. */
+/** Whether the application has migrations, and so a tool that applies them. Pawl's own files are from an earlier `pawl init`. */
 export const hasOwnMigrations = (root: string): boolean =>
   existingFiles(root).some((file) => !/^\d+[_-]pawl_.*\.sql$/.test(file));
 
@@ -38,15 +38,15 @@ export function planMigrations(
   });
 }
 
-/** As many digits as the application's own have: counters and dates alike. */
+/** The highest number of the files, with its leading zeros. Numbers may be counters or dates. */
 function lastNumber(files: readonly string[]): string {
   const numbers = files.flatMap((file) => /^(\d+)[_-].*\.sql$/.exec(file)?.[1] ?? []);
-  return numbers.reduce((best, one) => (BigInt(one) > BigInt(best) ? one : best), "0".repeat(defaultDigits));
+  return numbers.reduce((best, number) => (BigInt(number) > BigInt(best) ? number : best), "0".repeat(defaultDigits));
 }
 
 const next = (number: string) => String(BigInt(number) + 1n).padStart(number.length, "0");
 
-/** Runs beside the rows that they are about, by keys of the rows' own type; from a row, the index on heroes is used. */
+/** A view of the runs with the keys of the rows that they are about. A query for one row uses the index on heroes. */
 function heroRuns(hero: HeroTable, schema: string | undefined) {
   const type = typeNameOf(hero.table);
   const quote = identifierQuoters[hero.database];
@@ -62,7 +62,7 @@ function heroRuns(hero: HeroTable, schema: string | undefined) {
     sqlite: `CAST(${key} AS TEXT)`,
     mysql: `CAST(CAST(${key} AS CHAR) AS BINARY)`,
   };
-  // Binary there, so that every byte counts; to people, and to the clients that they use, these are texts.
+  // These columns are binary in MySQL, so that comparisons are exact; database clients should show them as text.
   const textColumn = (column: string) =>
     hero.database === "mysql" ? `CONVERT(r.${column} USING utf8mb4)` : `r.${column}`;
   const text = `-- The runs about each row of ${hero.table.replace(/\s+/g, " ")}, for queries of your own. Pawl does not need it.

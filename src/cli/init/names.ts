@@ -1,12 +1,12 @@
-/** Names for code, from the names of tables. */
+/** Derives names for code from the names of tables. */
 
-/** "order_items" is about an "OrderItem". */
+/** "order_items" becomes "OrderItem". */
 export function typeNameOf(table: string): string {
   const words = table.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== "");
   const last = words.at(-1);
   const all = last === undefined ? ["row"] : [...words.slice(0, -1), singular(last)];
   const name = all.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
-  // What the file imports, and what is no name.
+  // The generated file imports `Workflow`, and a class name must not begin with a digit.
   return name === "Workflow" || /^\P{L}/u.test(name) ? `Row${name}` : name;
 }
 
@@ -17,5 +17,5 @@ function singular(word: string): string {
   return /[^su]s$/i.test(word) ? word.slice(0, -1) : word;
 }
 
-/** "OrderItem" in SQL: "order_item". */
+/** "OrderItem" becomes "order_item". */
 export const snakeCase = (name: string): string => name.replace(/(?<=[\p{Ll}\p{N}])(?=\p{Lu})/gu, "_").toLowerCase();

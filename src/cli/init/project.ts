@@ -1,23 +1,23 @@
-/** What the files of an application tell about it: what it is written in, what it depends on, what its .env says. */
+/** Reads from the files of an application its language, its dependencies and its .env variables. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "./env-file.js";
 
 export interface Project {
   readonly folder: string;
-  /** Its files are to be TypeScript. */
+  /** Whether files for it are written in TypeScript. */
   readonly isTypeScript: boolean;
-  /** The compiler knows `process`. */
+  /** Whether the compiler knows `process`. */
   readonly hasNodeTypes: boolean;
-  /** Names of packages, of all kinds of dependencies. */
+  /** The names of its packages, including those for development. */
   readonly dependencies: ReadonlySet<string>;
-  /** What its .env files say, the first that names a variable counting. */
+  /** The variables of its .env files; the first file that names a variable wins. */
   readonly dotEnv: ReadonlyMap<string, { readonly value: string; readonly file: string }>;
-  /** The text of a file in it; null if there is none. */
+  /** The text of a file in the folder, or null if the file does not exist. */
   read(name: string): string | null;
 }
 
-/** In the order in which most tools read them. */
+/** In order of precedence, as in most tools. */
 const envFiles = [".env.local", ".env.development", ".env"];
 
 interface PackageJson {
@@ -35,7 +35,7 @@ export function readProject(folder: string): Project {
   const names = new Set([...Object.keys(dependencies ?? {}), ...Object.keys(devDependencies ?? {})]);
   return {
     folder,
-    // Where there is nothing yet, the better choice.
+    // A folder without package.json gets TypeScript.
     isTypeScript:
       json === null || names.has("typescript") || names.has("tsx") || existsSync(join(folder, "tsconfig.json")),
     hasNodeTypes: names.has("@types/node"),
@@ -49,7 +49,7 @@ export function readProject(folder: string): Project {
   };
 }
 
-/** One that cannot be read tells nothing. */
+/** A package.json that is not valid JSON counts as empty. */
 function parseJson(json: string): unknown {
   try {
     return JSON.parse(json) ?? {};

@@ -1,4 +1,4 @@
-/** The tables of an application and the types of their keys, as the database tells them. Nothing is changed, and no file is made. */
+/** Reads the tables of an application and the types of their keys from the database. It changes nothing and creates no file. */
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { parseRemoteAddress } from "../../store/libsql-remote/address.js";
@@ -14,13 +14,13 @@ export interface KeyColumn {
   readonly table: string;
   /** The only column of its primary key. */
   readonly column: string;
-  /** As the database calls it. */
+  /** The name of the type in the database. */
   readonly type: string;
 }
 
 export interface ApplicationTables {
   readonly keys: readonly KeyColumn[];
-  /** PostgreSQL: where tables go when nobody says otherwise. */
+  /** PostgreSQL: the schema in which tables are created by default. */
   readonly schema: string | null;
 }
 
@@ -90,7 +90,7 @@ const sqliteKeys = `SELECT m.name AS "table", MIN(p.name) AS "column", MIN(p.typ
   HAVING COUNT(*) = 1
   ORDER BY m.name`;
 
-/** Of a libSQL server. */
+/** Reads the tables of a libSQL server. */
 export async function readRemoteTables(url: string, authToken: string | undefined): Promise<ApplicationTables> {
   const address = parseRemoteAddress(url, /[?&]authToken=/.test(url) ? undefined : authToken);
   const client = (await loadClient(address))();
@@ -104,7 +104,7 @@ export async function readRemoteTables(url: string, authToken: string | undefine
 
 async function readSqlite(url: string): Promise<ApplicationTables> {
   const path = url.replace(/^\w+:/, "");
-  // It is made when the first worker comes.
+  // A missing database is created when the first worker starts.
   if (!existsSync(dirname(path))) return { keys: [], schema: null };
   const { file } = parseLocation(`sqlite:${path}`);
   if (file === null || !existsSync(file)) return { keys: [], schema: null };

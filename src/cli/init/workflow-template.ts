@@ -1,4 +1,4 @@
-/** The first workflow of an application: about a row of one of its tables, or, where there is none, about nobody. */
+/** Renders the first workflow of an application: about a row of one of its tables or, without tables, without a hero. */
 import type { DatabaseKind } from "../migration-sql.js";
 import { printable } from "../table.js";
 import type { KeyType, TypedKey } from "./key-types.js";
@@ -6,13 +6,13 @@ import { typeNameOf } from "./names.js";
 
 export interface HeroTable extends TypedKey {
   readonly database: DatabaseKind;
-  /** PostgreSQL: only if it is not the usual one. */
+  /** PostgreSQL: the schema, if it is not the default one. */
   readonly schema: string | undefined;
 }
 
 export interface FirstWorkflow {
   readonly text: string;
-  /** How a run of it is started. */
+  /** The command that starts a run of it. */
   readonly startCommand: string;
 }
 
@@ -25,23 +25,23 @@ function renderHelloWorkflow(isTypeScript: boolean): FirstWorkflow {
   return {
     startCommand,
     text: `/**
- * A first workflow. It is yours: change it.
+ * A first workflow, to be changed as you like.
  *
- *   npx pawl worker    serves it
+ *   npx pawl worker    executes it
  *   ${startCommand}
  */
 import { workflow } from "pawl";
 
 export const hello = workflow("hello", async (ctx, { name }${isTypeScript ? ": { name: string }" : ""}) => {
   const greeting = await ctx.step("greet", () => \`Hello, \${name}\`);
-  await ctx.sleep("rest", "1 second"); // or "2 days": it costs one row, and no memory
+  await ctx.sleep("pause", "1 second"); // or "2 days": a sleeping run uses no memory
   return greeting;
 });
 `,
   };
 }
 
-/** Ids of heroes are text; rows have something else. */
+/** How the id of a hero, which is text, becomes the key of a row. */
 const conversions: Readonly<
   Record<KeyType, { readonly type: string; readonly convert: string; readonly example: string }>
 > = {
@@ -59,7 +59,7 @@ function renderRowWorkflow(table: HeroTable, isTypeScript: boolean): FirstWorkfl
   const startCommand = `npx pawl start ${name} --hero ${hero}:${example}`;
   const types = isTypeScript
     ? `
-/** Whom a run is about. Ids are text for Pawl; in ${tableText} they are ${escapeForComment(table.type)}. Add what your steps need. */
+/** What a run is about. Ids are text for Pawl; in ${tableText} they are ${escapeForComment(table.type)}. Add the fields that your steps need. */
 interface ${hero} {
   readonly id: ${type};
 }
@@ -68,29 +68,29 @@ interface ${hero} {
   return {
     startCommand,
     text: `/**
- * A first workflow, about one row of ${tableText}. It is yours: change it.
+ * A first workflow, about one row of ${tableText}, to be changed as you like.
  *
- *   npx pawl worker    serves it
+ *   npx pawl worker    executes it
  *   ${startCommand}
  */
 import { Workflow } from "pawl";
 ${types}
 export class ${name} extends Workflow${isTypeScript ? `<${hero}>` : ""} {
   static ${isTypeScript ? "readonly " : ""}heroType = "${hero}";
-  /** Called afresh for each step: read the row here, with whatever your application reads rows with. */
+  /** Called before each step: read the row here, with the library that your application uses. */
   static loadHero = (id${isTypeScript ? `: string): ${hero}` : ")"} => ${convert};
 
   static {
-    this.step("look", async (w) => {
-      // A step inside the step, in a transaction: what you write through tx commits together with its record.
-      const isThere = await w.transaction("find_row", async (tx) => {
+    this.step("check_row", async (w) => {
+      // A step inside the step, in a transaction: what you write through tx commits together with the step's result.
+      const exists = await w.transaction("find_row", async (tx) => {
         ${query(table)}
         return rows.length > 0;
       });
-      if (!isThere) w.cancel("the row is gone");
+      if (!exists) w.cancel("the row was deleted");
     });
 
-    // Or "2 days": it costs one row, and no memory.
+    // Or "2 days": a waiting run uses no memory.
     this.step("follow_up", { wait: "1 second" }, async (w) => {
       w.log.info(\`${hero} \${w.hero.id} is followed up\`);
     });
@@ -100,10 +100,10 @@ export class ${name} extends Workflow${isTypeScript ? `<${hero}>` : ""} {
   };
 }
 
-/** Tables may have any name. */
+/** A table may have any name, even one that would end the comment. */
 const escapeForComment = (name: string) => printable(name).replaceAll("*/", "* /");
 
-/** As each driver takes it and answers. */
+/** The query as each driver accepts it, with the shape of its result. */
 function query({ database, schema, table, column }: HeroTable): string {
   const quote = identifierQuoters[database];
   const from = [schema, table]

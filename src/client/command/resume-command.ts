@@ -1,18 +1,19 @@
-/** What `resume()` can be told. */
+/** Turns the options of `run.resume()` into a command. */
 import { encode } from "../../core/encoding/encode.js";
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkOptions } from "../../core/naming/check-options.js";
 import type { Command } from "../../core/run/stored-schema.js";
 
+/** Options of `run.resume()`. */
 export interface ResumeOptions {
-  /** The result of the step that the run is stuck at, which then counts as done. */
+  /** The result of the step that the run is paused at; the step then counts as completed. */
   readonly output?: unknown;
   /**
-   * Names of calls that differ between the code and the log of the run, and are meant to: those that only the code has
-   * are made, those that only the log has are left behind.
+   * Names of calls that only the code or only the log has. Accepted calls of the code run, accepted calls of the log are
+   * ignored.
    */
   readonly accept?: readonly string[];
-  /** Names in the log, and the names that the same calls have in the code now. */
+  /** Renamed calls: the name in the log, and the name in the code now, such as `{ bill: "charge" }`. */
   readonly renamed?: Readonly<Record<string, string>>;
 }
 

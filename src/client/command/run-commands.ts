@@ -1,9 +1,9 @@
 /**
- * Commands for runs: signals, pause, resume, cancel and the like. A parked run takes a command at once, decided by the
- * same pure `decide` that a worker would use (`amend.ts`); a run that a worker owns gets it through its inbox.
+ * Commands for runs: signals, pause, resume, cancel and so on. The client applies a command to a parked run itself, with
+ * the same pure `decide` that a worker uses (`unowned-run-commands.ts`); a run that a worker owns gets it in its inbox.
  *
- * Commands of this process for the same run go one after another, and signals that wait meanwhile go together: a burst
- * of a thousand signals is a few commits, and not a thousand clients that race each other for the same row.
+ * The commands of this process for one run are sent one after another, and waiting signals are sent together: a burst of
+ * a thousand signals takes a few commits instead of a thousand races for the same row.
  */
 
 import { InvalidStateError, RunNotFoundError, StoreError } from "../../core/errors/errors.js";
@@ -20,9 +20,8 @@ import { applyCommands, type CommandServices, isBusy } from "./unowned-run-comma
 
 /** How often a run may change while a client tries to write to it before the client gives up. */
 const maxTries = 50;
-/** After so many lost races a command goes to the inbox of the run, where it cannot lose any more. */
+/** After this many lost races a command goes into the inbox of the run, where it cannot lose a race. */
 const lostRacesBeforeInbox = 3;
-/** Of signals that go together. */
 const maxSignalsPerBatch = 500;
 
 interface PendingCommand {
@@ -33,14 +32,14 @@ interface PendingCommand {
 
 export class RunCommands {
   readonly #services: CommandServices;
-  /** The commands that wait, by run. A run is in here exactly while one of its commands is under way. */
+  /** The waiting commands by run. A run has an entry exactly while one of its commands is being sent. */
   readonly #pendingByRun = new Map<string, PendingCommand[]>();
 
   constructor(services: CommandServices) {
     this.#services = services;
   }
 
-  /** Resolves when the command is durable: it has been taken, or the owner of the run will take it. */
+  /** Resolves when the command is durable: applied, or in the inbox of the run for its owner. */
   send(runId: string, command: Command): Promise<void> {
     return new Promise((resolve, reject) => {
       const pending = { command, resolve, reject };
@@ -62,9 +61,9 @@ export class RunCommands {
         );
         for (const { resolve } of batch) resolve();
       } catch (error) {
-        // Each has an answer of its own: after the end of a run, a signal that was delivered before is no mistake.
+        // After the end of a run, a signal that was delivered before succeeds and others fail, so each is sent alone.
         if (batch.length > 1 && error instanceof InvalidStateError)
-          for (const one of batch) await this.#sendAlone(runId, one);
+          for (const pending of batch) await this.#sendAlone(runId, pending);
         else for (const { reject } of batch) reject(error);
       }
     }
@@ -76,8 +75,8 @@ export class RunCommands {
   }
 
   /**
-   * Sends a signal on the caller's own transaction, into the inbox: what the run is waiting for cannot be decided there, as
-   * nothing is known of it before the caller commits.
+   * Puts a signal into the inbox of the run, in the caller's own transaction. The client cannot apply it there, because the
+   * state of the run may change before the caller commits.
    */
   async sendInTransaction(tx: unknown, runId: string, command: Command): Promise<void> {
     checkTransaction(tx, "the signal would be sent");
@@ -86,11 +85,11 @@ export class RunCommands {
     ]);
     if (notStarted.length > 0)
       throw new InvalidStateError(
-        `Run ${runId} has not begun and is not due yet, so it takes no signal on a transaction; send it without \`tx\`.`,
+        `Run ${runId} has not started and is not due yet, so it takes no signal in a transaction; send it without \`tx\`.`,
         { runId, status: "pending" },
       );
     if (undeliverable.length > 0 && !(await this.#isAlreadyApplied(runId, [command])))
-      throw new StoreError(`Run ${runId} changed while a signal was sent on a transaction; try again.`, {
+      throw new StoreError(`Run ${runId} changed while a signal was sent in a transaction; try again.`, {
         transient: true,
       });
   }
@@ -111,16 +110,19 @@ export class RunCommands {
       }
       const outcome = await applyCommands(this.#services, runId, commands);
       if (outcome === "done") return;
-      // A message would let a run that is held back, or planned for later, begin before its time.
+      // A message in its inbox would start a run that is held, or planned for later, before its time.
       shouldUseInbox = outcome === "lost race" && (type === "signal" || tries >= lostRacesBeforeInbox);
       if (outcome === "lost race before it began") await randomBackoff(tries, this.#services.runtime);
     }
-    throw new StoreError(`Run ${runId} was changed ${maxTries} times while a "${type}" was tried; try again.`, {
+    throw new StoreError(`Run ${runId} changed ${maxTries} times while "${type}" was being applied; try again.`, {
       transient: true,
     });
   }
 
-  /** The run has ended. True: the commands change nothing. False: the run was between two reads; look again. */
+  /**
+   * Called when the run has no task. Returns true if the run has ended and the commands were applied before, false if
+   * the run has not ended: then it moved between two reads, and the caller tries again.
+   */
   async #isAlreadyApplied(runId: string, commands: readonly Command[]): Promise<boolean> {
     const run = await this.#services.store.run(runId);
     if (run === null) throw new RunNotFoundError(runId);
@@ -135,19 +137,21 @@ export class RunCommands {
     });
   }
 
-  /** Whether all of them are signals whose keys the log has: the sender was not told of the first delivery, and repeats it. */
+  /** Whether all commands are signals whose keys the log has: the sender repeats them because it missed the first reply. */
   async #wasDelivered(runId: string, commands: readonly Command[]): Promise<boolean> {
-    const isKeyed = (one: Command) => one.type === "signal" && one.key !== null;
+    const isKeyed = (command: Command) => command.type === "signal" && command.key !== null;
     if (!commands.every(isKeyed)) return false;
     const { signalKeys } = fold((await this.#services.store.logs([runId])).get(runId) ?? []);
-    return commands.every((one) => one.type === "signal" && one.key !== null && signalKeys?.has(one.key) === true);
+    const wasReceived = (command: Command) =>
+      command.type === "signal" && command.key !== null && signalKeys?.has(command.key) === true;
+    return commands.every(wasReceived);
   }
 
   async #sendToInbox(runId: string, task: TaskRecord, commands: readonly Command[]): Promise<boolean> {
     const { store } = this.#services;
     for (const command of commands) {
       if (command.type === "resumeAt" && task.state === "owned") {
-        // The result of a step that is still running would be recorded as if it came after the move.
+        // The result of a step that is still running would be recorded after the move, as if it belonged there.
         throw new InvalidStateError(`Run ${runId} is still being executed; wait until it is paused.`, {
           runId,
           status: "running",
@@ -162,11 +166,11 @@ export class RunCommands {
   }
 }
 
-/** Signals change nothing but the buffer of signals, so they need no decision in between. */
+/** Signals only change the buffer of signals, so several of them can be applied in one commit. */
 function batchLength(pendingCommands: readonly PendingCommand[]): number {
   const isSignal = ({ command }: PendingCommand) => command.type === "signal";
   if (!isSignal(pendingCommands[0] as PendingCommand)) return 1;
-  const end = pendingCommands.findIndex((one) => !isSignal(one));
+  const end = pendingCommands.findIndex((pending) => !isSignal(pending));
   return Math.min(end < 0 ? pendingCommands.length : end, maxSignalsPerBatch);
 }
 
@@ -180,13 +184,13 @@ const checkedCommands = new Set<Command["type"]>([
   "import",
 ]);
 
-/** The sender of a command that makes no sense is told at once, instead of the owner passing over it in silence. */
+/** Throws if the command does not fit the state of the run, because its owner would ignore the message silently. */
 async function checkApplicable(store: Store, runId: string, command: Command): Promise<void> {
-  // The inbox first: a message that the owner drains in between is seen twice then, which does no harm, instead of never.
+  // Read the inbox first: a message that the owner takes in between is then seen twice, which does no harm, and not missed.
   const inbox = (await store.inbox([runId])).get(runId) ?? [];
   const log = (await store.logs([runId])).get(runId) ?? [];
   const now = await store.now();
-  // What was acknowledged before counts, although the owner has not come to it yet.
+  // Commands that were acknowledged before count, although the owner has not applied them yet.
   const unreadCommands = inbox.flatMap((row): ReceivedCommand[] => {
     const unreadCommand = decodeMessage(row);
     return unreadCommand === null ? [] : [{ command: unreadCommand, at: row.at, strict: false }];
@@ -194,5 +198,5 @@ async function checkApplicable(store: Store, runId: string, command: Command): P
   decide(fold(log), [...unreadCommands, { command, at: now, strict: true }], now);
 }
 
-/** Clients of several processes that lost the same race do not meet again at once. */
+/** A random delay, so that processes that lost the same race do not collide again at once. */
 const randomBackoff = (tries: number, runtime: Runtime) => sleep(runtime, runtime.random() * Math.min(50, 2 ** tries));

@@ -1,10 +1,9 @@
 /**
- * Commands on a run that no worker owns: decided here, from its log, and written by the client.
+ * Commands for a run that no worker owns: the client decides them from the log and commits the events itself.
  *
- * The log is read first. The commit is refused unless the log still ends where it did, so the rows that are read after it
- * belong to the same state of the run: every commit that changes what they say about a run that has begun also appends.
- * When a run that has not begun is to begin changes without an event (its parent releases it), and so a client never
- * writes that.
+ * The log is read first, and the commit is refused unless the log still ends at the same event. So the rows read after the
+ * log belong to the same state: every commit that changes the rows of a started run also appends an event. The exception
+ * is the start time of a run that has not started, which its parent changes without an event, so a client never writes it.
  */
 
 import type { Failure } from "../../core/encoding/error-record.js";
@@ -35,10 +34,10 @@ export interface CommandServices {
   readonly log: Logger;
 }
 
-/** Only a worker may write to the log of such a run: it owns the run, or has to take the messages in its inbox first. */
+/** Whether only a worker may write to the log: a worker owns the run, or its inbox has messages that come first. */
 export const isBusy = (task: TaskRecord): boolean => task.state === "owned" || task.pendingMessages > 0;
 
-/** "lost race": the run was claimed, or written to, between the reads and the commit. Nothing was written. */
+/** "lost race": the run was claimed or written to between the reads and the commit, and nothing was written. */
 export type CommandOutcome = "done" | "lost race" | "lost race before it began";
 
 export async function applyCommands(
@@ -54,22 +53,22 @@ export async function applyCommands(
   if (run === null || task === undefined || isBusy(task)) return lostRace;
   const { seq: lastSeq, paused: pausedBefore } = state;
   const needsCompensation = openCompensations(state).length > 0;
-  const received = commands.map((one): ReceivedCommand => ({ command: one, at: now, strict: true, isUnowned: true }));
-  // A run that is overdue and has something to undo does not end here: a worker has to undo it first.
-  const decidedEvents = decide(state, received, now).filter((one) => !needsCompensation || one.type !== "run.failed");
+  const received = commands.map((command): ReceivedCommand => ({ command, at: now, strict: true, isUnowned: true }));
+  // A run that exceeded its time limit and has steps to compensate does not end here, because only a worker can compensate.
+  const decidedEvents = decide(state, received, now).filter(({ type }) => !needsCompensation || type !== "run.failed");
   const events = await withAncestryHashes(store, run, state, decidedEvents);
   if (command.type === "start" && task.dueAt !== null)
     throw new InvalidStateError(`Run ${runId} has been started already.`, { runId, status: run.status });
   if (events.length === 0 && command.type !== "start") return "done";
   const cancelMessages = isForced ? cancelChildren(run.id, state) : cancelUnawaitedChildren(run.id, state, events);
-  const isCanceled = events.some((one) => one.type === "run.cancel_requested");
+  const isCanceled = events.some(({ type }) => type === "run.cancel_requested");
   if (isCanceled && (isForced || (!hasOpenChildren(state) && !needsCompensation))) events.push(canceledEvent(command));
-  for (const one of events) evolve(state, { ...one, seq: state.seq + 1, at: now });
+  for (const event of events) evolve(state, { ...event, seq: state.seq + 1, at: now });
   const { next, messages } = nextAndMessages(run, state, events, {
     isStarted: command.type === "start",
     cancelMessages,
   });
-  const eventsToWrite = events.filter((one) => !isTerminalEvent(one));
+  const eventsToWrite = events.filter((event) => !isTerminalEvent(event));
   const cursors = state.stepStructure !== null ? cursorResets(eventsToWrite) : emptyList;
   const transition = createTransition(run.id, lastSeq, { events: eventsToWrite, next, messages, cursors });
   try {
@@ -85,8 +84,8 @@ export async function applyCommands(
 }
 
 /**
- * An operator can end a run even when its log is damaged: nothing is undone then, because what there is to undo is not known for
- * sure. Its children are told as far as the log still names them.
+ * An operator can cancel a run even if its log is damaged. Nothing is compensated then, because the completed steps are not
+ * known for sure, and only the children that the log still names are canceled.
  */
 async function readState(
   store: Store,
@@ -106,7 +105,7 @@ async function readState(
 
 const damagedLogAdvice = "Restore what is missing and resume(), or end the run with cancel().";
 
-/** An output that an operator gave is a link of the ancestry like any other. */
+/** Adds the ancestry hash of a step whose output an operator gave in `resume({ output })`. */
 async function withAncestryHashes(
   store: Store,
   run: RunRecord,
@@ -117,7 +116,7 @@ async function withAncestryHashes(
   return addAncestryHashes(events, state, await readParents(store, run, state));
 }
 
-/** When the run comes back to a step that was passed over, the step begins at its beginning. */
+/** Deletes the cursors of skipped steps, so that such a step starts from its beginning if the run returns to it. */
 function cursorResets(events: readonly NewEvent[]): CursorWrite[] {
   return events.flatMap(({ type, node }) => (type === "step.skipped" && node !== null ? [{ node, cursor: null }] : []));
 }
@@ -127,12 +126,12 @@ function canceledEvent(command: Command): NewEvent {
   return newEvent("run.canceled", {}, reason === null ? {} : { reason });
 }
 
-/** The answer was lost, not the commit: the log has the very events that were to be written. */
+/** Whether the commit succeeded and only its reply was lost: the log has exactly these events. */
 async function wasWritten(store: Store, runId: string, lastSeq: number, events: readonly NewEvent[]): Promise<boolean> {
   const written = await store.log(runId, { after: lastSeq, limit: events.length });
   return (
     written.length === events.length &&
-    events.every((one, index) => written[index]?.type === one.type && written[index]?.data === one.data)
+    events.every((event, index) => written[index]?.type === event.type && written[index]?.data === event.data)
   );
 }
 

@@ -1,13 +1,15 @@
-/** Stored data that cannot be read back: whose it is, and where, so that one damaged row is one run's problem. */
+/** Errors about stored data that cannot be read. They name the run and the place, so a damaged row affects one run only. */
 import { decode } from "../../core/encoding/decode.js";
 import { DamagedDataError, SerializationError } from "../../core/errors/errors.js";
 import { fold } from "../../core/run/fold.js";
 import type { RunState } from "../../core/run/state.js";
 import type { RunRecord, StoredEvent } from "../../store/contract/store.js";
 
-/** A field of a run that could not be read; the run has null in its place, or an empty list. */
+/** A field of a `RunInfo` that could not be read; its value is null or empty. */
 export interface DamagedField {
+  /** The name of the field. */
   readonly field: string;
+  /** Why it could not be read. */
   readonly error: DamagedDataError;
 }
 
@@ -34,14 +36,14 @@ export function foldLog(runId: string, log: Iterable<StoredEvent>): RunState {
   }
 }
 
-/** For what is read from a log without folding it, which would notice a row that cannot be read. */
+/** Throws if the log has a row that cannot be read. For readers that do not fold the log, which would notice it. */
 export function checkEventsReadable(runId: string, log: readonly StoredEvent[]): void {
   const unreadable = log.find(({ type }) => type === "batch");
   if (unreadable === undefined) return;
   throw new DamagedDataError({ runId, column: "events", event: unreadable.seq, problem: "its row cannot be read" });
 }
 
-/** Calls what reads a run's log. Data that it cannot read is told as this run's, whatever noticed it. */
+/** Calls a function that reads the log of a run, and names the run in its errors about unreadable data. */
 export async function rethrowAsRunDamage<T>(runId: string, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
@@ -50,10 +52,10 @@ export async function rethrowAsRunDamage<T>(runId: string, work: () => T | Promi
   }
 }
 
-/** The same error, or, if it is about data that could not be read, one that names the run. */
+/** Returns the error; if it is about unreadable data, returns one that names the run. */
 export function toRunDamage(runId: string, error: unknown): unknown {
   if (error instanceof DamagedDataError) {
-    // The registration of a workflow is no run's, and says itself whose it is.
+    // An error about the registration of a workflow belongs to no run and names the workflow.
     if (error.runId !== undefined || error.column !== "events") return error;
     return error.ofRun(runId);
   }

@@ -6,36 +6,47 @@ import { dataOf } from "../../core/run/event.js";
 import type { NextStep } from "../../core/run/waiting.js";
 import type { StoredEvent } from "../../store/contract/store.js";
 
+/** One attempt at a step, as `run.executions()` returns it. */
 export interface ExecutionInfo {
+  /** The id of the execution. */
   readonly id: string;
   /** The name of the step, or of the node of a graph. */
   readonly step: string;
-  /** By what the log knows it: of a node of a graph that was built at run time its id, else the same as `step`. */
+  /** The key in the log: the id of a node of a built graph, otherwise the same as `step`. */
   readonly node: string;
+  /** The number of the attempt, from 1. */
   readonly attempt: number;
   /**
-   * The name of the worker that ran it, if its log says so: that is written with the start of an execution that takes more
-   * than 100 ms, and with a failure. null for those that were quicker, and for nodes that run a job: the run of the job knows.
+   * The name of the worker that ran it. The log has it only for executions that took more than 100 ms or failed; null for
+   * others, and for nodes that run a job, which is a run of its own.
    */
   readonly worker: string | null;
+  /** How far the execution is. */
   readonly state: "scheduled" | "executing" | "completed" | "failed" | "canceled" | "skipped";
-  /** Why it ended; null while it has not. */
+  /** How it ended, such as "success" or "timed_out"; null while it has not ended. */
   readonly outcome: string | null;
-  /** When it was to begin, if it had to wait. */
+  /** The time that it was scheduled for; null if it did not have to wait. */
   readonly scheduledFor: Date | null;
+  /** When it started; null if it has not. */
   readonly startedAt: Date | null;
+  /** When it ended; null if it has not. */
   readonly finishedAt: Date | null;
+  /** The exception that ended it; null if there was none. */
   readonly error: Error | null;
-  /** Of a completed execution of a node: SHA-256 over its id, attempt and output, and the hashes of what it comes after. */
+  /**
+   * For a completed step of a class or graph: a SHA-256 over its id, attempt and output and the hashes of its
+   * predecessors. Otherwise null.
+   */
   readonly ancestryHash: string | null;
-  /** The execution of the same step before this one, and the one after it. */
+  /** The id of the previous execution of the same step; null if there is none. */
   readonly continuesFrom: string | null;
+  /** The id of the next execution of the same step; null if there is none. */
   readonly successor: string | null;
 }
 
 type MutableExecution = { -readonly [Field in keyof ExecutionInfo]: ExecutionInfo[Field] };
 
-/** @param next the step that the run comes to next, of which the log has nothing yet */
+/** @param next the next step of the run, if the log does not have it yet */
 export function executionsOf(
   runId: string,
   log: readonly StoredEvent[],
@@ -46,24 +57,24 @@ export function executionsOf(
   return builder.build(next);
 }
 
-/** An attempt that is certain to come, but for which the log has no event yet. */
+/** An attempt that will follow, but for which the log has no event yet. */
 interface PlannedAttempt {
   readonly step: string;
   readonly attempt: number;
   scheduledFor: number;
-  /** The run is paused because of the attempt before it: it is planned when an operator resumes. */
+  /** The previous attempt paused the run, so this attempt is scheduled only when an operator resumes the run. */
   isBlockedByPause: boolean;
-  /** It was at some time: then a cancel of the run does not cancel this. */
+  /** Whether it was blocked at some time. Then it is not listed as canceled when the run is canceled. */
   wasBlockedByPause: boolean;
 }
 
 class ExecutionsBuilder {
   readonly #runId: string;
   readonly #executions: MutableExecution[] = [];
-  /** The latest of each step. */
+  /** The latest execution of each step. */
   readonly #latestByStep = new Map<string, MutableExecution>();
   readonly #planned = new Map<string, PlannedAttempt>();
-  /** Those whose end is in the log. One that counts as abandoned has none, and may still get it. */
+  /** Executions whose end is in the log. An abandoned execution is not among them, and its end may still follow. */
   readonly #endedInLog = new Set<MutableExecution>();
   readonly #dispatchedElsewhere = new Set<MutableExecution>();
 
@@ -90,7 +101,7 @@ class ExecutionsBuilder {
   addEvent(event: StoredEvent): void {
     switch (event.type) {
       case "run.recovered":
-        return this.#abandon(event.at, (draft) => !this.#dispatchedElsewhere.has(draft));
+        return this.#abandon(event.at, (execution) => !this.#dispatchedElsewhere.has(execution));
       case "run.paused":
         return this.#blockPlanned(event.node);
       case "run.resumed":
@@ -109,7 +120,7 @@ class ExecutionsBuilder {
     if (event.type.startsWith("step.") && event.node !== null) this.#onStepEvent(event, event.node, event.attempt ?? 1);
   }
 
-  /** Others execute it: the death of the run's own worker is not its death. */
+  /** Another worker executes the node, so it is not abandoned when the run's own worker dies. */
   #onDispatched(event: StoredEvent, step: string): void {
     const execution = this.#executionOf(step, event.attempt ?? 1);
     execution.state = "executing";
@@ -119,7 +130,7 @@ class ExecutionsBuilder {
 
   #onReopened(event: StoredEvent, step: string): void {
     const attempt = (event.attempt ?? 0) + 1;
-    // Another operator had it reopened at the same moment, and it has begun.
+    // Another operator reopened the node at the same time, and it has already started.
     if ((this.#latestByStep.get(step)?.attempt ?? 0) >= attempt) return;
     this.#planned.set(step, {
       step,
@@ -132,7 +143,7 @@ class ExecutionsBuilder {
 
   #onStepEvent(event: StoredEvent, step: string, attempt: number): void {
     const execution = this.#executionOf(step, attempt);
-    // The first end stands: a body may still come to its own when its step was passed over.
+    // The first end counts: the body of a step that was skipped may still end by itself.
     if (this.#endedInLog.has(execution)) return;
     if (event.type === "step.scheduled") {
       execution.scheduledFor = new Date(event.at + dataOf(event, "step.scheduled").waitMs);
@@ -156,7 +167,7 @@ class ExecutionsBuilder {
     this.#endedInLog.add(execution);
     execution.state = stateOf(event);
     execution.outcome = event.outcome;
-    // What an operator or the code passed over never ran.
+    // `by` is set for steps that an operator or the code skipped, which never ran.
     if (data.by === undefined) execution.startedAt = earliest(execution.startedAt, event.at - (data.ms ?? 0));
     execution.finishedAt = new Date(event.at);
     execution.worker = data.worker ?? execution.worker;
@@ -225,7 +236,7 @@ class ExecutionsBuilder {
     }
   }
 
-  /** What was to come does not come any more, and what comes now continues nothing. */
+  /** Scheduled executions are canceled, and later executions continue no earlier one. */
   #startOver(at: number): void {
     this.#cancelScheduled(at);
     this.#latestByStep.clear();
@@ -240,13 +251,13 @@ class ExecutionsBuilder {
 
   #end(event: StoredEvent): void {
     this.#cancelScheduled(event.at);
-    // However the run ended: its worker has not died, it does not wait for them any more.
+    // The worker did not die, so these are canceled and not abandoned: the run ended without waiting for them.
     for (const execution of this.#executions)
       if (execution.state === "executing") finish(execution, "canceled", "canceled_by_flow_control", event.at);
   }
 }
 
-/** The start of a step that takes long is recorded late; its end knows how long it took, but for one that has rested. */
+/** The start of a long step is recorded late, so the start computed from its duration may be earlier than the recorded one. */
 function earliest(recorded: Date | null, computedStartAt: number): Date {
   return recorded !== null && recorded.getTime() <= computedStartAt ? recorded : new Date(computedStartAt);
 }
@@ -257,7 +268,7 @@ function finish(execution: MutableExecution, state: ExecutionInfo["state"], outc
   execution.finishedAt = new Date(at);
 }
 
-/** How an execution ended is mostly the event's type; where an outcome says more, the outcome counts. */
+/** The state follows from the type of the event, except for these outcomes. */
 function stateOf({ type, outcome }: StoredEvent): ExecutionInfo["state"] {
   if (outcome === "workflow_paused") return "canceled";
   if (outcome === "skipped_by_exception" || outcome === "timed_out") return "failed";

@@ -1,4 +1,4 @@
-/** Why a run is not moving, in one plain answer for people on call. */
+/** Explains in a sentence why a run is not moving, for the engineer on call. */
 
 import { dagOf, type FrozenDag } from "../../core/graph/frozen-dag.js";
 import { graphRoute } from "../../core/naming/route.js";
@@ -18,7 +18,9 @@ import { nodeName } from "./run-graph.js";
 import { errorOf } from "./run-info.js";
 import { readLog } from "./run-log.js";
 
+/** Why a run is not moving, as `run.explain()` returns it. */
 export interface Explanation {
+  /** The reason, for programs. */
   readonly because:
     | "ended"
     | "paused"
@@ -29,23 +31,24 @@ export interface Explanation {
     | "queue_paused"
     | "no_worker"
     | "about_to_run";
-  /** One or two sentences. */
+  /** The reason in one or two sentences. */
   readonly text: string;
-  /** Since when it has been like this, and until when it will be if nothing else happens, as far as that is known. */
+  /** Since when the run has been in this situation; null if that is not known. */
   readonly since: Date | null;
+  /** When the run continues if nothing else happens; null if that is not known. */
   readonly until: Date | null;
 }
 
 export async function explainRun(store: Store, run: RunRecord, runtime: Runtime): Promise<Explanation> {
   if (run.finishedAt !== null) return explainEnded(run, run.finishedAt);
   const [task] = await store.tasks([run.id]);
-  // It ended between the two looks.
+  // The run ended between the two reads.
   if (task === undefined) return explainRun(store, (await store.run(run.id)) ?? run, runtime);
   const due = task.state === "owned" ? null : await explainDue(store, run, task, runtime);
   const log = await readLog(store, run);
   const state = foldOrNull(run, log);
   if (state === null) return explainDamaged(run);
-  // A paused run that has not begun stays due: what keeps it is the pause.
+  // A paused run that has not started stays due, and only the pause holds it.
   if (state.startedAt === null && state.paused !== null && task.state !== "owned")
     return explainPaused(state.paused, null);
   if (due !== null) return state.cancelRequest === null ? due : { ...due, text: `${beingCanceledText} ${due.text}` };
@@ -63,7 +66,7 @@ export async function explainRun(store: Store, run: RunRecord, runtime: Runtime)
   return { ...(await explainWaiting(store, { log, state, dag })), until: toDate(task.dueAt) };
 }
 
-/** null: it is paused because it cannot be folded, and its row says why. */
+/** null: the log cannot be folded, and the run is paused for that reason, which its row has. */
 function foldOrNull(run: RunRecord, log: readonly StoredEvent[]): RunState | null {
   try {
     return fold(log);
@@ -77,34 +80,34 @@ function explainDamaged(run: RunRecord): Explanation {
   const { paused: reason, pausedAt = null } = readParkingNote(run.waiting);
   const since = toDate(pausedAt);
   const sinceWhen = since === null ? "" : ` since ${since.toISOString()}`;
-  const text = `It has been paused${sinceWhen} until its log is repaired and somebody resumes it: ${reason}`;
+  const text = `It has been paused${sinceWhen} until its log is repaired and an operator resumes it: ${reason}`;
   return { because: "paused", text, since, until: null };
 }
 
-const beingCanceledText = "It is being canceled: a worker is to undo what it has done.";
+const beingCanceledText = "It is being canceled: a worker has to compensate its completed steps.";
 
-/** What is known of a run that has begun. */
+/** The data of a run that has started. */
 interface RunFacts {
   readonly log: readonly StoredEvent[];
   readonly state: RunState;
   readonly dag: FrozenDag | null;
 }
 
-/** A cancel or a pause that is acknowledged, and that the code of the run has not heeded yet. */
+/** A cancel or a pause that was acknowledged and has not taken effect yet. */
 interface PendingRequest {
   readonly kind: "cancel" | "pause";
   readonly reason: string | null;
   readonly at: number | null;
 }
 
-/** What the worker has taken from the inbox. */
+/** The request that the worker has already taken from the inbox. */
 function acceptedRequest(log: readonly StoredEvent[], { cancelRequest, paused }: RunState): PendingRequest | null {
   if (cancelRequest === null) return paused === null ? null : { kind: "pause", reason: paused.reason, at: paused.at };
   const at = log.findLast(({ type }) => type === "run.cancel_requested")?.at ?? null;
   return { kind: "cancel", reason: cancelRequest.reason, at };
 }
 
-/** What the worker has still to take from the inbox; a cancel counts more than a pause. */
+/** The request that is still in the inbox; a cancel takes precedence over a pause. */
 async function unreadRequest(store: Store, runId: string): Promise<PendingRequest | null> {
   const inbox = (await store.inbox([runId])).get(runId) ?? [];
   const row = inbox.findLast(({ kind }) => kind === "cancel") ?? inbox.findLast(({ kind }) => kind === "pause");
@@ -113,7 +116,7 @@ async function unreadRequest(store: Store, runId: string): Promise<PendingReques
   return { kind, reason: reasonIn(row), at: row.at };
 }
 
-/** null, too, when the message is damaged: the worker drops it then, and says so. */
+/** null also for a damaged message, which the worker drops with a warning. */
 function reasonIn(row: InboxRow): string | null {
   try {
     const command = decodeMessage(row);
@@ -123,7 +126,7 @@ function reasonIn(row: InboxRow): string | null {
   }
 }
 
-/** Of a run that is due and that no worker executes: why. null when it is not due. */
+/** Explains why no worker executes a run that is due; null if the run is not due. */
 export async function explainDue(
   store: Store,
   run: RunRecord,
@@ -142,7 +145,12 @@ export async function explainDue(
     const names = capableWorkers
       .map(({ name, ownedTaskCount }) => `"${name}" (executing ${ownedTaskCount})`)
       .join(", ");
-    return { because: "about_to_run", text: `${sinceWhen}, and waits for a place at ${names}.`, since, until: null };
+    return {
+      because: "about_to_run",
+      text: `${sinceWhen}, and waits for a free slot of ${names}.`,
+      since,
+      until: null,
+    };
   }
   const text = `${sinceWhen}, but no live worker has ${describeRequirement(run, task)}.${describeOtherVersions(run, liveWorkers)}`;
   return { because: "no_worker", text, since, until: null };
@@ -151,7 +159,7 @@ export async function explainDue(
 function explainPausedQueue({ name, pausedAt, reason }: PausedQueue, dueSince: Date | null): Explanation {
   const why = reason === null ? "" : `: ${reason}`;
   const due = dueSince === null ? "It is due" : `It has been due since ${dueSince.toISOString()}`;
-  const text = `${due}, but its queue "${name}" has been paused since ${iso(pausedAt)}, until somebody resumes the queue${why}`;
+  const text = `${due}, but its queue "${name}" has been paused since ${iso(pausedAt)}, until an operator resumes the queue${why}`;
   return { because: "queue_paused", text, since: new Date(pausedAt), until: null };
 }
 
@@ -183,8 +191,8 @@ function explainPaused(pause: NonNullable<RunState["paused"]>, dag: FrozenDag | 
   const since = new Date(at);
   const where = node === null ? "" : ` at ${describeNode(dag, node)}`;
   const ways = [
-    "somebody resumes it",
-    ...(resumeOn === null ? [] : [`the signal "${resumeOn}" comes`]),
+    "an operator resumes it",
+    ...(resumeOn === null ? [] : [`the signal "${resumeOn}" arrives`]),
     ...(recheckAt === null ? [] : [`it is tried again at ${new Date(recheckAt).toISOString()}`]),
   ];
   const text = `It has been paused${where} since ${since.toISOString()} until ${ways.join(", or ")}: ${reason}`;
@@ -201,7 +209,7 @@ function explainOwned(
   const name = worker === undefined ? "a worker" : `worker "${worker.name}" (${worker.host}, pid ${worker.pid})`;
   if (worker !== undefined && hasExpiredLease) {
     const heartbeatText = new Date(worker.heartbeatAt).toISOString();
-    const text = `It belongs to ${name}, which was last heard of at ${heartbeatText}. Any live worker takes it over.${requestText(pendingRequest)}`;
+    const text = `It belongs to ${name}, whose last heartbeat was at ${heartbeatText}. Any live worker takes it over.${requestText(pendingRequest)}`;
     return { because: "worker_lease_expired", text, since: new Date(worker.heartbeatAt), until: null };
   }
   const executing = [...state.ops].filter(([, op]) => op.kind === "step" && op.phase === "started");
@@ -218,10 +226,10 @@ function requestText(pendingRequest: PendingRequest | null): string {
   if (pendingRequest === null) return "";
   const { kind, reason, at } = pendingRequest;
   const when = at === null ? "" : ` at ${iso(at)}`;
-  return ` A ${kind} was asked for${when}${reason === null ? "." : `: ${reason.replace(/[.]$/, "")}.`}`;
+  return ` A ${kind} was requested${when}${reason === null ? "." : `: ${reason.replace(/[.]$/, "")}.`}`;
 }
 
-const takesEffectText = " It acts as soon as the steps that are running have ended, or come to a checkpoint.";
+const takesEffectText = " It takes effect when the running steps have ended or reach a checkpoint.";
 
 const betweenStepsText =
   "No step of it is recorded as running: its code is between steps, or awaits something that is not under ctx, or a schema.";
@@ -230,18 +238,19 @@ function explainPlanned(run: RunRecord, task: TaskRecord): Explanation {
   const since = new Date(run.createdAt);
   const until = toDate(task.dueAt);
   if (until === null && run.parentId === null)
-    return { because: "planned", text: "It has not begun: start() lets it.", since, until };
+    return { because: "planned", text: "It has not started: call start() on its handle.", since, until };
   const text =
     until === null
-      ? "It has not begun: its parent runs only so many of its children at a time, and has not let this one go yet."
-      : `It has not begun: it is planned for ${until.toISOString()}.`;
+      ? "It has not started: its parent limits how many children run at a time, and has not released this one yet."
+      : `It has not started: it is planned for ${until.toISOString()}.`;
   return { because: "planned", text, since, until };
 }
 
 async function explainWaiting(store: Store, facts: RunFacts): Promise<Explanation> {
-  const parts = await Promise.all(waitingFor(facts.state).map((one) => describeWaiting(store, one, facts)));
+  const parts = await Promise.all(waitingFor(facts.state).map((waiting) => describeWaiting(store, waiting, facts)));
   const since = toDate(facts.log.at(-1)?.at ?? null);
-  const text = parts.length === 0 ? "It waits for nothing that is known." : `It waits for ${parts.join("; and for ")}.`;
+  const text =
+    parts.length === 0 ? "Its log names nothing that it waits for." : `It waits for ${parts.join("; and for ")}.`;
   return { because: "waiting", text: text + unconsumedSignalsText(facts.state), since, until: null };
 }
 
@@ -267,7 +276,7 @@ async function describeWaiting(store: Store, waiting: Waiting, { log, state, dag
     case "map":
       return `the children of "${waiting.name}" (workflow "${waiting.workflow}"): ${waiting.settled} of ${waiting.count} have ended`;
     case "jobs":
-      return `${waiting.open} of its nodes, whose jobs others execute: ${waiting.jobs.join(", ")}`;
+      return `${waiting.open} of its nodes, whose jobs run on other workers: ${waiting.jobs.join(", ")}`;
     case "reattempt":
       return `its next attempt${state.reattemptAt === null ? "" : ` at ${new Date(state.reattemptAt).toISOString()}`}`;
   }
@@ -284,12 +293,12 @@ function untilText(op: Op | undefined): string {
 }
 
 function sinceText(log: readonly StoredEvent[], node: string, type: string): string {
-  const event = log.findLast((one) => one.node === node && one.type === type);
+  const event = log.findLast((event) => event.node === node && event.type === type);
   return event === undefined ? "" : `, since ${iso(event.at)}`;
 }
 
 function lastErrorText(log: readonly StoredEvent[], step: string): string {
-  const failed = log.findLast((one) => one.node === step && one.type === "step.failed");
+  const failed = log.findLast(({ node, type }) => node === step && type === "step.failed");
   if (failed?.data == null) return "";
   const { error } = JSON.parse(failed.data) as { readonly error?: { readonly message?: string } };
   return error?.message === undefined ? "" : `, because of: ${error.message}`;
@@ -298,8 +307,8 @@ function lastErrorText(log: readonly StoredEvent[], step: string): string {
 const iso = (at: number) => new Date(at).toISOString();
 const toDate = (at: number | null) => (at === null ? null : new Date(at));
 
-/** A signal with a slip of the pen in its name looks like one that comes too early: both are kept. */
+/** Lists signals that no wait consumed: they arrived early, or their names are misspelled. */
 function unconsumedSignalsText({ pendingSignals }: RunState): string {
   const names = [...new Set(pendingSignals.map(({ name }) => `"${name}"`))];
-  return names.length === 0 ? "" : ` It has got ${names.join(", ")}, which it has not asked for.`;
+  return names.length === 0 ? "" : ` It has received ${names.join(", ")}, which it does not wait for.`;
 }

@@ -1,16 +1,24 @@
-/** Runs by what the rest of the program knows them by: the key that they were started with, or their hero. */
+/** Finds runs by their idempotency key or their hero, for callers that do not know the id. */
 import { InvalidInputError, InvalidStateError, RunNotFoundError } from "../../core/errors/errors.js";
 import { checkOptions } from "../../core/naming/check-options.js";
 import { checkName } from "../../core/naming/names.js";
 import type { HeroRef } from "../../define/hero.js";
 import type { RunRecord, Store } from "../../store/contract/store.js";
 
-/** One of the two. */
-export type FindBy = { readonly idempotencyKey: string } | { readonly hero: HeroRef };
+/** How `pawl.find` and `pawl.signal` find a run: by its idempotency key or by its hero. */
+export type FindBy =
+  | {
+      /** The key that the run was started with. */
+      readonly idempotencyKey: string;
+    }
+  | {
+      /** The hero of the run. */
+      readonly hero: HeroRef;
+    };
 
 const findOptions = new Set(["idempotencyKey", "hero"]);
 
-/** An active run comes before those that have ended, and a newer one before an older one. */
+/** Returns active runs, newest first; if there are none, the newest run that has ended. */
 export async function findRuns(
   store: Store,
   workflow: string,
@@ -23,13 +31,13 @@ export async function findRuns(
   return active.length > 0 ? active : store.runs({ ...filter, limit: 1 });
 }
 
-/** @throws RunNotFoundError when there is none, InvalidStateError when several are active */
+/** @throws RunNotFoundError if there is none, InvalidStateError if several are active */
 export async function findSingleRun(store: Store, workflow: string, by: FindBy): Promise<RunRecord> {
   const [run, secondRun] = await findRuns(store, workflow, by, 2);
   if (run === undefined) throw new RunNotFoundError("", `A run of workflow "${workflow}" ${describeFindBy(by)}`);
   if (secondRun === undefined) return run;
   throw new InvalidStateError(
-    `Several runs of workflow "${workflow}" ${describeFindBy(by)} are active, such as ${run.id} and ${secondRun.id}; name one of them: run(id).`,
+    `Several runs of workflow "${workflow}" ${describeFindBy(by)} are active, such as ${run.id} and ${secondRun.id}; choose one with run(id).`,
   );
 }
 
@@ -37,7 +45,7 @@ function filterOf(by: FindBy): { readonly startKey?: string; readonly heroType?:
   checkOptions("find()", by, findOptions);
   const { idempotencyKey, hero } = by as { readonly idempotencyKey?: string; readonly hero?: HeroRef };
   if ((idempotencyKey === undefined) === (hero === undefined))
-    throw new InvalidInputError("A run is found by its `idempotencyKey` or by its `hero`: give one of them.");
+    throw new InvalidInputError("A run is found by its `idempotencyKey` or by its `hero`; pass one of them.");
   if (hero === undefined) return { startKey: checkName("idempotency key", idempotencyKey) };
   return { heroType: checkName("hero type", hero?.type), heroId: checkName("hero id", hero?.id) };
 }

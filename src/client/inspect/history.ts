@@ -5,15 +5,21 @@ import type { RunRecord, Store, StoredEvent } from "../../store/contract/store.j
 import { messageOf } from "./damaged-data.js";
 import { readLogPage } from "./run-log.js";
 
-/** One event of a run's log, for people and programs that read it. */
+/** One event of a run's log, as `run.history()` returns it. */
 export interface HistoryEvent {
+  /** The number of the event, from 1. */
   readonly seq: number;
+  /** The type of the event, such as "step.completed". */
   readonly type: string;
-  /** The step, timer, wait or child it is about. */
+  /** The step, timer, wait or child that the event is about; null if it is about the run. */
   readonly node: string | null;
+  /** The number of the attempt, for events of steps; otherwise null. */
   readonly attempt: number | null;
+  /** How an execution ended, for events that end one; otherwise null. */
   readonly outcome: string | null;
+  /** When the event was committed, by the clock of the store. */
   readonly at: Date;
+  /** The details, which depend on the type. */
   readonly data: Record<string, unknown>;
 }
 
@@ -28,9 +34,9 @@ export async function readHistory(
   checkOptions("history()", page, pageOptions);
   const { after = 0, limit = maxPageSize } = page;
   if (!Number.isInteger(after) || after < 0)
-    throw new InvalidInputError(`history({ after }) is the number of an event, not ${after}.`);
+    throw new InvalidInputError(`history({ after }) must be the number of an event, not ${after}.`);
   if (!Number.isInteger(limit) || limit < 1 || limit > maxPageSize)
-    throw new InvalidInputError(`history({ limit }) is between 1 and ${maxPageSize}, not ${limit}.`);
+    throw new InvalidInputError(`history({ limit }) must be between 1 and ${maxPageSize}, not ${limit}.`);
   const events = await readLogPage(store, run, { after, limit });
   return events.map((event) => {
     const { at, data: _, ...rest } = event;
@@ -38,7 +44,7 @@ export async function readHistory(
   });
 }
 
-/** The error names the event, so that the reader can go on behind it: `history({ after: error.event })`. */
+/** The error names the event, so that the reader can continue behind it with `history({ after: error.event })`. */
 function decodeData(runId: string, { seq, type, data }: StoredEvent): Record<string, unknown> {
   try {
     if (type === "batch") throw new TypeError("its row cannot be read");

@@ -1,4 +1,4 @@
-/** Runs, newest first, a page at a time. */
+/** Lists runs, newest first, a page at a time. */
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkOptions } from "../../core/naming/check-options.js";
 import { isUuid } from "../../core/naming/ids.js";
@@ -10,21 +10,29 @@ import type { RunStatus, Store } from "../../store/contract/store.js";
 import { parseInstant } from "../start/new-run.js";
 import { type RunInfo, toRunInfo } from "./run-info.js";
 
+/** The filter of `pawl.runs`. A run is listed if it matches all that are set. */
 export interface RunsFilter {
+  /** Only runs of this workflow, given by its code or its name. */
   readonly workflow?: AnyWorkflow | string;
+  /** Only runs with this status. */
   readonly status?: RunStatus;
-  /** Not completed, failed or canceled. */
+  /** true: only runs that have not ended. false: only runs that have. */
   readonly active?: boolean;
+  /** Only runs of this hero. */
   readonly hero?: HeroRef;
-  /** The key that it was started with. With `workflow` that is at most one run, and found at once. */
+  /** Only runs that were started with this key. Together with `workflow` that is at most one run. */
   readonly idempotencyKey?: string;
+  /** Only runs that have this tag. */
   readonly tag?: string;
-  /** Only those that this run has started: children, and nodes of graphs; null: only those that no run has started. */
+  /** Only children of this run, which include the nodes of graphs. null: only runs that are no children. */
   readonly parentId?: string | null;
+  /** Only runs that were created after this instant. */
   readonly createdAfter?: Date | number;
+  /** Only runs that were created before this instant. */
   readonly createdBefore?: Date | number;
+  /** How many runs a page has, 1 to 1,000. Default 50. */
   readonly limit?: number;
-  /** `next` of the page before. */
+  /** The `next` of the previous page. */
   readonly cursor?: string;
 }
 
@@ -51,7 +59,7 @@ export async function listRuns(
   checkOptions("runs()", filter, runsFilterKeys, "filter");
   const limit = filter.limit ?? 50;
   if (!Number.isInteger(limit) || limit < 1 || limit > maxPageSize)
-    throw new InvalidInputError(`runs({ limit }) is between 1 and ${maxPageSize}, not ${limit}.`);
+    throw new InvalidInputError(`runs({ limit }) must be between 1 and ${maxPageSize}, not ${limit}.`);
   const { workflow, hero, idempotencyKey: key, cursor } = filter;
   const rows = await store.runs({
     limit: limit + 1,
@@ -89,5 +97,5 @@ const writeCursor = (run: { readonly createdAt: number; readonly id: string }) =
 function readCursor(cursor: string): { readonly createdAt: number; readonly id: string } {
   const [createdAt, id] = Buffer.from(cursor, "base64url").toString().split(":");
   if (id !== undefined && isUuid(id) && Number.isFinite(Number(createdAt))) return { createdAt: Number(createdAt), id };
-  throw new InvalidInputError("runs({ cursor }) takes the `next` of another page, nothing else.");
+  throw new InvalidInputError("runs({ cursor }) must be the `next` of another page.");
 }

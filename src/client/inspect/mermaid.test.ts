@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { nodesAsMermaid } from "./mermaid.js";
 
-test("every node is drawn, in the class of its state, and what has not begun is dashed", () => {
+test("every node is drawn with its state as its class, and nodes that have not started are dashed", () => {
   const picture = nodesAsMermaid([
     { name: "validate", kind: "step", state: "completed", after: [] },
     { name: "route", kind: "branch", state: "executing", after: ["validate"] },
@@ -19,6 +19,6 @@ test("every node is drawn, in the class of its state, and what has not begun is 
 `);
 });
 
-test("a run of which nothing is known is an empty picture", () => {
+test("a run without nodes gives an empty flowchart", () => {
   expect(nodesAsMermaid([])).toBe("flowchart TD\n");
 });

@@ -1,10 +1,10 @@
-/** The nodes of a run as a picture: all that is planned, in the colour of how far the run is with each. */
+/** Draws the nodes of a run as a Mermaid flowchart, in the colours of their states. */
 import { mermaidText } from "../../define/graph/drawing.js";
 import type { NodeInfo } from "./nodes.js";
 
 type DrawnNode = Pick<NodeInfo, "name" | "kind" | "state" | "after">;
 
-/** Dashed: it has not begun. Colours that can be read on light and on dark ground. */
+/** Dashed nodes have not started. The colours are readable on light and on dark backgrounds. */
 const stateStyles: Readonly<Record<NodeInfo["state"], string>> = {
   pending: "stroke-dasharray:4 4",
   scheduled: "stroke-dasharray:4 4,stroke:#2563eb",
@@ -16,7 +16,7 @@ const stateStyles: Readonly<Record<NodeInfo["state"], string>> = {
   removed: "stroke:#6b7280,stroke-dasharray:2 2,color:#6b7280",
 };
 
-/** Mermaid's flowchart. The class of each node is its state. */
+/** The Mermaid class of each node is its state. */
 export function nodesAsMermaid(nodes: readonly DrawnNode[]): string {
   const ids = new Map(nodes.map(({ name }, index) => [name, `n${index + 1}`]));
   const boxes = nodes.map((node) => `  ${ids.get(node.name)}${boxOf(node)}:::${node.state}`);

@@ -1,11 +1,11 @@
-/** Where a run of a class is, also when its log has nothing of the step yet that it comes to next. */
+/** Finds the next step of a run of a class when the log has no event of that step yet. */
 import { dataOf } from "../../core/run/event.js";
 import { type NextStep, nextStep } from "../../core/run/waiting.js";
 import type { RunRecord, Store, StoredEvent } from "../../store/contract/store.js";
 import { isReadable, registrationOf } from "../start/registration.js";
 import { foldLog } from "./damaged-data.js";
 
-/** null: the workflow is no chain of steps, its code is not known, or the log has the step that the run is at. */
+/** null: the workflow is no chain, its steps are not registered, or the log has the current step. */
 export async function readNextStep(
   store: Store,
   run: RunRecord,
@@ -21,7 +21,7 @@ export async function readNextStep(
   return nextStep(state, nodes, task?.dueAt ?? null);
 }
 
-/** It has begun, and its steps are not declared. */
+/** Whether the run has started as a function, whose steps are not declared. */
 function isFunctionRun(log: readonly StoredEvent[]): boolean {
   const started = log.find(({ type }) => type === "run.started");
   return started !== undefined && dataOf(started, "run.started").steps === undefined;

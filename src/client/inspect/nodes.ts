@@ -1,7 +1,7 @@
-/** The steps that a workflow declares, and how far a run is with each. */
+/** Combines the steps that a workflow declares with the executions of a run. */
 import type { ExecutionInfo } from "./executions.js";
 
-/** A node as it is declared. In a frozen graph it has an id of its own; elsewhere its name is its id. */
+/** A declared node. In a frozen graph a node has an id; elsewhere its name is its id. */
 export interface PlannedNode {
   readonly id?: string;
   readonly name: string;
@@ -10,22 +10,31 @@ export interface PlannedNode {
   readonly after: readonly string[];
 }
 
+/** A declared step and its state in a run, as `run.nodes()` returns it. */
 export interface NodeInfo {
+  /** The id of the node: its name, except in built graphs. */
   readonly id: string;
+  /** The name of the node. */
   readonly name: string;
+  /** Whether it is a step, a branch of a graph, or a node that runs a job. */
   readonly kind: "step" | "branch" | "job";
-  /** The job that it runs, if it is not a step of its own workflow. */
+  /** The job that it runs; null if it has code of its own. */
   readonly job: string | null;
-  /** The names of those that it comes after. */
+  /** The names of its predecessors. */
   readonly after: readonly string[];
-  /** "pending": nothing is known of it yet. "removed": the run has it, the code does not any more. */
+  /** The state of its latest execution. "pending": it has none. "removed": the run has it, but the code no longer does. */
   readonly state: ExecutionInfo["state"] | "pending" | "removed";
+  /** The number of its latest attempt; 0 if it has none. */
   readonly attempt: number;
+  /** How its latest execution ended; null if it has not. */
   readonly outcome: string | null;
+  /** When its latest execution started; null if it has not. */
   readonly startedAt: Date | null;
+  /** When its latest execution ended; null if it has not. */
   readonly finishedAt: Date | null;
+  /** The exception of its latest execution; null if there was none. */
   readonly error: Error | null;
-  /** Of a completed node: the proof of what it was built upon. */
+  /** For a completed node: a hash over its output and the hashes of its predecessors. Otherwise null. */
   readonly ancestryHash: string | null;
 }
 
@@ -46,7 +55,7 @@ export function nodesOf(declared: readonly PlannedNode[], executions: readonly E
   const declaredIds = new Set(nodes.map(({ id }) => id));
   for (const execution of latest.values()) {
     const { node } = execution;
-    // Parts of a step, and what undoes it, are not nodes.
+    // Calls inside a step (`step/call`), compensations and `onFailure` are not nodes.
     if (declaredIds.has(node) || /[/#]/.test(node) || node === "on_failure") continue;
     const removed = { id: node, name: node, kind: "step", job: null, after: [], state: "removed" } as const;
     nodes.push({ ...removed, ...executionFields(execution) } as never);
@@ -66,7 +75,7 @@ function executionFields(execution: ExecutionInfo | undefined) {
   return { attempt, outcome, startedAt, finishedAt, error, ancestryHash };
 }
 
-/** The steps of a function are those that its runs have come to. */
+/** A function declares no steps, so its nodes are the steps that have run. */
 export function nodesFromExecutions(executions: readonly ExecutionInfo[]): PlannedNode[] {
   const names = new Set(executions.map(({ node }) => node));
   return [...names].map((name) => ({ name, kind: "step", after: [] }));

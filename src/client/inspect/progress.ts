@@ -1,17 +1,22 @@
-/** How far a run and its steps are, from the one row per step that is overwritten all the time. */
+/** Reads the progress of a run and its steps from their cursor rows. */
 import { readProgress } from "../../core/run/progress.js";
 import type { CursorRow } from "../../store/contract/store.js";
 
+/** The progress of a run or a step, as `run.progress()` returns it. */
 export interface ProgressInfo {
-  /** The step; "" for the run itself. */
+  /** The name of the step; "" for the run itself. */
   readonly node: string;
+  /** How much is done. */
   readonly done: number;
+  /** How much there is to do; null if that was not given. */
   readonly total: number | null;
+  /** The message of the last report; null if that was not given. */
   readonly message: string | null;
-  /** Items a second in the latest execution of a resumable step; null when that is not known. */
+  /** The items per second in the latest execution of a resumable step; null if that is not known. */
   readonly rate: number | null;
-  /** Milliseconds until it is through at this rate; null without a total. */
+  /** The milliseconds until all items are done at this rate; null without a rate or a total. */
   readonly etaMs: number | null;
+  /** When the progress was last stored. */
   readonly at: Date;
 }
 

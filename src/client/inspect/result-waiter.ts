@@ -1,6 +1,6 @@
 /**
- * Waiting for runs to end: woken by hints, with one poll for all that are waited for as the backstop. However many wait,
- * a wake-up costs one read.
+ * Waits for runs to end. Hints wake it, and one poll for all waiting callers is the fallback. A wake-up costs one read for
+ * up to 500 runs.
  */
 
 import { adaptivePollInterval } from "../../concurrency/poll-interval.js";
@@ -20,7 +20,7 @@ export class ResultWaiter {
   readonly #idsToRead = new Set<string>();
   #stopWatching: (() => void) | null = null;
   #cancelPollTimer: (() => void) | null = null;
-  /** Since when no caller has begun to wait and nothing was found. */
+  /** When a caller last started to wait, or a run was last found to have ended. The poll slows down from here. */
   #lastActivityAt = Number.NEGATIVE_INFINITY;
   #isReading = false;
 
@@ -29,7 +29,7 @@ export class ResultWaiter {
     this.#runtime = runtime;
   }
 
-  /** Calls the listener once the run has ended, or with an error when it does not exist. Returns how to stop waiting. */
+  /** Calls the listener when the run has ended, or with an error if it does not exist. Returns a function that stops waiting. */
   wait(runId: string, listener: Listener): () => void {
     this.#startWatching();
     let listeners = this.#listenersByRun.get(runId);
@@ -44,7 +44,7 @@ export class ResultWaiter {
   }
 
   close(): void {
-    const error = new InvalidStateError("Pawl was closed while a result was waited for.");
+    const error = new InvalidStateError("Pawl was closed while result() was waiting.");
     for (const listeners of this.#listenersByRun.values()) for (const listener of listeners) listener(error);
     this.#listenersByRun.clear();
     this.#stopPolling();
@@ -99,7 +99,7 @@ export class ResultWaiter {
         this.#notifyListeners(ids, await this.#store.runsById(ids));
       }
     } catch {
-      // The database is away; the poll looks again.
+      // The database is unreachable; the next poll tries again.
     } finally {
       this.#isReading = false;
     }

@@ -1,4 +1,4 @@
-/** The graph that a run goes by, for people who inspect, repair and retry it. */
+/** The graph of a run, for inspecting it, reattempting its nodes and importing a repaired graph. */
 
 import { GraphError, InvalidInputError, InvalidStateError } from "../../core/errors/errors.js";
 import {
@@ -23,28 +23,28 @@ import { registrationOf } from "../start/registration.js";
 import type { ExecutionInfo } from "./executions.js";
 import { type NodeInfo, nodesFromExecutions, nodesOf, type PlannedNode } from "./nodes.js";
 
-/** A graph that is built at run time may have thousands of nodes. */
+/** The number of names in an error, because a built graph may have thousands of nodes. */
 const maxNamesShown = 20;
 
-/** The frozen graph that a run goes by, if it has one: most have none, and then their logs need not be folded to know. */
+/** The frozen graph of a run; null if it has none. The log is folded only if the run may have one. */
 export function frozenGraphOf(run: RunRecord, log: readonly StoredEvent[]): FrozenDag | null {
   const isFrozen = run.version === frozenDagVersion || log.some(({ type }) => type === "dag.imported");
   return isFrozen ? dagOf(run, fold(log)) : null;
 }
 
-/** What a node is called: logs go by the ids of frozen graphs. Elsewhere its name is its id. */
+/** The name of a node. Logs of frozen graphs have ids; elsewhere the name of a node is its id. */
 export function nodeName(dag: FrozenDag | null, id: string): string {
   return dag !== null && Object.hasOwn(dag.nodes, id) ? (dag.nodes[id] as FrozenNode).name : id;
 }
 
-/** Reads what a run goes by: its own frozen graph, or what its code has declared. */
+/** Reads the graph of a run: its own frozen graph, or the registered steps of its code. */
 export async function readGraph(store: Store, run: RunRecord): Promise<RunGraph> {
   const state = fold((await store.logs([run.id])).get(run.id) ?? []);
   const record = await store.workflow(run.workflow);
   return new RunGraph(run, state, dagOf(run, state), record === null ? null : registrationOf(record).nodes);
 }
 
-/** What each node of a run comes after, by the graph or the steps that it was last executed with. */
+/** Reads the predecessors of each node, by the graph or the steps that the run was last executed with. */
 export async function readParents(store: Store, run: RunRecord, state: RunState): Promise<PredecessorsOf> {
   const dag = dagOf(run, state);
   if (dag !== null) return predecessorsInDag(dag);
@@ -65,7 +65,7 @@ export class RunGraph {
     this.#declared = declared;
   }
 
-  /** All that is planned, and how far the run is with each. Of a function, which has no plan: what it has come to. */
+  /** All declared nodes with their states; for a function, which declares none, the steps that have run. */
   nodes(executions: readonly ExecutionInfo[]): NodeInfo[] {
     if (this.#dag === null)
       return nodesOf(this.#declared?.map(toPlannedNode) ?? nodesFromExecutions(executions), executions);
@@ -86,20 +86,22 @@ export class RunGraph {
     return dagAsJson(this.#dag ?? this.#freezeDeclared());
   }
 
-  /** As if what the code declares now had been frozen when the run was born. */
+  /** Freezes the registered steps as if the run had been created with them. */
   #freezeDeclared(): FrozenDag {
     if (this.#declared === null)
-      throw new InvalidStateError(`Run ${this.#run.id} has no graph: its steps are found out as its code runs.`);
+      throw new InvalidStateError(
+        `Run ${this.#run.id} has no graph: it is a function, whose steps are known only as its code runs.`,
+      );
     const nodes = Object.fromEntries(
       this.#declared.map(({ name, job, after }): [string, FrozenNode] => {
-        // Not the arguments: they may be a function, and without them the node stays a step of its class.
+        // Without arguments, which may be a function, the node stays a step of its class when it is imported.
         return [name, { name, ...(job === undefined ? {} : { job }), depends_on: after }];
       }),
     );
     return signDag(nodes, new Date(this.#run.createdAt));
   }
 
-  /** The id of a node that was given by its id or its name. */
+  /** The id of a node, from its id or its name. */
   idOf(node: string): string {
     if (this.#dag === null) return node;
     if (Object.hasOwn(this.#dag.nodes, node)) return node;
@@ -111,7 +113,7 @@ export class RunGraph {
     );
   }
 
-  /** A refusal in the words of the caller: nodes by their names. */
+  /** Replaces node ids in the message of an error by names, which is how the caller knows the nodes. */
   withNodeNames(error: unknown): unknown {
     if (!(error instanceof InvalidStateError) || this.#dag === null) return error;
     const message = error.message.replace(/"(n_[0-9a-f]+)"/g, (quoted, id: string) => {
@@ -126,7 +128,7 @@ export class RunGraph {
     const declared = this.#declared;
     if (declared === null)
       throw new InvalidStateError(
-        `Run ${this.#run.id} has no nodes that can be tried again: its steps are found out as its code runs. ` +
+        `Run ${this.#run.id} has no nodes that can be tried again: it is a function, whose steps are known only as its code runs. ` +
           "If it is paused, resume it; if it has failed, retry it.",
         { runId: this.#run.id, status: this.#run.status },
       );
@@ -144,7 +146,7 @@ export class RunGraph {
     return new InvalidInputError(`Run ${this.#run.id} has no node "${node}"; it has ${shown.join(", ")}${more}.`);
   }
 
-  /** What may be put in the place of its graph: what is done stays as it was done. */
+  /** Checks a graph that is to replace the graph of the run: completed and started nodes must stay as they are. */
   async checkImport(store: Store, json: unknown): Promise<FrozenDag> {
     const dag = parseDag(this.#run.workflow, json);
     const old = this.#dag ?? this.#freezeDeclared();
@@ -153,11 +155,11 @@ export class RunGraph {
       const op = this.#state.ops.get(id);
       if (op?.kind !== "step" || (op.phase !== "completed" && op.phase !== "started")) continue;
       const importedNode = dag.nodes[id];
-      const nodeText = `Node "${node.name}" (${id}) has ${op.phase === "completed" ? "completed" : "begun"}`;
+      const nodeText = `Node "${node.name}" (${id}) has ${op.phase === "completed" ? "completed" : "started"}`;
       if (importedNode === undefined)
         throw new GraphError(`${nodeText}; it must stay in the graph.`, { nodes: [node.name] });
       if (String([...importedNode.depends_on].sort()) !== String([...node.depends_on].sort()))
-        throw new GraphError(`${nodeText}; what it depends on must stay as it was.`, { nodes: [node.name] });
+        throw new GraphError(`${nodeText}; its dependencies must stay as they are.`, { nodes: [node.name] });
     }
     const jobs = new Set<string>();
     for (const [id, { name, job }] of Object.entries(dag.nodes)) {
@@ -166,13 +168,19 @@ export class RunGraph {
       if (job !== undefined) {
         if (declared.get(name) !== job) jobs.add(job);
       } else if (!declared.has(name))
-        throw new GraphError(`Node "${name}" (${id}) names no job, and its workflow has no step of that name.`, {
-          nodes: [name],
-        });
+        throw new GraphError(
+          `Node "${name}" (${id}) names no job, and its workflow has no step of that name; add a job, or rename the node.`,
+          {
+            nodes: [name],
+          },
+        );
     }
     for (const job of jobs) {
       if ((await store.workflow(jobWorkflow(job))) === null)
-        throw new GraphError(`No worker has ever had the job "${job}".`, { nodes: nodeNamesOfJob(dag, job) });
+        throw new GraphError(
+          `No worker has ever registered the job "${job}"; start a worker that has it, then import the graph.`,
+          { nodes: nodeNamesOfJob(dag, job) },
+        );
     }
     return dag;
   }

@@ -1,4 +1,4 @@
-/** A run as its users see it: rows with their payloads decoded. */
+/** Turns the row of a run into the `RunInfo` that users get, with decoded payloads. */
 
 import { decode } from "../../core/encoding/decode.js";
 import { type Failure, reviveFailure } from "../../core/encoding/error-record.js";
@@ -10,48 +10,72 @@ import type { ParkingNote, Waiting } from "../../core/run/stored-schema.js";
 import type { RunRecord, RunStatus } from "../../store/contract/store.js";
 import { type DamagedField, damagedColumnError, decodeColumn } from "./damaged-data.js";
 
+/** A run, as `run.get()` and `pawl.runs()` return it. */
 export interface RunInfo<Input = unknown, Output = unknown> {
+  /** The id of the run. */
   readonly id: string;
+  /** The name of its workflow. */
   readonly workflow: string;
+  /** The version of its workflow; "" if it has none. */
   readonly version: string;
+  /** The queue of its workflow. */
   readonly queue: string;
+  /** Its priority; higher goes first. */
   readonly priority: number;
+  /** Its status. */
   readonly status: RunStatus;
-  readonly hero: { readonly type: string; readonly id: string } | null;
+  /** Its hero; null if it has none. */
+  readonly hero: {
+    /** The kind of hero. */
+    readonly type: string;
+    /** The id of the hero. */
+    readonly id: string;
+  } | null;
+  /** The input that it was started with. */
   readonly input: Input;
+  /** Its output; null unless it is completed. */
   readonly output: Output | null;
-  /** Why it failed, or why it was canceled if a reason was given. */
+  /** Why it failed, or the reason why it was canceled; otherwise null. */
   readonly error: Error | null;
+  /** The tags of its workflow and of its start. */
   readonly tags: readonly string[];
+  /** The idempotency key that it was started with; null if there was none. */
   readonly idempotencyKey: string | null;
+  /** The id of the run that started it as a child; null if it is no child. */
   readonly parentId: string | null;
+  /** When it was created. */
   readonly createdAt: Date;
+  /** When it started; null if it has not. */
   readonly startedAt: Date | null;
+  /** When it ended; null if it has not. */
   readonly finishedAt: Date | null;
+  /** When it was paused; null if it is not paused. */
   readonly pausedAt: Date | null;
+  /** When it was canceled; null if it was not. */
   readonly canceledAt: Date | null;
   /**
-   * Of a workflow class that is a chain of steps: the step that the run is at or comes to next, and the id of its execution.
-   * Lists do not know it of runs that have not begun, or are being executed.
+   * The current or next step of a run of a class that is a chain; otherwise null. `pawl.runs()` does not know it for runs
+   * that have not started or are being executed.
    */
   readonly currentStep: string | null;
+  /** The id of the execution of `currentStep`. */
   readonly currentExecution: string | null;
   /** What a parked run waits for. */
   readonly waitingFor: readonly Waiting[];
-  /** Why it is paused, while it is. */
+  /** Why the run is paused; null if it is not. */
   readonly pauseReason: string | null;
-  /** Of a run that is due and that no worker executes: why, as far as `get()` could find out. */
+  /** Why no worker executes a run that is due. Only `get()` sets it; otherwise null. */
   readonly explanation: string | null;
   /**
-   * In a list: what of its row could not be read, which is null or empty here. Empty for every sound run. Reading such a
-   * run alone throws the first of these errors.
+   * The fields that `pawl.runs()` could not read; they are null or empty here. `get()` throws the first of these errors
+   * instead.
    */
   readonly damaged: readonly DamagedField[];
 }
 
 type StepPosition = { readonly name: string; readonly attempt: number } | null;
 
-/** @param position the step that the run is at, if its row does not know */
+/** @param position the current step, if the row does not have it */
 export function toRunInfo(run: RunRecord, position: StepPosition = null): RunInfo<any, any> {
   const damaged: DamagedField[] = [];
   const read = <T>(field: string, work: () => T, fallback: T): T => {
@@ -90,20 +114,20 @@ export function toRunInfo(run: RunRecord, position: StepPosition = null): RunInf
     waitingFor: note.waitingFor,
     pauseReason: run.status === "paused" ? (note.paused ?? null) : null,
     explanation: null,
-    damaged: damaged.length === 0 ? noDamage : damaged.map((one) => ({ ...one, field: fieldOf(one) })),
+    damaged: damaged.length === 0 ? noDamage : damaged.map((damage) => ({ ...damage, field: fieldOf(damage) })),
   };
 }
 
 const noDamage: readonly DamagedField[] = [];
 
-/** The row says which column the store could not read. */
+/** If the store could not read a column, the field is that column. */
 const fieldOf = ({ field, error }: DamagedField): string => (field === "status" ? error.column : field);
 
 function checkRowReadable({ id, damage }: RunRecord): void {
   if (damage !== undefined) throw new DamagedDataError({ runId: id, ...damage });
 }
 
-/** @throws DamagedDataError when something of the run's row could not be read */
+/** @throws DamagedDataError if a field of the run's row could not be read */
 export function checkUndamaged<I, O>(info: RunInfo<I, O>): RunInfo<I, O> {
   const [first] = info.damaged;
   if (first !== undefined) throw first.error;
@@ -119,7 +143,7 @@ export function errorOf(run: Pick<RunRecord, "id" | "error">): Error | null {
   }
 }
 
-/** @throws DamagedDataError when it cannot be read */
+/** @throws DamagedDataError if the note cannot be read */
 export function parkingNoteOf(run: Pick<RunRecord, "id" | "waiting">): ParkingNote {
   try {
     return parseParkingNote(run.waiting);

@@ -1,4 +1,4 @@
-/** Whole logs: the stored events and, of a run that has ended, its end. */
+/** Reads logs: the stored events and, for a run that has ended, the terminal event, which is made from its row. */
 import { terminalEventOf } from "../../core/run/terminal-event.js";
 import type { RunRecord, Store, StoredEvent } from "../../store/contract/store.js";
 
@@ -6,7 +6,7 @@ export async function readLog(store: Store, run: RunRecord): Promise<readonly St
   return withEndEvent(run, (await store.logs([run.id])).get(run.id) ?? []);
 }
 
-/** `run` must have been read before `events`: then its end, if it has one, comes after all of them. */
+/** `run` must have been read before `events`, so that its end, if it has one, comes after all of them. */
 export function withEndEvent(run: RunRecord, events: readonly StoredEvent[]): readonly StoredEvent[] {
   const endEvent = terminalEventOf(run, events.at(-1)?.seq ?? 0);
   return endEvent === null ? events : [...events, endEvent];
@@ -21,7 +21,7 @@ export async function readLogPage(
   const events = await store.log(run.id, { after, limit });
   if (events.length === limit || run.finishedAt === null) return events;
   if (events.length > 0 || after === 0) return withEndEvent(run, events);
-  // Nothing is left but perhaps the end: it is, if the event before this page is the last that was stored.
+  // Only the terminal event can be left, and it is if the event before this page is the last stored one.
   const last = await store.log(run.id, { after: after - 1, limit: 1 });
   return withEndEvent(run, last).slice(1);
 }

@@ -1,4 +1,4 @@
-/** A run as it was: its state rebuilt from the log, up to any event. */
+/** Rebuilds the state of a run from its log, up to any event. */
 import { type Failure, reviveFailure } from "../../core/encoding/error-record.js";
 import { fold } from "../../core/run/fold.js";
 import { type RunState, statusOf } from "../../core/run/state.js";
@@ -6,22 +6,36 @@ import type { Waiting } from "../../core/run/stored-schema.js";
 import { waitingFor } from "../../core/run/waiting.js";
 import type { RunStatus, StoredEvent } from "../../store/contract/store.js";
 
+/** A run as it was after one of its events, as `run.stateAt(seq)` returns it. */
 export interface RunSnapshot {
-  /** How many events had happened, and when the last of them did. */
+  /** The number of the last event. */
   readonly seq: number;
+  /** When the last event happened; null if there was none. */
   readonly at: Date | null;
-  /** As if no worker owned it: a run in execution shows as "waiting". */
+  /** The status. A run that a worker was executing shows as "waiting". */
   readonly status: RunStatus;
+  /** The steps in the log. */
   readonly steps: readonly StepSnapshot[];
+  /** What the run was waiting for. */
   readonly waitingFor: readonly Waiting[];
-  /** Signals that had come and that no wait had taken yet. */
+  /** The names of signals that had arrived and were not consumed. */
   readonly signals: readonly string[];
-  readonly paused: { readonly reason: string; readonly error: Error | null } | null;
+  /** The pause of the run; null if it was not paused. */
+  readonly paused: {
+    /** Why it was paused. */
+    readonly reason: string;
+    /** The exception that paused it; null if there was none. */
+    readonly error: Error | null;
+  } | null;
 }
 
+/** A step in a `RunSnapshot`. */
 export interface StepSnapshot {
+  /** The name of the step. */
   readonly name: string;
+  /** The state of the step. */
   readonly state: "scheduled" | "executing" | "completed" | "failed" | "skipped";
+  /** The number of the latest attempt, or of the one that was scheduled. */
   readonly attempt: number;
 }
 

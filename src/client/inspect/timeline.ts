@@ -1,20 +1,27 @@
-/** When each execution of a run began and ended, for drawing. */
+/** The executions of a run as intervals, for drawing. */
 import type { ExecutionInfo } from "./executions.js";
 
+/** One execution of a step as an interval, as `run.timeline()` returns it. */
 export interface TimelineInterval {
+  /** The id of the execution. */
   readonly id: string;
+  /** The name of the step. */
   readonly step: string;
+  /** The number of the attempt, from 1. */
   readonly attempt: number;
+  /** How far the execution is. */
   readonly state: ExecutionInfo["state"];
+  /** How it ended; null if it has not. */
   readonly outcome: string | null;
-  /** When it was to begin, and when it did; null while it has not. */
+  /** The time that it was scheduled for; null if it did not have to wait. */
   readonly scheduledFor: Date | null;
+  /** When it started; null if it has not. */
   readonly from: Date | null;
-  /** null while it has not ended. */
+  /** When it ended; null if it has not. */
   readonly to: Date | null;
 }
 
-/** In the order in which they began; what is yet to come is last. */
+/** Sorted by start time; executions that have not started come last. */
 export function timelineOf(executions: readonly ExecutionInfo[]): TimelineInterval[] {
   const startTimeOf = ({ startedAt, scheduledFor, finishedAt }: ExecutionInfo) =>
     (startedAt ?? finishedAt ?? scheduledFor)?.getTime() ?? Number.POSITIVE_INFINITY;

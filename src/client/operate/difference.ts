@@ -1,7 +1,7 @@
-/** What `verify` finds: a stable kind, whose it is, what the log and the table say, and a sentence for people. */
+/** The findings of `verify`: a stable kind, the run, the values of the log and the table, and a sentence. */
 import { encode } from "../../core/encoding/encode.js";
 
-/** What is wrong. New kinds may be added; the meaning of one never changes. */
+/** The kind of a difference. New kinds may be added, but the meaning of a kind never changes. */
 export type DifferenceKind =
   /** A column, a message or the registry cannot be read. */
   | "row.unreadable"
@@ -9,54 +9,80 @@ export type DifferenceKind =
   | "log.unreadable"
   /** Events at the end of the log are missing. */
   | "log.short"
+  /** Events exist for a run that does not exist. */
   | "log.without_run"
+  /** Two signals with the same key were received. */
   | "log.duplicate_signal_key"
+  /** The ancestry hash of a step is not the one that the log gives. */
   | "log.ancestry"
+  /** The status in the row is not the one by the log, or contradicts the end of the run. */
   | "run.status"
+  /** The start time in the row is not the one by the log. */
   | "run.started_at"
+  /** The run ended before the last event of its log. */
   | "run.finished_at"
+  /** A completed run has no output, or another run has one. */
   | "run.output"
+  /** The error in the row contradicts the status. */
   | "run.error"
+  /** The note of what a parked run waits for is missing, or is not the one by the log. */
   | "run.waiting"
+  /** The run has ended and still occupies its hero, or it occupies another hero than its own. */
   | "run.hero_key"
+  /** The run is a child and has an idempotency key. */
   | "run.start_key"
-  /** The id of a child is made from its parent; these do not belong together. */
+  /** The id of a child is computed from its parent, and this id does not match. */
   | "run.parent"
+  /** The parent of the run does not exist. */
   | "run.parent_missing"
-  /** The run that it goes on for, as a retry, does not exist. */
+  /** The run is a retry, and the run that it retries does not exist. */
   | "run.predecessor_missing"
-  /** Its parent has ended, and nothing cancels it. */
+  /** The run is open although its parent has ended, and nothing cancels it. */
   | "run.outlives_parent"
+  /** The run has not ended and has no task, so no worker finds it. */
   | "task.missing"
+  /** The run has ended and still has a task. */
   | "task.left_over"
+  /** A task exists for a run that does not exist. */
   | "task.without_run"
+  /** The task is of another workflow or version than its run. */
   | "task.route"
+  /** The columns of the task contradict each other. */
   | "task.state"
-  /** It belongs to a worker that is dead or unknown: no worker takes it. */
+  /** The owner of the task is dead or unknown, so no worker executes the run. */
   | "task.owner"
+  /** The due time of the task is not the one by the log. */
   | "task.due"
-  /** It is not due, not owned, and waits for nothing that could come. */
+  /** The task is not due and not owned, and the run waits for nothing that could happen. */
   | "task.stuck"
+  /** The number of messages in the task is not that of the inbox. */
   | "task.message_count"
+  /** Messages exist for a run that has no task. */
   | "inbox.without_task"
+  /** A cursor exists for a run that does not exist. */
   | "cursor.without_run"
+  /** The run has started a child that does not exist. */
   | "child.missing"
+  /** The status of a child is not the one by the log of its parent. */
   | "child.status"
-  /** It has ended, and its parent waits without having been told. */
+  /** The child has ended, and its parent waits without a message about it. */
   | "child.parent_not_notified";
 
+/** A difference that `pawl.verify()` found. */
 export interface Difference {
-  /** Stable, for programs: `kinds` of the documentation. */
+  /** The kind of the difference, for programs. */
   readonly kind: DifferenceKind;
-  /** null: of a row that belongs to no run. */
+  /** The id of the run; null for a row that belongs to no run. */
   readonly runId: string | null;
+  /** The value by the log. */
   readonly log: unknown;
+  /** The value in the table. */
   readonly table: unknown;
-  /** One plain sentence. */
+  /** The difference in one sentence. */
   readonly text: string;
 }
 
-/** Collects what is wrong with one run. */
+/** Collects the differences of one run. */
 export class Findings {
   readonly runId: string;
   readonly differences: Difference[] = [];
@@ -70,7 +96,7 @@ export class Findings {
     this.differences.push({ kind, runId: this.runId, log, table, text: `Run ${this.runId} ${text}` });
   }
 
-  /** Adds a finding unless the log and the table say the same. */
+  /** Adds a difference unless the log and the table have the same value. */
   compare(kind: DifferenceKind, field: string, log: unknown, table: unknown): void {
     if (stableText(log) === stableText(table)) return;
     this.add(kind, `has another ${field} in its row (${stableText(table)}) than its log says (${stableText(log)}).`, {

@@ -1,4 +1,4 @@
-/** How a workflow is doing: how many of its runs succeed, how long they take, what waits, and who works for it. */
+/** Metrics of a workflow: success rate, durations, backlog and workers. */
 
 import { WorkflowNotFoundError } from "../../core/errors/errors.js";
 import { checkOptions } from "../../core/naming/check-options.js";
@@ -10,36 +10,45 @@ import { routesOf } from "../start/registration.js";
 import { loadOf, pauseInfoOf, type QueueInfo, type QueueLoad, workersForRoutes } from "./queues.js";
 import { healthOf, type WorkerHealth } from "./workers.js";
 
+/** Options of `pawl.metrics`. */
 export interface MetricsOptions {
-  /** Of runs that were started since then; default: during the last day. */
+  /** Counts runs that were created since then. Default: one day ago. */
   readonly since?: Date | number;
 }
 
 const metricsOptions = new Set<string>(["since"] satisfies (keyof MetricsOptions)[]);
 
-/** In milliseconds; null if there is nothing to measure. A percentile is one of the values, the smallest that is enough. */
+/** The mean and percentiles of durations, in milliseconds; null if there is nothing to measure. */
 export interface Distribution {
+  /** The arithmetic mean. */
   readonly mean: number | null;
+  /** The median. */
   readonly p50: number | null;
+  /** 95 % of the values are at most this. */
   readonly p95: number | null;
+  /** 99 % of the values are at most this. */
   readonly p99: number | null;
 }
 
+/** The metrics of a workflow, as `pawl.metrics` returns them. */
 export interface WorkflowMetrics {
+  /** The name of the workflow. */
   readonly workflow: string;
+  /** The metrics count runs that were created since then. */
   readonly since: Date;
-  /** There were more runs than are looked at: these are the newest 10,000, since the start of the oldest of them. */
+  /** Whether there are more than 10,000 such runs. Then the metrics count the newest 10,000, and `since` is adjusted. */
   readonly truncated: boolean;
+  /** The number of runs by status, in total, and of active runs. */
   readonly runs: Readonly<Record<RunStatus | "total" | "active", number>>;
-  /** Completed, of those that completed or failed; null if there are none. */
+  /** The share of completed runs among completed and failed runs; null if there are none. */
   readonly successRate: number | null;
-  /** From beginning to end, of those that completed: whatever they waited for is in it. */
+  /** The time from the first step to the end of completed runs, including their waits. */
   readonly durations: Distribution;
-  /** From start to beginning. Of a run that was planned for later, that includes the time until then. */
+  /** The time from creation to the first step, including a `delay` or `startAt`. */
   readonly waits: Distribution;
-  /** Its own runs in its queue and in those of its steps. */
+  /** The load of its runs in its queue and in the queues of its steps. */
   readonly queue: QueueLoad & Pick<QueueInfo, "name" | "paused">;
-  /** The workers that have it, also those that are gone. */
+  /** The workers that have the workflow, live and dead. */
   readonly workers: readonly WorkerHealth[];
 }
 
@@ -59,7 +68,7 @@ export async function readMetrics(
     store.workflow(workflow),
     store.maintenance.runSamples(workflow, { since, limit: maxSamples + 1 }),
   ]);
-  // Graphs that are built at run time have runs, but are not registered. All of them wait in one line.
+  // Graphs built at run time have runs but no registration; all of them share one route.
   if (record === null && rows.length === 0) throw new WorkflowNotFoundError(workflow);
   const routes = record === null ? [{ route: graphRoute, queue: workflow }] : routesOf(record);
   const samples = rows.slice(0, maxSamples);
@@ -81,7 +90,7 @@ function summarize(
   const durations: number[] = [];
   const waits: number[] = [];
   for (const { status, createdAt, startedAt, finishedAt } of samples) {
-    // A damaged row may have a status that does not exist: it counts in the total alone.
+    // A damaged row may have an unknown status; it counts in the total only.
     if (Object.hasOwn(counts, status)) counts[status] += 1;
     if (finishedAt === null) counts.active += 1;
     if (startedAt !== null) waits.push(startedAt - createdAt);
@@ -122,7 +131,7 @@ async function readQueueAndWorkers(
     queue: {
       name,
       ...loadOf(routeNames, { backlog, executing, now }),
-      paused: pauseInfoOf(paused.find((one) => one.name === name)),
+      paused: pauseInfoOf(paused.find((queue) => queue.name === name)),
     },
     workers: workersForRoutes(routeNames, workers).map((worker) => healthOf(worker, now, runtime)),
   };

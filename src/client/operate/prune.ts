@@ -1,10 +1,10 @@
 /**
- * Deletes runs that ended long ago, as whole trees: a parent and its children belong together, and children's ids are
- * computed from their parent's. A run that was retried and its retry belong together in the same way: the retry may have
- * its results from children of the first, and the first must not be retried again because its retry was forgotten.
+ * Deletes runs that ended long ago, as whole trees: a parent and its children belong together, because the ids of children
+ * are computed from the parent's. A failed run and its retry belong together too: the retry may refer to children of the
+ * failed run, and the failed run must not be retried a second time because its retry is deleted.
  *
- * The leaves go first and the root last. If this is cut short, the rest still hangs together and the next time finds it. It
- * goes in small batches, and rests after each for as long as it took: the database has at least half of its time for others.
+ * Leaves are deleted first and the root last, so that an interrupted prune leaves a connected tree that the next prune
+ * finds. After each small batch it pauses for as long as the batch took, so it uses at most half of the database's time.
  */
 
 import { checkOptions, checkWholeNumber } from "../../core/naming/check-options.js";
@@ -15,16 +15,17 @@ import type { Runtime } from "../../runtime/runtime.js";
 import { sleepUnlessAborted } from "../../runtime/wait.js";
 import type { AgePosition, ChildKey, ChildRun, RootRun, Store } from "../../store/contract/store.js";
 
+/** Options of `pawl.prune`. */
 export interface PruneOptions {
   /** How long ago a run and all its descendants must have ended. */
   readonly olderThan: Duration;
-  /** Only trees whose root is of this workflow. */
+  /** Deletes only runs of this workflow, with their children. Default: runs of all workflows. */
   readonly workflow?: AnyWorkflow | string;
-  /** Stops when so many runs are gone; a tree that was begun is finished. */
+  /** Stops after this many runs, when the run and its children that are being deleted are done. Default: no limit. */
   readonly limit?: number;
-  /** Stops after the batch that is under way. */
+  /** Stops after the current batch. */
   readonly signal?: AbortSignal;
-  /** Deletes nothing, and tells how much it would have deleted. */
+  /** Deletes nothing and only counts. Default false. */
   readonly dryRun?: boolean;
 }
 
@@ -36,16 +37,18 @@ const pruneOptions = new Set<string>([
   "dryRun",
 ] satisfies (keyof PruneOptions)[]);
 
-/** What was deleted; with `dryRun`, what would have been. */
+/** What `pawl.prune` deleted, or with `dryRun` would delete. */
 export interface PruneResult {
+  /** The number of runs, including children. */
   readonly runs: number;
+  /** The number of trees: a run with its children and retries. */
   readonly trees: number;
 }
 
 const rootsPerPage = 200;
 const runsPerBatch = 200;
 const childrenPerPage = 1_000;
-/** Trees are gathered together as long as they are small. */
+/** Several trees are collected together up to this number of runs. */
 const maxRunsInMemory = 20_000;
 const maxPauseMs = 1_000;
 
@@ -68,7 +71,7 @@ export async function prune(store: Store, options: PruneOptions, runtime: Runtim
   return { runs: pruner.runs, trees: pruner.trees };
 }
 
-/** What ended before that instant began before it. */
+/** Runs that ended before an instant were also created before it, so the creation time limits the scan. */
 async function* oldRoots(
   store: Store,
   createdBefore: number,
@@ -89,7 +92,7 @@ async function* oldRoots(
   }
 }
 
-/** A retry goes when the run goes that it was made of; unless that one was removed by hand. */
+/** Leaves out retries, which belong to the tree of the run that they retry, unless that run was deleted by hand. */
 async function withoutRetries(store: Store, roots: readonly RootRun[]): Promise<readonly RootRun[]> {
   const retries = await store.runsById(roots.map(({ id }) => id).filter(mayBeRetry));
   if (retries.length === 0) return roots;
@@ -140,7 +143,7 @@ class Pruner {
     await this.#removeAll(trees);
   }
 
-  /** The trees of these roots that have ended as a whole; each with its leaves first. */
+  /** The trees of these roots in which every run has ended, each with its leaves first. */
   async #collectEndedTrees(roots: readonly RootRun[]): Promise<readonly (readonly string[])[] | "too many"> {
     const trees = new Map(roots.map(({ id }) => [id, [id]]));
     const rootOf = new Map(roots.map(({ id }) => [id, id]));
@@ -156,7 +159,7 @@ class Pruner {
         else trees.get(root)?.push(id);
         if (rootOf.size > maxRunsInMemory && roots.length > 1) return "too many";
       }
-      // What hangs under a tree that stays need not be looked at.
+      // The descendants of a tree that stays need not be read.
       level = next.filter(({ id }) => trees.has(rootOf.get(id) as string));
     }
     return [...trees.values()].map((tree) => tree.reverse());
@@ -179,13 +182,13 @@ class Pruner {
     }
   }
 
-  /** Being told to stop is a reason to rest no longer, not an error. */
+  /** An abort ends the pause early and is no error. */
   async #pauseBetweenBatches(ms: number): Promise<void> {
     await sleepUnlessAborted(this.#runtime, Math.min(ms, maxPauseMs), this.#signal);
   }
 }
 
-/** Children, and retries as if they were children of the runs that they go on for. */
+/** Children, and retries as if they were children of the runs that they retry. */
 async function* childrenAndRetriesOf(
   store: Store,
   runs: readonly Pick<ChildRun, "id" | "hasFailed">[],
@@ -197,7 +200,7 @@ async function* childrenAndRetriesOf(
   const failed = runs.filter(({ hasFailed }) => hasFailed).map(({ id }) => id);
   for (let from = 0; from < failed.length; from += rootsPerPage) {
     const predecessorByRetryId = new Map(failed.slice(from, from + rootsPerPage).map((id) => [retryIdOf(id), id]));
-    // One that was canceled may have been retried, too.
+    // A canceled retry may have a retry, too, so it counts as failed.
     for (const { id, finishedAt, status } of await store.runsById([...predecessorByRetryId.keys()]))
       yield { id, parentId: predecessorByRetryId.get(id) as string, finishedAt, hasFailed: status !== "completed" };
   }

@@ -1,4 +1,4 @@
-/** The queues: which workflows are in them, what waits there, which workers serve them, and whether they are paused. */
+/** Lists, pauses and resumes queues. */
 
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkName, checkReason } from "../../core/naming/names.js";
@@ -15,19 +15,27 @@ import type {
 import { routesOf } from "../start/registration.js";
 import { isShapeRecord } from "./shape-registry.js";
 
+/** A queue, as `pawl.queues()` returns it. */
 export interface QueueInfo {
+  /** The name of the queue. */
   readonly name: string;
-  /** Workflows that are in it, or that have steps in it. */
+  /** The names of the workflows that use the queue, or whose steps do. */
   readonly workflows: readonly string[];
-  /** Runs that are due and that no worker executes. */
+  /** The number of runs that are due and that no worker executes. */
   readonly depth: number;
-  /** For how long the first of them has been due; null if there are none. */
+  /** How long the oldest of them has been due, in milliseconds; null if there are none. */
   readonly oldestAgeMs: number | null;
-  /** Runs that are being executed. */
+  /** The number of runs that are being executed. */
   readonly executing: number;
-  /** The names of the live workers that take runs from it, or would if it were not paused. */
+  /** The names of the live workers that serve the queue, also while it is paused. */
   readonly workers: readonly string[];
-  readonly paused: { readonly at: Date; readonly reason: string | null } | null;
+  /** The pause of the queue; null if it is not paused. */
+  readonly paused: {
+    /** When it was paused. */
+    readonly at: Date;
+    /** Why it was paused; null if no reason was given. */
+    readonly reason: string | null;
+  } | null;
 }
 
 export async function listQueues(store: Store, runtime: Runtime): Promise<QueueInfo[]> {
@@ -40,7 +48,7 @@ export async function listQueues(store: Store, runtime: Runtime): Promise<QueueI
     store.now(),
   ]);
   const queues = queuesOf(workflows);
-  // One that is paused is shown even if nothing is in it any more: an operator may look for it.
+  // A paused queue is listed even if no workflow uses it any more, because an operator may want to resume it.
   for (const { name } of paused) if (!queues.has(name)) queues.set(name, { workflows: [], routes: new Set() });
   return [...queues]
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -49,7 +57,7 @@ export async function listQueues(store: Store, runtime: Runtime): Promise<QueueI
       workflows: [...new Set(names)].sort(),
       ...loadOf(routes, { backlog, executing, now }),
       workers: workersForRoutes(routes, workers).map((worker) => worker.name),
-      paused: pauseInfoOf(paused.find((one) => one.name === name)),
+      paused: pauseInfoOf(paused.find((queue) => queue.name === name)),
     }));
 }
 
@@ -72,13 +80,17 @@ function queuesOf(workflows: readonly WorkflowRecord[]): Map<string, QueueRoutes
   return queues;
 }
 
+/** The load of a queue. */
 export interface QueueLoad {
+  /** The number of runs that are due and that no worker executes. */
   readonly depth: number;
+  /** How long the oldest of them has been due, in milliseconds; null if there are none. */
   readonly oldestAgeMs: number | null;
+  /** The number of runs that are being executed. */
   readonly executing: number;
 }
 
-/** What waits and what is executed on these routes, of all versions. */
+/** The load of these routes over all versions. */
 export function loadOf(
   routes: ReadonlySet<string>,
   counts: {
@@ -91,9 +103,9 @@ export function loadOf(
   const owned = counts.executing.filter(({ route }) => routes.has(route));
   const oldest = Math.min(...due.map(({ oldestDueAt }) => oldestDueAt));
   return {
-    depth: due.reduce((sum, one) => sum + one.dueCount, 0),
+    depth: due.reduce((sum, { dueCount }) => sum + dueCount, 0),
     oldestAgeMs: due.length === 0 ? null : Math.max(0, counts.now - oldest),
-    executing: owned.reduce((sum, one) => sum + one.ownedCount, 0),
+    executing: owned.reduce((sum, { ownedCount }) => sum + ownedCount, 0),
   };
 }
 
@@ -103,15 +115,17 @@ export const workersForRoutes = (routes: ReadonlySet<string>, workers: readonly 
 export const pauseInfoOf = (paused: PausedQueue | undefined): QueueInfo["paused"] =>
   paused === undefined ? null : { at: new Date(paused.pausedAt), reason: paused.reason };
 
-/** A name that no workflow has is a slip of the pen: an operator who pauses a queue wants something to stop. */
+/** Refuses an unknown name, because an operator who misspells a queue would believe that it is paused. */
 export async function pauseQueue(store: Store, name: string, reason: string | undefined): Promise<void> {
   checkName("queue", name);
-  // PostgreSQL has no text with a NUL in it.
+  // PostgreSQL cannot store a NUL character in text.
   const checkedReason = checkReason(reason)?.replaceAll("\u0000", "") ?? null;
   const queueNames = [...queuesOf(await store.maintenance.workflows()).keys()].sort();
   if (!queueNames.includes(name)) {
     const list =
-      queueNames.length === 0 ? "there are none yet" : `there are ${queueNames.map((one) => `"${one}"`).join(", ")}`;
+      queueNames.length === 0
+        ? "there are none yet"
+        : `there are ${queueNames.map((queue) => `"${queue}"`).join(", ")}`;
     throw new InvalidInputError(`There is no queue "${name}"; ${list}.`);
   }
   await store.maintenance.pauseQueue(name, checkedReason);
@@ -126,6 +140,6 @@ export async function pausedQueueOf(store: Store, workflow: string, route: strin
   const paused = await store.maintenance.pausedQueues();
   if (paused.length === 0) return null;
   const record = await store.workflow(workflow);
-  const queue = record === null ? undefined : routesOf(record).find((one) => one.route === route)?.queue;
+  const queue = record === null ? undefined : routesOf(record).find((queueRoute) => queueRoute.route === route)?.queue;
   return paused.find(({ name }) => name === queue) ?? null;
 }

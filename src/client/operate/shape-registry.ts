@@ -1,7 +1,7 @@
 /**
- * The shapes that the declared steps of workflows have, or once had. Ancestry hashes are made from them, and those who
- * compute the hashes again have no code: each shape is a row of the registry, under a name that no workflow can have.
- * It is written when a definition is registered, so that a step costs nothing more.
+ * The current and former shapes of workflows with declared steps. Ancestry hashes depend on the shape, and clients that
+ * recompute them do not have the code, so each shape is a row of the registry, under a name that no workflow can have.
+ * The row is written when a definition is registered, so that executing a step costs nothing more.
  */
 import type { PredecessorsOf } from "../../core/graph/predecessors.js";
 import { predecessorsOfNodes } from "../../core/graph/predecessors.js";
@@ -17,7 +17,7 @@ const shapeNamePrefix = "\tshape:";
 
 export const isShapeRecord = ({ name }: { readonly name: string }): boolean => name.startsWith(shapeNamePrefix);
 
-/** null: its steps are not declared. */
+/** null: the workflow declares no steps. */
 export function shapeRegistration({ name, declared, aliases }: WorkflowDefinition): WorkflowRegistration | null {
   if (declared === null) return null;
   const { signature, nodes } = declared;
@@ -28,7 +28,7 @@ export function shapeRegistration({ name, declared, aliases }: WorkflowDefinitio
     steps: nodes.map((node) => [node.name, ...node.after.map((before) => indexByName.get(before) as number)]),
     ...(aliases === null ? {} : { aliases }),
   };
-  // Of the same steps under other aliases, both are kept: runs may have been executed with either.
+  // The aliases are part of the id: runs may have been executed with either set of aliases, so both rows are kept.
   const id = sha256Hex(JSON.stringify([name, signature, aliases])).slice(0, 32);
   return { name: `${shapeNamePrefix}${id}`, queue: null, version: null, signature, graph: JSON.stringify(row) };
 }
@@ -39,17 +39,17 @@ interface WorkflowShape {
   readonly aliases: Aliases | null;
 }
 
-/** What one step came after, by each shape that its run may have been executed with. */
+/** The predecessors of a step, by each shape that its run may have been executed with. */
 export interface PossibleParents {
-  /** By the shape that the log names; empty when no worker has registered it. */
+  /** By the shape that the log names; empty if no worker has registered that shape. */
   readonly byRecordedShape: readonly PredecessorsOf[];
-  /** By the other shapes of its workflow: an operator's answer may be taken by code that has not said yet that it is newer. */
+  /** By the other shapes of the workflow: an operator's output may be applied before newer code has recorded its shape. */
   readonly byOtherShapes: readonly PredecessorsOf[];
 }
 
 export class ShapeRegistry {
   readonly #byWorkflow = new Map<string, WorkflowShape[]>();
-  /** By steps whose names the log has as they are: then they are the same ones each time. */
+  /** A cache by list of nodes. The list is the same object each time unless the log has renamed nodes. */
   readonly #parents = new WeakMap<readonly ShapedNode[], PredecessorsOf>();
 
   static async read(store: Store): Promise<ShapeRegistry> {
@@ -60,7 +60,7 @@ export class ShapeRegistry {
     for (const record of records) this.#add(record);
   }
 
-  /** A row that cannot be read is reported by `verify`; the runs of its shape cannot be checked. */
+  /** Skips a row that cannot be read: `verify` reports it, and the hashes of its runs stay unchecked. */
   #add({ graph }: WorkflowRecord): void {
     let row: RegisteredShape;
     try {
@@ -75,7 +75,7 @@ export class ShapeRegistry {
       if (workflowShapes === undefined) this.#byWorkflow.set(workflow, [shape]);
       else workflowShapes.push(shape);
     } catch {
-      // See above.
+      // See the comment of this method.
     }
   }
 
@@ -91,24 +91,25 @@ export class ShapeRegistry {
     const states = [state, ...withUndoneSteps(state)];
     for (const { signature, nodes, aliases } of this.#byWorkflow.get(workflow) ?? []) {
       const list = signature === state.stepSignature ? byRecordedShape : byOtherShapes;
-      const parentsFor = (one: RunState) =>
-        this.#parentsOf(withLogNames(nodes, { state: one, definition: { aliases } }));
-      for (const one of states) list.push(parentsFor(one));
-      if (state.callsToRedo !== null) for (const one of states) list.push(parentsFor(withoutRedo(one)));
+      const parentsFor = (possibleState: RunState) =>
+        this.#parentsOf(withLogNames(nodes, { state: possibleState, definition: { aliases } }));
+      for (const possibleState of states) list.push(parentsFor(possibleState));
+      if (state.callsToRedo !== null)
+        for (const possibleState of states) list.push(parentsFor(withoutRedo(possibleState)));
     }
     return { byRecordedShape, byOtherShapes };
   }
 }
 
-/** Of a retry: as the run was that it goes on for, which did not look for names of steps that were to be done again. */
+/** For a retry: the state as the failed run had it, without calls that have to run again. */
 const withoutRedo = (state: RunState): RunState => ({ ...state, callsToRedo: null });
 
-/** Of a retry: as the run was that it goes on for, which had steps that were undone since, perhaps under names of their own. */
+/** For a retry: the state as the failed run had it, with the steps that were compensated since. */
 function withUndoneSteps(state: RunState): RunState[] {
   const undoneHashes = state.lineage?.undoneHashes;
   if (undoneHashes === undefined || undoneHashes.size === 0) return [];
   const ops = new Map(state.ops);
-  // Only that there was such a step matters.
+  // Only the presence of the key matters, so any op will do.
   for (const key of undoneHashes.keys()) if (!ops.has(key)) ops.set(key, { kind: "patch" });
   return [{ ...state, ops }];
 }

@@ -1,4 +1,4 @@
-/** Computes the ancestry hashes of a run again, from its log: an output, an attempt or a link that was changed shows. */
+/** Recomputes the ancestry hashes of a run from its log, which reveals a changed output, attempt or predecessor. */
 import { ancestryHash } from "../../core/graph/ancestry-hash.js";
 import { dagOf, predecessorsInDag } from "../../core/graph/frozen-dag.js";
 import type { PredecessorsOf } from "../../core/graph/predecessors.js";
@@ -14,20 +14,20 @@ import type { ShapeRegistry } from "./shape-registry.js";
 
 export interface WrongHash {
   readonly node: string;
-  /** null: it should have none. */
+  /** null: the step should have no hash. */
   readonly expected: string | null;
   readonly actual: string | null;
 }
 
 export interface AncestryCheck {
   readonly wrongHashes: readonly WrongHash[];
-  /** Hashes that cannot be computed again, because no worker has registered the shape that they were made with. */
+  /** The number of hashes that cannot be recomputed, because no worker has registered the shape that they were made with. */
   readonly uncheckedHashes: number;
 }
 
 const noHashes: AncestryCheck = { wrongHashes: [], uncheckedHashes: 0 };
 
-/** Follows the log as a worker did: what a step came after is known from the graph and from what the run had done by then. */
+/** Replays the log event by event, because the predecessors of a step depend on the graph and the state at that time. */
 export function checkAncestry(run: RunRecord, log: readonly StoredEvent[], shapes: ShapeRegistry): AncestryCheck {
   if (!log.some(isHashed)) return noHashes;
   const wrongHashes: WrongHash[] = [];
@@ -45,13 +45,13 @@ export function checkAncestry(run: RunRecord, log: readonly StoredEvent[], shape
 
 type CompletedStepEvent = StoredEvent & { readonly node: string; readonly data: string };
 
-/** A step that ended its run with `finish()` has no output, and no hash. */
-const isHashed = (one: StoredEvent): one is CompletedStepEvent =>
-  one.type === "step.completed" &&
-  one.node !== null &&
-  !one.node.includes(scopeSeparator) &&
-  one.data !== null &&
-  (hasStepOutput(one.data) || hashOf(one) !== null);
+/** A step that ended its run with `finish()` has no output and no hash. */
+const isHashed = (event: StoredEvent): event is CompletedStepEvent =>
+  event.type === "step.completed" &&
+  event.node !== null &&
+  !event.node.includes(scopeSeparator) &&
+  event.data !== null &&
+  (hasStepOutput(event.data) || hashOf(event) !== null);
 
 const isFirstEnd = ({ ops, stepStructure }: RunState, { node }: CompletedStepEvent): boolean => {
   const op = ops.get(node);
@@ -70,23 +70,23 @@ class AncestryChecker {
     this.#shapes = shapes;
   }
 
-  check(one: CompletedStepEvent): WrongHash | "unknown" | null {
+  check(event: CompletedStepEvent): WrongHash | "unknown" | null {
     const { byRecordedShape, byOtherShapes } = this.#possibleParents();
-    const actual = hashOf(one);
-    const expected = byRecordedShape.flatMap((parentsOf) => this.#possibleHashes(parentsOf, one));
-    // A hash that is missing is not excused by other code, or by other names, that do not have the step. What a retry has taken
-    // over may have been done by any code that the workflow ever had.
+    const actual = hashOf(event);
+    const expected = byRecordedShape.flatMap((parentsOf) => this.#possibleHashes(parentsOf, event));
+    // A missing hash is accepted only if no possible shape has the step. A retry has taken over steps that any earlier shape
+    // of the workflow may have executed, so all shapes are possible for it.
     const isRetry = this.#state.callsToRedo !== null && this.#state.stepSignature !== undeclaredSignature;
     const hashesThatMayBeMissing = isRetry
-      ? [...byRecordedShape, ...byOtherShapes].flatMap((parentsOf) => this.#possibleHashes(parentsOf, one))
+      ? [...byRecordedShape, ...byOtherShapes].flatMap((parentsOf) => this.#possibleHashes(parentsOf, event))
       : expected;
     const isExpected =
       actual === null ? hashesThatMayBeMissing.every((hash) => hash === null) : expected.includes(actual);
     if (isExpected && expected.length > 0) return null;
-    if (actual !== null && byOtherShapes.some((parentsOf) => this.#possibleHashes(parentsOf, one).includes(actual)))
+    if (actual !== null && byOtherShapes.some((parentsOf) => this.#possibleHashes(parentsOf, event).includes(actual)))
       return null;
     if (byRecordedShape.length === 0) return "unknown";
-    return { node: one.node, expected: expected[0] ?? null, actual };
+    return { node: event.node, expected: expected[0] ?? null, actual };
   }
 
   #possibleParents(): {
@@ -102,7 +102,7 @@ class AncestryChecker {
       : { byRecordedShape: [dagParents], byOtherShapes: [...byRecordedShape, ...byOtherShapes] };
   }
 
-  /** Once for each graph that the run had: to read one of 10,000 nodes again for each of them took a minute and a half. */
+  /** Cached per graph of the run: reading a graph of 10,000 nodes again for each of its nodes took 90 seconds. */
   #readDagParents(): PredecessorsOf | null {
     const imported = this.#state.importedDag;
     if (this.#dagParents === null || this.#dagParents.imported !== imported) {
@@ -112,21 +112,20 @@ class AncestryChecker {
     return this.#dagParents.parentsOf;
   }
 
-  /** One, unless it was taken over from another run together with what the step had been built upon. */
-  #possibleHashes(parentsOf: PredecessorsOf, one: CompletedStepEvent): (string | null)[] {
-    const { node, attempt, data } = one;
-    // An operator may answer for a step that the code does not have.
-    const parents = parentsOf(node) ?? (isByOperator(one) && !isCompensation(node) ? [] : null);
+  /** One hash, unless the step was taken over from another run together with its predecessors. */
+  #possibleHashes(parentsOf: PredecessorsOf, event: CompletedStepEvent): (string | null)[] {
+    const { node, attempt, data } = event;
+    // An operator may give the output of a step that the code does not have.
+    const parents = parentsOf(node) ?? (isByOperator(event) && !isCompensation(node) ? [] : null);
     if (parents === null) return [null];
     const output = stepOutputText(data) ?? "";
-    return combinations(parents.map((parent) => this.#possibleParentHashes(parent, isByOperator(one)))).map((hashes) =>
-      ancestryHash(node, attempt ?? 1, output, hashes),
-    );
+    const parentHashes = parents.map((parent) => this.#possibleParentHashes(parent, isByOperator(event)));
+    return combinations(parentHashes).map((hashes) => ancestryHash(node, attempt ?? 1, output, hashes));
   }
 
   /**
-   * @param isOperatorOutput by an operator. The step had begun before the code was changed, and what it comes after by now may have
-   *   been completed while the answer was on its way.
+   * @param isOperatorOutput whether an operator gave the output. The step then started before the code changed, and its new
+   *   predecessors may have completed while the command was on its way.
    */
   #possibleParentHashes(parent: string, isOperatorOutput: boolean): readonly (string | null)[] {
     const { ops, lineage } = this.#state;
@@ -143,12 +142,12 @@ const isByOperator = ({ data }: CompletedStepEvent) => readStepFacts(data).by ==
 
 const maxCombinations = 1_000;
 
-/** All ways to take one of each. */
+/** All combinations of one hash from each list, without the nulls. */
 function combinations(lists: readonly (readonly (string | null)[])[]): string[][] {
   let result: string[][] = [[]];
   for (const list of lists) {
     if (result.length * list.length > maxCombinations) return result;
-    result = list.flatMap((one) => result.map((before) => (one === null ? before : [...before, one])));
+    result = list.flatMap((hash) => result.map((before) => (hash === null ? before : [...before, hash])));
   }
   return result;
 }

@@ -1,4 +1,4 @@
-/** Rows of runs that do not exist, and rows that belong to no run but cannot be read. */
+/** Finds orphaned rows, whose runs do not exist, and unreadable rows that belong to no run. */
 import type { OrphanTable, Store } from "../../store/contract/store.js";
 import { isReadable } from "../start/registration.js";
 import type { Difference, DifferenceKind } from "./difference.js";
@@ -37,7 +37,7 @@ export async function* unreadableRows(store: Store): AsyncGenerator<Difference> 
   }
   for (const workflow of await store.maintenance.workflows()) {
     if (isReadable(workflow)) continue;
-    const text = `Workflow "${workflow.name}" has a registration that cannot be read; a worker that has it writes it again.`;
+    const text = `Workflow "${workflow.name}" has a registration that cannot be read; a worker that has the workflow writes it again when it starts.`;
     yield { kind: "row.unreadable", runId: null, log: null, table: "workflows", text };
   }
 }

@@ -1,4 +1,4 @@
-/** Compares a run with its children and its parent: what one log says of another run must be so. */
+/** Compares a run with its children and its parent: the log of one must agree with the row of the other. */
 
 import { childRunId } from "../../core/naming/ids.js";
 import { nodeRunId } from "../../core/run/cancel-children.js";
@@ -11,15 +11,15 @@ import type { Findings } from "./difference.js";
 
 const childrenPerPage = 500;
 
-/** What the parent's log says of a child. */
+/** The state of a child by the log of its parent. */
 interface ExpectedChild {
   readonly id: string;
   readonly state: "open" | "completed" | "failed" | "canceled" | "ended" | "not completed";
-  /** It may run: its parent does not hold it back. */
+  /** Whether the parent has released the child, so that it may run. */
   readonly isReleased: boolean;
 }
 
-/** @param kin by id: the parents of runs, and the runs that retries go on for, as far as they exist */
+/** @param relatedRuns the existing parents, and the existing runs that retries continue, by id */
 export async function checkRelations(
   audit: Audit,
   { row, relatedRuns }: { readonly row: AuditedRun; readonly relatedRuns: ReadonlyMap<string, AuditedRun> },
@@ -29,7 +29,7 @@ export async function checkRelations(
   if (row.parentId !== null) checkParent(row, row.parentId, relatedRuns.get(row.parentId), state, findings);
   const predecessor = retriedRunIdOf(row);
   if (predecessor !== null && !relatedRuns.has(predecessor))
-    findings.add("run.predecessor_missing", `goes on for run ${predecessor}, which does not exist.`, {
+    findings.add("run.predecessor_missing", `is a retry of run ${predecessor}, which does not exist.`, {
       table: predecessor,
     });
   if (state !== null) await checkChildren(audit, row, state, findings);
@@ -67,7 +67,7 @@ async function checkChildren(audit: Audit, row: AuditedRun, state: RunState, fin
   }
 }
 
-/** Pruning takes the children of a tree that is over before their parent, and may be cut short. */
+/** Reports a missing child unless its whole tree has ended: an interrupted prune deletes children before their parent. */
 async function reportMissingChild(
   audit: Audit,
   row: AuditedRun,
@@ -101,7 +101,7 @@ function checkChild(
     const isUnreleased =
       task?.state === "parked" && task.dueAt === null && task.pendingMessages === 0 && status === "pending";
     if (isUnreleased && isReleased && row.finishedAt === null)
-      findings.add("task.stuck", `has let its child ${child.id} go, but that is still held.`, values);
+      findings.add("task.stuck", `has released its child ${child.id}, which is still held.`, values);
     return;
   }
   const isConsistent =
@@ -111,7 +111,7 @@ function checkChild(
         ? finishedAt !== null && status !== "completed"
         : status === state;
   if (!isConsistent)
-    findings.add("child.status", `knows its child ${child.id} as ${state}, but that is ${status}.`, values);
+    findings.add("child.status", `has its child ${child.id} as ${state} in its log, but that is ${status}.`, values);
 }
 
 function* expectedChildren(runId: string, state: RunState): Generator<ExpectedChild> {
@@ -124,7 +124,7 @@ function* expectedChildren(runId: string, state: RunState): Generator<ExpectedCh
 
 function* childrenOfMap(runId: string, node: string, op: MapOp): Generator<ExpectedChild> {
   const failed = new Set(op.failedIndexes);
-  // Those that a retry has taken over are children of the run that it goes on for, and are looked at there.
+  // Children that a retry has adopted belong to the run that it continues, and are checked there.
   const adopted = new Set((op.adopted ?? []).flatMap((one) => [...expandRanges(one.indexes)]));
   for (let index = 0; index < op.spawnedCount; index += 1) {
     if (adopted.has(index)) continue;
@@ -132,7 +132,7 @@ function* childrenOfMap(runId: string, node: string, op: MapOp): Generator<Expec
       ? "open"
       : failed.has(index)
         ? "not completed"
-        : // Those that ended after the map had failed are not told apart.
+        : // The log does not say how children ended after the map had failed.
           op.phase === "failed"
           ? "ended"
           : "completed";

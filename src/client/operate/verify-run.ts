@@ -1,4 +1,4 @@
-/** Compares one run's row and task with its log. The log is the truth. */
+/** Compares the row and the task of one run with its log, which is the source of truth. */
 
 import { decode } from "../../core/encoding/decode.js";
 import { type DamagedDataError, PawlError } from "../../core/errors/errors.js";
@@ -19,9 +19,9 @@ import { checkTask } from "./verify-task.js";
 
 export interface RunExamination {
   readonly findings: Findings;
-  /** null when the log cannot be folded. */
+  /** null if the log cannot be folded. */
   readonly state: RunState | null;
-  /** Hashes that could not be computed again. */
+  /** The number of hashes that could not be recomputed. */
   readonly uncheckedHashes: number;
 }
 
@@ -36,7 +36,7 @@ export function examineRun(stored: StoredRun): RunExamination {
   return { findings, state, uncheckedHashes };
 }
 
-/** Everything that was encoded must be decodable, whether or not anything has to look at it. */
+/** Checks that every encoded value can be decoded, also if nothing else reads it. */
 function checkReadable({ run, log, inbox }: StoredRun, findings: Findings): void {
   const { id } = run;
   const read = (what: string, work: () => unknown, values: object) => {
@@ -91,7 +91,7 @@ function checkKeys(row: AuditedRun, findings: Findings): void {
       table: heroKey,
     });
   if (parentId === null) {
-    // A retry names only the run that it goes on for.
+    // A retry names only the run that it continues.
     const namesNoCall = parentNode === null || callerNode(parentNode) === "";
     if (!namesNoCall || parentIndex !== null || parentAttempt !== null)
       findings.add("run.parent", "names the call of a parent that it does not have.", { table: parentNode });
@@ -105,7 +105,7 @@ function checkKeys(row: AuditedRun, findings: Findings): void {
     });
 }
 
-/** The id that the parent computes for a run in this place; null when there is no such place. */
+/** The id that the parent computes for this call; null if there is no such call. */
 function expectedIdOf({ parentId, parentNode, parentIndex, parentAttempt }: AuditedRun): string | null {
   if (parentId === null || parentNode === null) return null;
   const node = callerNode(parentNode);
@@ -126,7 +126,7 @@ function checkOpen(stored: StoredRun, state: RunState | null, findings: Findings
   checkTask(stored, row.task, state, findings);
 }
 
-/** The end of a run is in its row alone. It must make sense in itself, and nothing may have happened after it. */
+/** The end of a run is only in its row: the row must be consistent, and the log must have no later event. */
 function checkEnded({ row, run, log }: StoredRun, findings: Findings): void {
   const { status, finishedAt } = row;
   if (activeStatuses.has(status))
@@ -134,7 +134,7 @@ function checkEnded({ row, run, log }: StoredRun, findings: Findings): void {
   if (row.task !== null)
     findings.add("task.left_over", `has ended (${status}) but still has a task.`, { log: status, table: row.task });
   const { seq } = readParkingNote(run.waiting);
-  // The last event is made from the row: it is not one of those that were counted.
+  // The last event is made from the row and was not counted.
   const events = log.length - 1;
   if (seq !== undefined && seq !== events)
     findings.add("log.short", `had ${seq} events when it ended, and its log has ${events}.`, {
@@ -166,7 +166,7 @@ function errorName(text: string | null): unknown {
   }
 }
 
-/** @returns how many hashes could not be computed again */
+/** @returns the number of hashes that could not be recomputed */
 function checkLog({ row, run, log, shapes }: StoredRun, state: RunState, findings: Findings): number {
   if (row.finishedAt !== null) findings.compare("run.started_at", "start", state.startedAt, row.startedAt);
   const keys = new Set<string>();

@@ -1,6 +1,6 @@
 /**
- * Compares a task with the log of its run, and holds it to the rule that nothing is lost: every open task is due, owned,
- * or waits for something that its log names.
+ * Compares a task with the log of its run, and checks that no run is stuck: every open task is due, is owned, or waits for
+ * something that its log names.
  */
 
 import { frozenDagVersion, graphRoute } from "../../core/naming/route.js";
@@ -17,12 +17,12 @@ export function checkTask(stored: StoredRun, task: AuditedTask, state: RunState 
   checkTaskRow(row, task, findings);
   checkOwner(stored, task, findings);
   if (task.pendingMessages !== row.inboxRows)
-    findings.add("task.message_count", `counts ${task.pendingMessages} messages, and its inbox has ${row.inboxRows}.`, {
+    findings.add("task.message_count", `counts ${task.pendingMessages} messages, but its inbox has ${row.inboxRows}.`, {
       log: row.inboxRows,
       table: task.pendingMessages,
     });
   if (row.inboxRows > 0 && task.state === "parked")
-    findings.add("task.stuck", "has messages in its inbox and is parked: no worker looks at them.", { table: task });
+    findings.add("task.stuck", "has messages in its inbox and is parked: no worker reads them.", { table: task });
   if (state !== null) checkAgainstLog(stored, task, state, findings);
 }
 
@@ -53,7 +53,7 @@ function checkOwner({ liveEpochs }: StoredRun, task: AuditedTask, findings: Find
 
 function checkAgainstLog({ row, run }: StoredRun, task: AuditedTask, state: RunState, findings: Findings): void {
   const note = readParkingNote(run.waiting);
-  // What an owner did since it was claimed is in the log alone until it parks the run, also if the owner died.
+  // Until an owner parks the run, its changes are only in the log, also if the owner died.
   const isRowCurrent = task.state !== "owned" && task.deliveries === 0;
   if (note.seq !== undefined && (state.seq < note.seq || (isRowCurrent && state.seq > note.seq)))
     findings.add("log.short", `had ${note.seq} events when it was parked, and its log has ${state.seq}.`, {
@@ -68,13 +68,13 @@ function checkAgainstLog({ row, run }: StoredRun, task: AuditedTask, state: RunS
   else checkParked(run.waiting, note, task, state, findings);
 }
 
-/** One that has not begun keeps the time that it was planned for, also while it is paused; without one, something has to let it go. */
+/** A run that has not started keeps its start time, also while it is paused. Without one, something has to release it. */
 function checkNotStarted(row: AuditedRun, task: AuditedTask, state: RunState, findings: Findings): void {
   if (task.dueAt !== null || awaitsRelease(row) || (state.paused !== null && state.becameDueWhilePaused)) return;
-  findings.add("task.stuck", "has not begun, is not due, and nothing will let it begin.", { table: task });
+  findings.add("task.stuck", "has not started, is not due, and nothing will start it.", { table: task });
 }
 
-/** A graph is stored to be started later. A child of a map waits until its parent lets it go: see `verify-family.ts`. */
+/** A built graph may be stored to be started later. A child of a map waits for its parent: see `verify-relations.ts`. */
 const awaitsRelease = ({ version, parentId, parentIndex }: AuditedRun) =>
   parentId === null ? version === frozenDagVersion : parentIndex !== null;
 

@@ -1,9 +1,9 @@
 /**
- * Reads everything that is stored and compares: each log with its run's row and task, runs with their children and
- * parents, and every other row with the run that it belongs to. The log is the truth; a difference is a bug or a hand.
+ * Reads all stored data and compares each log with the row and the task of its run, each run with its children and its
+ * parent, and every other row with its run. The log is the source of truth: a difference is a bug or a manual change.
  *
- * Workers may go on meanwhile. What looks wrong is looked at again a moment later, and counts only if the run stood still
- * while it was read. Memory is bounded: a page of rows, and as many payloads and logs as fit into a few megabytes.
+ * Workers may continue meanwhile. A suspicious run is read again a moment later, and a difference counts only if the run
+ * did not change while it was read. Memory is bounded: a page of rows, and payloads and logs of up to 8 MiB.
  */
 
 import { retriedRunIdOf } from "../../core/run/lineage.js";
@@ -17,21 +17,24 @@ import { orphanedRows, unreadableRows } from "./verify-orphans.js";
 import { checkRelations } from "./verify-relations.js";
 import { examineRun } from "./verify-run.js";
 
+/** The result of `pawl.verify()`. */
 export interface Verification {
+  /** The number of runs that were checked. */
   readonly runs: number;
+  /** The number of events that were read. */
   readonly events: number;
-  /** The first thousand. */
+  /** The differences; at most 1,000 of them. */
   readonly differences: readonly Difference[];
-  /** How many there are in all. */
+  /** The number of all differences. */
   readonly found: number;
-  /** Ancestry hashes that could not be computed again: no worker has registered the steps that their run was executed with. */
+  /** The number of ancestry hashes that could not be recomputed, because no worker has registered the steps of their run. */
   readonly unchecked: number;
 }
 
 const runsPerPage = 200;
 const maxBytesPerBatch = 8 * 1024 * 1024;
 const maxDifferences = 1_000;
-/** After each of these a suspect is looked at again; between two looks of a run at work, it has moved. */
+/** The delays before suspicious runs are read again. A run that is being executed changes between two reads. */
 const recheckDelaysMs = [50, 250, 1_000];
 
 export async function verify(store: Store, onlyRunId: string | undefined, runtime: Runtime): Promise<Verification> {
@@ -71,7 +74,7 @@ async function* readPages(store: Store, onlyRunId: string | undefined): AsyncGen
   }
 }
 
-/** Parts whose payloads and logs fit into memory together; a run that does not fit is one of its own. */
+/** Splits a page into batches whose payloads and logs fit into memory; a larger run is a batch of its own. */
 function* batchesOf(page: readonly AuditedRun[]): Generator<readonly AuditedRun[]> {
   let batch: AuditedRun[] = [];
   let bytes = 0;
@@ -94,7 +97,7 @@ interface VerifiedRun {
   readonly uncheckedHashes: number;
 }
 
-/** `rows` must have been read before: what moved since then may look wrong. */
+/** Reads and checks the runs of `rows`. A run that changed since `rows` were read may show false differences. */
 async function examineRows(
   store: Store,
   rows: readonly AuditedRun[],
@@ -122,14 +125,14 @@ async function examineRows(
   return verifiedRuns;
 }
 
-/** Their parents, and the runs that they go on for. */
+/** The parents of these runs, and the runs that retries among them continue. */
 async function readRelatedRuns(store: Store, rows: readonly AuditedRun[]): Promise<ReadonlyMap<string, AuditedRun>> {
   const ids = new Set(rows.flatMap((row) => [row.parentId, retriedRunIdOf(row)]).filter((id) => id !== null));
   const relatedRows = ids.size === 0 ? [] : await store.maintenance.audit.runsById([...ids]);
   return new Map(relatedRows.map((row) => [row.id, row]));
 }
 
-/** Those differences of the suspects that are still there, of runs that stood still while they were read. */
+/** Returns the differences of suspicious runs that are still there and whose run did not change while it was read. */
 async function confirmDifferences(store: Store, suspects: readonly string[], runtime: Runtime): Promise<Difference[]> {
   const { audit } = store.maintenance;
   const differences: Difference[] = [];
@@ -140,7 +143,7 @@ async function confirmDifferences(store: Store, suspects: readonly string[], run
     await sleep(runtime, waitMs);
     const movedIds: string[] = [];
     differencesOfMovedRuns = [];
-    // Workers with other code may have come in between.
+    // A worker with other code may have registered new shapes in between.
     const shapes = await ShapeRegistry.read(store);
     for (const batch of batchesOf(await audit.runsById(unconfirmedIds))) {
       const verifiedRuns = await examineRows(store, batch, shapes);
@@ -159,13 +162,13 @@ async function confirmDifferences(store: Store, suspects: readonly string[], run
   return [...differences, ...differencesOfMovedRuns];
 }
 
-/** What is wrong with a log alone stays so, however busy its run is. */
+/** Whether the difference is in the log alone, so that it counts even if the run changes all the time. */
 const concernsLogOnly = ({ kind }: Difference) => kind === "log.unreadable" || kind === "log.duplicate_signal_key";
 
 const isUnchanged = (before: AuditedRun, after: AuditedRun | undefined) =>
   JSON.stringify(before) === JSON.stringify(after);
 
-/** A run may be born or deleted between two reads of different tables; what is found twice is really there. */
+/** Searches twice and returns what was found both times: a run may be created or deleted between reads of two tables. */
 async function confirmOrphans(store: Store, runtime: Runtime): Promise<Difference[]> {
   const firstTexts = new Set<string>();
   for await (const { text } of orphanedAndUnreadableRows(store)) firstTexts.add(text);

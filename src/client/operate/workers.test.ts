@@ -5,8 +5,8 @@ import { capabilitiesOf, describeCapabilities, titleOf } from "./workers.js";
 const route = (workflow: string, version = "") => ({ workflow, version });
 const routeOfGraphs = route(graphRoute, frozenDagVersion);
 
-test("a worker serves workflows and jobs; routes that only claims know are not shown", () => {
-  const served = capabilitiesOf([
+test("a worker's capabilities are its workflows and jobs, without the internal routes of claims", () => {
+  const capabilities = capabilitiesOf([
     route("order", "2"),
     route("Onboarding"),
     route(routeOf("Onboarding", "mail")),
@@ -15,7 +15,7 @@ test("a worker serves workflows and jobs; routes that only claims know are not s
     route(jobWorkflow("Double")),
     routeOfGraphs,
   ]);
-  expect(served).toEqual({
+  expect(capabilities).toEqual({
     workflows: [
       { name: "Onboarding", version: "" },
       { name: "order", version: "2" },
@@ -23,16 +23,16 @@ test("a worker serves workflows and jobs; routes that only claims know are not s
     jobs: ["Double", "Notify"],
     graphs: true,
   });
-  expect(describeCapabilities(served)).toBe("Onboarding, order 2; jobs: Double, Notify");
+  expect(describeCapabilities(capabilities)).toBe("Onboarding, order 2; jobs: Double, Notify");
 });
 
-test("jobs alone, graphs alone, and a workflow that is called like a job", () => {
+test("a worker with jobs only, with graphs only, or with a workflow named like a job is described", () => {
   expect(describeCapabilities(capabilitiesOf([route(jobWorkflow("Double")), routeOfGraphs]))).toBe("jobs: Double");
   expect(describeCapabilities(capabilitiesOf([routeOfGraphs]))).toBe("graphs");
   expect(describeCapabilities(capabilitiesOf([route("job:of the day")]))).toBe("job:of the day");
 });
 
-test("a run is of a workflow, in a version perhaps, or of a graph", () => {
+test("the title of a run is its workflow, its workflow and version, or its graph", () => {
   expect(titleOf("order", "")).toBe("order");
   expect(titleOf("order", "2")).toBe("order 2");
   expect(titleOf("import", frozenDagVersion)).toBe("graph import");

@@ -1,4 +1,4 @@
-/** Graphs that are built at run time become runs: the frozen graph is their input. */
+/** Turns a graph that is built at run time into a new run, whose input is the frozen graph. */
 import { encode } from "../../core/encoding/encode.js";
 import { InvalidInputError } from "../../core/errors/errors.js";
 import type { DagOptions } from "../../core/graph/frozen-dag.js";
@@ -12,15 +12,16 @@ import type { NewRun } from "../../store/contract/store.js";
 import type { IdSource } from "./new-id.js";
 import { newRunFactory, type StartOptions, startOptions } from "./new-run.js";
 
+/** Options of `pawl.build`. */
 export interface BuildOptions extends StartOptions, DagOptions {
-  /** False: it is stored, and begins with `run.start()`. */
+  /** false stores the run without starting it; `run.start()` starts it later. Default true. */
   readonly start?: boolean;
 }
 
 const graphOnlyOptions = ["start", "concurrency", "onNodeFailure"] satisfies (keyof BuildOptions)[];
 const buildOptions = new Set([...startOptions, ...graphOnlyOptions]);
 
-/** The frozen graph of 100,000 nodes fits; a packet of a database in its default settings, too. */
+/** Large enough for 100,000 nodes, and small enough for the default packet size of the databases. */
 const graphLimitBytes = 15 * 1024 * 1024;
 
 export interface BuildServices {
@@ -28,7 +29,7 @@ export interface BuildServices {
   readonly ids: IdSource;
 }
 
-/** @param now the store's time */
+/** @param now the time of the store */
 export async function createGraphRun(
   name: string,
   build: (g: GraphBuilder) => unknown,

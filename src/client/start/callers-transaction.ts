@@ -1,12 +1,12 @@
-/** What may be given as `tx`: one connection, on which the caller has begun a transaction. */
+/** Checks the option `tx`: one connection on which the caller has begun a transaction. */
 import { InvalidInputError } from "../../core/errors/errors.js";
 
 const txRequirement = "`tx` takes the one connection on which you have begun your transaction";
 
 /**
- * Each statement of a pool may go to another connection: the run would be started whatever became of the transaction.
+ * Refuses a pool, whose statements may go to other connections and would not be part of the transaction.
  *
- * @param effect what would happen without one, such as "the run would be started"
+ * @param effect what would happen without a transaction, such as "the run would be started"
  */
 export function checkTransaction(tx: unknown, effect: string): void {
   if (isLibsqlClient(tx))
@@ -18,9 +18,11 @@ export function checkTransaction(tx: unknown, effect: string): void {
       `${txRequirement}: a \`pg\` client, a \`mysql2\` connection, a \`better-sqlite3\` database, a transaction of \`@libsql/client\`, or { query(sql, params) }.`,
     );
   if (hasNoTransaction(tx))
-    throw new InvalidInputError(`${txRequirement}; on this one none has begun, so ${effect} whatever became of it.`);
+    throw new InvalidInputError(
+      `${txRequirement}; this connection has no open transaction, so ${effect} at once. Begin a transaction first.`,
+    );
   if (isPool(tx))
-    throw new InvalidInputError(`${txRequirement}, not a pool: begin one on a connection that you take from it.`);
+    throw new InvalidInputError(`${txRequirement}, not a pool: begin it on a connection that you take from the pool.`);
 }
 
 const hasMethods = (value: object, ...names: readonly string[]) =>
@@ -29,15 +31,15 @@ const hasMethods = (value: object, ...names: readonly string[]) =>
 const canQuery = (tx: object) =>
   hasMethods(tx, "query") || hasMethods(tx, "prepare", "exec") || hasMethods(tx, "execute", "commit", "rollback");
 
-/** Each of its statements commits by itself. */
+/** A client of `@libsql/client`, whose statements each commit by themselves. */
 const isLibsqlClient = (tx: unknown) =>
   typeof tx === "object" && tx !== null && hasMethods(tx, "execute", "batch", "transaction");
 
-/** Of `mysql2`, which gives connections by that name, or of `pg`, which counts those that it has. */
+/** A pool of `mysql2`, which has `getConnection`, or of `pg`, which counts its connections. */
 const isPool = (tx: object) =>
   hasMethods(tx, "getConnection") || ("totalCount" in tx && "idleCount" in tx && !hasMethods(tx, "release"));
 
-/** As far as the drivers tell: `pg`, `better-sqlite3`, `node:sqlite`. */
+/** Only `pg`, `better-sqlite3` and `node:sqlite` show whether a transaction is open. */
 function hasNoTransaction(tx: {
   readonly getTransactionStatus?: () => unknown;
   readonly inTransaction?: unknown;

@@ -1,4 +1,4 @@
-/** A start whose key is taken: it is the run that has the key, or a mistake. */
+/** Handles a start that was rejected as a duplicate: it is the same start again, or an error. */
 import { isDeepStrictEqual } from "node:util";
 import { decode } from "../../core/encoding/decode.js";
 import { AlreadyActiveError, InvalidInputError } from "../../core/errors/errors.js";
@@ -6,7 +6,7 @@ import { type FrozenDag, isSamePlan } from "../../core/graph/frozen-dag.js";
 import { frozenDagVersion } from "../../core/naming/route.js";
 import type { NewRun, RefusedStart } from "../../store/contract/store.js";
 
-/** @returns the id of the run that the same start has made before */
+/** @returns the id of the run that an identical start created before */
 export function existingRunId(run: NewRun, refusal: RefusedStart): string {
   const { existing } = refusal;
   if (refusal.reason === "heroKey") {
@@ -18,7 +18,7 @@ export function existingRunId(run: NewRun, refusal: RefusedStart): string {
   }
   if (existing.input === run.input || isSameInput(existing, run)) return existing.id;
   throw new InvalidInputError(
-    `Workflow "${run.workflow}" was started with the idempotency key "${run.startKey}" before, as run ${existing.id}, but with another input. Use another key for another start.`,
+    `Workflow "${run.workflow}" was already started with the idempotency key "${run.startKey}" and another input, as run ${existing.id}; use another key for another start.`,
     { runId: existing.id },
   );
 }

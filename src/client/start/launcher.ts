@@ -1,4 +1,4 @@
-/** Makes runs durable: by a worker of this process that has room, or for any worker that claims them. */
+/** Makes new runs durable: a worker of this process adopts them if it has room, otherwise any worker claims them. */
 
 import { FencedError } from "../../core/errors/errors.js";
 import type { Logger } from "../../define/context.js";
@@ -8,13 +8,13 @@ import { publishStatus } from "../../telemetry/publish.js";
 import { StartBatcher } from "./start-batcher.js";
 import { WorkerAvailability } from "./worker-availability.js";
 
-/** A way to start a run that begins in this very process, when a worker of it has room. */
+/** A worker of this process that starts a run itself, without a claim, while it has room. */
 export interface Adopter {
   canAdopt(workflow: string, version: string): boolean;
   adopt(run: NewRun): Promise<{ readonly at: number; readonly refusal: RefusedStart | null }>;
 }
 
-/** What became of a start: whether a key kept it out, and what its starter should know. */
+/** The result of a start: whether it was rejected as a duplicate, and a warning for its caller. */
 export interface LaunchResult {
   readonly refusal: RefusedStart | null;
   readonly warning: string | null;
@@ -34,11 +34,12 @@ export class Launcher {
     this.#startBatcher = new StartBatcher(store, runtime, (run, at) => publishStatus(log, run, "pending", at));
   }
 
-  /** Runs of one workflow. For each, in their order, what became of it. */
+  /** @param runs of one workflow
+   * @returns the results in the order of the runs */
   async launch(runs: readonly NewRun[]): Promise<readonly LaunchResult[]> {
     const [first] = runs;
     if (first === undefined) return [];
-    // The first ones are adopted for as long as there is room; the others wait behind them.
+    // Runs are adopted while there is room; the rest is queued, so that they start in their order.
     const adopted: Promise<LaunchResult>[] = [];
     for (const run of runs) {
       const adopter = run.due.kind === "now" ? this.#adopterFor(run) : null;
@@ -47,7 +48,7 @@ export class Launcher {
     }
     const remainingRuns = adopted.length === 0 ? runs : runs.slice(adopted.length);
     const queued = remainingRuns.length === 0 ? [] : this.#queue(remainingRuns);
-    // Together: should one way fail, the other's failure must not be left without a listener.
+    // Awaited together, so that if both fail, the second rejection is not unhandled.
     return (await Promise.all([Promise.all(adopted), queued])).flat();
   }
 
@@ -62,7 +63,7 @@ export class Launcher {
     } catch (error) {
       if (!(error instanceof FencedError)) throw error;
     }
-    // The worker lost its lease: nothing was written, any worker may have the run.
+    // The worker lost its lease and nothing was written, so the run is queued for any worker.
     return (await this.#queue([run]))[0] as LaunchResult;
   }
 
@@ -73,8 +74,8 @@ export class Launcher {
   }
 
   /**
-   * What the starter should know of runs that are in a transaction of the caller. The transaction may occupy the connection
-   * that the answer needs, so the start does not wait for it for long.
+   * The warning for runs that are started in the caller's transaction. The transaction may occupy the connection that this
+   * read needs, so the start waits for it only briefly.
    */
   async warningWithTimeout(
     runs: readonly NewRun[],

@@ -2,13 +2,13 @@ import { expect, test } from "vitest";
 import type { Runtime } from "../../runtime/runtime.js";
 import { IdSource } from "./new-id.js";
 
-test("ids come from the runtime alone, and random bytes are fetched for many of them at once", () => {
+test("ids use the clock and the random bytes of the runtime, fetched for 256 ids at a time", () => {
   let fetched = 0;
   const runtime = {
     now: () => 0x0123456789ab,
     randomBytes: (count: number) => {
       fetched += 1;
-      // Ten bytes for each id, the same in all of them: its number.
+      // Each id gets ten bytes, all equal to its number.
       return Uint8Array.from({ length: count }, (_, index) => Math.floor(index / 10));
     },
   } as unknown as Runtime;

@@ -1,4 +1,4 @@
-/** New ids. Random bytes are fetched in bulk: one call for ten bytes costs more than the rest of a start's id. */
+/** Makes ids of runs. Random bytes are fetched in bulk, because a call for ten bytes costs more than the rest of the id. */
 import { uuidv7 } from "../../core/naming/ids.js";
 import { randomHex } from "../../runtime/random-hex.js";
 import type { Runtime } from "../../runtime/runtime.js";

@@ -1,4 +1,4 @@
-/** How a run is born: what the definition, the options and the input make of its row. */
+/** Makes the row of a new run from its definition, options and input. */
 
 import { encode } from "../../core/encoding/encode.js";
 import { InvalidInputError } from "../../core/errors/errors.js";
@@ -13,17 +13,26 @@ import type { NewRun } from "../../store/contract/store.js";
 import { collectStartTags } from "../../telemetry/call-interception.js";
 import type { IdSource } from "./new-id.js";
 
+/** Options of `pawl.start`, `trigger` and `pawl.build`. */
 export interface StartOptions {
-  /** The same key starts a workflow once; later starts with it get the first run. */
+  /**
+   * A key that starts the workflow once: later starts with it return the first run. Another input with the same key throws
+   * an InvalidInputError.
+   */
   readonly idempotencyKey?: string;
-  /** Who the run is about. One active run per workflow and hero, unless `allowMultiple`. */
+  /** The hero of the run. A second active run of the workflow for the same hero throws an AlreadyActiveError. */
   readonly hero?: HeroRef;
+  /** Allows several active runs for one hero. Default: as the workflow class says, otherwise false. */
   readonly allowMultiple?: boolean;
+  /** Starts the run after this time. Default: at once. Not together with `startAt`. */
   readonly delay?: Duration;
+  /** Starts the run at this instant: a Date, or milliseconds since 1970. Not together with `delay`. */
   readonly startAt?: Date | number;
+  /** The priority of the run, a whole number; higher goes first. Default: that of the workflow. */
   readonly priority?: number;
+  /** Tags in addition to those of the workflow, for `pawl.runs({ tag })`. */
   readonly tags?: readonly string[];
-  /** The caller's own open transaction (one connection, not a pool): the run exists if and when it commits. */
+  /** Your own open transaction (one connection, not a pool): the run is created if and when it commits. */
   readonly tx?: unknown;
 }
 
@@ -40,7 +49,7 @@ export const startOptions: ReadonlySet<string> = new Set([
 
 export type StartableDefinition = Pick<WorkflowDefinition, "name" | "version" | "queue" | "priority" | "tags" | "hero">;
 
-/** What all runs of one start have in common is checked once; the function it returns makes the rows. */
+/** Checks once what all runs of one call have in common, and returns a function that makes the row for an input. */
 export function newRunFactory(
   definition: StartableDefinition,
   options: StartOptions,
@@ -84,7 +93,7 @@ export function newRunFactory(
 
 function dueOf({ delay, startAt }: StartOptions): NewRun["due"] {
   if (delay !== undefined && startAt !== undefined)
-    throw new InvalidInputError("Give either `delay` or `startAt`, not both.");
+    throw new InvalidInputError("A start takes either `delay` or `startAt`, not both.");
   if (delay !== undefined) return { kind: "in", ms: parseDuration(delay, "delay") };
   if (startAt !== undefined) return { kind: "at", ms: parseInstant("startAt", startAt) };
   return { kind: "now" };
@@ -95,6 +104,6 @@ export function parseInstant(what: string, value: Date | number): number {
   if (Number.isFinite(ms) && Math.abs(ms) <= 8.64e15) return Math.floor(ms);
   const shownValue = typeof value === "string" ? JSON.stringify(value) : String(value);
   throw new InvalidInputError(
-    `${what} is not a valid date but ${shownValue}; give a Date, or a number of milliseconds since 1970.`,
+    `${what} is not a valid date but ${shownValue}; pass a Date, or a number of milliseconds since 1970.`,
   );
 }

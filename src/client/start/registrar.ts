@@ -1,4 +1,4 @@
-/** Writes what the code says about its workflows into the registry, so that a process without the code can start them by name. */
+/** Writes definitions into the registry, so that a process without the code can start workflows by name. */
 import type { RegisteredWorkflow } from "../../core/run/stored-schema.js";
 import { nameWarning } from "../../define/class/minified-name.js";
 import type { Logger } from "../../define/context.js";
@@ -14,7 +14,7 @@ export class Registrar {
   readonly #log: Logger;
   readonly #definitions = new Set<WorkflowDefinition>();
   readonly #names = new WorkflowNames();
-  /** Names that were warned of. */
+  /** Names of classes that a warning was logged for. */
   readonly #warnedNames = new Set<string>();
 
   constructor(store: Store, log: Logger) {
@@ -22,7 +22,7 @@ export class Registrar {
     this.#log = log;
   }
 
-  /** Each definition is written once per process. */
+  /** Writes each definition once per process. */
   async register(definitions: readonly WorkflowDefinition[]): Promise<void> {
     const newDefinitions = definitions.filter((definition) => !this.#definitions.has(definition));
     if (newDefinitions.length === 0) return;
@@ -52,7 +52,7 @@ export class Registrar {
     }
   }
 
-  /** A run may be parked in a queue that the code does not name any more: workers must still look there. */
+  /** Reads former queues of steps: a run may be parked in a queue that the code no longer names, and workers must find it. */
   async #readEarlierQueues(definitions: readonly WorkflowDefinition[]): Promise<Map<string, readonly string[]>> {
     const earlierQueues = new Map<string, readonly string[]>();
     for (const { name, declared } of definitions) {
@@ -62,14 +62,14 @@ export class Registrar {
     return earlierQueues;
   }
 
-  /** In the caller's own transaction we cannot wait for ours: on SQLite it could not commit before the caller does. */
+  /** Does not wait for the registration if the caller has an open transaction: SQLite has one writer, so it would deadlock. */
   async registerFor(definition: WorkflowDefinition, tx: unknown): Promise<void> {
     const registered = this.register([definition]);
     if (tx === undefined) return registered;
     registered.catch((error) => this.#log.warn(`Workflow "${definition.name}" could not be registered yet.`, error));
   }
 
-  /** @throws InvalidInputError when the name belongs to a workflow */
+  /** @throws InvalidInputError if the name belongs to a workflow */
   reserveForBuiltGraph(name: string): Promise<void> {
     return this.#names.reserveForBuiltGraph(name, async () => (await this.#store.workflow(name)) !== null);
   }

@@ -1,4 +1,4 @@
-/** What the registry knows of a workflow, for those who do not have its code. */
+/** Reads the registry's record of a workflow, for processes that do not have its code. */
 import { DamagedDataError } from "../../core/errors/errors.js";
 import { routeOf } from "../../core/naming/route.js";
 import type { DeclaredNode, HeroPolicy, RegisteredWorkflow } from "../../core/run/stored-schema.js";
@@ -10,16 +10,16 @@ export interface Registration {
   readonly version: string;
   readonly priority: number;
   readonly tags: readonly string[];
-  /** Queues that its steps have, or once had. */
+  /** The current and former queues of its steps. */
   readonly stepQueues: readonly string[];
   readonly hero: HeroPolicy;
-  /** The steps that it declares; null when they are found out as its code runs. */
+  /** The steps that it declares; null for a function. */
   readonly nodes: readonly DeclaredNode[] | null;
-  /** Whether runs go along them one by one. */
+  /** Whether its steps are a chain and run one after another. */
   readonly isChain: boolean;
 }
 
-/** @throws DamagedDataError: to start a run without the rules that were registered would be worse than not to start it */
+/** @throws DamagedDataError if the record cannot be read, because a run must not start without its registered rules */
 export function registrationOf({ name, queue, version, graph }: WorkflowRecord): Registration {
   const registered = parseRegistration(graph);
   if (registered === null) {
@@ -27,7 +27,7 @@ export function registrationOf({ name, queue, version, graph }: WorkflowRecord):
     throw new DamagedDataError({
       of: subject,
       column: "graph",
-      problem: "it is not a description; a worker that has the workflow writes it again when it starts",
+      problem: "it cannot be parsed; a worker that has the workflow writes it again when it starts",
     });
   }
   const {
@@ -43,7 +43,7 @@ export function registrationOf({ name, queue, version, graph }: WorkflowRecord):
 
 export const isReadable = ({ graph }: WorkflowRecord): boolean => parseRegistration(graph) !== null;
 
-/** null when it cannot be read. */
+/** null if it cannot be read. */
 function parseRegistration(graph: string | null): Partial<RegisteredWorkflow> | null {
   try {
     const registered: unknown = JSON.parse(graph ?? "{}");
@@ -53,18 +53,18 @@ function parseRegistration(graph: string | null): Partial<RegisteredWorkflow> | 
   }
 }
 
-/** Queues that the steps of the workflow have, or once had; none when the row is damaged, so that others are still listed. */
+/** The current and former queues of its steps; none if the row is damaged, so that other workflows are still listed. */
 export const stepQueuesOf = ({ graph }: WorkflowRecord): readonly string[] =>
   parseRegistration(graph)?.stepQueues ?? [];
 
 export interface QueueRoute {
-  /** What its tasks are known by to claims. */
+  /** The route of the tasks, which workers claim by. */
   readonly route: string;
   readonly queue: string;
 }
 
-/** All routes that tasks of a workflow may have: that of the workflow itself comes first, then those of its steps. */
+/** All routes that tasks of a workflow may have: first that of the workflow, then those of its steps' queues. */
 export function routesOf(workflow: WorkflowRecord): QueueRoute[] {
-  const ofSteps = stepQueuesOf(workflow).map((one) => ({ route: routeOf(workflow.name, one), queue: one }));
+  const ofSteps = stepQueuesOf(workflow).map((queue) => ({ route: routeOf(workflow.name, queue), queue }));
   return [{ route: workflow.name, queue: workflow.queue }, ...ofSteps];
 }

@@ -1,4 +1,4 @@
-/** Retrying a run that failed: a new run, linked to it, that goes on from where it failed. */
+/** Retries a failed run: creates a new, linked run that continues from the failed step. */
 
 import { InvalidStateError } from "../../core/errors/errors.js";
 import { frozenDagVersion, graphRoute } from "../../core/naming/route.js";
@@ -10,15 +10,15 @@ import type { NewRun, RefusedStart, RunRecord, Store } from "../../store/contrac
 
 export interface RetryResult {
   readonly run: NewRun | RunRecord;
-  /** False: it was there already, and is open. */
+  /** false: the retry existed before and is open. */
   readonly isNew: boolean;
-  /** Its hero has another active run by now. */
+  /** Set if the hero has another active run now. */
   readonly refusal: RefusedStart | null;
 }
 
 /**
- * Makes the new run durable, in one commit. Which run it goes on for is in its row; what it takes over is written into its
- * log by the worker that begins it, which has the code and can wait for children that are still being canceled.
+ * Commits the new run. Its row names the run that it continues; the worker that starts it copies the recorded results into
+ * its log, because the worker has the code and can wait for children that are still being canceled.
  */
 export async function retryRun(
   store: Store,
@@ -32,7 +32,7 @@ export async function retryRun(
     });
   let last = run;
   let existing = await store.run(retryIdOf(last.id));
-  // A retry that was canceled is gone on for in its place: there is one line of runs, and no key is used by two of them.
+  // A canceled retry is replaced by its own successor, so that no two runs of the line use the same idempotency keys.
   for (; existing?.status === "canceled"; existing = await store.run(retryIdOf(last.id))) last = existing;
   if (existing !== null) return { run: checkOpen(run, existing), isNew: false, refusal: null };
   const retry = createSuccessor(last, hero);
@@ -40,7 +40,7 @@ export async function retryRun(
   return { run: retry, isNew: true, refusal: result.kind === "committed" ? (result.refused[0] ?? null) : null };
 }
 
-/** Its key stays with the first run. A run that was a child is on its own: its parent has gone on without it. */
+/** The idempotency key of the start stays with the first run. The retry of a child has no parent, which went on without it. */
 function createSuccessor(run: RunRecord, hero: HeroPolicy): NewRun {
   const {
     status: _s,

@@ -1,4 +1,4 @@
-/** What `start` takes beside the workflow, and what it gives. */
+/** The types of the arguments and the result of `start`. */
 import { InvalidInputError } from "../../core/errors/errors.js";
 import type { HeroOf, HeroTypeOf, InputOf, MayLackHero, OutputOf } from "../../define/class/class-types.js";
 import type { LoadsHeroOf } from "../../define/class/workflow.js";
@@ -9,19 +9,26 @@ import type { AnyWorkflow } from "../../define/resolve.js";
 import type { RunHandle } from "../run-handle.js";
 import type { StartOptions } from "./new-run.js";
 
-/** The input may be left out when its type is void. */
+/** The arguments behind a workflow. The input may be left out if its type is void. */
 export type StartArgs<Input> = [Input] extends [void]
   ? [input?: Input, options?: StartOptions]
   : [input: Input, options?: StartOptions];
 
+/** The options of `start` for a class: like `StartOptions`, with the hero that the class declares. */
 type ClassStartOptions<C extends WorkflowClass> = Omit<StartOptions, "hero"> &
   (MayLackHero<HeroOf<C>> extends true
-    ? { readonly hero?: HeroRef<HeroTypeOf<C>> }
-    : { readonly hero: HeroRef<HeroTypeOf<C>> });
+    ? {
+        /** The hero of the run. */
+        readonly hero?: HeroRef<HeroTypeOf<C>>;
+      }
+    : {
+        /** The hero of the run, which this class needs. */
+        readonly hero: HeroRef<HeroTypeOf<C>>;
+      });
 
 /**
- * A run about a hero needs the hero; an input is needed when there is one. If there is none, the options may take its
- * place, where the class loads its hero: only then can they not be mistaken for an input.
+ * A class with a hero needs the option `hero`, and a class with an input needs the input. A class that loads its hero and
+ * takes no input may be started with the options alone, because they cannot be mistaken for an input.
  */
 type ClassStartArgs<C extends WorkflowClass> =
   MayLackHero<HeroOf<C>> extends true
@@ -34,41 +41,44 @@ type ClassStartArgs<C extends WorkflowClass> =
         : [input: undefined, options: ClassStartOptions<C>]
       : [input: InputOf<C>, options: ClassStartOptions<C>];
 
-/** A hero that is more than its reference has to be loaded. If it is not, `Startable` says so. */
+/** A hero whose type is more than its reference has to be loaded; `Startable` checks that the class does. */
 type LoadsHero<C extends WorkflowClass> = [HeroRef] extends [HeroOf<C>] ? HasLoader<C> : true;
 type HasLoader<C> = C extends { readonly loadHero: unknown } ? true : false;
 
-// One signature for definitions and classes: of several overloads, a compiler complains about the last one only, and
-// a caller who forgot the input of a function was told that it is not a class.
+// One signature for definitions and classes: with overloads, the compiler reports only the last one, so a caller who
+// forgot the input of a function was told that the function is not a class.
 
-/** What a workflow must be besides: a class loads the hero that it says it has. */
+/** A further requirement on the workflow: a class must have a loader for its hero. */
 export type Startable<W extends AnyWorkflow> = [W] extends [WorkflowClass] ? LoadsHeroOf<W> : unknown;
 
+/** The arguments of `start` behind this workflow. */
 export type StartArgsOf<W extends AnyWorkflow> = [W] extends [WorkflowDefinition<infer Input>]
   ? StartArgs<Input>
   : [W] extends [WorkflowClass]
     ? ClassStartArgs<W>
     : never;
 
-/** Many runs at a time are about no hero: one that needs a hero is started by itself. */
+/** The requirement of `startMany`, which takes no hero: the class must not need one. */
 export type StartableWithoutHero<W extends AnyWorkflow> = [W] extends [WorkflowClass]
   ? MayLackHero<HeroOf<W>> extends true
     ? LoadsHeroOf<W>
     : NeedsAHeroOfItsOwn
   : unknown;
 
-/** Never given: it tells the compiler's readers why this class cannot be started that way. */
+/** No value has this type; it makes the compiler's error say why the class cannot be given to `startMany`. */
 interface NeedsAHeroOfItsOwn {
   readonly [needed]: "start each run with { hero }";
 }
 declare const needed: unique symbol;
 
+/** The type of the input of a workflow. */
 export type InputTo<W extends AnyWorkflow> = [W] extends [WorkflowDefinition<infer Input>]
   ? Input
   : [W] extends [WorkflowClass]
     ? InputOf<W>
     : never;
 
+/** The type of the handle of a workflow's runs. */
 export type HandleOf<W extends AnyWorkflow> = [W] extends [WorkflowDefinition<infer Input, infer Output>]
   ? RunHandle<Input, Output>
   : [W] extends [WorkflowClass]
@@ -77,7 +87,7 @@ export type HandleOf<W extends AnyWorkflow> = [W] extends [WorkflowDefinition<in
 
 /**
  * A class whose runs need a hero and take no input may be started with the options alone, `start(Onboarding, { hero })`.
- * Such a call would be refused if its argument were an input, since then there is no hero: nothing is ambiguous.
+ * The argument cannot be an input, because the call would then lack the required hero.
  */
 export function inputAndOptions(
   { name, hero }: Pick<WorkflowDefinition, "name" | "hero">,
@@ -88,7 +98,7 @@ export function inputAndOptions(
   if (hero.required) return [undefined, first];
   if (hero.type === null || first.hero?.type !== hero.type) return [first, options];
   throw new InvalidInputError(
-    `It is not clear whether the hero in start("${name}", { hero }) is an option or an input, as this workflow may go on without one; write start("${name}", undefined, { hero }), or start("${name}", input, {}).`,
+    `The hero in start("${name}", { hero }) may be an option or part of the input, because this workflow does not need a hero; write start("${name}", undefined, { hero }), or start("${name}", input, {}).`,
   );
 }
 

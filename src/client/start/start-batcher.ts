@@ -1,4 +1,4 @@
-/** Group commit for starts: what is started while one commit is under way goes into the next, all in one transaction. */
+/** Group commit for starts: runs that are started during a commit are written together by the next one. */
 
 import { Batcher, countFitting } from "../../concurrency/batcher.js";
 import { isTransient } from "../../concurrency/retry-until-reachable.js";
@@ -8,7 +8,7 @@ import { sleep } from "../../runtime/wait.js";
 import type { NewRun, RefusedStart, Store } from "../../store/contract/store.js";
 import { inCleanContext } from "../../telemetry/async-context.js";
 
-/** The starts of one call: it has its answer when all of them do. */
+/** The starts of one call, which resolves when all of them are written. */
 interface StartCall {
   readonly refusals: (RefusedStart | null)[];
   openCount: number;
@@ -24,9 +24,9 @@ interface PendingStart {
 
 const maxBatchSize = 500;
 const maxBytes = 4 * 1024 * 1024;
-/** The database may be away for this long, a restart, before a start fails. */
+/** How long the database may be unreachable, during a restart for example, before a start fails. */
 const retryTimeoutMs = 25_000;
-/** Of the commits that may be waiting for a caller's open transaction: each has a connection of the store to itself. */
+/** Commits with keys may wait for a caller's open transaction, and each of them occupies a connection of the store. */
 const maxKeyedCommits = 3;
 
 export class StartBatcher {
@@ -36,18 +36,18 @@ export class StartBatcher {
   readonly #unkeyedBatcher: Batcher<PendingStart>;
   readonly #keyedBatcher: Batcher<PendingStart>;
 
-  /** @param onStarted told of each run that was made */
+  /** @param onStarted called for each run that was created */
   constructor(store: Store, runtime: Runtime, onStarted: (run: NewRun, at: number) => void) {
     this.#store = store;
     this.#runtime = runtime;
     this.#onStarted = onStarted;
-    // The starts of many callers share a write: it is told of, and logged, as none of theirs.
+    // A write serves many callers, so it runs outside of the async context of each of them.
     const write = (batch: readonly PendingStart[]) => inCleanContext(() => this.#write(batch));
     this.#unkeyedBatcher = new Batcher({ write, batchSizeOf, maxConcurrentWrites: 1 });
     this.#keyedBatcher = new Batcher({ write, batchSizeOf, maxConcurrentWrites: maxKeyedCommits });
   }
 
-  /** For each run, in their order, whether a key kept it out. */
+  /** @returns for each run, in their order, whether it was rejected as a duplicate */
   start(runs: readonly NewRun[]): Promise<readonly (RefusedStart | null)[]> {
     return new Promise((resolve, reject) => {
       const call: StartCall = { refusals: new Array(runs.length).fill(null), openCount: runs.length, resolve, reject };
@@ -61,20 +61,20 @@ export class StartBatcher {
   async #write(batch: readonly PendingStart[], waitMs = 50, firstTriedAt = this.#runtime.monotonic()): Promise<void> {
     try {
       const result = await this.#store.commit({ fence: null, transitions: [], starts: batch.map(({ run }) => run) });
-      if (result.kind !== "committed") throw new RangeError(`A start was answered with "${result.kind}".`);
-      for (const one of batch) {
-        if (!result.refused.some(({ runId }) => runId === one.run.id)) this.#onStarted(one.run, result.at);
-        resolveStart(one, result.refused);
+      if (result.kind !== "committed") throw new RangeError(`The store returned "${result.kind}" for a start.`);
+      for (const start of batch) {
+        if (!result.refused.some(({ runId }) => runId === start.run.id)) this.#onStarted(start.run, result.at);
+        resolveStart(start, result.refused);
       }
     } catch (error) {
       if (isTransient(error) && this.#runtime.monotonic() - firstTriedAt + waitMs < retryTimeoutMs) {
-        // Written or not, the ids are ours: a start that is there already is not made again.
+        // The commit may have succeeded. Trying again is safe, because the same ids are not created twice.
         await sleep(this.#runtime, waitMs);
         return this.#write(batch, waitMs * 2, firstTriedAt);
       }
-      // One start that cannot be written must not take the others with it.
+      // A start that cannot be written must not fail the others, so each is tried alone.
       if (batch.length === 1) return batch[0]?.call.reject(error);
-      for (const one of batch) await this.#write([one]);
+      for (const start of batch) await this.#write([start]);
     }
   }
 }

@@ -1,4 +1,4 @@
-/** A start without a live worker is accepted and waits; its caller should know: on the handle, and once in the log. */
+/** Warns about starts that no live worker can execute: on the handle of the run, and once in the log. */
 
 import { graphRoute } from "../../core/naming/route.js";
 import type { Logger } from "../../define/context.js";
@@ -12,7 +12,7 @@ export class WorkerAvailability {
   readonly #store: Store;
   readonly #log: Logger;
   readonly #runtime: Runtime;
-  /** Routes that have a live worker, as of a moment ago. */
+  /** The routes that had a live worker at the last read. */
   #routesWithWorkers = new Set<string>();
   #cachedUntil = 0;
   #pendingRead: Promise<void> | null = null;
@@ -24,11 +24,11 @@ export class WorkerAvailability {
     this.#runtime = runtime;
   }
 
-  /** What to tell the caller who started a run of this route; null when there is nothing to worry about. */
+  /** The warning for the caller that started a run of this route; null if a live worker has it. */
   async warningFor(workflow: string, version: string): Promise<string | null> {
     const route = `${workflow}@${version}`;
     if (this.#routesWithWorkers.has(route) && this.#runtime.now() < this.#cachedUntil) return null;
-    // Its worker may be new: asked again, but once for all who start it now.
+    // The worker may be new, so the workers are read again, once for all concurrent starts.
     this.#pendingRead ??= this.#read().finally(() => {
       this.#pendingRead = null;
     });
@@ -43,7 +43,7 @@ export class WorkerAvailability {
     return warning;
   }
 
-  /** When the database does not say, that is no reason to let a start fail that has been made. */
+  /** An error is ignored, because the start has succeeded and must not fail for the sake of a warning. */
   async #read(): Promise<void> {
     try {
       const live = await findLiveWorkers(this.#store, this.#runtime);

@@ -1,4 +1,4 @@
-/** What the names of workflows stand for in this process: two things of one name would count as one everywhere. */
+/** Refuses two workflows with one name in this process, because their runs would be mixed up. */
 import { InvalidInputError } from "../../core/errors/errors.js";
 import type { WorkflowDefinition, WorkflowStyle } from "../../define/definition.js";
 
@@ -13,32 +13,30 @@ export class WorkflowNames {
   readonly #workflows = new Set<string>();
   readonly #builtGraphs = new Set<string>();
 
-  /** @throws InvalidInputError when the name belongs to something else. New code of the same style is a deploy, and fine. */
+  /** @throws InvalidInputError if the name belongs to something else. New code of the same style is accepted, as a deploy. */
   reserveForWorkflow({ name, version, style }: WorkflowDefinition): void {
     if (this.#builtGraphs.has(name))
       throw new InvalidInputError(
-        `The name "${name}" belongs to graphs that are built at run time, build("${name}", …); give the workflow another name.`,
+        `The name "${name}" belongs to graphs that are built at run time, build("${name}", …); rename the workflow.`,
       );
     const key = `${name}\u0000${version}`;
     const existingStyle = this.#styles.get(key) ?? style;
     if (existingStyle !== style)
       throw new InvalidInputError(
-        `Two workflows are called "${name}": ${styleNames[existingStyle]}, and ${styleNames[style]}; give one of them another name, or a version.`,
+        `Two workflows are called "${name}": ${styleNames[existingStyle]}, and ${styleNames[style]}; rename one of them, or give it a version.`,
       );
     this.#styles.set(key, style);
     this.#workflows.add(name);
   }
 
   /**
-   * @param isRegistered whether the database knows a workflow of this name: asked once per process and name
-   * @throws InvalidInputError when the name belongs to a workflow
+   * @param isRegistered whether the database has a workflow of this name; called once per process and name
+   * @throws InvalidInputError if the name belongs to a workflow
    */
   async reserveForBuiltGraph(name: string, isRegistered: () => Promise<boolean>): Promise<void> {
     if (this.#builtGraphs.has(name)) return;
     if (this.#workflows.has(name) || (await isRegistered()))
-      throw new InvalidInputError(
-        `build("${name}", …) takes the name of a workflow that is registered; give the graph another name.`,
-      );
+      throw new InvalidInputError(`build("${name}", …) has the name of a registered workflow; rename the graph.`);
     this.#builtGraphs.add(name);
   }
 }

@@ -1,4 +1,4 @@
-/** From a text back to its value. */
+/** Decodes a stored text to the value that was encoded. */
 
 import { SerializationError } from "../errors/errors.js";
 import { rebuildError } from "../errors/rebuild-error.js";
@@ -14,9 +14,9 @@ import {
 } from "./tagged-json.js";
 
 /**
- * The value that `encode` made this text from.
+ * Decodes a text that `encode` returned.
  *
- * @throws SerializationError when the text is damaged, nested too deeply, or holds a type this version does not know
+ * @throws SerializationError when the text is damaged, nested too deeply, or contains a type that this version does not know
  */
 export function decode(text: string, options: { readonly depth?: number } = {}): unknown {
   if (text === ENCODED_UNDEFINED) return undefined;
@@ -24,14 +24,14 @@ export function decode(text: string, options: { readonly depth?: number } = {}):
   const value = parse(text);
   if (typeof value !== "object" || value === null) return value;
   if (text.includes(MARKER)) return reviveAll(value, depth);
-  // Each level takes two characters, so a short text cannot be too deep.
+  // Each level of nesting takes two characters, so a short text cannot be nested too deeply.
   if (text.length > depth * 2 && isDeeper(value, depth)) throw damagedValueError([], tooDeepMessage(depth));
   return value;
 }
 
 type JsonObject = Record<string, unknown>;
 
-/** V8's parser does not recurse: 5,000,000 levels are read without trouble. */
+/** V8's parser does not recurse: it parses 5,000,000 levels without a stack overflow. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -54,87 +54,87 @@ interface DecodeState {
 }
 
 function reviveAll(value: object, depth: number): unknown {
-  const r: DecodeState = { depth, path: [] };
+  const state: DecodeState = { depth, path: [] };
   try {
-    return revive(r, value, depth);
+    return revive(state, value, depth);
   } catch (cause) {
     if (cause instanceof SerializationError) throw cause;
-    throw damagedValueError(r.path, "not a value of its type", cause);
+    throw damagedValueError(state.path, "not a value of its type", cause);
   }
 }
 
-/** The tree is fresh from JSON.parse and ours, so it is changed in place. */
-function revive(r: DecodeState, node: unknown, levels: number): unknown {
+/** Replaces tagged objects by their values, in place: the tree was just made by JSON.parse and is not shared. */
+function revive(state: DecodeState, node: unknown, levels: number): unknown {
   if (typeof node !== "object" || node === null) return node;
-  if (Object.hasOwn(node, TAG)) return reviveTagged(r, node as JsonObject, levels);
-  return Array.isArray(node) ? reviveItems(r, node, levels) : reviveProperties(r, node as JsonObject, levels);
+  if (Object.hasOwn(node, TAG)) return reviveTagged(state, node as JsonObject, levels);
+  return Array.isArray(node) ? reviveItems(state, node, levels) : reviveProperties(state, node as JsonObject, levels);
 }
 
-function reviveTagged(r: DecodeState, node: JsonObject, levels: number): unknown {
+function reviveTagged(state: DecodeState, node: JsonObject, levels: number): unknown {
   const { [TAG]: type, v } = node;
   switch (type) {
     case "undefined":
       return undefined;
     case "number":
-      return SPECIAL_NUMBERS.has(v) ? SPECIAL_NUMBERS.get(v) : fail(r, "not a special number");
+      return SPECIAL_NUMBERS.has(v) ? SPECIAL_NUMBERS.get(v) : fail(state, "not a special number");
     case "bigint":
-      return typeof v === "string" && /^-?\d+$/.test(v) ? BigInt(v) : fail(r, "not a bigint");
+      return typeof v === "string" && /^-?\d+$/.test(v) ? BigInt(v) : fail(state, "not a bigint");
     case "Date":
       return new Date(typeof v === "string" ? v : Number.NaN);
     case "Map":
-      return new Map(reviveEntries(r, expectList(r, v), levels));
+      return new Map(reviveEntries(state, expectList(state, v), levels));
     case "Set":
-      return new Set(reviveItems(r, expectList(r, v), levels));
+      return new Set(reviveItems(state, expectList(state, v), levels));
     case "Error":
-      return reviveError(r, reviveProperties(r, expectObject(r, v), levels));
+      return reviveError(state, reviveProperties(state, expectObject(state, v), levels));
     case "RegExp":
-      return new RegExp(expectString(r, expectList(r, v)[0]), expectString(r, expectList(r, v)[1]));
+      return new RegExp(expectString(state, expectList(state, v)[0]), expectString(state, expectList(state, v)[1]));
     case "URL":
-      return new URL(expectString(r, v));
+      return new URL(expectString(state, v));
     case "Object":
-      return reviveProperties(r, expectObject(r, v), levels);
+      return reviveProperties(state, expectObject(state, v), levels);
   }
   const make = BINARY_TYPES.get(type);
-  if (make === undefined) return fail(r, `of a type that this version of Pawl does not know (${type})`);
-  return make(Uint8Array.from(Buffer.from(expectString(r, v), "base64")).buffer);
+  if (make === undefined) return fail(state, `of a type that this version of Pawl does not know (${type})`);
+  return make(Uint8Array.from(Buffer.from(expectString(state, v), "base64")).buffer);
 }
 
-function reviveItems(r: DecodeState, items: unknown[], levels: number): unknown[] {
-  const inner = levels > 0 ? levels - 1 : fail(r, tooDeepMessage(r.depth));
+function reviveItems(state: DecodeState, items: unknown[], levels: number): unknown[] {
+  const inner = levels > 0 ? levels - 1 : fail(state, tooDeepMessage(state.depth));
   for (let index = 0; index < items.length; index++) {
-    r.path.push(index);
-    items[index] = revive(r, items[index], inner);
-    r.path.pop();
+    state.path.push(index);
+    items[index] = revive(state, items[index], inner);
+    state.path.pop();
   }
   return items;
 }
 
-function reviveEntries(r: DecodeState, entries: unknown[], levels: number): Array<[unknown, unknown]> {
-  // The pairs belong to the Map: they are no level of their own.
-  return entries.map((entry) => reviveItems(r, expectList(r, entry), levels) as [unknown, unknown]);
+function reviveEntries(state: DecodeState, entries: unknown[], levels: number): Array<[unknown, unknown]> {
+  // The arrays of key and value are part of the Map's encoding, so they do not count as a level.
+  return entries.map((entry) => reviveItems(state, expectList(state, entry), levels) as [unknown, unknown]);
 }
 
-function reviveProperties(r: DecodeState, object: JsonObject, levels: number): JsonObject {
-  const inner = levels > 0 ? levels - 1 : fail(r, tooDeepMessage(r.depth));
+function reviveProperties(state: DecodeState, object: JsonObject, levels: number): JsonObject {
+  const inner = levels > 0 ? levels - 1 : fail(state, tooDeepMessage(state.depth));
   for (const key of Object.keys(object)) {
     const before = object[key];
     if (typeof before !== "object" || before === null) continue;
-    r.path.push(key);
-    const after = revive(r, before, inner);
-    // Never a plain assignment: for the key __proto__ it could reach the prototype.
+    state.path.push(key);
+    const after = revive(state, before, inner);
+    // Not an assignment, which for the key __proto__ would set the prototype.
     if (after !== before) {
       Object.defineProperty(object, key, { value: after, enumerable: true, writable: true, configurable: true });
     }
-    r.path.pop();
+    state.path.pop();
   }
   return object;
 }
 
-function reviveError(r: DecodeState, fields: JsonObject): Error {
+function reviveError(state: DecodeState, fields: JsonObject): Error {
   const { stack, code, errors, data } = fields;
   return rebuildError({
-    name: expectString(r, fields.name),
-    message: expectString(r, fields.message),
+    name: expectString(state, fields.name),
+    message: expectString(state, fields.message),
     ...(typeof stack === "string" && { stack }),
     ...((typeof code === "string" || typeof code === "number") && { code }),
     ...(Object.hasOwn(fields, "cause") && { cause: fields.cause }),
@@ -150,20 +150,20 @@ const SPECIAL_NUMBERS = new Map<unknown, number>([
   ["-0", -0],
 ]);
 
-function expectList(r: DecodeState, value: unknown): unknown[] {
-  return Array.isArray(value) ? value : fail(r, "not a list");
+function expectList(state: DecodeState, value: unknown): unknown[] {
+  return Array.isArray(value) ? value : fail(state, "not a list");
 }
 
-function expectObject(r: DecodeState, value: unknown): JsonObject {
-  return typeof value === "object" && value !== null ? (value as JsonObject) : fail(r, "not an object");
+function expectObject(state: DecodeState, value: unknown): JsonObject {
+  return typeof value === "object" && value !== null ? (value as JsonObject) : fail(state, "not an object");
 }
 
-function expectString(r: DecodeState, value: unknown): string {
-  return typeof value === "string" ? value : fail(r, "not a string");
+function expectString(state: DecodeState, value: unknown): string {
+  return typeof value === "string" ? value : fail(state, "not a string");
 }
 
-function fail(r: DecodeState, problem: string): never {
-  throw damagedValueError(r.path, problem);
+function fail(state: DecodeState, problem: string): never {
+  throw damagedValueError(state.path, problem);
 }
 
 function damagedValueError(valuePath: Path, problem: string, cause?: unknown): SerializationError {

@@ -29,7 +29,7 @@ function refusal(act: () => unknown): SerializationError {
     expect(error).toBeInstanceOf(SerializationError);
     return error as SerializationError;
   }
-  return expect.unreachable("it was not refused");
+  return expect.unreachable("The value was not refused.");
 }
 
 describe("plain JSON", () => {
@@ -65,7 +65,7 @@ describe("plain JSON", () => {
   });
 });
 
-describe("what JSON cannot say comes back as it was", () => {
+describe("values that JSON cannot express are restored as they were", () => {
   test.each<[string, unknown]>([
     ["undefined", undefined],
     ["undefined in places", { a: undefined, b: [undefined, 1], c: { d: undefined } }],
@@ -123,7 +123,7 @@ describe("what JSON cannot say comes back as it was", () => {
   });
 
   test("holes of an array become undefined", () => {
-    // biome-ignore lint/suspicious/noSparseArray: this is about them
+    // biome-ignore lint/suspicious/noSparseArray: the test is about holes
     expect(roundTrip([1, , 3])).toStrictEqual([1, undefined, 3]);
   });
 
@@ -131,18 +131,18 @@ describe("what JSON cannot say comes back as it was", () => {
     expect(Object.keys(roundTrip({ a: undefined }) as object)).toEqual(["a"]);
   });
 
-  test("boxed values become what they box", () => {
+  test("boxed values become primitive values", () => {
     expect(roundTrip([Object(1), Object("x"), Object(true), Object(2n), Object(-0)])).toEqual([1, "x", true, 2n, -0]);
   });
 
-  test("a Date of another realm is a Date", () => {
+  test("built-in objects of another realm are restored as those of this realm", () => {
     const foreign = runInNewContext("({ at: new Date(7), m: new Map([[1, 2]]), u: new Uint8Array([3]), a: [1] })");
     const back = roundTrip(foreign);
     expect(back).toEqual({ at: new Date(7), m: new Map([[1, 2]]), u: new Uint8Array([3]), a: [1] });
     expect((back as { at: unknown }).at).toBeInstanceOf(Date);
   });
 
-  test("the same object twice is two objects, and no cycle", () => {
+  test("an object that occurs twice is no cycle, and is restored as two objects", () => {
     const shared = { at: new Date(1) };
     expect(roundTrip({ a: shared, b: [shared, shared] })).toEqual({ a: shared, b: [shared, shared] });
     const plain = { x: 1 };
@@ -153,7 +153,7 @@ describe("what JSON cannot say comes back as it was", () => {
     expect(text({ [Symbol("s")]: 1, a: 2 })).toBe('{"a":2}');
   });
 
-  test("anything of these, in any combination", () => {
+  test("any combination of these values is restored as it was", () => {
     const anything = fc.anything({
       key: fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom("$pawl", "v", "__proto__", "constructor", "toJSON")),
       withBigInt: true,
@@ -165,7 +165,7 @@ describe("what JSON cannot say comes back as it was", () => {
         fc.string({ unit: "binary" }),
         fc.double(),
         fc.constantFrom(undefined, null, -0, "$pawl", "undefined", '{"$pawl":"Date"}'),
-        fc.date({ noInvalidDate: true }), // two invalid ones are not deeply equal, says Node
+        fc.date({ noInvalidDate: true }), // isDeepStrictEqual says that two invalid dates differ
         fc.bigInt(),
         fc.boolean(),
       ],
@@ -174,7 +174,7 @@ describe("what JSON cannot say comes back as it was", () => {
       fc.property(anything, (value) => {
         const encoded = text(value);
         expect(isDeepStrictEqual(decode(encoded), value)).toBe(true);
-        // What a database hands back: through UTF-8, or with spaces after the colons (jsonb).
+        // A database returns the text through UTF-8, or with spaces after the colons (jsonb).
         expect(Buffer.from(encoded).toString()).toBe(encoded);
         expect(isDeepStrictEqual(decode(JSON.stringify(JSON.parse(encoded), null, 1)), value)).toBe(true);
         expect(text(decode(encoded))).toBe(encoded);
@@ -184,7 +184,7 @@ describe("what JSON cannot say comes back as it was", () => {
   });
 });
 
-describe("the text", () => {
+describe("the encoded text", () => {
   test("has no raw NUL or control character, and no lone surrogate", () => {
     const encoded = text({ "\u0000k": "a\u0000b\u001f\ud800", d: new Date(0), u: new URL("http://x/%00") });
     expect(encoded).not.toMatch(/\p{Cc}|\p{Cs}/u);
@@ -192,7 +192,7 @@ describe("the text", () => {
     expect(text("\u0000")).toBe('"\\u0000"');
   });
 
-  test("is what earlier versions wrote", () => {
+  test("is the same as in earlier versions", () => {
     expect(text(undefined)).toBe('{"$pawl":"undefined"}');
     expect(text({ at: new Date(0), n: 1n, x: Number.NaN, m: new Map([[1, undefined]]), s: new Set([1]) })).toBe(
       '{"at":{"$pawl":"Date","v":"1970-01-01T00:00:00.000Z"},"n":{"$pawl":"bigint","v":"1"},' +
@@ -215,7 +215,7 @@ describe("errors as values", () => {
     expect(back.error.cause).toEqual(new Map([[1, new Date(2)]]));
   });
 
-  test("of other classes come back as Error with their name", () => {
+  test("of other classes are restored as an Error with their name", () => {
     class CardError extends Error {
       override name = "CardError";
     }
@@ -228,7 +228,7 @@ describe("errors as values", () => {
     expect(aborted).toMatchObject({ name: "AbortError", message: "stop" });
   });
 
-  test("of Pawl's listed classes come back as those", () => {
+  test("of Pawl's listed classes are restored as instances of these classes", () => {
     expect(roundTrip(new PermanentError("p"))).toBeInstanceOf(PermanentError);
     expect(roundTrip(new TransientError("p", { retryAfter: "1s" }))).toMatchObject({ retryAfter: "1s" });
     expect(roundTrip(new PauseError("p", { resumeOn: "go" }))).toMatchObject({ resumeOn: "go" });
@@ -255,7 +255,7 @@ describe("instances of classes", () => {
     expect(Object.getPrototypeOf(back.price)).toBe(Object.prototype);
   });
 
-  test("are asked for toJSON, once, with their key, as JSON does", () => {
+  test("are replaced by what toJSON returns for their key, as JSON.stringify does", () => {
     class Point {
       toJSON(key: string) {
         return { key, at: new Date(3), again: this.inner };
@@ -269,25 +269,25 @@ describe("instances of classes", () => {
     expect(roundTrip([self])).toEqual([{ a: 1 }]);
   });
 
-  test("a toJSON that hides from enumeration is asked too", () => {
+  test("are replaced also when toJSON is not enumerable", () => {
     const object = Object.defineProperty({}, "toJSON", { value: () => ({ at: new Date(4) }) });
     expect(roundTrip(object)).toEqual({ at: new Date(4) });
     expect(roundTrip(Object.assign([1], { toJSON: () => [new Date(2)] }))).toEqual([new Date(2)]);
   });
 
-  test("of Array are arrays", () => {
+  test("of a subclass of Array become arrays", () => {
     class List extends Array<unknown> {}
     expect(roundTrip(List.from([1, new Date(2)]))).toEqual([1, new Date(2)]);
   });
 });
 
-describe("what cannot come back is refused, and the error says where", () => {
+describe("a value that cannot be restored is refused, and the error says where it is", () => {
   const cycle: Record<string, unknown> = { a: { list: [] } };
   (cycle.a as { list: unknown[] }).list.push(cycle);
   const mapCycle = new Map();
   mapCycle.set("self", { mapCycle });
   class Query {
-    // biome-ignore lint/suspicious/noThenProperty: a query builder that somebody forgot to await
+    // biome-ignore lint/suspicious/noThenProperty: a query builder that the code forgot to await
     then() {}
   }
   const errorCycle = new Error("m");
@@ -329,7 +329,7 @@ describe("what cannot come back is refused, and the error says where", () => {
     expect(error.cause).toBe(cause);
   });
 
-  test("proxies that throw, even when their error is asked what it is", () => {
+  test("proxies that throw errors that cannot be inspected either", () => {
     const trap = () => {
       throw hostile;
     };
@@ -347,7 +347,7 @@ describe("what cannot come back is refused, and the error says where", () => {
     expect(refusal(() => text(endless())).message).toMatch(/nested more than 200 levels/);
   });
 
-  test("a SerializationError that user code throws is a cause like any other", () => {
+  test("a SerializationError that user code throws becomes the cause, like any other error", () => {
     const thrown = new SerializationError("mine", { path: "$.other" });
     const error = refusal(() => text({ toJSON: () => refuseWith(thrown) }));
     expect(error).not.toBe(thrown);
@@ -375,7 +375,7 @@ describe("depth", () => {
     expect(refusal(() => text(nested(201, wrap))).message).toMatch(/nested more than 200 levels deep/);
   });
 
-  test.each(wraps)("%s: what one may write, one may read", (_name, wrap) => {
+  test.each(wraps)("%s that were encoded with a depth limit can be decoded with the same limit", (_name, wrap) => {
     const encoded = text(nested(7, wrap), { maxDepth: 7 });
     expect(isDeepStrictEqual(decode(encoded, { depth: 7 }), nested(7, wrap))).toBe(true);
     expect(refusal(() => decode(text(nested(300, wrap), { maxDepth: 300 }))).message).toMatch(/nested more than 200/);
@@ -386,7 +386,7 @@ describe("depth", () => {
     expect(isDeepStrictEqual(roundTrip([value]), [value])).toBe(true);
   });
 
-  test.each([20_000, 1_000_000])("%i levels do not overflow the stack, neither way", (levels) => {
+  test.each([20_000, 1_000_000])("%i levels do not overflow the stack, in either direction", (levels) => {
     for (const wrap of [(inner: unknown) => [inner], (inner: unknown) => ({ a: inner, u: undefined })]) {
       expect(refusal(() => text(nested(levels, wrap))).path.length).toBeLessThan(300);
     }
@@ -397,7 +397,7 @@ describe("depth", () => {
     expect(refusal(() => decode("[".repeat(levels))).message).toMatch(/not JSON/);
   });
 
-  test("a depth that the stack cannot hold is refused all the same", () => {
+  test("a depth that overflows the stack is refused, although the limit allows it", () => {
     refusal(() => text(nested(1_000_000), { maxDepth: 10_000_000 }));
   });
 });
@@ -428,14 +428,14 @@ describe("size", () => {
     expect(() => text(12345, { limitBytes: 4 })).toThrow(PayloadTooLargeError);
   });
 
-  test("names the exact size of what is a few times too large", () => {
+  test("the error names the exact size of a value that is a few times too large", () => {
     const value = Array.from({ length: 300_000 }, (_, index) => ({ index }));
     const bytes = JSON.stringify(value).length;
     expect(bytes).toBeGreaterThan(4 * limit);
     expect(() => text(value)).toThrow(new RegExp(`it is ${bytes} bytes`));
   });
 
-  test("gives up early on what would be astronomically large", () => {
+  test("a value whose text would be exponentially long is refused early", () => {
     const started = performance.now();
     for (const wrap of [
       (inner: unknown) => [inner, inner],
@@ -452,11 +452,11 @@ describe("size", () => {
     expect(() => text(new Array(4_294_967_295))).toThrow(PayloadTooLargeError);
     expect(() => text(new Uint8Array(100_000_000))).toThrow(PayloadTooLargeError);
     expect(() => text(["x".repeat(400_000_000)])).toThrow(PayloadTooLargeError);
-    expect(performance.now() - started).toBeLessThan(100_000); // about 2 s; without a budget, for ever
+    expect(performance.now() - started).toBeLessThan(100_000); // It takes about 2 s; without the budget it would never end.
   });
 });
 
-describe("prototypes are out of reach", () => {
+describe("decoding does not change prototypes", () => {
   test.each([
     '{"__proto__":{"polluted":1}}',
     '{"__proto__":{"$pawl":"Map","v":[]}}',
@@ -470,7 +470,7 @@ describe("prototypes are out of reach", () => {
     expect([Object.prototype, Error.prototype]).toContain(Object.getPrototypeOf(value));
   });
 
-  test("__proto__ as an own key comes back as an own key", () => {
+  test("__proto__ as an own key is restored as an own key", () => {
     const value = JSON.parse('{"__proto__":{"x":1},"b":2}');
     const back = decode(text({ value, at: new Date(0) })) as { value: object };
     expect(Object.keys(back.value)).toEqual(["__proto__", "b"]);
@@ -504,7 +504,7 @@ describe("damaged texts are refused with a SerializationError", () => {
     expect(refusal(() => decode(encoded)).message).toMatch(message);
   });
 
-  test("decoding returns or refuses, whatever the text", () => {
+  test("decoding any text returns a value or throws a SerializationError", () => {
     const tag = fc.constantFrom(
       "Date",
       "Map",

@@ -1,4 +1,4 @@
-/** From a value to its text. Most values are plain JSON and are left to the engine; the others are written piece by piece. */
+/** Encodes a value as text. Plain JSON, the usual case, goes through JSON.stringify; other values are written part by part. */
 
 import { PayloadTooLargeError, SerializationError } from "../errors/errors.js";
 import { guardPromise, guardPromisesWithin } from "../errors/guarded-promise.js";
@@ -15,26 +15,26 @@ import {
 } from "./tagged-json.js";
 
 const DEFAULT_LIMIT_BYTES = 1024 * 1024;
-/** A plain value up to this many times too large is still encoded, so that the error can name its exact size. */
+/** A plain value that exceeds the limit up to this factor is still encoded, so that the error can name its exact size. */
 const MEASURABLE_FACTOR = 8;
 
 export interface EncodeOptions {
   /** Names the value in errors: `the output of step "archive"`. */
   readonly label: string;
-  /** The most bytes of UTF-8 the text may have. Default 1 MiB. */
+  /** The largest size of the text in bytes of UTF-8. Default 1 MiB. */
   readonly limitBytes?: number;
   /** How many objects may be nested in each other. Default 200. */
   readonly maxDepth?: number;
 }
 
 /**
- * The text for a value.
+ * Encodes a value as text.
  *
  * Beyond JSON it keeps undefined, NaN, ±Infinity, -0, bigint, Date, Map, Set, Error, RegExp, URL, ArrayBuffer, typed
  * arrays and Buffer. An instance of a class becomes what its `toJSON` returns, or a plain object of its own properties.
  *
- * @throws SerializationError for what cannot come back: functions, symbols, promises, cycles
- * @throws PayloadTooLargeError
+ * @throws SerializationError for values that cannot be restored: functions, symbols, promises, cycles
+ * @throws PayloadTooLargeError when the text exceeds the limit
  */
 export function encode(value: unknown, options: EncodeOptions): string {
   const limitBytes = options.limitBytes ?? DEFAULT_LIMIT_BYTES;
@@ -48,7 +48,7 @@ export function encode(value: unknown, options: EncodeOptions): string {
   return text;
 }
 
-// ---- Plain JSON: one walk to make sure, then the engine's own JSON.stringify ----------------------------------------
+// ---- Plain JSON: checked first, then encoded by JSON.stringify ------------------------------------------------------
 
 function encodePlain(value: unknown, limit: number, depth: number): string | undefined {
   if (value === undefined) return ENCODED_UNDEFINED; // what most steps return
@@ -56,15 +56,15 @@ function encodePlain(value: unknown, limit: number, depth: number): string | und
     if (measurePlain(value, limit * MEASURABLE_FACTOR, depth) >= 0)
       return typeof value === "number" ? `${value}` : JSON.stringify(value);
   } catch {
-    // A getter or a proxy threw. The other way finds it again, and knows where it is.
+    // A getter or a proxy threw. `encodeTagged` meets the same error, and reports its path.
   }
   return undefined;
 }
 
 /**
- * What is left of a budget of characters after a value that is plain JSON; negative when it is not plain, nested too
- * deeply (perhaps a cycle), or larger than the budget. The budget also stops values that share their parts so often
- * that their text would be exponentially long.
+ * Subtracts the length of a plain JSON value from a budget of characters, and returns the rest. The result is negative when
+ * the value is not plain, nested too deeply (perhaps a cycle), or larger than the budget. The budget also stops values that
+ * share parts so often that their text would be exponentially long.
  */
 function measurePlain(value: unknown, budget: number, levels: number): number {
   switch (typeof value) {
@@ -98,7 +98,7 @@ function measurePlainArray(array: unknown[] & { toJSON?: unknown }, budget: numb
 function measurePlainObject(object: object & { toJSON?: unknown }, budget: number, levels: number): number {
   const prototype = Object.getPrototypeOf(object);
   if ((prototype !== Object.prototype && prototype !== null) || typeof object.toJSON === "function") {
-    // A getter may return another one to each who asks.
+    // A getter may return a new promise on each read, so this one is guarded here.
     if (object instanceof Promise) guardPromise(object);
     return -1;
   }
@@ -115,168 +115,168 @@ function isPlainNumber(value: number): boolean {
   return Number.isFinite(value) && (value !== 0 || 1 / value > 0);
 }
 
-// ---- Everything else: written piece by piece ------------------------------------------------------------------------
+// ---- Other values: written part by part -----------------------------------------------------------------------------
 
 interface EncodeState {
   readonly label: string;
   readonly limitBytes: number;
   readonly maxDepth: number;
-  /** Where in the value we are, for errors. */
+  /** The place in the value that is being written, for errors. */
   readonly path: Path;
-  /** The objects we are inside of, to notice cycles. */
+  /** The objects that contain the place, to detect cycles. */
   readonly parents: Set<object>;
-  /** A lower bound for the characters written. */
+  /** A lower bound for the number of characters written. */
   written: number;
-  /** Our own error, once we have thrown one. */
+  /** The error that the encoder has thrown, to tell it from one that user code threw. */
   ownError?: Error;
-  /** It was refused because of a promise; there may be more of them. */
+  /** The value was refused because of a promise; it may contain more of them. */
   hasPromise?: boolean;
 }
 
 function encodeTagged(value: unknown, label: string, limitBytes: number, maxDepth: number): string {
-  const w: EncodeState = { label, limitBytes, maxDepth, path: [], parents: new Set(), written: 0 };
+  const state: EncodeState = { label, limitBytes, maxDepth, path: [], parents: new Set(), written: 0 };
   try {
-    return write(w, value, maxDepth);
+    return write(state, value, maxDepth);
   } catch (cause) {
-    // `() => ids.map(load)` returns promises that no code awaits: the step fails, and they must not end the process.
-    if (w.hasPromise === true) guardPromisesWithin(value);
-    // By identity: whatever user code threw may be a proxy that throws when it is asked for its class.
-    if (cause === w.ownError) throw cause;
-    const path = formatPath(w.path);
+    // `() => ids.map(load)` returns promises that no code awaits. The step fails, and their rejections must not end the process.
+    if (state.hasPromise === true) guardPromisesWithin(value);
+    // Compared by identity, because user code may have thrown a proxy for which `instanceof` throws.
+    if (cause === state.ownError) throw cause;
+    const path = formatPath(state.path);
     throw new SerializationError(`Cannot store ${label}: reading ${path} threw an error (see cause).`, { path, cause });
   }
 }
 
-function write(w: EncodeState, value: unknown, levels: number): string {
+function write(state: EncodeState, value: unknown, levels: number): string {
   switch (typeof value) {
     case "string":
-      return writeString(w, value);
+      return writeString(state, value);
     case "number":
       return addWritten(
-        w,
+        state,
         isPlainNumber(value) ? `${value}` : tagged("number", Object.is(value, -0) ? '"-0"' : `"${value}"`),
       );
     case "boolean":
-      return addWritten(w, `${value}`);
+      return addWritten(state, `${value}`);
     case "undefined":
-      return addWritten(w, ENCODED_UNDEFINED);
+      return addWritten(state, ENCODED_UNDEFINED);
     case "bigint":
-      return addWritten(w, tagged("bigint", `"${value}"`));
+      return addWritten(state, tagged("bigint", `"${value}"`));
     case "object":
-      return value === null ? addWritten(w, "null") : writeObject(w, value, levels);
+      return value === null ? addWritten(state, "null") : writeObject(state, value, levels);
     case "function":
-      return refuse(w, `a function${value.name === "" ? "" : ` (${value.name})`}`);
+      return refuse(state, `a function${value.name === "" ? "" : ` (${value.name})`}`);
     default:
-      return refuse(w, "a symbol");
+      return refuse(state, "a symbol");
   }
 }
 
-function writeObject(w: EncodeState, object: object, levels: number): string {
-  if (w.parents.has(object)) return refuse(w, "a reference back to an object that contains it (a cycle)");
-  w.parents.add(object);
-  const text = writeKnown(w, object, levels) ?? writeWithToJSON(w, object, levels);
-  w.parents.delete(object);
+function writeObject(state: EncodeState, object: object, levels: number): string {
+  if (state.parents.has(object)) return refuse(state, "a reference back to an object that contains it (a cycle)");
+  state.parents.add(object);
+  const text = writeKnown(state, object, levels) ?? writeWithToJSON(state, object, levels);
+  state.parents.delete(object);
   return text;
 }
 
-/** The types on the list. By their string tag rather than `instanceof`, which fails for values of another realm. */
-function writeKnown(w: EncodeState, object: object, levels: number): string | undefined {
+/** Writes the built-in types. They are recognised by string tag, because `instanceof` fails for values of another realm. */
+function writeKnown(state: EncodeState, object: object, levels: number): string | undefined {
   const type = typeOf(object);
   switch (type) {
     case "Date": {
       const date = object as Date;
-      return addWritten(w, tagged("Date", Number.isNaN(date.getTime()) ? "null" : `"${date.toISOString()}"`));
+      return addWritten(state, tagged("Date", Number.isNaN(date.getTime()) ? "null" : `"${date.toISOString()}"`));
     }
     case "Map":
-      return tagged("Map", writeMap(w, object as Map<unknown, unknown>, levels));
+      return tagged("Map", writeMap(state, object as Map<unknown, unknown>, levels));
     case "Set":
-      return tagged("Set", writeList(w, object as Set<unknown>, levels, "values"));
+      return tagged("Set", writeList(state, object as Set<unknown>, levels, "values"));
     case "Error":
-      return tagged("Error", writeError(w, object as Error, levels));
+      return tagged("Error", writeError(state, object as Error, levels));
     case "RegExp":
-      return tagged("RegExp", writeList(w, [(object as RegExp).source, (object as RegExp).flags], levels));
+      return tagged("RegExp", writeList(state, [(object as RegExp).source, (object as RegExp).flags], levels));
     case "URL":
-      return tagged("URL", writeString(w, (object as URL).href));
+      return tagged("URL", writeString(state, (object as URL).href));
     case "Number":
     case "String":
     case "Boolean":
     case "BigInt":
-      return write(w, (object as { valueOf(): unknown }).valueOf(), levels);
+      return write(state, (object as { valueOf(): unknown }).valueOf(), levels);
   }
-  if (BINARY_TYPES.has(type)) return tagged(type, writeBytes(w, object as ArrayBuffer | ArrayBufferView));
+  if (BINARY_TYPES.has(type)) return tagged(type, writeBytes(state, object as ArrayBuffer | ArrayBufferView));
   if (object instanceof Promise) {
-    w.hasPromise = true;
+    state.hasPromise = true;
     guardPromise(object);
   }
-  if (ArrayBuffer.isView(object) || UNSTORABLE_TYPES.has(type)) return refuse(w, `a ${type}`);
+  if (ArrayBuffer.isView(object) || UNSTORABLE_TYPES.has(type)) return refuse(state, `a ${type}`);
   return undefined;
 }
 
 function writeWithToJSON(
-  w: EncodeState,
+  state: EncodeState,
   object: object & { toJSON?: unknown; then?: unknown },
   levels: number,
 ): string {
   if (typeof object.toJSON === "function") {
-    const replacement: unknown = object.toJSON(String(w.path.at(-1) ?? ""));
-    if (typeof replacement !== "object" || replacement === null) return write(w, replacement, levels);
-    // As with JSON.stringify, the replacement's own toJSON is not asked. It may well be the object itself.
-    return writeKnown(w, replacement, levels) ?? writeProperties(w, replacement, levels);
+    const replacement: unknown = object.toJSON(String(state.path.at(-1) ?? ""));
+    if (typeof replacement !== "object" || replacement === null) return write(state, replacement, levels);
+    // As in JSON.stringify, the `toJSON` of the replacement is not called. The replacement may be the object itself.
+    return writeKnown(state, replacement, levels) ?? writeProperties(state, replacement, levels);
   }
-  if (typeof object.then === "function") return refuse(w, "a promise (was it not awaited?)");
-  return writeProperties(w, object, levels);
+  if (typeof object.then === "function") return refuse(state, "a promise (was it not awaited?)");
+  return writeProperties(state, object, levels);
 }
 
-function writeProperties(w: EncodeState, object: object, levels: number): string {
-  if (Array.isArray(object)) return writeList(w, object, levels);
-  const inner = descend(w, levels);
+function writeProperties(state: EncodeState, object: object, levels: number): string {
+  if (Array.isArray(object)) return writeList(state, object, levels);
+  const inner = descend(state, levels);
   let text = "";
   let hasTagKey = false;
   for (const key of Object.keys(object)) {
     if (key === TAG) hasTagKey = true;
-    w.path.push(key);
-    const value = write(w, (object as Record<string, unknown>)[key], inner);
-    text += `${text === "" ? "" : ","}${writeString(w, key)}:${value}`;
-    w.path.pop();
+    state.path.push(key);
+    const value = write(state, (object as Record<string, unknown>)[key], inner);
+    text += `${text === "" ? "" : ","}${writeString(state, key)}:${value}`;
+    state.path.pop();
   }
   return hasTagKey ? tagged("Object", `{${text}}`) : `{${text}}`;
 }
 
-function writeList(w: EncodeState, items: Iterable<unknown>, levels: number, name?: string): string {
-  const inner = descend(w, levels);
-  if (name !== undefined) w.path.push(name);
+function writeList(state: EncodeState, items: Iterable<unknown>, levels: number, name?: string): string {
+  const inner = descend(state, levels);
+  if (name !== undefined) state.path.push(name);
   let text = "";
   let index = 0;
   for (const item of items) {
-    w.path.push(index);
-    text += `${index === 0 ? "" : ","}${write(w, item, inner)}`;
-    w.path.pop();
+    state.path.push(index);
+    text += `${index === 0 ? "" : ","}${write(state, item, inner)}`;
+    state.path.pop();
     index++;
   }
-  if (name !== undefined) w.path.pop();
+  if (name !== undefined) state.path.pop();
   return `[${text}]`;
 }
 
-function writeMap(w: EncodeState, map: Map<unknown, unknown>, levels: number): string {
-  const inner = descend(w, levels);
+function writeMap(state: EncodeState, map: Map<unknown, unknown>, levels: number): string {
+  const inner = descend(state, levels);
   const entries: string[] = [];
-  w.path.push("entries");
+  state.path.push("entries");
   for (const [key, value] of map) {
-    w.path.push(entries.length, 0);
-    const keyText = write(w, key, inner);
-    w.path.splice(-1, 1, 1);
-    entries.push(`[${keyText},${write(w, value, inner)}]`);
-    w.path.splice(-2);
+    state.path.push(entries.length, 0);
+    const keyText = write(state, key, inner);
+    state.path.splice(-1, 1, 1);
+    entries.push(`[${keyText},${write(state, value, inner)}]`);
+    state.path.splice(-2);
   }
-  w.path.pop();
+  state.path.pop();
   return `[${entries.join()}]`;
 }
 
-function writeError(w: EncodeState, error: Error & { code?: unknown; errors?: unknown }, levels: number): string {
+function writeError(state: EncodeState, error: Error & { code?: unknown; errors?: unknown }, levels: number): string {
   const { stack, code, errors } = error;
   const data = errorFieldsOf(error);
   return writeProperties(
-    w,
+    state,
     {
       name: String(error.name),
       message: String(error.message),
@@ -290,16 +290,16 @@ function writeError(w: EncodeState, error: Error & { code?: unknown; errors?: un
   );
 }
 
-function writeBytes(w: EncodeState, source: ArrayBuffer | ArrayBufferView): string {
-  addWritten(w, "", source.byteLength);
+function writeBytes(state: EncodeState, source: ArrayBuffer | ArrayBufferView): string {
+  addWritten(state, "", source.byteLength);
   const bytes = ArrayBuffer.isView(source)
     ? Buffer.from(source.buffer, source.byteOffset, source.byteLength)
     : Buffer.from(source);
   return `"${bytes.toString("base64")}"`;
 }
 
-function writeString(w: EncodeState, text: string): string {
-  addWritten(w, "", text.length);
+function writeString(state: EncodeState, text: string): string {
+  addWritten(state, "", text.length);
   return JSON.stringify(text);
 }
 
@@ -307,35 +307,43 @@ function tagged(type: string, json: string): string {
   return `{${MARKER}"${type}","v":${json}}`;
 }
 
-/** Pass the text on, and give up as soon as it is certain that there is too much. */
-function addWritten(w: EncodeState, text: string, length = text.length): string {
-  w.written += length;
-  if (w.written <= w.limitBytes) return text;
-  w.ownError = new PayloadTooLargeError({ what: w.label, bytes: w.written, limit: w.limitBytes, atLeast: true });
-  throw w.ownError;
-}
-
-function descend(w: EncodeState, levels: number): number {
-  addWritten(w, "{}");
-  if (levels > 0) return levels - 1;
-  return refuse(w, tooDeepMessage(w.maxDepth));
-}
-
-function refuse(w: EncodeState, problem: string): never {
-  const path = formatPath(w.path);
-  w.ownError = new SerializationError(`Cannot store ${w.label}: ${path} is ${problem}; pass plain data instead.`, {
-    path,
+/** Counts the text and returns it, or throws as soon as the whole text is certain to exceed the limit. */
+function addWritten(state: EncodeState, text: string, length = text.length): string {
+  state.written += length;
+  if (state.written <= state.limitBytes) return text;
+  state.ownError = new PayloadTooLargeError({
+    what: state.label,
+    bytes: state.written,
+    limit: state.limitBytes,
+    atLeast: true,
   });
-  throw w.ownError;
+  throw state.ownError;
+}
+
+function descend(state: EncodeState, levels: number): number {
+  addWritten(state, "{}");
+  if (levels > 0) return levels - 1;
+  return refuse(state, tooDeepMessage(state.maxDepth));
+}
+
+function refuse(state: EncodeState, problem: string): never {
+  const path = formatPath(state.path);
+  state.ownError = new SerializationError(
+    `Cannot store ${state.label}: ${path} is ${problem}; pass plain data instead.`,
+    {
+      path,
+    },
+  );
+  throw state.ownError;
 }
 
 function typeOf(object: object): string {
   if (Buffer.isBuffer(object)) return "Buffer";
-  if (object instanceof Error) return "Error"; // a DOMException too, whose string tag is its own
+  if (object instanceof Error) return "Error"; // also a DOMException, whose string tag is "DOMException"
   return Object.prototype.toString.call(object).slice("[object ".length, -1);
 }
 
-/** Without own properties to write, these would come back as `{}`. */
+/** These have no own properties that could be written, so they would be restored as `{}`. */
 const UNSTORABLE_TYPES = new Set(
   (
     "Promise WeakMap WeakSet WeakRef Generator AsyncGenerator SharedArrayBuffer Headers Request Response FormData " +

@@ -89,7 +89,7 @@ describe("toFailure", () => {
     }
   });
 
-  test("cyclic causes end", () => {
+  test("stops at a cause that is already recorded", () => {
     const a = new Error("a");
     const b = new Error("b", { cause: a });
     a.cause = b;
@@ -98,7 +98,7 @@ describe("toFailure", () => {
     expect(failure.cause?.cause).toBeUndefined();
   });
 
-  test("of a long chain of causes it keeps five", () => {
+  test("keeps the first five of a long chain of causes", () => {
     let error = new Error("0");
     for (let n = 1; n <= 10_000; n++) error = new Error(String(n), { cause: error });
     const messages: string[] = [];
@@ -147,7 +147,7 @@ describe("toFailure", () => {
       ["with many texts just below their limits", wide(2, () => new Error(escaped(8000)))],
       ["with many texts beyond their limits", wide(2, () => new Error(escaped(80_000), { cause: escaped(80_000) }))],
       ["with many codes", wide(2, () => Object.assign(new Error(), { stack: "", code: escaped(190) }))],
-      ["with many errors that say nothing", wide(4, () => Object.assign(new Error(), { name: "", stack: "" }))],
+      ["with many errors without a message", wide(4, () => Object.assign(new Error(), { name: "", stack: "" }))],
       ["with many values", wide(2, () => ({ list: new Array(10_000).fill(1) }))],
       ["with one huge value", { text: escaped(10_000_000) }],
     ])("%s", (_name, thrown) => {
@@ -155,13 +155,13 @@ describe("toFailure", () => {
     });
   });
 
-  test("a deeply nested thrown value leaves room for the event around it", () => {
+  test("leaves out a deeply nested value, because the event around it needs some levels too", () => {
     let value: unknown = 1;
     for (let n = 0; n < 150; n++) value = [value];
     expect("value" in toFailure(value)).toBe(false);
   });
 
-  test("anything at all can be thrown and stored", () => {
+  test("accepts any value", () => {
     fc.assert(
       fc.property(
         fc.anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true }),
@@ -175,7 +175,7 @@ describe("toFailure", () => {
 });
 
 describe("reviveFailure", () => {
-  test("gives back what was thrown", () => {
+  test("restores the thrown error", () => {
     const error = Object.assign(new TypeError("m", { cause: new Error("why") }), { code: 42 });
     const revived = roundTrip(error);
     expect(revived).toBeInstanceOf(TypeError);
@@ -184,7 +184,7 @@ describe("reviveFailure", () => {
     expect(revived.cause).toBeInstanceOf(Error);
   });
 
-  test("Pawl's own errors come back as their classes, with their fields", () => {
+  test("restores Pawl's own errors as instances of their classes, with their fields", () => {
     expect(roundTrip(new PermanentError("p"))).toBeInstanceOf(PermanentError);
     expect(roundTrip(new TimeoutError("t"))).toBeInstanceOf(TimeoutError);
     const transient = roundTrip(new TransientError("t", { retryAfter: { seconds: 5 } }));
@@ -202,7 +202,7 @@ describe("reviveFailure", () => {
     expect(canceled).toMatchObject({ runId: "r1", reason: "why not" });
   });
 
-  test("errors that stop a run come back as their classes, which loggers name, with their fields and their words", () => {
+  test("restores errors that stop a run as instances of their classes, with their fields and messages", () => {
     const errors = [
       new SerializationError("Cannot store it", { path: "$.a" }),
       new NonDeterminismError({ runId: "r1", steps: ["pay"], problem: "it is a sleep now" }),
@@ -221,24 +221,24 @@ describe("reviveFailure", () => {
     expect(reviveFailure(withoutFields)).toMatchObject({ name: "SerializationError", message: "Cannot store it" });
   });
 
-  test("a thrown non-error is the cause of an Error", () => {
+  test("makes a thrown non-error the cause of an Error", () => {
     expect(roundTrip("boom")).toMatchObject({ name: "NonError", message: "boom", cause: "boom" });
     expect(roundTrip(new Error("m", { cause: { status: 503 } })).cause).toEqual({ status: 503 });
   });
 
-  test("an AggregateError has its errors again", () => {
+  test("restores the errors of an AggregateError", () => {
     const revived = roundTrip(new AggregateError([new RangeError("a"), 5], "many"));
     expect(revived).toBeInstanceOf(AggregateError);
     expect((revived as AggregateError).errors).toEqual([new RangeError("a"), 5]);
   });
 
-  test("an error of another realm is an error", () => {
+  test("restores an error of another realm", () => {
     const foreign: unknown = runInNewContext("new TypeError('elsewhere')");
     expect(foreign).not.toBeInstanceOf(Error);
     expect(roundTrip(foreign)).toMatchObject({ name: "TypeError", message: "elsewhere" });
   });
 
-  test("a damaged failure is still an Error", () => {
+  test("makes an Error of a damaged failure", () => {
     expect(reviveFailure({} as Failure)).toBeInstanceOf(Error);
     expect(reviveFailure({ name: 5, message: null } as unknown as Failure)).toBeInstanceOf(Error);
   });

@@ -1,20 +1,21 @@
+/** Converts thrown values to plain data that can be stored, and back. */
 import { guardPromise } from "../errors/guarded-promise.js";
 import { errorFieldsOf, rebuildError } from "../errors/rebuild-error.js";
 import { decode } from "./decode.js";
 import { encode } from "./encode.js";
 
-/** Whatever user code threw, as plain data that can always be stored. */
+/** A value that user code threw, as plain data that can always be stored. */
 export interface Failure {
   readonly name: string;
   readonly message: string;
   readonly stack?: string;
   readonly code?: string | number;
   readonly cause?: Failure;
-  /** The errors of an AggregateError, the first ten. */
+  /** The first ten errors of an AggregateError. */
   readonly errors?: readonly Failure[];
-  /** What was thrown, when it was not an Error and can be stored. */
+  /** The thrown value itself, when it was not an Error and can be stored. */
   readonly value?: unknown;
-  /** The fields of Pawl's own errors, such as `retryAfter`. */
+  /** The fields of Pawl's own error classes, such as `retryAfter`. */
   readonly data?: Readonly<Record<string, unknown>>;
 }
 
@@ -24,18 +25,18 @@ const STACK_BYTES = 16 * 1024;
 const MAX_CAUSE_DEPTH = 5;
 const MAX_ERRORS = 10;
 const VALUE_DEPTH = 50;
-/** For everything in a failure together. Escaped as JSON it grows sixfold at worst, and stays below 1 MiB. */
+/** The limit for a failure with all its causes. Escaping as JSON makes it at most six times larger, which is below 1 MiB. */
 const TOTAL_BYTES = 128 * 1024;
-/** For the keys and quotes of each failure, so that their number is bounded too. */
+/** Counted for the keys and quotes of each nested failure, which also bounds the number of nested failures. */
 const OVERHEAD_BYTES = 64;
 const TRUNCATION_MARK = "… [cut]";
 
-/** A failure from anything that can be thrown. It never throws itself, and what it returns can always be encoded. */
+/** Converts any thrown value to a failure. It never throws, and its result can always be encoded. */
 export function toFailure(thrown: unknown): Failure {
   return capture(thrown, { remainingBytes: TOTAL_BYTES, seen: new Set() }, MAX_CAUSE_DEPTH);
 }
 
-/** The error that a failure was made from. What was thrown without being an Error is the `cause` of a new one. */
+/** Converts a failure back to an error. A thrown value that was not an Error becomes the `cause` of one. */
 export function reviveFailure(failure: Failure): Error {
   const { name, message, stack, code, cause, errors, data } = failure;
   return rebuildError({
@@ -55,9 +56,9 @@ function reviveInner(failure: Failure): unknown {
 }
 
 interface CaptureState {
-  /** Bytes left of the total. */
+  /** How many bytes of the total limit are left. */
   remainingBytes: number;
-  /** To notice an error that is its own cause. */
+  /** The values captured so far, to detect an error that is its own cause. */
   readonly seen: Set<unknown>;
 }
 
@@ -91,7 +92,7 @@ function captureError(error: object, state: CaptureState, levels: number): Failu
   };
 }
 
-/** `throw "boom"`, `throw null`, or an object like `{ message, code }`, which many database clients reject with. */
+/** Captures a thrown value that is not an error: a string, null, or an object `{ message, code }` of a database client. */
 function captureValue(thrown: unknown, state: CaptureState): Failure {
   const object = typeof thrown === "object" && thrown !== null ? thrown : {};
   const message = typeof thrown === "string" ? thrown : textOr(read(object, "message"), `${show(thrown)} was thrown`);
@@ -107,7 +108,7 @@ function captureValue(thrown: unknown, state: CaptureState): Failure {
 }
 
 function isError(thrown: unknown): thrown is object {
-  // By its string tag too: an error of another realm is not an instance of our Error.
+  // Also by string tag, because an error of another realm is not an instance of this realm's Error.
   return tryGet(() => thrown instanceof Error || Object.prototype.toString.call(thrown) === "[object Error]") ?? false;
 }
 
@@ -120,11 +121,11 @@ function firstErrorsOf(errors: readonly unknown[]): unknown[] {
   return tryGet(() => errors.slice(0, MAX_ERRORS)) ?? [];
 }
 
-/** A copy of the value as the store would return it, if there is room for it and it can be encoded at all. */
+/** A copy of the value as the store would return it; undefined when it is too large or cannot be encoded. */
 function storedCopyOf(value: unknown, state: CaptureState): { value: unknown } | undefined {
   return tryGet(() => {
     const text = encode(value, {
-      label: "what was thrown",
+      label: "the thrown value",
       limitBytes: state.remainingBytes / 2,
       maxDepth: VALUE_DEPTH,
     });
@@ -137,7 +138,7 @@ function tryGet<T>(get: () => T): T | undefined {
   try {
     return get();
   } catch {
-    return undefined; // a getter, a proxy or a toJSON of the thrown value: the rest of it is still worth keeping
+    return undefined; // A getter, a proxy or a toJSON of the thrown value threw; the rest of the value is still recorded.
   }
 }
 
@@ -150,7 +151,7 @@ function show(thrown: unknown): string {
   return typeof thrown === "function" ? "a function" : String(thrown);
 }
 
-/** As much of the text as fits, never half a character. */
+/** Cuts the text to the limit, never in the middle of a character. */
 function truncate(text: string, limit: number, state: CaptureState): string {
   const room = Math.max(0, Math.min(limit, state.remainingBytes));
   const bytes = text.length > room ? Number.POSITIVE_INFINITY : Buffer.byteLength(text);

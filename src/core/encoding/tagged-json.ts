@@ -1,22 +1,22 @@
 /**
- * User values as JSON text. A value that is plain JSON is its own encoding. What JSON cannot say is written as
- * `{"$pawl":"Date","v":"2025-01-01T00:00:00.000Z"}`: a type from a fixed list, and its value. An object that has a key
- * `$pawl` of its own is written as `{"$pawl":"Object","v":{…}}`, so that everything comes back as it was.
+ * The encoding of user values as JSON text. A plain JSON value is its own encoding. A value that JSON cannot express is written
+ * as `{"$pawl":"Date","v":"2025-01-01T00:00:00.000Z"}`: a type from a fixed list, and its content. An object that itself has
+ * a key `$pawl` is written as `{"$pawl":"Object","v":{…}}`, so that it is not mistaken for a tagged value.
  */
 
-/** The key that marks what is not plain JSON. */
+/** The key of a tagged value, which is not plain JSON. */
 export const TAG = "$pawl";
-/** Occurs in a text exactly when some object in it has the key `$pawl`: in a string the quotes would be escaped. */
+/** A text contains this exactly when an object in it has the key `$pawl`, because inside a string the quotes are escaped. */
 export const MARKER = `"${TAG}":`;
 export const ENCODED_UNDEFINED = `{"${TAG}":"undefined"}`;
 
-/** How many objects may be nested in each other, unless a caller says otherwise. */
+/** How many objects may be nested in each other by default. */
 export const MAX_DEPTH = 200;
 
-/** Where in a value something is. */
+/** The keys and indexes that lead to a place in a value. */
 export type Path = Array<string | number>;
 
-/** Types that are stored as bytes, and how each is made of them. */
+/** The types that are stored as bytes, with a function that makes each of its bytes. */
 export const BINARY_TYPES = new Map<unknown, (bytes: ArrayBuffer) => unknown>([
   ["ArrayBuffer", (bytes) => bytes],
   ["Buffer", (bytes) => Buffer.from(bytes)],
@@ -38,7 +38,7 @@ export function tooDeepMessage(depth: number): string {
   return `nested more than ${depth} levels deep`;
 }
 
-/** `$.items[3].fn`; the middle of a very long path is left out. */
+/** The path for display, such as `$.items[3].fn`; the middle of a very long path is left out. */
 export function formatPath(path: Path): string {
   const parts = path.map((segment) => {
     if (typeof segment === "number") return `[${segment}]`;

@@ -1,20 +1,29 @@
-/** The code and the stored runs disagree. */
+/** Errors for code that does not fit the stored runs, or definitions that are not valid. */
 
 import { nameErrors, PawlError } from "./pawl-error.js";
 
-/** A run stands at a step that the code no longer has, or code names a step that there is not. */
+/**
+ * A step is named that the workflow does not define. An open run is paused with this error when it has reached a step that
+ * was renamed or removed; a class that refers to an unknown step throws it when the class is first used. The message says
+ * how to map the old name to the new one, and which calls resume the run.
+ */
 export class StepNotDefinedError extends PawlError {
   readonly code = "STEP_NOT_DEFINED";
+  /** The name of the workflow. */
   readonly workflow: string;
+  /** The name of the step that the workflow does not define. */
   readonly step: string;
 
-  /** @param details `problem`: the code itself is wrong, and this sentence says how; no open run is concerned */
+  /**
+   * @param details `inGraph`: the workflow is a graph, whose runs cannot be moved with `resumeAt`. `problem`: the whole
+   * message, for cases that the default message does not describe.
+   */
   constructor(details: { workflow: string; step: string; inGraph?: boolean; problem?: string }) {
     const step = JSON.stringify(details.step);
     const aliases = `aliases: { newName: [${step}] }`;
     const define = details.inGraph
       ? `define the workflow with ${aliases} (in a class: this.options({ aliases: … }))`
-      : `say this.options({ ${aliases} })`;
+      : `add this.options({ ${aliases} })`;
     const renamed = `If it has another name now, ${define} and resume(), or resume({ renamed: { ${step}: "newName" } }).`;
     const ways = details.inGraph
       ? "Otherwise bring the step back and resume(), or pass over it with skip()."
@@ -28,13 +37,19 @@ export class StepNotDefinedError extends PawlError {
   }
 }
 
-/** A node of a stored graph names a job that this worker does not have. */
+/**
+ * A run is paused with this error when one of its nodes names a job that no live worker has. Register the job with
+ * `worker({ jobs })` and resume the run, name another job with `importDag()`, or skip the node.
+ */
 export class MissingJobError extends PawlError {
   readonly code = "MISSING_JOB";
+  /** The run that is paused. */
   readonly runId: string;
+  /** The name of the node. */
   readonly node: string;
+  /** The name of the missing job. */
   readonly job: string;
-  /** When the graph was frozen, in epoch milliseconds; null: the run goes by its class. */
+  /** When the graph was frozen, in epoch milliseconds; null when the run's nodes come from its class. */
   readonly frozenAt: number | null;
 
   constructor(details: { runId: string; node: string; job: string; frozenAt: number | null }) {
@@ -53,11 +68,15 @@ export class MissingJobError extends PawlError {
   }
 }
 
-/** A graph is not valid: an unknown or doubled name, a cycle, an output that cannot be read from there. */
+/**
+ * A graph is not valid (an unknown or duplicate name, a cycle), or a step reads an output that it does not have. It is thrown
+ * when the graph is defined, built or imported, or by `ctx.output()`. Correct the code that the message names.
+ */
 export class GraphError extends PawlError {
   readonly code = "GRAPH_ERROR";
+  /** The name of the workflow, where it is known. */
   readonly workflow: string | undefined;
-  /** The nodes it is about; for a cycle, in order. */
+  /** The nodes that are wrong; for a cycle, in the order of the cycle. */
   readonly nodes: readonly string[];
 
   constructor(message: string, details: { workflow?: string; nodes?: readonly string[] } = {}) {
@@ -67,16 +86,20 @@ export class GraphError extends PawlError {
   }
 }
 
-/** On replay the code did something else than what is recorded. */
+/**
+ * A run is paused with this error when its code, on replay, makes other calls than its log has recorded, usually because the
+ * code was changed. Nothing new is executed. Deploy code that matches the log and call `resume()`.
+ */
 export class NonDeterminismError extends PawlError {
   readonly code = "NON_DETERMINISM";
+  /** The run that is paused. */
   readonly runId: string;
-  /** The steps where code and record differ. */
+  /** The steps in which the code differs from the log. */
   readonly steps: readonly string[];
 
   constructor(details: { runId: string; steps: readonly string[]; problem: string; remedy?: string }) {
     const {
-      remedy = "Deploy code that does as the log says and resume(), or end the run with cancel(reason, { force: true }).",
+      remedy = "Deploy code that matches the log and resume(), or end the run with cancel(reason, { force: true }).",
     } = details;
     super(`Run ${details.runId} cannot be replayed: ${details.problem}. ${remedy}`);
     this.runId = details.runId;

@@ -1,12 +1,18 @@
-/** A value cannot be stored, or what is stored cannot be read. */
+/** Errors for values that cannot be stored, and for stored data that cannot be read. */
 
 import { causeOf, nameErrors, PawlError } from "./pawl-error.js";
 
-/** A cursor is larger than a cursor may be. */
+/**
+ * Thrown in a resumable step when its cursor is larger than a cursor may be. Keep a position in the cursor (a key, an index)
+ * instead of the items.
+ */
 export class CursorTooLargeError extends PawlError {
   readonly code = "CURSOR_TOO_LARGE";
+  /** The name of the step. */
   readonly step: string;
+  /** The size of the encoded cursor. */
   readonly bytes: number;
+  /** The largest size that is allowed, in bytes. */
   readonly limit: number;
 
   constructor(details: { step: string; bytes: number; limit: number }) {
@@ -21,12 +27,17 @@ export class CursorTooLargeError extends PawlError {
   }
 }
 
-/** A value is larger, once encoded, than Pawl stores. */
+/**
+ * A value (an input, an output, a signal's payload …) is too large to be stored. Keep the data elsewhere (a table, a file, a
+ * bucket) and pass a reference to it.
+ */
 export class PayloadTooLargeError extends PawlError {
   readonly code = "PAYLOAD_TOO_LARGE";
+  /** Which value it is, for display: `the output of step "zip"`. */
   readonly what: string;
-  /** The encoded size in UTF-8, or as much of it as was counted before giving up. */
+  /** The size of the encoded value in UTF-8, or the part of it that was encoded before the limit was exceeded. */
   readonly bytes: number;
+  /** The largest size that is allowed, in bytes. */
   readonly limit: number;
 
   constructor(details: { what: string; bytes: number; limit: number; atLeast?: boolean }) {
@@ -41,10 +52,13 @@ export class PayloadTooLargeError extends PawlError {
   }
 }
 
-/** A value cannot be turned into text, or a stored text not back into a value. */
+/**
+ * A value cannot be encoded for storage (a function, a class instance, a promise …), or a stored text cannot be decoded. The
+ * message names the place in the value and what to store instead.
+ */
 export class SerializationError extends PawlError {
   readonly code = "SERIALIZATION_ERROR";
-  /** Where in the value, such as `$.items[3].fn`. */
+  /** The place in the value, such as `$.items[3].fn`. */
   readonly path: string;
 
   constructor(message: string, options: ErrorOptions & { path: string }) {
@@ -53,14 +67,17 @@ export class SerializationError extends PawlError {
   }
 }
 
-/** Something that is stored cannot be read back. It concerns this run (or row) alone; others can be read. */
+/**
+ * Stored data of one run (or one row) cannot be read. Other runs are not affected. Repair the row that the fields name, or
+ * restore it from a backup.
+ */
 export class DamagedDataError extends PawlError {
   readonly code = "DAMAGED_DATA";
-  /** Whose data it is; undefined when it belongs to no run. */
+  /** The run whose data is damaged; undefined when the data belongs to no run. */
   readonly runId: string | undefined;
-  /** The column that cannot be read, "input" or "tags", say; "events" for the log. */
+  /** The column that cannot be read, such as "input" or "tags"; "events" for the log. */
   readonly column: string;
-  /** Of the log: the number of the event. */
+  /** The number of the event, when the log is damaged. */
   readonly event: number | undefined;
   readonly #problem: string;
 
@@ -86,7 +103,7 @@ export class DamagedDataError extends PawlError {
     this.#problem = problem;
   }
 
-  /** The same, said of this run, and with what can be done about it. */
+  /** A copy of this error whose message names the run and what the operator can do. */
   ofRun(runId: string, remedy?: string): DamagedDataError {
     const { column, event, cause } = this;
     const next = remedy === undefined ? {} : { remedy };

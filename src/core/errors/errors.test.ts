@@ -32,7 +32,7 @@ import { rebuildError } from "./rebuild-error.js";
 
 const cause = new Error("why");
 
-/** One of each, with its code and what its message must say. */
+/** An instance of each error class, with its code and a pattern for its message. */
 const ONE_OF_EACH: ReadonlyArray<[PawlError, string, RegExp]> = [
   [new WorkflowNotFoundError("zip"), "WORKFLOW_NOT_FOUND", /"zip" is not registered; start a worker/],
   [
@@ -81,7 +81,7 @@ const ONE_OF_EACH: ReadonlyArray<[PawlError, string, RegExp]> = [
 ];
 
 describe("every error", () => {
-  test.each(ONE_OF_EACH)("%s has its code and says what happened", (error, code, message) => {
+  test.each(ONE_OF_EACH)("%s has its code, its name and its message", (error, code, message) => {
     expect(error.code).toBe(code);
     expect(error.message).toMatch(message);
     expect(error).toBeInstanceOf(PawlError);
@@ -91,9 +91,11 @@ describe("every error", () => {
     expect(Object.keys(error)).not.toContain("name");
   });
 
-  test("is in the list above, and no two share a code", () => {
-    const classes = Object.values(errors).filter((it) => typeof it === "function" && it.prototype instanceof PawlError);
-    expect(ONE_OF_EACH.map(([error]) => error.constructor.name).sort()).toEqual(classes.map((it) => it.name).sort());
+  test("is in the list above, and has a code of its own", () => {
+    const classes = Object.values(errors).filter(
+      (exported) => typeof exported === "function" && exported.prototype instanceof PawlError,
+    );
+    expect(ONE_OF_EACH.map(([error]) => error.constructor.name).sort()).toEqual(classes.map(({ name }) => name).sort());
     expect(new Set(ONE_OF_EACH.map(([, code]) => code)).size).toBe(ONE_OF_EACH.length);
   });
 
@@ -128,7 +130,7 @@ describe("every error", () => {
 });
 
 describe("InvalidInputError", () => {
-  test("tells the schema's issues with their paths", () => {
+  test("lists the schema's issues with their paths", () => {
     const issues = [
       { message: "Expected string", path: ["items", 0, { key: "name" }] },
       { message: "Required", path: [] },
@@ -141,53 +143,56 @@ describe("InvalidInputError", () => {
     expect(error.issues).toBe(issues);
   });
 
-  test("does not list a thousand issues", () => {
+  test("lists only the first five of a thousand issues", () => {
     const issues = Array.from({ length: 1000 }, () => ({ message: "bad" }));
     expect(new InvalidInputError("x", { issues }).message).toBe("x: bad; bad; bad; bad; bad; and 995 more");
   });
 });
 
 describe("rebuildError", () => {
-  test("makes listed classes again, and an Error of anything else", () => {
+  test("restores listed classes, and makes an Error of any other", () => {
     expect(rebuildError({ name: "TypeError", message: "m" })).toBeInstanceOf(TypeError);
     const foreign = rebuildError({ name: "PrismaError", message: "m", code: "P2002", stack: "at x" });
     expect(Object.getPrototypeOf(foreign)).toBe(Error.prototype);
     expect(foreign).toMatchObject({ name: "PrismaError", message: "m", code: "P2002", stack: "at x" });
   });
 
-  test.each(["__proto__", "constructor", "prototype", "toString"])("takes %s for a name like any other", (name) => {
-    const error = rebuildError({ name, message: "m" });
-    expect(Object.getPrototypeOf(error)).toBe(Error.prototype);
-    expect(error.name).toBe(name);
-    expect(new Error().name).toBe("Error");
-  });
+  test.each(["__proto__", "constructor", "prototype", "toString"])(
+    "accepts %s as an error name like any other",
+    (name) => {
+      const error = rebuildError({ name, message: "m" });
+      expect(Object.getPrototypeOf(error)).toBe(Error.prototype);
+      expect(error.name).toBe(name);
+      expect(new Error().name).toBe("Error");
+    },
+  );
 
-  test("a subclass of PermanentError comes back as a PermanentError with its own name", () => {
+  test("restores a subclass of PermanentError as a PermanentError with its own name", () => {
     const error = rebuildError({ name: "CardDeclined", message: "m", code: "PERMANENT_ERROR" });
     expect(error).toBeInstanceOf(PermanentError);
     expect(error.name).toBe("CardDeclined");
   });
 
-  test("somebody else's TIMEOUT is not ours", () => {
+  test("restores a TimeoutError by code and name, because other libraries use the code TIMEOUT too", () => {
     expect(rebuildError({ name: "GrpcError", message: "m", code: "TIMEOUT" })).not.toBeInstanceOf(PawlError);
     expect(rebuildError({ name: "TimeoutError", message: "m", code: "TIMEOUT" })).toBeInstanceOf(TimeoutError);
   });
 
-  test("the message is the recorded one, also where the class would word it anew", () => {
+  test("keeps the recorded message, also where the constructor of the class would word it differently", () => {
     const parts = { name: "RunFailedError", message: "as it was", code: "RUN_FAILED", data: { runId: "r1" } };
     expect(rebuildError(parts)).toMatchObject({ message: "as it was", runId: "r1" });
     expect(rebuildError(parts)).toBeInstanceOf(RunFailedError);
   });
 
-  test("name, message and stack stay out of the enumerable properties", () => {
+  test("does not make name, message and stack enumerable", () => {
     const error = rebuildError({ name: "N", message: "m", stack: "s", code: 5, cause: 1 });
     expect(Object.keys(error)).toEqual(["code"]);
   });
 });
 
-test("a text that cannot be the id of a run is called that, and not pruned", () => {
+test("a RunNotFoundError says that a text is not a run id, instead of that the run may have been pruned", () => {
   expect(new RunNotFoundError("order-42").message).toBe(
-    "Run order-42 does not exist: that is not the id of a run, such as start() and runs() give; by its idempotency key: find(workflow, { idempotencyKey }).",
+    "Run order-42 does not exist: this is not a run id as start() and runs() return it. To find a run by its idempotency key, call find(workflow, { idempotencyKey }).",
   );
 });
 
@@ -207,7 +212,7 @@ describe("as JSON", () => {
     });
   });
 
-  test("an error that comes back from data has them too, also inside", () => {
+  test("a rebuilt error has them too, and so have its causes", () => {
     const cause = Object.assign(new Error("no route"), { code: "ECONNREFUSED" });
     const thrown = new AggregateError([new RangeError("5")], "all failed", { cause });
     expect(asJson(reviveFailure(toFailure(thrown)))).toEqual({
@@ -218,7 +223,7 @@ describe("as JSON", () => {
     });
   });
 
-  test("an error that is its own cause comes to an end", () => {
+  test("an error that is its own cause does not recurse without end", () => {
     const error = new PermanentError("round");
     error.cause = error;
     expect(JSON.stringify(error).match(/round/g)?.length).toBeLessThan(10);

@@ -1,4 +1,4 @@
-/** Every error of Pawl, by kind. Each kind has a file of its own. */
+/** All error classes of Pawl, in one file per kind. */
 
 export { GraphError, MissingJobError, NonDeterminismError, StepNotDefinedError } from "./code-errors.js";
 export { CursorTooLargeError, DamagedDataError, PayloadTooLargeError, SerializationError } from "./data-errors.js";

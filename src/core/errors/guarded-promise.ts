@@ -1,7 +1,6 @@
 /**
- * Promises that are handed to user code. Code may call something, do other things first, and await it only then, or
- * never; Node ends the process when a promise rejects before anything listens to it. A guarded promise still rejects for
- * the code that awaits it, but ends nothing when no code does.
+ * Promises that are given to user code. User code may await them late or never, and Node ends the process when a promise
+ * rejects before it has a handler. A guarded promise has a handler from the start: it still rejects for code that awaits it.
  */
 const ignore = (): void => {};
 
@@ -12,7 +11,7 @@ export function guardPromise<Promised extends Promise<unknown>>(promise: Promise
 
 type Method = (...args: unknown[]) => unknown;
 
-/** Makes these methods of the class guard the promises that they return. */
+/** Replaces these methods of the class so that the promises they return are guarded. */
 export function guardMethods<Type extends { readonly prototype: object }>(
   type: Type,
   names: readonly (keyof Type["prototype"] & string)[],
@@ -29,7 +28,10 @@ export function guardMethods<Type extends { readonly prototype: object }>(
 
 const maxValues = 100_000;
 
-/** Guards the promises within a value that cannot be stored because of them. Getters are not asked: each makes its own. */
+/**
+ * Guards the promises inside a value that is rejected because it contains promises. Getters are not called, because each call
+ * could create another promise.
+ */
 export function guardPromisesWithin(value: unknown): void {
   const queue: unknown[] = [value];
   const seen = new Set<unknown>();
@@ -42,7 +44,7 @@ export function guardPromisesWithin(value: unknown): void {
       else if (Array.isArray(next)) queue.push(...next.slice(0, maxValues));
       else for (const { value: inner } of Object.values(Object.getOwnPropertyDescriptors(next))) queue.push(inner);
     } catch {
-      // A proxy of the user's that does not want to be looked at.
+      // A proxy of the user's code may throw when it is inspected.
     }
   }
 }

@@ -1,23 +1,29 @@
-/** How a run, or one execution of a step, ended, for the code that awaits it. */
+/** Errors that tell awaiting code how a run, or one execution of a step, ended. */
 
 import { nameErrors, PawlError } from "./pawl-error.js";
 
-/** The run that was awaited has failed; `cause` is the error that made it fail. */
+/**
+ * Thrown by `run.result()` and `ctx.run()` when the awaited run has failed; `cause` is the error that made it fail. Once the
+ * reason is removed, `run.retry()` starts a new run that keeps the completed steps.
+ */
 export class RunFailedError extends PawlError {
   readonly code = "RUN_FAILED";
+  /** The run that failed. */
   readonly runId: string;
 
   constructor(runId: string, cause: unknown) {
-    const what = cause instanceof Error ? `${cause.name}: ${cause.message}` : "an unknown error";
-    super(`Run ${runId} failed with ${what} (see cause, or the run's history).`, { cause });
+    const description = cause instanceof Error ? `${cause.name}: ${cause.message}` : "an unknown error";
+    super(`Run ${runId} failed with ${description} (see cause, or the run's history).`, { cause });
     this.runId = runId;
   }
 }
 
-/** The run that was awaited has been canceled. */
+/** Thrown by `run.result()` and `ctx.run()` when the awaited run was canceled. */
 export class RunCanceledError extends PawlError {
   readonly code = "RUN_CANCELED";
+  /** The run that was canceled. */
   readonly runId: string;
+  /** The reason that was given for the cancellation. */
   readonly reason: string | undefined;
 
   constructor(runId: string, reason?: string) {
@@ -27,12 +33,18 @@ export class RunCanceledError extends PawlError {
   }
 }
 
-/** Something took longer than the time it was given. */
+/**
+ * A step exceeded its `timeout`, a run exceeded its `timeout`, or a run did not end within the `timeout` of `result()`. In
+ * the last case the run is not affected: call `result()` again to wait longer.
+ */
 export class TimeoutError extends PawlError {
   readonly code = "TIMEOUT";
 }
 
-/** The reason of an `abortSignal`: this worker does not execute the step any more. What its body still does is not recorded. */
+/**
+ * The `reason` of a step's `abortSignal` when this worker no longer executes the step: the worker stops, or the run was
+ * paused, canceled or taken over. The body should stop; whatever it still returns is not recorded.
+ */
 export class ExecutionAbortedError extends PawlError {
   readonly code = "EXECUTION_ABORTED";
 }

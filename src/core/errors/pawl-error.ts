@@ -1,42 +1,43 @@
-/** What all errors of Pawl have in common. */
+/** The base class of all errors of Pawl. */
 
-/** Every error Pawl throws extends this, so `catch (e) { if (e instanceof PawlError) … e.code … }` catches them all. */
+/** The base class of every error that Pawl throws, so that `error instanceof PawlError` and `error.code` identify them. */
 export abstract class PawlError extends Error {
-  /** Never changes between versions; the message may. */
+  /** Identifies the kind of error. The code stays the same between versions; the message may change. */
   abstract readonly code: string;
 
-  /** Name, message, code, its further fields, and the cause: what `JSON.stringify` would drop of an error. Not the stack. */
+  /** The error for `JSON.stringify`: name, message, code, the fields of its class and the cause, without the stack. */
   toJSON(): Record<string, unknown> {
     return errorToJson(this);
   }
 }
 
-/** Gives classes the names that their errors show. Each file of errors does so with its own. */
+/** Sets the `name` of these error classes. Each file of errors calls it for its own classes. */
 export function nameErrors(classes: Readonly<Record<string, { readonly prototype: PawlError }>>): void {
-  // On the prototypes, where V8 looks for a stack's first line, and as text, so that a minifier leaves them alone.
+  // On the prototypes, where V8 reads the name for the first line of a stack. The names are property keys, so a minifier
+  // does not change them as it would change `constructor.name`.
   for (const [name, { prototype }] of Object.entries(classes))
     Object.defineProperty(prototype, "name", { value: name, writable: true, configurable: true });
 }
 
 nameErrors({ PawlError });
 
-/** Only the cause: an options object passed on whole would set `cause: undefined` from a key that is merely present. */
+/** Only the cause of the options, because `super(message, { cause: undefined })` would set a `cause` property. */
 export function causeOf(options: ErrorOptions): ErrorOptions {
   return options.cause === undefined ? {} : { cause: options.cause };
 }
 
-/** Causes below this are left out: an error may be its own cause. */
+/** Deeper causes are left out, because an error may be its own cause. */
 const CAUSES_SHOWN = 5;
 
-/** An error as JSON shows it. */
+/** An error as plain data, for `JSON.stringify`. */
 export function errorToJson(error: Error, levels = CAUSES_SHOWN): Record<string, unknown> {
-  const inner = (one: unknown) => (one instanceof Error ? errorToJson(one, levels - 1) : one);
+  const toInnerJson = (inner: unknown) => (inner instanceof Error ? errorToJson(inner, levels - 1) : inner);
   const { name, message, cause, errors } = error as Error & { readonly errors?: unknown };
   const { cause: _cause, errors: _errors, ...fields } = error as Partial<AggregateError>;
   return {
     ...{ name, message },
     ...(fields as object),
-    ...(Array.isArray(errors) && levels > 0 ? { errors: errors.map(inner) } : {}),
-    ...(cause === undefined || levels === 0 ? {} : { cause: inner(cause) }),
+    ...(Array.isArray(errors) && levels > 0 ? { errors: errors.map(toInnerJson) } : {}),
+    ...(cause === undefined || levels === 0 ? {} : { cause: toInnerJson(cause) }),
   };
 }

@@ -1,10 +1,14 @@
-/** What was asked for is not there, or not possible. */
+/** Errors for calls that name something that does not exist, or that are not possible now. */
 
 import { causeOf, nameErrors, PawlError } from "./pawl-error.js";
 
-/** A workflow was started by a name that no worker and no client has registered. */
+/**
+ * A workflow is named that no worker and no client has ever registered. Start a worker that has it, or call
+ * `createWorkflow(name)` first.
+ */
 export class WorkflowNotFoundError extends PawlError {
   readonly code = "WORKFLOW_NOT_FOUND";
+  /** The name that is not registered. */
   readonly workflow: string;
 
   constructor(workflow: string) {
@@ -16,27 +20,32 @@ export class WorkflowNotFoundError extends PawlError {
 
 const runIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** There is no run with this id, this idempotency key, or about this hero. */
+/** There is no run with this id, idempotency key or hero. The run may have been pruned; otherwise check the id or key. */
 export class RunNotFoundError extends PawlError {
   readonly code = "RUN_NOT_FOUND";
-  /** Empty when it was looked for by a key or a hero. */
+  /** The id that was looked up; empty when the run was looked up by an idempotency key or a hero. */
   readonly runId: string;
 
-  /** @param which says which run was looked for, when that was not done by its id */
+  /** @param which describes the run that was looked up, when that was not by its id */
   constructor(runId: string, which?: string) {
     super(
       which !== undefined || runIdPattern.test(runId)
         ? `${which ?? `Run ${runId}`} does not exist; it may have been pruned.`
-        : `Run ${runId} does not exist: that is not the id of a run, such as start() and runs() give; by its idempotency key: find(workflow, { idempotencyKey }).`,
+        : `Run ${runId} does not exist: this is not a run id as start() and runs() return it. To find a run by its idempotency key, call find(workflow, { idempotencyKey }).`,
     );
     this.runId = runId;
   }
 }
 
-/** This hero already has an active run of this workflow, and only one is allowed. */
+/**
+ * Thrown by `start()` when the hero already has an active run of the workflow, and only one is allowed. Wait for that run,
+ * cancel it, or start with `allowMultiple`.
+ */
 export class AlreadyActiveError extends PawlError {
   readonly code = "ALREADY_ACTIVE";
+  /** The name of the workflow. */
   readonly workflow: string;
+  /** The hero that already has a run. */
   readonly hero: { readonly type: string; readonly id: string };
   /** The run that is active. */
   readonly runId: string;
@@ -53,10 +62,15 @@ export class AlreadyActiveError extends PawlError {
   }
 }
 
-/** The call makes no sense in the state things are in; nothing was changed. */
+/**
+ * The call is not possible in the present state, such as `pause()` on a completed run. Nothing was changed. The message says
+ * what is possible instead.
+ */
 export class InvalidStateError extends PawlError {
   readonly code = "INVALID_STATE";
+  /** The run, when the call was about one. */
   readonly runId: string | undefined;
+  /** The status of that run, which does not allow the call. */
   readonly status: string | undefined;
 
   constructor(message: string, details: { runId?: string; status?: string } = {}) {
@@ -65,7 +79,7 @@ export class InvalidStateError extends PawlError {
     this.status = details.status;
   }
 
-  /** @param action what was asked, as in "cannot be paused" */
+  /** @param action the participle after "cannot be", such as "paused" */
   static forRun(runId: string, status: string, action: string, nextMove = "Nothing was changed."): InvalidStateError {
     return new InvalidStateError(`Run ${runId} is ${status}, so it cannot be ${action}. ${nextMove}`, {
       runId,
@@ -74,18 +88,23 @@ export class InvalidStateError extends PawlError {
   }
 }
 
-/** One complaint of a Standard Schema (zod, valibot, arktype…). */
+/** One issue that a Standard Schema (zod, valibot, arktype …) reports. */
 export interface InputIssue {
+  /** What is wrong, in the words of the schema. */
   readonly message: string;
+  /** Where in the value. */
   readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined;
 }
 
-/** A value given to Pawl is not valid: an input that its schema refuses, a bad name, a duration, an option. */
+/**
+ * An argument is not valid: an input that its schema rejects, a bad name, duration or option. Nothing was changed. Correct
+ * the value that the message names.
+ */
 export class InvalidInputError extends PawlError {
   readonly code = "INVALID_INPUT";
-  /** What the schema said, in its own words; empty when no schema was involved. */
+  /** The issues that the schema reported; empty when no schema was involved. */
   readonly issues: readonly InputIssue[];
-  /** Of a start whose idempotency key was used before with another input: the run that has the key. */
+  /** The run that has the idempotency key, when the same key was used before with another input. */
   declare readonly runId?: string;
 
   constructor(message: string, options: ErrorOptions & { issues?: readonly InputIssue[]; runId?: string } = {}) {

@@ -1,9 +1,9 @@
-/** Anything can be thrown, also what cannot even be asked what it is (a revoked proxy): that becomes an error. */
+/** Returns the thrown value, or an error in place of a value that throws when it is inspected, such as a revoked proxy. */
 export function toSafeThrown(thrown: unknown): unknown {
   try {
     void (thrown instanceof Error);
     return thrown;
   } catch (error) {
-    return new Error("Something was thrown that cannot be looked at.", { cause: error });
+    return new Error("The thrown value cannot be inspected.", { cause: error });
   }
 }

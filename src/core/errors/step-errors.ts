@@ -1,10 +1,11 @@
-/** Errors that the code of a step throws to say what is to become of the step. */
+/** Errors that the code of a step throws to decide how the step continues. */
 
 import type { Duration } from "../naming/duration.js";
 import { causeOf, nameErrors, PawlError } from "./pawl-error.js";
 
 /**
- * Thrown in a step: trying again is pointless, so the run fails at once.
+ * Throw this in a step when another attempt cannot succeed. The step fails without further attempts, and the run fails
+ * unless its code catches the error.
  *
  * @example throw new PermanentError("the card was declined");
  */
@@ -13,13 +14,14 @@ export class PermanentError extends PawlError {
 }
 
 /**
- * Thrown in a step: it will work later, so the run is parked and the step runs again.
+ * Throw this in a step when it will succeed later. The step runs again after `retryAfter`, and this attempt does not count
+ * against the attempts of its retry policy.
  *
  * @example throw new TransientError("rate limited", { retryAfter: "30s" });
  */
 export class TransientError extends PawlError {
   readonly code = "TRANSIENT_ERROR";
-  /** When to try again; left out, the step's own backoff decides. */
+  /** How long to wait before the next attempt; when it is left out, the retry policy of the step decides. */
   readonly retryAfter: Duration | undefined;
 
   constructor(message?: string, options: ErrorOptions & { retryAfter?: Duration } = {}) {
@@ -29,14 +31,16 @@ export class TransientError extends PawlError {
 }
 
 /**
- * Thrown in a step: a person or another system has to do something first. The run pauses until it is resumed, until the signal
- * `resumeOn` arrives, or until `recheckAfter` has passed; then the step runs again.
+ * Throw this in a step when a person or another system has to act first. The run is paused until it is resumed, until the
+ * signal `resumeOn` arrives, or until `recheckAfter` has passed; then the step runs again.
  *
  * @example throw new PauseError("waiting for approval", { resumeOn: "approved", recheckAfter: "1 day" });
  */
 export class PauseError extends PawlError {
   readonly code = "PAUSE_ERROR";
+  /** The name of the signal that resumes the run. */
   readonly resumeOn: string | undefined;
+  /** How long the run stays paused before the step runs again by itself. */
   readonly recheckAfter: Duration | undefined;
 
   constructor(message?: string, options: ErrorOptions & { resumeOn?: string; recheckAfter?: Duration } = {}) {

@@ -1,13 +1,16 @@
-/** The database did not do what was asked. */
+/** Errors of the database, and of a worker's access to it. */
 
 import { causeOf, nameErrors, PawlError } from "./pawl-error.js";
 
-/** The database did not do what was asked. */
+/**
+ * The database could not execute a call: it is unreachable, or it rejected a statement; `cause` is the driver's error. When
+ * `transient` is true, make the call again.
+ */
 export class StoreError extends PawlError {
   readonly code = "STORE_ERROR";
-  /** Whether the same call may work when it is made again (a lost connection, a deadlock). */
+  /** Whether the same call may succeed when it is repeated (a lost connection, a deadlock). */
   readonly transient: boolean;
-  /** Whether that is because the server could not be reached, or the connection to it was lost. */
+  /** Whether the server could not be reached, or the connection to it was lost. */
   readonly unreachable: boolean;
 
   constructor(message: string, options: ErrorOptions & { transient: boolean; unreachable?: boolean }) {
@@ -18,30 +21,38 @@ export class StoreError extends PawlError {
 }
 
 /**
- * The transaction of a step (`ctx.transaction`) cannot be used, or its step not be recorded: `tx` was used after its end, or
- * the step tried to end it itself, or a statement that failed has ended it. Nothing of the step was recorded.
+ * Thrown in a transactional step (`ctx.transaction`): `tx` was used after the step had ended, the step tried to commit or roll
+ * back by itself, or a failed statement has ended the transaction. Nothing of the step was recorded.
  */
 export class TransactionError extends PawlError {
   readonly code = "TRANSACTION_ERROR";
 }
 
-/** Internal: this worker was taken for dead, its runs belong to others now, and its write was refused. */
+/**
+ * Internal: a write was rejected because the worker's lease expired and other workers may own its runs. The worker drops its
+ * runs and takes a new epoch; user code never sees this error.
+ */
 export class FencedError extends PawlError {
   readonly code = "FENCED";
+  /** The worker whose write was rejected. */
   readonly workerId: string;
+  /** The epoch that is no longer valid. */
   readonly epoch: number;
 
   constructor(workerId: string, epoch: number) {
     super(
-      `Worker ${workerId} lost its lease (epoch ${epoch}): others took its runs, so its write was refused. ` +
-        "It drops what it held and goes on under a new epoch.",
+      `Worker ${workerId} lost its lease (epoch ${epoch}): other workers have taken its runs, so its write was refused. ` +
+        "It drops these runs and continues under a new epoch.",
     );
     this.workerId = workerId;
     this.epoch = epoch;
   }
 }
 
-/** The tables could not be brought to the version this Pawl needs. */
+/**
+ * Thrown by `connect()` when the tables do not have the version that this Pawl needs and were not migrated to it. The message
+ * says whether to migrate, to repeat a failed migration, or to update Pawl.
+ */
 export class MigrationError extends PawlError {
   readonly code = "MIGRATION_ERROR";
 }

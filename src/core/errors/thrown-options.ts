@@ -1,23 +1,25 @@
 /**
- * What a thrown error says about when to go on. Such words often come from elsewhere, a `Retry-After` header for one, and
- * may be nonsense: then they count as not said, because user code must not be able to end its worker by throwing.
+ * Reads the options of thrown errors that say when the run continues. Their values often come from outside, such as a
+ * `Retry-After` header, and may be invalid. An invalid option is ignored, because a thrown error must not end the worker.
  */
 import { type Duration, parseDuration } from "../naming/duration.js";
 import { checkName } from "../naming/names.js";
 import { PauseError, TransientError } from "./errors.js";
 
-/** After how many milliseconds the error asks for another attempt; undefined when it does not say, or says nonsense. */
+/** After how many milliseconds the error asks for another attempt; undefined when the option is absent or invalid. */
 export function retryAfterOf(error: unknown): number | undefined {
   if (!(error instanceof TransientError)) return undefined;
   return readOption(error, "retryAfter", readDuration).value;
 }
 
 export interface ThrownPauseOptions {
+  /** The name of the signal that resumes the run. */
   readonly resumeOn?: string;
+  /** After how many milliseconds the step runs again by itself. */
   readonly recheckMs?: number;
 }
 
-/** What ends the pause beside a person. */
+/** The valid options of a PauseError: what ends the pause, apart from an operator. */
 export function pauseOptionsOf(error: PauseError): ThrownPauseOptions {
   const { value: resumeOn } = readOption(error, "resumeOn", readSignalName);
   const { value: recheckMs } = readOption(error, "recheckAfter", readDuration);
@@ -27,7 +29,7 @@ export function pauseOptionsOf(error: PauseError): ThrownPauseOptions {
   };
 }
 
-/** The nonsense in such an error, as sentences for a warning; null when there is none. */
+/** The invalid options of the error, as sentences for a warning; null when there are none. */
 export function describeInvalidOptions(error: unknown): string | null {
   const problems: string[] = [];
   if (error instanceof TransientError)
@@ -46,7 +48,7 @@ const readSignalName = (value: unknown) => checkName("signal", value);
 
 type OptionReader<Value> = (value: unknown, name: string) => Value;
 
-/** The member may be a getter that throws, and so may those of its value. */
+/** Reads and checks one option. Both the option and the members of its value may be getters that throw. */
 function readOption<Value>(
   error: object,
   name: string,

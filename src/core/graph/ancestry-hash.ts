@@ -1,6 +1,6 @@
 /**
- * The ancestry hash of a completed execution: a chain of proof over the graph. It covers which attempt it was, what came
- * of it, and the hashes of the executions that it was built upon; who changes any of them changes all that come after.
+ * The ancestry hash of a completed execution. It covers the node, the attempt, the output and the ancestry hashes of the
+ * executions that the node depends on, so a change to any of them changes the hashes of all executions after it.
  */
 
 import { sha256Hex } from "../naming/ids.js";
@@ -11,7 +11,10 @@ import { readStepFacts, stepOutputText, withStepHash } from "../run/step-complet
 import { scopeSeparator } from "../run/step-key.js";
 import type { PredecessorsOf } from "./predecessors.js";
 
-/** @param output as it is stored; @param predecessorHashes the hashes of the latest completed attempts before it, in any order */
+/**
+ * @param output the encoded output, as it is stored
+ * @param predecessorHashes the hashes of the latest completed attempts at the node's predecessors, in any order
+ */
 export function ancestryHash(
   node: string,
   attempt: number,
@@ -21,7 +24,7 @@ export function ancestryHash(
   return sha256Hex([node, attempt, sha256Hex(output), ...[...predecessorHashes].sort()].join(":"));
 }
 
-/** The hash for a node that completes now. Parents that were skipped have none. */
+/** The hash of a node that completes now; null for an unknown node. Skipped predecessors have no hash and do not count. */
 export function ancestryHashFor(
   state: RunState,
   predecessorsOf: PredecessorsOf,
@@ -31,26 +34,26 @@ export function ancestryHashFor(
 ): string | null {
   const predecessors = predecessorsOf(node);
   if (predecessors === null) return null;
-  const hashes = predecessors.flatMap((parent) => {
-    const op = state.ops.get(parent);
+  const hashes = predecessors.flatMap((predecessor) => {
+    const op = state.ops.get(predecessor);
     return op?.kind === "step" && op.ancestryHash !== null ? [op.ancestryHash] : [];
   });
   return ancestryHash(node, attempt, output, hashes);
 }
 
 /**
- * Completions that a message or an operator has brought are stamped like those that a worker saw itself. An operator may
- * answer for a step that this code does not have: then it counts as built upon nothing.
+ * Adds the hash to `step.completed` events that were decided from a message or by an operator, as a worker does for the steps
+ * that it executes. An operator may complete a step that this code does not define; it then counts as having no predecessors.
  */
 export function withAncestryHashes(
   events: readonly NewEvent[],
   state: RunState,
   predecessorsOf: PredecessorsOf,
 ): NewEvent[] {
-  return events.map((one) => {
-    const { type, node, attempt, data } = one;
-    if (type !== "step.completed" || node === null || data === null) return one;
-    if (node.includes(scopeSeparator) || isCompensation(node) || readStepFacts(data).hash !== undefined) return one;
+  return events.map((event) => {
+    const { type, node, attempt, data } = event;
+    if (type !== "step.completed" || node === null || data === null) return event;
+    if (node.includes(scopeSeparator) || isCompensation(node) || readStepFacts(data).hash !== undefined) return event;
     const hash = ancestryHashFor(
       state,
       (name) => predecessorsOf(name) ?? [],
@@ -58,6 +61,6 @@ export function withAncestryHashes(
       attempt ?? 1,
       stepOutputText(data) ?? "",
     );
-    return hash === null ? one : { ...one, data: withStepHash(data, hash) };
+    return hash === null ? event : { ...event, data: withStepHash(data, hash) };
   });
 }

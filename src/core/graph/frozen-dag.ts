@@ -1,6 +1,6 @@
 /**
- * A graph that was built at run time, frozen as data: what was planned, without any code. It is the input of its run, or
- * the latest that was imported into it, and it never changes by itself.
+ * A graph that was built at run time, frozen as data without any code. It is the input of its run, or the graph that was
+ * last imported into the run, and it does not change when the code does.
  */
 
 import { decode } from "../encoding/decode.js";
@@ -14,32 +14,41 @@ import { scopeSeparator } from "../run/step-key.js";
 import type { PredecessorsOf } from "./predecessors.js";
 import { topologicalSort } from "./topological-sort.js";
 
+/** A node of a frozen graph. */
 export interface FrozenNode {
+  /** The name of the node, unique in its graph. */
   readonly name: string;
-  /** The job that it runs; without one it is a step of the run's own class. */
+  /** The name of the job that the node runs; a node without a job is a step of the run's class. */
   readonly job?: string;
+  /** The arguments of the job. */
   readonly args?: unknown;
-  /** The ids of the nodes that it comes after. */
+  /** The ids of the nodes that this node depends on. */
   readonly depends_on: readonly string[];
 }
 
+/** A graph as data, as `exportDag()` returns it and `importDag()` takes it. */
 export interface FrozenDag {
+  /** The version of this format. */
   readonly version: 1;
-  /** Changes when names, jobs or dependencies do. */
+  /** A hash of the names, jobs and dependencies. */
   readonly signature: string;
+  /** When the graph was frozen, as an ISO 8601 timestamp. */
   readonly frozen_at: string;
-  /** How the run treats it, where that is not the default. */
+  /** The options that differ from their defaults. */
   readonly options?: DagOptions;
+  /** The nodes by their ids. */
   readonly nodes: Readonly<Record<string, FrozenNode>>;
 }
 
+/** How a run executes a graph. */
 export interface DagOptions {
-  /** How many nodes may be executed at a time; default: all that can be. */
+  /** How many nodes may be executed at the same time. By default there is no limit. */
   readonly concurrency?: number;
-  /** When a node has failed for good: begin nothing new ("stop", the default), or all that does not depend on it. */
+  /** After a node has failed for good: start no further node ("stop", the default), or all that do not depend on it. */
   readonly onNodeFailure?: "stop" | "continue";
 }
 
+/** Checks the nodes and freezes them as a graph. */
 export function freezeDag(
   workflow: string,
   nodes: Readonly<Record<string, FrozenNode>>,
@@ -50,6 +59,7 @@ export function freezeDag(
   return signDag(nodes, frozenAt, options);
 }
 
+/** Makes a graph of nodes that are already checked. */
 export function signDag(nodes: FrozenDag["nodes"], frozenAt: Date, options: DagOptions = {}): FrozenDag {
   const settings = Object.keys(options).length === 0 ? {} : { options };
   return { version: 1, signature: signatureOf(nodes), frozen_at: frozenAt.toISOString(), ...settings, nodes };
@@ -63,13 +73,13 @@ function signatureOf(nodes: FrozenDag["nodes"]): string {
   return sha256Hex(lines.sort().join("\n")).slice(0, 16);
 }
 
-/** For people. What JSON has no words for, in arguments, is marked as it is where it is stored. */
+/** The graph as indented JSON, for display and editing. Arguments that JSON cannot express are tagged, as in the store. */
 export function dagAsJson(dag: FrozenDag): string {
   const text = encode(dag, { label: "graph", limitBytes: Number.POSITIVE_INFINITY });
   return `${JSON.stringify(JSON.parse(text), null, 2)}\n`;
 }
 
-/** What a person edited by hand, as far as that makes a graph; what does not is refused by name. */
+/** Reads a graph that may have been edited by hand. An error names the node or field that is not valid. */
 export function parseDag(workflow: string, json: unknown): FrozenDag {
   const { version, frozen_at, nodes, options = {} } = parseDagJson(json);
   if (version !== 1)
@@ -77,10 +87,10 @@ export function parseDag(workflow: string, json: unknown): FrozenDag {
   if (typeof nodes !== "object" || nodes === null || Array.isArray(nodes) || Object.keys(nodes).length === 0)
     throw new InvalidInputError("importDag takes a graph with `nodes` by their ids.");
   for (const [id, node] of Object.entries(nodes)) checkNode(id, node);
-  const at = new Date(frozen_at ?? "");
-  if (Number.isNaN(at.getTime()))
+  const frozenAt = new Date(frozen_at ?? "");
+  if (Number.isNaN(frozenAt.getTime()))
     throw new InvalidInputError("importDag takes a graph that says when it was `frozen_at`.");
-  return freezeDag(workflow, nodes, at, checkDagOptions(options));
+  return freezeDag(workflow, nodes, frozenAt, checkDagOptions(options));
 }
 
 function parseDagJson(json: unknown): Partial<FrozenDag> {
@@ -89,12 +99,12 @@ function parseDagJson(json: unknown): Partial<FrozenDag> {
     const parsed = decode(text);
     if (typeof parsed === "object" && parsed !== null) return parsed;
   } catch {
-    // Told below.
+    // Reported below, together with a text that is no object.
   }
   throw new InvalidInputError("importDag takes the JSON of a graph, as exportDag() gives it.");
 }
 
-/** An object may be what the caller has parsed, with the marks of the JSON, or have values that are to be marked yet. */
+/** Tags a value that JSON cannot express. Plain values stay as they are, because the caller may pass JSON with tags. */
 function tagNonPlainValue(this: Record<string, unknown>, key: string): unknown {
   const value = this[key];
   const isPlain = Array.isArray(value) || Object.prototype.toString.call(value) === "[object Object]";
@@ -109,7 +119,7 @@ function checkNode(id: string, node: unknown): void {
     throw new InvalidInputError(`The node id "${id}" contains "${scopeSeparator}"; choose another.`);
   checkName("node", name);
   if (job !== undefined) checkName("job", job);
-  if (!Array.isArray(depends_on) || depends_on.some((one) => typeof one !== "string"))
+  if (!Array.isArray(depends_on) || depends_on.some((nodeId) => typeof nodeId !== "string"))
     throw new InvalidInputError(`depends_on of node "${name}" (${id}) must be a list of ids.`);
 }
 
@@ -130,15 +140,15 @@ export function checkDagOptions(options: DagOptions): DagOptions {
 function checkDag(workflow: string, nodes: FrozenDag["nodes"]): void {
   const names = new Set<string>();
   for (const [id, { name, args, depends_on }] of Object.entries(nodes)) {
-    // Now, and not when it is to run: by then no caller is there to be told.
+    // Encoded now to check them: when the node runs, there is no caller who could get the error.
     encode(args, { label: `the arguments of node "${name}"` });
     if (names.has(name))
       throw new GraphError(`Graph "${workflow}" has two nodes called "${name}".`, { workflow, nodes: [name] });
     names.add(name);
-    for (const before of depends_on) {
-      if (Object.hasOwn(nodes, before)) continue;
-      const message = `Node "${name}" (${id}) of graph "${workflow}" depends on ${before}, which is not in the graph.`;
-      throw new GraphError(message, { workflow, nodes: [name, before] });
+    for (const dependency of depends_on) {
+      if (Object.hasOwn(nodes, dependency)) continue;
+      const message = `Node "${name}" (${id}) of graph "${workflow}" depends on ${dependency}, which is not in the graph.`;
+      throw new GraphError(message, { workflow, nodes: [name, dependency] });
     }
   }
   checkAcyclic(workflow, nodes);
@@ -154,7 +164,7 @@ function checkAcyclic(workflow: string, nodes: FrozenDag["nodes"]): void {
   );
 }
 
-/** Whether two graphs are one plan: their ids are random, and when they were frozen does not matter. */
+/** Whether two graphs have the same nodes, arguments and options. Node ids (which are random) and `frozen_at` may differ. */
 export function isSamePlan(first: FrozenDag, second: FrozenDag, isEqual: (a: unknown, b: unknown) => boolean): boolean {
   if (first.signature !== second.signature || !isEqual(first.options, second.options)) return false;
   const argsOf = (dag: FrozenDag) => new Map(Object.values(dag.nodes).map(({ name, args }) => [name, args]));
@@ -162,10 +172,11 @@ export function isSamePlan(first: FrozenDag, second: FrozenDag, isEqual: (a: unk
   return [...argsOf(first)].every(([name, args]) => isEqual(args, secondArgs.get(name)));
 }
 
+/** The ids of the nodes, each with the ids of the nodes that it depends on. */
 export const edgesOf = (nodes: FrozenDag["nodes"]): [string, readonly string[]][] =>
   Object.entries(nodes).map(([id, { depends_on }]) => [id, depends_on]);
 
-/** The graph that a run goes by, if it is not its code's: the one that was imported, or the one it was born with. */
+/** The stored graph of a run: the one that was last imported, or else its input; null when the graph comes from code. */
 export function dagOf(
   run: { readonly version: string; readonly input: string },
   state: { readonly importedDag: FrozenDag | null },

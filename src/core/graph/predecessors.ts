@@ -1,6 +1,6 @@
-/** What the nodes of a graph come after, by their names. */
+/** The predecessors of the nodes of a graph, by name. */
 
-/** null: there is no such node. */
+/** Returns the nodes that a node depends on; null when there is no such node. */
 export type PredecessorsOf = (node: string) => readonly string[] | null;
 
 export function predecessorsOfNodes(

@@ -1,30 +1,33 @@
-/** The shape of a workflow whose steps are declared: its signature, and what a change of it means for a run under way. */
+/** The signature of a workflow's declared steps, and what a change of the steps means for an open run. */
 import { sha256Hex } from "../naming/ids.js";
 import type { RunState } from "../run/state.js";
 
-/** A step, and the names of those that it comes after. */
+/** A step, and the names of the steps that it comes after. */
 export interface ShapedNode {
   readonly name: string;
   readonly after: readonly string[];
 }
 
-/** Short enough to be in every run's log. `details` tell apart what has the same name and place. */
+/**
+ * A hash of the steps and their order, short enough to be stored in every run's log. `details` distinguishes steps that have
+ * the same name and predecessors.
+ */
 export function shapeSignature(nodes: readonly ShapedNode[], details: (name: string) => unknown = () => null): string {
   const lines = nodes.map(({ name, after }) => JSON.stringify([name, [...after].sort(), details(name)]));
   return sha256Hex(lines.sort().join("\n")).slice(0, 16);
 }
 
-/** In place of a signature: the run is executed by a function, whose steps are found out as it runs. */
+/** The signature of a function-style workflow, whose steps are not declared. */
 export const undeclaredSignature = "";
 
 export interface ShapeChange {
-  /** Steps that the run has a record of, and the code does not have any more. */
+  /** Steps that the run has recorded and that the code no longer has. */
   readonly removedSteps: readonly string[];
-  /** Steps that the run has no record of, although it is past something that now comes after them. */
+  /** New steps that the run has already passed: it has recorded a step that now comes after them. */
   readonly passedSteps: readonly string[];
 }
 
-/** @param nodes each after those that it depends on */
+/** @param nodes in topological order: each after the nodes that it depends on */
 export function findShapeChange(
   nodes: readonly ShapedNode[],
   state: RunState,

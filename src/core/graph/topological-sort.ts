@@ -1,14 +1,15 @@
-/** The order of a graph, linear in nodes and edges: each node after all that it depends on, or the circle that prevents it. */
+/** Topological sort in time linear in nodes and edges. */
 
 export type Edges = Iterable<readonly [node: string, after: readonly string[]]>;
 
-/** `circle` is null, or why there is no order. */
 interface SortResult {
+  /** The nodes, each after all that it depends on; incomplete when there is a cycle. */
   readonly order: string[];
+  /** A cycle that prevents an order, with its first node repeated at the end; null when there is none. */
   readonly cycle: string[] | null;
 }
 
-/** Kahn's way. Among those that could come next, those that were given first do. All that is named in `after` must be given. */
+/** Kahn's algorithm. Nodes that are ready at the same time keep the given order. Every name in `after` must be a given node. */
 export function topologicalSort(edges: Edges): SortResult {
   const predecessors = new Map(edges);
   const successors = successorsIn(predecessors);
@@ -29,15 +30,15 @@ export function topologicalSort(edges: Edges): SortResult {
   return { order, cycle: findCycle(predecessors, new Set(order)) };
 }
 
-/** Backwards along what is waited for, until it comes round. Shown in the direction of the edges. */
+/** Follows predecessors that are not sorted until a node repeats, and returns the cycle in the direction of the edges. */
 function findCycle(predecessors: ReadonlyMap<string, readonly string[]>, sortedNodes: ReadonlySet<string>): string[] {
   const path: string[] = [];
   const seen = new Set<string>();
-  let node = [...predecessors.keys()].find((one) => !sortedNodes.has(one)) as string;
+  let node = [...predecessors.keys()].find((candidate) => !sortedNodes.has(candidate)) as string;
   while (!seen.has(node)) {
     path.push(node);
     seen.add(node);
-    node = predecessors.get(node)?.find((before) => !sortedNodes.has(before)) as string;
+    node = predecessors.get(node)?.find((predecessor) => !sortedNodes.has(predecessor)) as string;
   }
   return [...path.slice(path.indexOf(node)), node].reverse();
 }
@@ -54,7 +55,7 @@ function successorsIn(edges: Edges): Map<string, string[]> {
   return successors;
 }
 
-/** All that comes after this node, however far. */
+/** All direct and indirect successors of the node. */
 export function descendantsIn(edges: Edges, node: string): string[] {
   const successors = successorsIn(edges);
   const descendants = new Set<string>();

@@ -1,10 +1,10 @@
-/** The check that every function with options makes: a misspelt option would silently not take effect. */
+/** Checks of options. Every function that takes options rejects unknown ones, because a misspelt option would have no effect. */
 import { InvalidInputError } from "../errors/errors.js";
 import { didYouMean } from "./nearest-word.js";
 
 /**
- * @param subject what was given the options, as it begins a sentence: `prune()`, `Step "charge"`
- * @throws InvalidInputError that names the unknown option, the closest known one, and all that there are
+ * @param subject the beginning of the error's sentence: `prune()`, `Step "charge"`
+ * @throws InvalidInputError that names the unknown option, the closest known option, and all known options
  */
 export function checkOptions(
   subject: string,
@@ -25,10 +25,10 @@ function unknownOption(
   noun: string,
 ): InvalidInputError {
   const suggestion = didYouMean(option, knownOptions);
-  const all =
+  const knownList =
     knownOptions.length === 1 ? `only ${noun} is ${knownOptions[0]}.` : `${noun}s are ${knownOptions.join(", ")}.`;
   return new InvalidInputError(
-    `${subject} has no ${noun} "${option}"${suggestion === "" ? "; its " : `${suggestion} Its `}${all}`,
+    `${subject} has no ${noun} "${option}"${suggestion === "" ? "; its " : `${suggestion} Its `}${knownList}`,
   );
 }
 
@@ -39,7 +39,7 @@ function notAnObject(subject: string, value: unknown, noun: string): InvalidInpu
   );
 }
 
-/** @param subject is to be a number above 0, as it begins a sentence: `The concurrency of graph "order"` */
+/** @param subject the beginning of the error's sentence: `The concurrency of graph "order"` */
 export function checkWholeNumber(subject: string, value: number): number {
   if (Number.isInteger(value) && value > 0) return value;
   throw new InvalidInputError(`${subject} is a whole number above 0, not ${String(value)}.`);

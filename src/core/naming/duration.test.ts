@@ -86,7 +86,7 @@ describe("parseDuration", () => {
     expect(parse).toThrow(/^The timeout .*write "2 days", "1h 30m", "250ms"/);
   });
 
-  test("answers with whole milliseconds or refuses, whatever it gets", () => {
+  test("returns whole milliseconds or throws an InvalidInputError for any value", () => {
     fc.assert(
       fc.property(fc.anything(), (value) => {
         try {
@@ -124,7 +124,7 @@ describe("formatDuration", () => {
     expect(formatDuration(ms)).toBe(text);
   });
 
-  test("can be read back, to within its two units", () => {
+  test("returns a text that parses to the same duration, up to rounding", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 1000 * 365 * DAY }), (ms) => {
         const back = parseDuration(formatDuration(ms));

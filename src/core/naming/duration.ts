@@ -9,11 +9,17 @@ export type Duration =
   | string
   | number
   | {
+      /** Added to the other fields. */
       readonly weeks?: number;
+      /** Added to the other fields. */
       readonly days?: number;
+      /** Added to the other fields. */
       readonly hours?: number;
+      /** Added to the other fields. */
       readonly minutes?: number;
+      /** Added to the other fields. */
       readonly seconds?: number;
+      /** Added to the other fields. */
       readonly milliseconds?: number;
     };
 
@@ -36,8 +42,8 @@ const UNIT_MS = new Map(UNITS.flatMap(({ ms, words }) => words.split(" ").map((w
 const OBJECT_KEYS = new Set(["weeks", "days", "hours", "minutes", "seconds", "milliseconds"]);
 
 /**
- * A duration in whole milliseconds. Anything that is not clearly a duration is refused: a wait that is silently zero,
- * or NaN, would poll for ever.
+ * Parses a duration to whole milliseconds. A value that is not clearly a duration is refused, because a wait that is silently
+ * zero or NaN would poll without a pause.
  *
  * @param settingName names the setting in the error message
  */
@@ -50,7 +56,7 @@ export function parseDuration(duration: Duration, settingName = "duration"): num
   return Math.round(ms);
 }
 
-/** Milliseconds, or what is wrong. */
+/** Milliseconds, or a description of the problem. */
 function toMilliseconds(duration: unknown): number | string {
   if (typeof duration === "number") return duration;
   if (typeof duration === "string") return fromText(duration);
@@ -101,7 +107,7 @@ function show(value: unknown): string {
   return typeof value === "function" || typeof value === "symbol" ? `(a ${typeof value})` : String(value);
 }
 
-/** A duration for people, in its two largest units: `"2 days"`, `"1h 30m"`, `"1.5s"`, `"250ms"`. */
+/** A duration for display, in its two largest units: `"2 days"`, `"1h 30m"`, `"1.5s"`, `"250ms"`. */
 export function formatDuration(ms: number): string {
   if (!Number.isFinite(ms)) return String(ms);
   if (ms < 0) return `-${formatDuration(-ms)}`;
@@ -110,7 +116,7 @@ export function formatDuration(ms: number): string {
 
   const precision = ms >= DAY ? HOUR : ms >= HOUR ? MINUTE : SECOND;
   const rounded = Math.round(ms / precision) * precision;
-  if (rounded !== ms) return formatDuration(rounded); // 23h 59m 59s carries over to 1 day
+  if (rounded !== ms) return formatDuration(rounded); // so that 23h 59m 59s becomes 1 day
 
   const days = Math.floor(ms / DAY);
   const hours = Math.floor((ms % DAY) / HOUR);

@@ -25,7 +25,7 @@ describe("uuidv7", () => {
     );
   });
 
-  test("all of the noise but the bits of version and variant is in it", () => {
+  test("contains all random bits except those that version and variant replace", () => {
     const [zeros, ones] = [uuidv7(0, "0".repeat(20)), uuidv7(0, "f".repeat(20))];
     expect(zeros).toBe("00000000-0000-7000-8000-000000000000");
     expect(ones).toBe("00000000-0000-7fff-bfff-ffffffffffff");
@@ -43,7 +43,7 @@ describe("uuidv7", () => {
 });
 
 describe("isUuid", () => {
-  test("knows one when it sees one", () => {
+  test("accepts UUIDs in either case, and nothing else", () => {
     expect(isUuid(PARENT)).toBe(true);
     expect(isUuid(PARENT.toUpperCase())).toBe(true);
     for (const text of ["", "r1", `${PARENT}0`, ` ${PARENT}`, `${PARENT}\n`, PARENT.replaceAll("-", "")]) {
@@ -59,13 +59,13 @@ describe("childRunId", () => {
     expect(id).toMatch(/^0190b8a2-1234-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   });
 
-  test("stays what it was in earlier versions: open runs find their children by it", () => {
+  test("is the same as in earlier versions, because open runs find their children by it", () => {
     expect(childRunId(PARENT, "items", 7)).toBe("0190b8a2-1234-8730-9721-afaf0c975793");
     const digest = createHash("sha256").update(`36:${PARENT}7:items`).digest("hex");
     expect(childRunId(PARENT, "items", 7).slice(24)).toBe(digest.slice(20, 32));
   });
 
-  test("differs when anything differs, also where the parts meet", () => {
+  test("differs when any part differs, also when the concatenated parts are equal", () => {
     const ids = [
       childRunId(PARENT, "a", 1),
       childRunId(PARENT, "a", 2),
@@ -80,7 +80,7 @@ describe("childRunId", () => {
     expect(new Set(ids.map((id) => id.slice(14))).size).toBe(ids.length);
   });
 
-  test("the attempts at a node have ids that no child has", () => {
+  test("differs from every attemptRunId", () => {
     const nodes = ["a", "1:a", "attempt 1:a"];
     const numbers = [0, 1, 2, 11];
     const ids = nodes.flatMap((node) =>
@@ -90,20 +90,20 @@ describe("childRunId", () => {
     expect(attemptRunId(PARENT, "items", 7)).toMatch(/^0190b8a2-1234-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   });
 
-  test("100,000 children have 100,000 ids", () => {
+  test("is unique among 100,000 children", () => {
     const ids = new Set(Array.from({ length: 100_000 }, (_, index) => childRunId(PARENT, "map", index)));
     expect(ids.size).toBe(100_000);
   });
 
-  test("a parent whose id is no UUID has children too", () => {
+  test("is a UUID also when the parent's id is not", () => {
     expect(isUuid(childRunId("my-own-id", "n", 0))).toBe(true);
   });
 
-  test("its hash is SHA-256, for texts of every length and kind", () => {
+  test("uses SHA-256, for texts of every length and kind", () => {
     const check = (node: string, index: number) => {
       const digest = createHash("sha256").update(`1:r${index}:${node}`).digest("hex");
       const id = childRunId("r", node, index).replaceAll("-", "");
-      // All but the version's digit and the variant's.
+      // All digits except those of version and variant.
       expect(id.slice(0, 12) + id.slice(13, 16) + id.slice(17)).toBe(
         digest.slice(0, 12) + digest.slice(13, 16) + digest.slice(17, 32),
       );
@@ -114,12 +114,12 @@ describe("childRunId", () => {
 });
 
 describe("executionId", () => {
-  test("is readable", () => {
+  test("contains the run, the node and the attempt in readable form", () => {
     expect(executionId(PARENT, "send_welcome", 2)).toBe(`${PARENT}:send_welcome:2`);
     expect(executionId("r1", "it's a/b #2", 1)).toBe("r1:it's a/b #2:1");
   });
 
-  test("fits into an HTTP header, and different nodes stay different", () => {
+  test("is valid in an HTTP header, and differs for different nodes", () => {
     expect(executionId("r1", "größe 😀", 1)).toBe("r1:gr%C3%B6%C3%9Fe %F0%9F%98%80:1");
     expect(executionId("r1", "gr%C3%B6", 1)).not.toBe(executionId("r1", "grö", 1));
     new Headers({ "idempotency-key": executionId("r1", "größe 😀 %", 1) });
@@ -150,7 +150,7 @@ describe("seededRandom", () => {
 });
 
 describe("seededUuid", () => {
-  test("is a version 4 that the seed decides", () => {
+  test("is a UUID of version 4 that the seed determines", () => {
     const first = seededUuid(seededRandom("r1"));
     expect(first).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     expect(seededUuid(seededRandom("r1"))).toBe(first);

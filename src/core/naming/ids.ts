@@ -1,15 +1,16 @@
+/** Ids of runs and attempts, and the hashes and random numbers that they are made of. */
 import { InvalidInputError } from "../errors/errors.js";
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** Whether the text is a UUID of any version, in its usual form. */
+/** Whether the text is a UUID of any version, with hyphens. */
 export function isUuid(text: string): boolean {
   return UUID.test(text);
 }
 
 /**
- * A UUID of version 7: the time first, so that new rows land at the end of an index.
+ * A UUID of version 7. It begins with the time, so that new rows are added at the end of an index.
  *
  * @param randomHex ten random bytes in hexadecimal
  */
@@ -25,21 +26,21 @@ const RANDOM_HEX = /^[0-9a-f]{20}$/;
 const VARIANTS = "89ab";
 
 /**
- * The id of a child run, the same whenever the parent is replayed. It begins with the parent's time, so that a family
- * lies together in an index, and goes on with 74 bits of a SHA-256: among a billion children of one parent, the chance
- * that any two meet is about 1 in 38,000.
+ * The id of a child run, which is the same whenever the parent is replayed. It begins with the parent's time, so that a
+ * parent and its children are adjacent in an index. 74 bits of a SHA-256 follow: among a billion children of one parent, the
+ * probability of a collision is about 1 in 38,000.
  */
 export function childRunId(parentRunId: string, node: string, index: number): string {
   return derivedRunId(parentRunId, `${index}:${node}`);
 }
 
-/** The id of the run that executes one attempt at a node of the parent's graph. No child of a call or a map has the same one. */
+/** The id of the run that executes one attempt at a node of the parent's graph. It differs from every `childRunId`. */
 export function attemptRunId(parentRunId: string, node: string, attempt: number): string {
   return derivedRunId(parentRunId, `attempt ${attempt}:${node}`);
 }
 
 function derivedRunId(parentRunId: string, childPath: string): string {
-  // The length keeps ("a", "b1", 2) and ("a", "b", 12) apart.
+  // The length prefix makes parent and path unambiguous: ("r", "11:a") and ("r1", "1:a") get different ids.
   const bytes = sha256(`${parentRunId.length}:${parentRunId}${childPath}`);
   if (isUuid(parentRunId)) {
     writeUint32(bytes, 0, Number.parseInt(parentRunId.slice(0, 8), 16));
@@ -53,14 +54,14 @@ function derivedRunId(parentRunId: string, childPath: string): string {
 const NOT_HEADER_SAFE = /[^ -$&-~]/gu;
 
 /**
- * The key of one attempt at one node, which user code hands to other systems as an idempotency key. Printable ASCII
- * only (the rest is percent-encoded), so that it can travel in an HTTP header.
+ * The id of one attempt at one node. User code may pass it to other systems as an idempotency key, so it consists of printable
+ * ASCII (other characters are percent-encoded) and can be sent in an HTTP header.
  */
 export function executionId(runId: string, node: string, attempt: number): string {
   return `${runId}:${node.replace(NOT_HEADER_SAFE, encodeURIComponent)}:${attempt}`;
 }
 
-/** Random numbers from 0 to 1 (53 bits) that are the same for the same seed: sfc32, seeded with a SHA-256. */
+/** A random number generator (53 bits, 0 ≤ n < 1) that the seed determines: sfc32, seeded with a SHA-256. */
 export function seededRandom(seed: string): () => number {
   const hash = sha256(seed);
   let a = readInt32(hash, 0);
@@ -113,7 +114,7 @@ function readInt32(bytes: Uint8Array, at: number): number {
   );
 }
 
-// ---- SHA-256 (FIPS 180-4), here because core imports nothing, not even node:crypto ----------------------------------
+// ---- SHA-256 (FIPS 180-4), implemented here because core imports nothing, not even node:crypto ----------------------
 
 // biome-ignore format: a table
 const ROUND_CONSTANTS = Int32Array.of(
@@ -131,11 +132,11 @@ const INITIAL_HASH = Int32Array.of(
   0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
 );
 const UTF8 = new TextEncoder();
-const SCHEDULE = new Int32Array(64); // scratch, overwritten by each block
+const SCHEDULE = new Int32Array(64); // a buffer that each block overwrites
 
 let nativeSha256: ((text: string) => string) | null = null;
 
-/** The composition root may lend a faster SHA-256 (in hexadecimal): in here there is nothing but the language. */
+/** Sets a faster SHA-256 (in hexadecimal). The composition root calls it, because core may not import node:crypto. */
 export function setNativeSha256(hash: (text: string) => string): void {
   nativeSha256 = hash;
 }
@@ -165,7 +166,7 @@ function sha256(text: string): Uint8Array {
   return digest;
 }
 
-// Every index is in range, so `as number` only speaks to the compiler; `?? 0` would cost a test in each round.
+// Every index is in range, so `as number` is safe; `?? 0` would cost a check in each round.
 function mixBlock(hash: Int32Array, bytes: Uint8Array, start: number): void {
   for (let i = 0; i < 16; i++) SCHEDULE[i] = readInt32(bytes, start + i * 4);
   for (let i = 16; i < 64; i++) {

@@ -41,12 +41,12 @@ describe("checkName", () => {
     expect(() => checkName("tag", "abcd", 3)).toThrow(/The tag "abcd" is 4 bytes; the limit is 3/);
   });
 
-  test('keeps "#" for steps only', () => {
+  test('refuses "#" in names of steps only', () => {
     expect(checkName("workflow", "a#2")).toBe("a#2");
     expect(checkName("idempotency key", "a#2")).toBe("a#2");
   });
 
-  test("does not print a megabyte", () => {
+  test("shortens a long name in the error message", () => {
     try {
       checkName("queue", "x".repeat(1_000_000));
       expect.unreachable();
@@ -55,7 +55,7 @@ describe("checkName", () => {
     }
   });
 
-  test("what it accepts survives UTF-8, and fits", () => {
+  test("accepts only names that survive UTF-8 and are short enough", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 250 }), (name) => {
         try {

@@ -11,11 +11,11 @@ test.each([
   ["mig", "migrate"],
   ["resumee", "resume"],
   ["signals", "signal"],
-])("%s is taken for %s", (typed, meant) => {
-  expect(nearestWord(typed, commands)).toBe(meant);
+])("the nearest word to %s is %s", (typed, expected) => {
+  expect(nearestWord(typed, commands)).toBe(expected);
 });
 
-test.each(["frobnicate", "x", "zz", ""])("%j is taken for nothing", (typed) => {
+test.each(["frobnicate", "x", "zz", ""])("no word is near to %j", (typed) => {
   expect(nearestWord(typed, commands)).toBeNull();
   expect(didYouMean(typed, commands)).toBe("");
 });

@@ -1,6 +1,6 @@
 /** Finds the known word that a mistyped one is closest to. */
 
-/** The known word that is nearest, if any is near. */
+/** The candidate that is closest to the word; null when none is close. */
 export function nearestWord(word: string, candidates: readonly string[]): string | null {
   const maxDistance = Math.max(2, Math.floor(word.length / 3));
   let best: { readonly word: string; readonly distance: number } | null = null;
@@ -12,13 +12,13 @@ export function nearestWord(word: string, candidates: readonly string[]): string
   return best?.word ?? null;
 }
 
-/** "; did you mean "status"?", or nothing. */
+/** `; did you mean "status"?`, or an empty text when no candidate is close. */
 export function didYouMean(word: string, candidates: readonly string[]): string {
   const suggestion = nearestWord(word, candidates);
   return suggestion === null ? "" : `; did you mean "${suggestion}"?`;
 }
 
-/** How many letters have to be put in, left out, replaced or swapped with their neighbour. */
+/** The number of letters to insert, delete, replace or swap with their neighbour (optimal string alignment distance). */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);

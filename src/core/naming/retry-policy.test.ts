@@ -7,7 +7,7 @@ const delays = (options: RetryOptions, random: number, count = 5) =>
   Array.from({ length: count }, (_, index) => nextDelayMs(resolveRetry(options), index + 1, random));
 
 describe("resolveRetry", () => {
-  test("without options it is four attempts, from one second, doubling, up to an hour, with jitter", () => {
+  test("defaults to four attempts with delays from one second, doubling up to an hour, with jitter", () => {
     expect(resolveRetry()).toEqual({ ...DEFAULT_RETRY });
     expect(DEFAULT_RETRY).toMatchObject({
       attempts: 4,
@@ -18,7 +18,7 @@ describe("resolveRetry", () => {
     });
   });
 
-  test("takes what is given and the rest from the defaults", () => {
+  test("takes options that are left out from the defaults", () => {
     const defaults = resolveRetry({ attempts: 9, max: "5m", jitter: 0.1 });
     const retryIf = () => false;
     expect(resolveRetry({ initial: "2s", retryIf }, defaults)).toMatchObject({
@@ -56,7 +56,7 @@ describe("resolveRetry", () => {
   });
 });
 
-describe("nextDelay", () => {
+describe("nextDelayMs", () => {
   test("grows by the factor up to the maximum", () => {
     expect(delays({ initial: "1s", factor: 3, max: "20s", jitter: false }, 0.5)).toEqual([
       1000, 3000, 9000, 20_000, 20_000,
@@ -67,28 +67,28 @@ describe("nextDelay", () => {
     expect(delays({ initial: 70, factor: 1, jitter: false }, 0.5, 3)).toEqual([70, 70, 70]);
   });
 
-  test("jitter takes up to half of the wait away", () => {
+  test("is shortened by up to half with jitter", () => {
     expect(delays({}, 0, 3)).toEqual([500, 1000, 2000]);
     expect(delays({}, 1 - Number.EPSILON, 3)).toEqual([1000, 2000, 4000]);
   });
 
-  test("a number as jitter goes both ways, but not beyond the maximum", () => {
+  test("varies in both directions with a number as jitter, up to the maximum", () => {
     expect(delays({ jitter: 0.1, max: "4s" }, 0, 4)).toEqual([900, 1800, 3600, 3600]);
     expect(delays({ jitter: 0.1, max: "4s" }, 1, 4)).toEqual([1100, 2200, 4000, 4000]);
   });
 
-  test("an own function is taken as it is", () => {
+  test("is what the backoff function returns, without jitter and maximum", () => {
     const error = new Error("busy");
     const policy = resolveRetry({ max: "1s", backoff: (attempt, e) => (e === error ? { minutes: attempt } : 0) });
     expect(nextDelayMs(policy, 3, 0, error)).toBe(180_000);
   });
 
-  test("an own function that returns nonsense is an error that says so", () => {
+  test("throws when the backoff function returns no duration", () => {
     const policy = resolveRetry({ backoff: () => Number.NaN });
     expect(() => nextDelayMs(policy, 1, 0)).toThrow(/The backoff NaN is not a number/);
   });
 
-  test("a TransientError may say how long", () => {
+  test("is the retryAfter of a TransientError, if it has one", () => {
     const policy = resolveRetry({ max: "1s" });
     expect(nextDelayMs(policy, 1, 0.5, new TransientError("busy", { retryAfter: "30s" }))).toBe(30_000);
     expect(nextDelayMs(policy, 1, 1, new TransientError("busy"))).toBe(1000);
@@ -119,7 +119,7 @@ describe("nextDelay", () => {
 });
 
 describe("shouldRetry", () => {
-  test("until the attempts are used up", () => {
+  test("is true until the attempts are used up", () => {
     const policy = resolveRetry({ attempts: 3 });
     expect([1, 2, 3, 4].map((attempt) => shouldRetry(policy, attempt, new Error()))).toEqual([
       true,
@@ -131,13 +131,13 @@ describe("shouldRetry", () => {
     expect(shouldRetry(resolveRetry({ attempts: Number.POSITIVE_INFINITY }), 1e9, new Error())).toBe(true);
   });
 
-  test("only for errors that retryIf accepts", () => {
+  test("is true only for errors that retryIf accepts", () => {
     const policy = resolveRetry({ retryIf: (error) => error instanceof RangeError });
     expect(shouldRetry(policy, 1, new RangeError())).toBe(true);
     expect(shouldRetry(policy, 1, new TypeError())).toBe(false);
   });
 
-  test("never for permanent errors and pauses, always for transient ones", () => {
+  test("is false for permanent errors and pauses, and true for transient errors", () => {
     const policy = resolveRetry({ attempts: 2, retryIf: () => true });
     expect(shouldRetry(policy, 1, new PermanentError("no"))).toBe(false);
     expect(shouldRetry(policy, 1, new PauseError("wait"))).toBe(false);

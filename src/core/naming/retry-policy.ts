@@ -1,28 +1,29 @@
+/** Retry policies: whether a failed step is attempted again, and after which delay. */
 import { InvalidInputError, PauseError, PermanentError, TransientError } from "../errors/errors.js";
 import { retryAfterOf } from "../errors/thrown-options.js";
 import { checkOptions } from "./check-options.js";
 import { type Duration, parseDuration } from "./duration.js";
 import { requireSyncResult } from "./sync-result.js";
 
-/** How often, and how soon, a step that threw is tried again. */
+/** How often a failed step is attempted again, and after which delays. */
 export interface RetryOptions {
   /** How many times the step runs at most, the first time included; `Infinity` for no limit. Default 4. */
   readonly attempts?: number;
-  /** The wait before the second attempt. Default 1 second. */
+  /** The delay before the second attempt. Default 1 second. */
   readonly initial?: Duration;
-  /** Each wait is this many times the one before; 1 for a fixed wait. Default 2. */
+  /** Each delay is this many times the one before; 1 for a fixed delay. Default 2. */
   readonly factor?: number;
-  /** No wait is longer than this. Default 1 hour. */
+  /** The longest delay. Default 1 hour. */
   readonly max?: Duration;
-  /** `true`: between 50% and 100% of the wait. A number such as 0.1: ±10%. Default true. */
+  /** `true`: between 50% and 100% of the delay. A number such as 0.1: ±10%. Default true. */
   readonly jitter?: boolean | number;
-  /** Whether this error is worth another attempt. Default: every error is. */
+  /** Whether the step is attempted again after this error. By default it is, after every error. */
   readonly retryIf?: (error: unknown) => boolean;
-  /** The wait after this attempt (1, 2, …), used as it is: `initial`, `factor`, `max` and `jitter` do not apply. */
+  /** The delay after this attempt (1, 2, …), used unchanged: `initial`, `factor`, `max` and `jitter` do not apply. */
   readonly backoff?: (attempt: number, error: unknown) => Duration;
 }
 
-/** {@link RetryOptions}, checked and with nothing left out. */
+/** {@link RetryOptions}, checked and completed with the defaults. */
 export interface RetryPolicy {
   readonly attempts: number;
   readonly initialMs: number;
@@ -53,7 +54,7 @@ const retryOptions = new Set<string>([
   "backoff",
 ] satisfies (keyof RetryOptions)[]);
 
-/** Check options when a definition is made, so that a bad one is not found out at its first failure. */
+/** Checks the options when a definition is made, so that a bad option is not noticed only when a step fails. */
 export function resolveRetry(options: RetryOptions = {}, defaults: RetryPolicy = DEFAULT_RETRY): RetryPolicy {
   checkOptions("retry", options, retryOptions);
   const { attempts = defaults.attempts, factor = defaults.factor, jitter = defaults.jitter } = options;
@@ -83,8 +84,8 @@ function check(ok: boolean, name: string, value: unknown, expected: string): voi
 }
 
 /**
- * Whether the step runs again after this attempt (1, 2, …) threw this error. `PermanentError` and `PauseError` say no,
- * `TransientError` says yes whatever the limit; anything else follows the policy.
+ * Whether the step is attempted again after this attempt (1, 2, …) threw this error: never after a `PermanentError` or a
+ * `PauseError`, always after a `TransientError`, and as the policy says after any other error.
  */
 export function shouldRetry(policy: RetryPolicy, attempt: number, error: unknown): boolean {
   if (error instanceof PermanentError || error instanceof PauseError) return false;
@@ -94,10 +95,10 @@ export function shouldRetry(policy: RetryPolicy, attempt: number, error: unknown
 }
 
 /**
- * The milliseconds between this attempt (1, 2, …) and the next. A `TransientError` may say so itself; if what it says is
- * not a duration, the policy decides.
+ * The delay in milliseconds between this attempt (1, 2, …) and the next. A valid `retryAfter` of a `TransientError` is used;
+ * otherwise the policy decides.
  *
- * @param random from 0 to 1, for the jitter: a thousand runs that failed together do not come back together
+ * @param random from 0 to 1, for the jitter, so that many runs that failed together are not retried at the same moment
  */
 export function nextDelayMs(policy: RetryPolicy, attempt: number, random: number, error?: unknown): number {
   const requestedMs = retryAfterOf(error);

@@ -1,23 +1,27 @@
-/** By what a run's task is known to those who look for work: its workflow, or its workflow and the queue of its next step. */
+/**
+ * The route of a task, by which workers claim it: the workflow of the run, or the workflow and the queue of its next step
+ * when that step has a queue of its own.
+ */
 import { childRunId } from "./ids.js";
 
-/** The shortest key column among the stores. */
+/** The shortest key column of all stores. */
 const maxRouteBytes = 255;
 
-/** By what runs of frozen graphs are known, whatever they are called: they need no code of their own. */
+/** The route of all runs of frozen graphs. They have no code of their own: a worker with `jobs` executes them. */
 export const graphRoute = "\tgraph";
-/** Their version; no definition can have it. */
+/** The version of runs of frozen graphs. No definition can have it, because no name contains a tab. */
 export const frozenDagVersion = "\tfrozen";
-/** The workflow as which the nodes with this job are executed. */
+/** The name of the workflow whose runs execute this job. */
 export const jobWorkflow = (job: string): string => `${jobPrefix}${job}`;
 const jobPrefix = "job:";
-/** The job that runs of this workflow execute; null: it is not a job's. */
+/** The job that runs of this workflow execute; null when the workflow is not that of a job. */
 export const jobOf = (workflow: string): string | null =>
   workflow.startsWith(jobPrefix) ? workflow.slice(jobPrefix.length) : null;
 
+/** @param queue of the run's next step; null when the step has no queue of its own */
 export function routeOf(workflow: string, queue: string | null): string {
   if (queue === null) return workflow;
-  // No name contains a tab, so no route is the name of another workflow.
+  // No name contains a tab, so no route equals the name of another workflow.
   const route = `${workflow}\t${queue}`;
   return Buffer.byteLength(route) <= maxRouteBytes ? route : `\t${childRunId("route", route, 0)}`;
 }

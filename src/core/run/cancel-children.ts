@@ -1,4 +1,4 @@
-/** Children that no run waits for any more are canceled: who they are, and the messages that tell them. */
+/** Finds the children that a run no longer waits for, and makes the messages that cancel them. */
 
 import { attemptRunId, childRunId } from "../naming/ids.js";
 import { dataOf, type NewEvent } from "./event.js";
@@ -8,21 +8,21 @@ import { isDispatched, type MapOp, type RunState } from "./state.js";
 import { readStepFacts } from "./step-completed.js";
 import { childNode, scopeOf } from "./step-key.js";
 
-/** What commands have decided may leave children that no run waits for. */
+/** The messages to children that the run no longer waits for after these new events. */
 export function cancelUnawaitedChildren(runId: string, state: RunState, events: readonly NewEvent[]): Message[] {
-  return events.flatMap((one) => {
-    const { type, node } = one;
+  return events.flatMap((event) => {
+    const { type, node } = event;
     if (type === "run.moved") return cancelChildren(runId, state);
     if (type === "dag.imported")
-      return stepsWithReplacedJob(state, dataOf(one, "dag.imported").dag).flatMap((step) =>
+      return stepsWithReplacedJob(state, dataOf(event, "dag.imported").dag).flatMap((step) =>
         cancelJob(runId, state, step),
       );
     if (node === null || state.stepStructure === null) return [];
-    return type === "step.skipped" || isCompletedByOperator(one) ? cancelJob(runId, state, node) : [];
+    return type === "step.skipped" || isCompletedByOperator(event) ? cancelJob(runId, state, node) : [];
   });
 }
 
-/** The run of its job if it was handed out, and all that its body waits for. */
+/** Cancels the run of the step's job, if it was dispatched, and the children that the step's body waits for. */
 function cancelJob(runId: string, state: RunState, step: string): Message[] {
   const op = state.ops.get(step);
   const jobMessages =
@@ -33,7 +33,7 @@ function cancelJob(runId: string, state: RunState, step: string): Message[] {
 const isCompletedByOperator = ({ type, data }: NewEvent) =>
   type === "step.completed" && readStepFacts(data).by === "operator";
 
-/** All that the run still waits for; or those of one scope of it. */
+/** Cancels all children that the run waits for, or only those of the calls whose keys begin with `scope`. */
 export function cancelChildren(runId: string, state: RunState, scope = ""): Message[] {
   const messages: Message[] = [];
   for (const [key, op] of state.ops) {
@@ -45,6 +45,7 @@ export function cancelChildren(runId: string, state: RunState, scope = ""): Mess
   return messages;
 }
 
+/** @param ended children whose end is not in the state yet */
 export function cancelMapChildren(
   runId: string,
   state: RunState,
@@ -61,7 +62,7 @@ export function cancelMapChildren(
   return messages;
 }
 
-/** The run that executes this attempt at a node. */
+/** The id of the run that executes this attempt at a node. */
 export function nodeRunId(runId: string, state: RunState, key: string, attempt: number): string {
   return attemptRunId(runId, childNode(state, key), attempt);
 }
@@ -69,7 +70,7 @@ export function nodeRunId(runId: string, state: RunState, key: string, attempt: 
 const cancelMessageTo = (runId: string): Message =>
   encodeMessage(runId, { type: "cancel", reason: "Its parent run has ended." });
 
-/** Whether cancelling has to reach further than the run itself. */
+/** Whether the run has children that have to be canceled together with it. */
 export function hasOpenChildren(state: RunState): boolean {
   for (const op of state.ops.values())
     if (((op.kind === "child" || op.kind === "map") && op.phase === "open") || isDispatched(op)) return true;

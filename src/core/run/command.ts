@@ -1,12 +1,12 @@
-/** What a run can be asked, or told: by an operator, another run, a worker. */
+/** A command as `decide` gets it, together with how and when it was received. */
 import type { Command } from "./stored-schema.js";
 
 export interface ReceivedCommand {
   readonly command: Command;
-  /** When it came: a signal that came before a deadline beats the timeout, one that came later does not. */
+  /** When the command was received. A signal that arrived before a deadline is delivered; a later one is too late. */
   readonly at: number;
-  /** Refuse what makes no sense with an InvalidStateError (a client is told), or pass over it (there is no caller to tell). */
+  /** Whether an impossible command throws an InvalidStateError, for a caller, or is ignored because there is no caller. */
   readonly strict: boolean;
-  /** No worker executes the run: a step that has begun is one that rests in the middle. */
+  /** No worker owns the run, so a step that has started is not running: its body waits for something durable. */
   readonly isUnowned?: boolean;
 }

@@ -1,13 +1,13 @@
-/** Sagas: what a run that fails or is canceled has to undo, from its log. */
+/** Compensation (sagas): which completed steps a run that fails or is canceled has to undo. */
 import type { RunState, StepOp } from "./state.js";
 
-/** Under which name undoing a step is recorded. No step can be called like that. */
+/** The key under which the compensation of a step is recorded. No step can have it, because step names contain no "#". */
 export const compensationKeyOf = (step: string): string => `${step}${suffix}`;
 export const isCompensation = (key: string): boolean => key.endsWith(suffix);
 
 const suffix = "#compensate";
 
-/** The steps that can be undone and have not been, the one that was completed last first. */
+/** The steps that still have to be compensated, the one that was completed last first. */
 export function openCompensations(state: RunState): string[] {
   if (state.undoableSteps.length === 0) return state.undoableSteps;
   return state.undoableSteps.filter((step) => state.ops.has(step) && !isCompensated(state, step)).reverse();

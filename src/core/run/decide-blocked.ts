@@ -1,10 +1,10 @@
-/** Code that blocks the event loop of its worker: a run that did so twice is paused. */
+/** Decides about runs whose code has blocked the event loop of a worker. */
 import type { Failure } from "../encoding/error-record.js";
 import type { Decision } from "./decision.js";
 import { newEvent } from "./event.js";
 import type { Command } from "./stored-schema.js";
 
-/** Twice is enough: each time, all runs of a worker stand still for a lease. */
+/** The second time the run is paused, because each time all runs of the worker are stopped for the length of a lease. */
 export function recordBlocked(
   decision: Decision,
   { worker, session, step, by }: Extract<Command, { type: "blocked" }>,
@@ -17,7 +17,7 @@ export function recordBlocked(
   if (step === null) return void decision.events.push(newEvent("run.blocked", {}, { ...workerData, suspected: true }));
   const columns = step === "" ? {} : { node: step };
   decision.events.push(newEvent("run.blocked", columns, workerData));
-  // Where it did so before does not matter: it is not always known.
+  // The earlier block may have been at another step, or at an unknown place.
   const [earlierBlock] = blockedWorkers?.values() ?? [];
   if (earlierBlock === undefined || decision.paused !== null || decision.isCancelRequested) return;
   decision.paused = { resumeOn: null, recheckAt: null, node: step === "" ? null : step };
@@ -30,6 +30,6 @@ function pauseForBlockingTwice(
   second: string,
 ): { readonly reason: string; readonly error: Failure } {
   const code = step === "" ? "Its code" : `Step "${step}"`;
-  const reason = `${code} blocked the event loop of worker "${first}" and then of worker "${second}" until their leases were over; it is held so that it takes no more of them down. Code that computes for long belongs in a thread. Resume the run when that is mended.`;
+  const reason = `${code} blocked the event loop of worker "${first}" and then of worker "${second}" until their leases expired. The run is paused so that it does not block more workers. Move long computations to a worker thread, then resume the run.`;
   return { reason, error: { name: "QuarantineError", code: "QUARANTINED", message: reason } };
 }

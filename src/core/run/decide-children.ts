@@ -1,4 +1,4 @@
-/** What becomes of the calls whose children, or whose jobs, have ended. */
+/** Decides about calls whose children or jobs have ended. */
 import type { Failure } from "../encoding/error-record.js";
 import type { Decision } from "./decision.js";
 import { newEvent } from "./event.js";
@@ -20,6 +20,7 @@ export function recordChildEnd(
   else decision.events.push(newEvent("child.canceled", { node }, reason === null ? {} : { reason }));
 }
 
+/** Collects the ends of map children, which `recordEndedMapChildren` turns into events. Children that are known are ignored. */
 export function collectMapChildEnds(
   decision: Decision,
   { node: senderNode, completed, failed }: Extract<Command, { type: "children" }>,
@@ -42,7 +43,7 @@ export function collectMapChildEnds(
   }
 }
 
-/** One event per map and decision, however many children have ended. */
+/** Records the collected ends as one event per map, however many children have ended. */
 export function recordEndedMapChildren(decision: Decision): void {
   for (const [node, { completed, failed }] of decision.endedMapChildren) {
     if (completed.length + failed.length === 0) continue;

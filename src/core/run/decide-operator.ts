@@ -1,4 +1,4 @@
-/** What an operator asks of a run. */
+/** Decides about the commands of operators. */
 import { InvalidStateError } from "../errors/errors.js";
 import type { FrozenDag } from "../graph/frozen-dag.js";
 import type { Decision } from "./decision.js";
@@ -33,7 +33,7 @@ export function resumeRun(
   decision.resume("operator", { onlyStep: key, ...changes });
 }
 
-/** Of a graph that is held because of nodes that failed: all of them are tried again. */
+/** When a graph is paused because of a failed node, a resume attempts all of its failed nodes again. */
 function reopenFailedNodes(decision: Decision): void {
   const stuck = decision.paused?.node == null ? undefined : decision.state.ops.get(decision.paused.node);
   if (stuck?.kind !== "step" || stuck.phase !== "failed") return;
@@ -45,13 +45,13 @@ function reopenFailedNodes(decision: Decision): void {
 export function moveToStep(decision: Decision, step: string): void {
   if (decision.paused === null)
     throw new InvalidStateError(
-      `The run is ${statusOf(decision.state)}, not paused; pause it before you send it elsewhere.`,
+      `The run is ${statusOf(decision.state)}, not paused; pause it before you move it to another step.`,
     );
   if (decision.state.stepStructure !== "chain")
     throw new InvalidStateError(
       decision.state.startedAt === null
-        ? "The run has not begun; there is no step to go on from."
-        : "The run has no chain of steps to go on in: resumeAt is for workflow classes.",
+        ? "The run has not started, so there is no step to resume at."
+        : "The run has no chain of steps: resumeAt is for workflow classes.",
     );
   decision.events.push(newEvent("run.moved", {}, { to: step }));
   decision.resume("operator");
@@ -65,16 +65,16 @@ export function skipStep(decision: Decision, isUnowned: boolean): void {
   if (decision.paused !== null) decision.resume("operator", { onlyStep: key });
 }
 
-/** With the attempt that is passed over: the one that waits, not the one before it. */
+/** The step that an operator can skip or provide an output for, and its attempt: the one that waits, not the one before it. */
 function findStuckStep(decision: Decision, isUnowned = false): { readonly key: string; readonly attempt: number } {
   if (decision.paused?.node != null) {
     const op = decision.state.ops.get(decision.paused.node);
     if (op?.kind === "step" && (op.phase === "started" || op.phase === "awaiting_attempt"))
       return { key: decision.paused.node, attempt: op.phase === "awaiting_attempt" ? op.attempt + 1 : op.attempt };
-    // It was never tried: no worker has its job.
+    // The step was never attempted, because no worker has its job.
     if (op === undefined) return { key: decision.paused.node, attempt: 1 };
     if (op.kind === "step" && op.phase === "failed") {
-      // Its end is undone first, or it would stand.
+      // A failed node is reopened first, because a step keeps its first result.
       decision.events.push(newEvent("node.reopened", { node: decision.paused.node, attempt: op.attempt }));
       return { key: decision.paused.node, attempt: op.attempt + 1 };
     }
@@ -88,14 +88,14 @@ function findStuckStep(decision: Decision, isUnowned = false): { readonly key: s
   throw new InvalidStateError(describeNotStuck(decision));
 }
 
-/** What `skip()` and `resume({ output })` would need, in the place where they are tried. */
+/** Why `skip()` and `resume({ output })` are not possible, and what is. */
 function describeNotStuck(decision: Decision): string {
-  const message = "The run is not stuck at a step: there is nothing to skip or to give an output for.";
+  const message = "The run is not stuck at a step: there is nothing to skip or to provide an output for.";
   if (decision.state.paused?.error?.code !== "NON_DETERMINISM") return message;
-  return `${message} Its code does not fit its log: deploy code that does and resume(), say how they belong together with resume({ accept, renamed }), or end it with cancel(reason, { force: true }).`;
+  return `${message} Its code does not fit its log: deploy code that does and resume(), declare the differences with resume({ accept, renamed }), or end the run with cancel(reason, { force: true }).`;
 }
 
-/** With children to reach, the run's next owner cancels them; without, a client ends a parked run here and now. */
+/** Records the request. The run's next owner cancels its children; a client ends a parked run that has none itself. */
 export function cancelRun(decision: Decision, { reason, force }: Extract<Command, { type: "cancel" }>): void {
   if (decision.isCancelRequested && !(force === true && !decision.isCancelForced)) return;
   decision.isCancelRequested = true;
@@ -110,16 +110,17 @@ export function reattemptNode(
   { node, descendants }: Extract<Command, { type: "reattempt" }>,
 ): void {
   const op = decision.state.ops.get(node);
-  if (op?.kind !== "step") throw new InvalidStateError(`Node "${node}" has not been tried yet.`);
-  if (op.phase === "completed") throw new InvalidStateError(`Node "${node}" has completed; its output stands.`);
+  if (op?.kind !== "step") throw new InvalidStateError(`Node "${node}" has not been attempted yet.`);
+  if (op.phase === "completed")
+    throw new InvalidStateError(`Node "${node}" has completed; its output cannot be replaced.`);
   if (op.phase === "started") throw new InvalidStateError(`Node "${node}" is being executed.`);
-  const startedDescendant = descendants.find((one) => {
-    const after = decision.state.ops.get(one);
-    return after?.kind === "step" && (after.phase === "completed" || after.phase === "started");
+  const startedDescendant = descendants.find((descendant) => {
+    const descendantOp = decision.state.ops.get(descendant);
+    return descendantOp?.kind === "step" && (descendantOp.phase === "completed" || descendantOp.phase === "started");
   });
   if (startedDescendant !== undefined)
     throw new InvalidStateError(
-      `Node "${node}" cannot be tried again: "${startedDescendant}" comes after it and was built upon what it had.`,
+      `Node "${node}" cannot be attempted again: "${startedDescendant}" depends on it and has already started.`,
     );
   decision.events.push(newEvent("node.reopened", { node, attempt: op.attempt }));
   if (decision.paused !== null) decision.resume("operator", { onlyStep: node });

@@ -1,4 +1,4 @@
-/** Signals: each goes to the oldest wait that wants it, or ends the pause that waits for it, or is kept. */
+/** Decides about signals: each completes the oldest wait for its name, or ends a pause that waits for it, or stays pending. */
 import type { Decision, OpenWait } from "./decision.js";
 import { newEvent } from "./event.js";
 import type { Signal, WaitOp } from "./state.js";
@@ -17,7 +17,7 @@ export function receiveSignal(decision: Decision, { name, payload, key }: Extrac
   resumeIfSignalled(decision);
 }
 
-/** A pause that a signal ends consumes that signal: the next pause waits for the next one. */
+/** Resumes a run whose pause waits for a pending signal. The signal is consumed, so the next pause needs another one. */
 export function resumeIfSignalled(decision: Decision): void {
   const name = decision.paused?.resumeOn ?? null;
   const signal = name === null ? undefined : decision.pendingSignals.find((candidate) => candidate.name === name);
@@ -27,7 +27,7 @@ export function resumeIfSignalled(decision: Decision): void {
   decision.events.push(newEvent("run.resumed", {}, { by: "signal", signal: signal.seq }));
 }
 
-/** Gives buffered signals to the waits that want them, oldest wait and oldest signal first. */
+/** Completes open waits with pending signals, the oldest wait and the oldest signal first. */
 export function matchWaits(decision: Decision): void {
   for (let index = 0; index < decision.openWaits.length && decision.pendingSignals.length > 0; ) {
     const wait = decision.openWaits[index] as OpenWait;
@@ -44,6 +44,7 @@ export function matchWaits(decision: Decision): void {
   }
 }
 
+/** The pending signals that complete the wait; null when they have not all arrived. */
 function signalsFor(decision: Decision, { names, mode }: WaitOp): Signal[] | null {
   if (mode === "any") {
     const signal = decision.pendingSignals.find((candidate) => names.includes(candidate.name));

@@ -1,9 +1,9 @@
-/** What becomes due by itself: timers, the limits of waits, rechecks, the time limit of the run. */
+/** Decides what has become due: timers, timeouts of waits, rechecks of pauses, the time limit of the run. */
 import type { Failure } from "../encoding/error-record.js";
 import type { Decision } from "./decision.js";
 import { newEvent } from "./event.js";
 
-/** Fires what is due, in the order in which it became due. Time stands still for a paused run, but for its recheck. */
+/** Fires due timers in the order of their due times. In a paused run nothing becomes due, except the recheck of the pause. */
 export function fireDueTimers(decision: Decision, now: number): void {
   if (decision.isEnded || decision.isCancelRequested) return;
   if (decision.paused !== null) {

@@ -1,8 +1,8 @@
 /**
- * What happens to a run next, given what has happened and what is asked of it. Pure: data in, events out.
+ * Decides which events follow from a run's state, the commands that it has received, and the time. Pure, without I/O.
  *
- * The owner of a run decides about everything in its inbox at once; a client decides about one command on a run that
- * no worker owns. Both come here, so both mean the same. No workflow code is needed: the state is data.
+ * The owner of a run decides about all messages of its inbox at once; a client decides about one command to a run that no
+ * worker owns. Both use this function, so a command has the same effect either way. No workflow code is needed.
  */
 
 import { InvalidStateError } from "../errors/errors.js";
@@ -18,9 +18,11 @@ import { type RunState, statusOf } from "./state.js";
 import type { Command } from "./stored-schema.js";
 
 /**
- * Decides about messages in the order they came, about waits that can be satisfied and about time that has passed.
- * `nextSeq` is the number that the first of the returned events will have. `withdrawing` are waits and timers whose
- * withdrawal is on its way into the log, before these events: the state still has them open, and they must take nothing.
+ * Decides about commands in the order in which they were received, about waits that can be completed, and about timers.
+ *
+ * @param nextSeq the number that the first of the returned events will have
+ * @param withdrawnKeys waits and timers whose withdrawal is being written before these events. They are still open in the
+ * state, but must not consume signals or fire.
  */
 export function decide(
   state: RunState,
@@ -79,12 +81,12 @@ function applyCommand(decision: Decision, command: Command, isUnowned: boolean):
       for (const result of command.results) recordNodeEnd(decision, result);
       return;
     default:
-      // A command without a case would be taken out of the inbox and forgotten: the compiler asks for one.
+      // The compiler requires a case for every command, because a command without one would be drained without an effect.
       command satisfies never;
   }
 }
 
-/** A terminal run never changes; only cancelling what is canceled is taken as said already. */
+/** A run that has ended never changes. Canceling a canceled run again is accepted without an effect. */
 function refuseForEndedRun(decision: Decision, command: Command): void {
   const status = statusOf(decision.state);
   if (command.type === "cancel" && status === "canceled") return;

@@ -1,29 +1,33 @@
-/** A decision about a run while it is being made: what each family of commands reads and adds to. */
+/** A decision in progress, which the `decide-…` files read and add events to. */
 import { type NewEvent, newEvent } from "./event.js";
 import type { Op, RunState, Signal, WaitOp } from "./state.js";
 import type { EventData } from "./stored-schema.js";
 
 export type OpenWait = { readonly key: string; readonly op: WaitOp };
 
-/** The state with the events decided so far laid over it: they are not stamped yet, so they cannot be folded in. */
+/**
+ * The state together with the effects of the events that were decided so far. These events have no timestamps yet, so they
+ * cannot be folded into the state.
+ */
 export class Decision {
   readonly events: NewEvent[] = [];
   readonly state: RunState;
   /** The number that the first of `events` will have. */
   readonly nextSeq: number;
-  /** What is still open, the oldest first. */
+  /** Open waits, the oldest first. */
   readonly openWaits: OpenWait[] = [];
-  /** In the order in which they become due; those with a `wait` are its time limit. */
+  /** Open timers in the order of their due times. A timer with a `wait` is the timeout of that wait. */
   readonly openTimers: { readonly key: string; readonly dueAt: number; readonly wait: OpenWait | null }[] = [];
-  /** Received and not consumed, the oldest first. */
+  /** Received signals that were not consumed, the oldest first. */
   readonly pendingSignals: Signal[];
-  /** Of signals that this decision has received. */
+  /** The keys of the signals that were received in this decision. */
   readonly receivedSignalKeys: Set<string>;
-  /** By map: the children whose end this decision has heard of. */
+  /** By map: the children whose end was received in this decision. */
   readonly endedMapChildren = new Map<
     string,
     { readonly completed: number[]; readonly failed: number[]; readonly ended: Set<number> }
   >();
+  /** The nodes whose end was received in this decision. */
   readonly endedNodes = new Set<string>();
   paused: { readonly resumeOn: string | null; readonly recheckAt: number | null; readonly node: string | null } | null;
   isCancelRequested: boolean;
@@ -54,7 +58,7 @@ export class Decision {
     }
   }
 
-  /** @param details `only`: the step that is released; without it, all that the run was paused at */
+  /** @param details `onlyStep`: the step that is resumed; without it, all steps that have paused the run */
   resume(by: "operator" | "recheck", details: Omit<EventData["run.resumed"], "by" | "signal"> = {}): void {
     this.paused = null;
     this.events.push(newEvent("run.resumed", {}, { by, ...details }));

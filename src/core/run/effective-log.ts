@@ -1,6 +1,6 @@
 /**
- * What a log says now: code that starts over, and operators who send a run elsewhere, make it forget what came before, and
- * the events of that are not in force any more.
+ * The effective log: the events that still count. When code starts over, or an operator moves a run to another step, the
+ * events of earlier calls no longer count.
  */
 import { dataOf, type StoredEvent } from "./event.js";
 import { evolve } from "./fold.js";
@@ -8,13 +8,13 @@ import { initialState, type RunState } from "./state.js";
 
 export interface EffectiveLog {
   readonly state: RunState;
-  /** Without those of calls that were forgotten. */
+  /** The events of the log without those of forgotten calls. */
   readonly events: readonly StoredEvent[];
-  /** The numbers of signals that were used up by what was forgotten, or ended a pause. */
+  /** The numbers of signals that were consumed by forgotten calls, or that ended a pause. */
   readonly consumedSignals: ReadonlySet<number>;
   /** Timers and waits that lost a race. */
   readonly withdrawnKeys: ReadonlySet<string>;
-  /** By map that has its results: the number of the event that brought the last one. */
+  /** By settled map: the number of the event with which its last child ended. */
   readonly settledAtSeq: ReadonlyMap<string, number>;
 }
 
@@ -48,13 +48,13 @@ function discardsEarlierCalls(event: StoredEvent): boolean {
 const withdrawnKeysIn = (events: readonly StoredEvent[]): Set<string> =>
   new Set(events.filter(({ type }) => type === "wait.withdrawn").map(({ node }) => node as string));
 
-/** What a forgotten wait was given is used up, unless it lost a race and gave that back. */
+/** Drops the events of forgotten calls. The signals of a forgotten wait stay consumed, unless the wait was withdrawn. */
 function dropDiscarded(state: RunState, events: readonly StoredEvent[], consumedSignals: Set<number>): StoredEvent[] {
   const withdrawn = withdrawnKeysIn(events);
-  return events.filter((past) => {
-    if (past.node === null || state.ops.has(past.node)) return true;
-    if (past.type === "wait.completed" && !withdrawn.has(past.node))
-      for (const signal of dataOf(past, "wait.completed").signals) consumedSignals.add(signal);
+  return events.filter((event) => {
+    if (event.node === null || state.ops.has(event.node)) return true;
+    if (event.type === "wait.completed" && !withdrawn.has(event.node))
+      for (const signal of dataOf(event, "wait.completed").signals) consumedSignals.add(signal);
     return false;
   });
 }

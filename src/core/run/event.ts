@@ -1,8 +1,8 @@
 /**
- * The vocabulary of the log. An event says what happened, in the past tense; the log of events is the truth about a run.
+ * The events of a log. The log is the only source of truth about a run.
  *
- * `data` stays text on its way through the engine: it is decoded only where the value is needed. User values enter
- * it as fragments that were encoded once and are never encoded again.
+ * The engine passes `data` on as text and decodes it only where the value is needed. User values are encoded once and
+ * inserted into `data` as text.
  */
 
 import { decode } from "../encoding/decode.js";
@@ -12,19 +12,26 @@ import type { EventData, EventType } from "./stored-schema.js";
 
 /** One event of a run's log. `data` is encoded text; the other columns are plain so that SQL can read them. */
 export interface StoredEvent {
+  /** The number of the event in its log, from 1, without gaps. */
   readonly seq: number;
+  /** An `EventType`, or a type that a newer version of Pawl has written. */
   readonly type: string;
+  /** The key of the call that the event is about. */
   readonly node: string | null;
+  /** The number of the step's attempt, from 1. */
   readonly attempt: number | null;
+  /** How the attempt ended, a `StepOutcome`. */
   readonly outcome: string | null;
+  /** The encoded `EventData` of the type. */
   readonly data: string | null;
+  /** When the event was committed, by the store's clock. */
   readonly at: number;
 }
 
-/** An event before the store has given it its number and stamped it. */
+/** An event before the commit, which gives it its number and its timestamp. */
 export type NewEvent = Omit<StoredEvent, "seq" | "at">;
 
-/** How a step execution ended. */
+/** How an attempt at a step ended. */
 export type StepOutcome =
   | "success"
   | "reattempted"
@@ -48,7 +55,7 @@ interface EventColumns {
   readonly outcome?: StepOutcome;
 }
 
-/** Makes an event. `raw` are user values that are encoded already; they join `data` under their names. */
+/** Creates an event. `encodedValues` are user values that are already encoded; they are added to `data` by their names. */
 export function newEvent<T extends EventType>(
   type: T,
   columns: EventColumns,
@@ -73,6 +80,7 @@ function encodeEventData(type: EventType, data: object, encodedValues: Record<st
   return `${joined}}`;
 }
 
+/** The decoded data of an event, which the caller knows to have this type. */
 export function dataOf<T extends EventType>(event: { readonly data: string | null }, _type: T): EventData[T] {
   return (event.data === null ? {} : decode(event.data)) as EventData[T];
 }

@@ -22,16 +22,16 @@ const run: RunSpec = {
 const child: RunSpec = { ...run, parentId: "p", parentNode: "call" };
 const completed = { status: "completed", output: "1", error: null } as const;
 
-test("the end of a run that has no family is its row alone", () => {
+test("a run without parent and children sends no messages when it ends", () => {
   expect(finishRun(run, completed, 5, [])).toEqual({
     next: { kind: "finish", status: "completed", output: "1", error: null, startedAt: 5 },
     messages: [],
   });
 });
 
-test("the parent hears of the end, behind the children that are canceled with it", () => {
-  const dismissed = [encodeMessage("c", { type: "cancel", reason: null })];
-  const { messages } = finishRun(child, completed, 5, dismissed);
+test("a run that ends cancels its children, and then sends its result to its parent", () => {
+  const cancelMessages = [encodeMessage("c", { type: "cancel", reason: null })];
+  const { messages } = finishRun(child, completed, 5, cancelMessages);
   expect(messages.map(({ to }) => to)).toEqual(["c", "p"]);
   expect(decodeMessage(messages[1] as never)).toMatchObject({
     type: "child",
@@ -41,13 +41,13 @@ test("the parent hears of the end, behind the children that are canceled with it
   });
 });
 
-test("an error of any size can be written: a run must be able to end", () => {
+test("an error of any size can be written, because a run must be able to end", () => {
   const error = { name: "Error", message: "x".repeat(2 * 1024 * 1024) };
   const { next } = finishRun(run, { status: "failed", output: null, error }, 5, []);
   expect(JSON.parse(next.error as string)).toEqual(error);
 });
 
-test("a run that was canceled before it began has no time of its start", () => {
+test("a run that was canceled before it started has no start time", () => {
   const error = { name: "RunCanceledError", message: "not needed" };
   const { next, messages } = finishRun(child, { status: "canceled", output: null, error }, null, []);
   expect(next).toMatchObject({ status: "canceled", startedAt: null });

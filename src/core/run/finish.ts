@@ -1,4 +1,4 @@
-/** What the end of a run writes: its row, the news for its parent, and the cancellation of its children. */
+/** What is written when a run ends: its result, a message to its parent, and messages that cancel its children. */
 import { encode } from "../encoding/encode.js";
 import type { Failure } from "../encoding/error-record.js";
 import { createParentMessage, type Message } from "./message.js";
@@ -6,23 +6,23 @@ import type { NextTaskState, RunSpec, TerminalStatus } from "./transition.js";
 
 export interface RunOutcome {
   readonly status: TerminalStatus;
-  /** Encoded. */
+  /** The encoded output. */
   readonly output: string | null;
   readonly error: Failure | null;
 }
 
-/** What a run that was an attempt at a node of a graph tells the run of the graph beside its end. */
+/** What a run that executes an attempt at a node reports to the run of the graph, in addition to its result. */
 export type AttemptReport = Parameters<typeof createParentMessage>[4];
 
 export interface FinishWrites {
   readonly next: Extract<NextTaskState, { kind: "finish" }>;
-  /** To its parent, and to the children that it leaves behind. */
+  /** Messages to the parent, and to the children that are canceled. */
   readonly messages: readonly Message[];
 }
 
 /**
- * @param startedAt when its code began; null: it never did
- * @param cancelMessages messages to the children that are canceled with it, see `dismissChildren`
+ * @param startedAt when the code was first executed; null: it never was
+ * @param cancelMessages messages to the children that are canceled with the run, see `cancelChildren`
  */
 export function finishRun(
   run: RunSpec,
@@ -38,6 +38,6 @@ export function finishRun(
   };
 }
 
-/** However large it is: a run must be able to end. */
+/** Encodes an error of any size, because a run must be able to end. */
 const encodeError = (error: Failure | null): string | null =>
   error === null ? null : encode(error, { label: "error", limitBytes: Number.POSITIVE_INFINITY });

@@ -1,6 +1,6 @@
+/** Flow control: `ctx.cancel()`, `ctx.skip()` and the like leave user code at once by throwing a `FlowControlInterrupt`. */
 import type { StepOutcome } from "./event.js";
 
-/** `ctx.cancel()`, `ctx.skip()` and the rest leave user code at once by throwing one of these. */
 export type FlowControlAction =
   | { readonly kind: "cancel"; readonly reason: string | null; readonly outcome?: StepOutcome }
   | { readonly kind: "pause"; readonly reason: string | null; readonly key: string }
@@ -9,10 +9,10 @@ export type FlowControlAction =
   | { readonly kind: "suspend"; readonly waitMs: number }
   | { readonly kind: "finish"; readonly output: unknown };
 
-/** Not an Error: it is no failure, and code that reports errors has no business with it. */
+/** It is not an Error, because it is no failure and must not be reported by code that reports errors. */
 export class FlowControlInterrupt {
   readonly action: FlowControlAction;
-  /** It was noted where it was raised, and is thrown as well: who meets it second knows that it has been seen to. */
+  /** Whether its effect was recorded. It is both noted by the tracker and thrown, but must take effect only once. */
   isHandled = false;
 
   constructor(action: FlowControlAction) {
@@ -20,6 +20,6 @@ export class FlowControlInterrupt {
   }
 
   toString(): string {
-    return `ctx.${this.action.kind}() leaves the code; let it pass.`;
+    return `ctx.${this.action.kind}() was called; do not catch what it throws.`;
   }
 }

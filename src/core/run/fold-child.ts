@@ -1,4 +1,4 @@
-/** What children and maps of children do to the state of the run that started them. */
+/** Folds the events of children and maps. */
 import { dataOf, type StoredEvent } from "./event.js";
 import { callKeyOf, type EventReducers, recordAnswer } from "./fold-event.js";
 import { expandRanges } from "./ranges.js";
@@ -28,7 +28,7 @@ export const childReducers: EventReducers<"child" | "map"> = {
       adopted: from,
     };
     state.ops.set(callKeyOf(event), op);
-    for (const one of from ?? []) for (const index of expandRanges(one.indexes)) recordEndedMapChild(op, index);
+    for (const { indexes } of from ?? []) for (const index of expandRanges(indexes)) recordEndedMapChild(op, index);
     op.endedCount = op.endedIndexes.size;
     endMapIfDone(state, event, op);
   },
@@ -51,7 +51,7 @@ export const childReducers: EventReducers<"child" | "map"> = {
     for (const index of expandRanges(failed)) {
       if (op.endedIndexes.has(index)) continue;
       recordEndedMapChild(op, index);
-      // Those that are canceled because it has failed are not why it did.
+      // After the map has failed, its other children are canceled. They are not a cause of the failure.
       if (op.phase === "open") op.failedIndexes.push(index);
     }
     op.endedCount = op.endedIndexes.size;

@@ -1,17 +1,18 @@
-/** What all folders share: which call of the code an event is about, its answer, and what code that starts over forgets. */
+/** Functions that the reducers of all events share. */
 import type { StoredEvent } from "./event.js";
 import type { RunState } from "./state.js";
 import { scopeSeparator } from "./step-key.js";
 import type { EventType } from "./stored-schema.js";
 
 export type EventReducer = (state: RunState, event: StoredEvent) => void;
-/** Of all events whose type begins with one of these words. */
+/** The reducers of all events whose type begins with one of these words. */
 export type EventReducers<Kind extends string> = Readonly<
   Record<Extract<EventType, `${Kind}.${string}`>, EventReducer>
 >;
 
 export const callKeyOf = (event: StoredEvent): string => event.node ?? "";
 
+/** Records that the call has its result, which is a reason to run the code. */
 export function recordAnswer(state: RunState, event: StoredEvent): void {
   const key = callKeyOf(event);
   state.answeredCalls.push({ key, at: event.at, op: state.ops.get(key) });
@@ -19,7 +20,10 @@ export function recordAnswer(state: RunState, event: StoredEvent): void {
   state.consecutiveTransientFailures = 0;
 }
 
-/** Code that starts over does everything anew: all of it, or one step within its scope. Attempts go on counting. */
+/**
+ * Forgets the calls of code that starts over: all calls of the handler, or those of one step's body (`scope`). Attempts keep
+ * counting from where they were.
+ */
 export function forgetCalls(state: RunState, scope?: string): void {
   state.attemptsBeforeRewind ??= new Map();
   if (scope === undefined) {
@@ -34,7 +38,7 @@ export function forgetCalls(state: RunState, scope?: string): void {
     if (scope === undefined || key.startsWith(scope)) state.resumeSignals?.delete(key);
   for (const [key, op] of state.ops) {
     if (scope !== undefined && !key.startsWith(scope)) continue;
-    // An attempt that was announced and never came has its number all the same.
+    // An attempt that was scheduled but never started has used its number.
     const wasAnnounced = op.kind === "step" && op.phase === "awaiting_attempt" && state.paused?.node !== key;
     if (op.kind === "step") state.attemptsBeforeRewind.set(key, wasAnnounced ? op.attempt + 1 : op.attempt);
     state.ops.delete(key);

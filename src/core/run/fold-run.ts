@@ -1,4 +1,4 @@
-/** What events of a run as a whole do to its state. */
+/** Folds the events of a run as a whole. */
 import { dataOf } from "./event.js";
 import { callKeyOf, type EventReducer, type EventReducers, forgetCalls, recordAnswer } from "./fold-event.js";
 import { scheduleAttempt } from "./fold-step.js";
@@ -37,7 +37,7 @@ export const runReducers: EventReducers<"run" | "input" | "shape" | "dag" | "bra
   "run.recovered": (state, event) => {
     state.delivery = dataOf(event, "run.recovered").deliveries;
     for (const op of state.ops.values()) {
-      // What was handed to others goes on without the run's own worker.
+      // Dispatched jobs are executed by runs of their own, which the death of this worker does not affect.
       if (op.kind === "step" && op.phase === "started" && op.job === null) op.isAbandoned = true;
     }
     state.wakeVersion += 1;
@@ -66,15 +66,16 @@ export const runReducers: EventReducers<"run" | "input" | "shape" | "dag" | "bra
   },
   "run.resumed": (state, event) => {
     const stuck = state.paused?.node == null ? undefined : state.ops.get(state.paused.node);
-    // One that only waits for its job goes on waiting: the job may be executed at any time, and must not be run twice.
+    // A step that waits for its job keeps waiting, because the job may still be executed and must not run twice.
     if (stuck?.kind === "step" && stuck.phase === "started" && stuck.isAbandoned) {
-      // It had begun when its worker died, and was held because of `onCrash: "pause"`: now it may run again.
+      // The step had started when its worker died, and `onCrash: "pause"` has paused the run. Now it may run again.
       stuck.phase = "awaiting_attempt";
       stuck.dueAt = event.at;
     }
     const { signal, by, onlyStep, accept, renamed } = dataOf(event, "run.resumed");
     for (const name of accept ?? []) (state.acceptedNames ??= new Set()).add(name);
-    for (const [older, name] of Object.entries(renamed ?? {})) (state.logNameByCodeName ??= new Map()).set(name, older);
+    for (const [logName, codeName] of Object.entries(renamed ?? {}))
+      (state.logNameByCodeName ??= new Map()).set(codeName, logName);
     for (const [key, op] of state.ops) {
       if (op.kind !== "step" || (onlyStep !== undefined && onlyStep !== key)) continue;
       op.pauseCause = null;
@@ -96,7 +97,7 @@ export const runReducers: EventReducers<"run" | "input" | "shape" | "dag" | "bra
   },
   "run.expired": (state, event) => {
     state.timeoutFailure = dataOf(event, "run.expired").error;
-    // It passes once: the steps that are left have the time that they need.
+    // The limit applies once: compensations and `onFailure` have the time that they need.
     state.deadlineAt = null;
     state.wakeVersion += 1;
   },
@@ -133,7 +134,7 @@ export const runReducers: EventReducers<"run" | "input" | "shape" | "dag" | "bra
     state.wakeVersion += 1;
     for (const [key, op] of state.ops) {
       if (op.kind !== "step" || key.includes(scopeSeparator) || Object.hasOwn(dag.nodes, key)) continue;
-      // The run does not wait for it any more. Should it come back, its attempts go on counting.
+      // The run no longer waits for a removed node. If a later import adds it again, its attempts keep counting.
       (state.attemptsBeforeRewind ??= new Map()).set(key, op.attempt);
       state.ops.delete(key);
     }
@@ -150,14 +151,14 @@ export const runReducers: EventReducers<"run" | "input" | "shape" | "dag" | "bra
   },
 };
 
-/** `undefined` is a value like any other, so it counts whether there is one. */
+/** The presence of the key counts, because a schema may transform an input to `undefined`. */
 function toCheckedInput(data: { readonly input?: unknown }): NonNullable<RunState["checkedInput"]> {
   return { isTransformed: "input" in data, value: data.input };
 }
 
 function endRunAs(status: Ending["status"]): EventReducer {
   return (state, event) => {
-    // One terminal outcome per run: whatever came second is not an ending.
+    // A run has one ending; a second terminal event is ignored.
     state.ending ??= { status, at: event.at, data: event.data };
     state.paused = null;
   };

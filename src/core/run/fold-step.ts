@@ -1,4 +1,4 @@
-/** What events of steps and nodes do to the state of their run. */
+/** Folds the events of steps and nodes. */
 import { dataOf, type StoredEvent } from "./event.js";
 import { callKeyOf, type EventReducers, forgetCalls, recordAnswer } from "./fold-event.js";
 import { hasEnded, type RunState, type StepOp } from "./state.js";
@@ -7,7 +7,7 @@ import { scopeOf, scopeSeparator } from "./step-key.js";
 
 export const stepReducers: EventReducers<"step" | "node"> = {
   "step.scheduled": (state, event) => {
-    // The attempt that it names is yet to come.
+    // The attempt that the event names has not started yet.
     const op = getOrCreateStep(state, { ...event, attempt: null });
     if (hasEnded(op)) return;
     scheduleAttempt(op, event.at + dataOf(event, "step.scheduled").waitMs);
@@ -64,9 +64,9 @@ export const stepReducers: EventReducers<"step" | "node"> = {
   },
   "node.reopened": (state, event) => {
     const op = state.ops.get(callKeyOf(event));
-    // Two may have asked for it at the same moment.
+    // Two operators may have reopened the node at the same time.
     if (op?.kind !== "step" || op.phase === "completed" || op.phase === "started") return;
-    // A new one: the answer that the code once got was to the old one.
+    // A new op object, so that `AnsweredCall.op` distinguishes the former result from the next one.
     const reopened: StepOp = {
       ...op,
       data: null,
@@ -80,7 +80,7 @@ export const stepReducers: EventReducers<"step" | "node"> = {
   },
 };
 
-/** It has not ended: another attempt is due at this instant. */
+/** Sets the step to await another attempt, which is due at this instant. */
 export function scheduleAttempt(op: StepOp, dueAt: number): void {
   op.phase = "awaiting_attempt";
   op.dueAt = dueAt;
@@ -138,7 +138,7 @@ function endStep(state: RunState, event: StoredEvent, phase: "completed" | "fail
   recordAnswer(state, event);
 }
 
-/** What the body of a step that is over had waited for is not waited for any more: it must not take the signals of others. */
+/** Withdraws the timers and waits of an ended step's body, because such a wait would consume signals that others wait for. */
 function withdrawBodyWaits(state: RunState, step: string): void {
   if (state.bodyWaits === null || step.includes(scopeSeparator)) return;
   const scope = scopeOf(step);

@@ -1,4 +1,4 @@
-/** What timers, signals and waits for signals do to the state of their run. */
+/** Folds the events of timers, signals and waits for signals. */
 import { dataOf } from "./event.js";
 import { callKeyOf, type EventReducers, recordAnswer } from "./fold-event.js";
 import type { RunState, Signal } from "./state.js";
@@ -43,13 +43,14 @@ export const waitReducers: EventReducers<"timer" | "signal" | "wait"> = {
     const op = state.ops.get(callKeyOf(event));
     if (op?.kind === "timer" && op.phase === "open") op.phase = "withdrawn";
     if (op?.kind !== "wait") return;
-    // It lost before the code had seen its signals: they are for the next wait.
+    // The code has not seen the signals of a withdrawn wait, so they are pending again.
     if (op.phase === "completed") state.pendingSignals.push(...op.signals);
     state.pendingSignals.sort((a, b) => a.seq - b.seq);
     op.phase = "withdrawn";
   },
 };
 
+/** Removes a signal from the pending ones. */
 export function consumeSignal(state: RunState, seq: number): Signal {
   const index = state.pendingSignals.findIndex((signal) => signal.seq === seq);
   const [signal] = index < 0 ? [] : state.pendingSignals.splice(index, 1);

@@ -15,9 +15,9 @@ const retry = (node: string, attempt: number, retryMs: number, transient?: true)
     { error: failure, retryMs, ...(transient === undefined ? {} : { transient }) },
   );
 
-/** Each event one second after the one before, the first at 1,000. */
+/** A log whose events happened one second after another, the first at 1,000. */
 function log(...events: NewEvent[]): StoredEvent[] {
-  return events.map((one, index) => ({ ...one, seq: index + 1, at: (index + 1) * 1_000 }));
+  return events.map((event, index) => ({ ...event, seq: index + 1, at: (index + 1) * 1_000 }));
 }
 const stateAfter = (...events: NewEvent[]) => fold(log(...events));
 const op = (state: ReturnType<typeof fold>, key: string) => state.ops.get(key);
@@ -41,7 +41,7 @@ describe("the log", () => {
     expect(fold(events.slice(2), parts)).toEqual(fold(events));
   });
 
-  test("may hold events that a newer version wrote", () => {
+  test("may contain events that a newer version has written", () => {
     const state = stateAfter(
       started,
       { type: "future.thing", node: "x", attempt: null, outcome: null, data: "not even json" },
@@ -51,7 +51,7 @@ describe("the log", () => {
     expect(op(state, "a")).toMatchObject({ kind: "step", phase: "completed" });
   });
 
-  test("with data that cannot be read is refused, not guessed at", () => {
+  test("with data that cannot be read is refused", () => {
     expect(() => stateAfter(started, { ...newEvent("timer.started", { node: "t" }, { ms: 1 }), data: "{" })).toThrow();
   });
 });
@@ -76,7 +76,7 @@ describe("a run's status", () => {
     expect(statusOf(stateAfter(started, newEvent("run.canceled", {}, {})))).toBe("canceled");
   });
 
-  test("has one ending: whatever comes second is none", () => {
+  test("has one ending: the first terminal event counts", () => {
     const state = stateAfter(
       started,
       newEvent("run.completed", {}, {}),
@@ -118,7 +118,7 @@ describe("a step", () => {
     }
   });
 
-  test("counts its failures, and apart from them those that do not count", () => {
+  test("counts all failures, and those that count against the retry policy", () => {
     const state = stateAfter(started, retry("a", 1, 100), retry("a", 2, 100, true), retry("a", 3, 500));
     expect(op(state, "a")).toMatchObject({
       attempt: 3,
@@ -129,21 +129,21 @@ describe("a step", () => {
     });
   });
 
-  test("that was held because its worker died may run again once the run is resumed", () => {
-    const held = [
+  test("that has paused the run because its worker died may run again once the run is resumed", () => {
+    const events = [
       started,
       newEvent("step.started", { node: "a", attempt: 1 }),
       newEvent("run.recovered", {}, { deliveries: 2 }),
       newEvent("run.paused", { node: "a" }, { reason: "r" }),
     ];
-    expect(op(stateAfter(...held), "a")).toMatchObject({ phase: "started" });
-    expect(op(stateAfter(...held, newEvent("run.resumed", {}, { by: "operator" })), "a")).toMatchObject({
+    expect(op(stateAfter(...events), "a")).toMatchObject({ phase: "started" });
+    expect(op(stateAfter(...events, newEvent("run.resumed", {}, { by: "operator" })), "a")).toMatchObject({
       phase: "awaiting_attempt",
       dueAt: 5_000,
     });
   });
 
-  test("that waits for its job when the run is paused goes on waiting once the run is resumed", () => {
+  test("that waits for its job when the run is paused keeps waiting once the run is resumed", () => {
     const resumed = newEvent("run.resumed", {}, { by: "operator" });
     const paused = newEvent("run.paused", { node: "a" }, { reason: "r" });
     const inClass = newEvent("step.started", { node: "a", attempt: 1 });
@@ -152,7 +152,7 @@ describe("a step", () => {
     expect(op(stateAfter(started, inGraph, paused, resumed), "a")).toMatchObject({ phase: "started", job: "J" });
   });
 
-  test("is forgotten by a rewind, but its attempts go on counting", () => {
+  test("is forgotten by a rewind, but its attempts keep counting", () => {
     const state = stateAfter(
       started,
       retry("a", 1, 0),
@@ -162,13 +162,13 @@ describe("a step", () => {
     expect(state.ops.size).toBe(0);
     expect(state.answeredCalls).toEqual([]);
     expect(state.generation).toBe(1);
-    // The second attempt was announced, though it never came.
+    // The second attempt was scheduled, although it never started.
     expect(state.attemptsBeforeRewind?.get("a")).toBe(2);
   });
 });
 
-describe("answers", () => {
-  test("are in the order of the log, not of the questions", () => {
+describe("results of calls", () => {
+  test("are in the order of the log, not of the calls", () => {
     const state = stateAfter(
       started,
       newEvent("timer.started", { node: "t" }, { ms: 1 }),
@@ -189,9 +189,9 @@ describe("answers", () => {
     ]);
   });
 
-  test("are news for the code; what gives it nothing to do is none", () => {
+  test("give the code a reason to run, and events without a result do not", () => {
     const state = stateAfter(started);
-    const news = state.wakeVersion;
+    const initialVersion = state.wakeVersion;
     evolve(state, { ...newEvent("signal.received", {}, { name: "n" }, { payload: "1" }), seq: 2, at: 0 });
     evolve(state, {
       ...newEvent(
@@ -203,9 +203,9 @@ describe("answers", () => {
       at: 0,
     });
     evolve(state, { ...newEvent("map.settled", { node: "m" }, { completed: [[0, 0]], failed: [] }), seq: 4, at: 0 });
-    expect(state.wakeVersion).toBe(news);
+    expect(state.wakeVersion).toBe(initialVersion);
     evolve(state, { ...newEvent("map.settled", { node: "m" }, { completed: [[1, 1]], failed: [] }), seq: 5, at: 0 });
-    expect(state.wakeVersion).toBe(news + 1);
+    expect(state.wakeVersion).toBe(initialVersion + 1);
   });
 });
 
@@ -213,7 +213,7 @@ describe("signals", () => {
   const received = (name: string, key?: string) =>
     newEvent("signal.received", {}, key === undefined ? { name } : { name, key }, { payload: '"p"' });
 
-  test("wait in order until they are consumed, once", () => {
+  test("are pending in their order until they are consumed, once", () => {
     const state = stateAfter(
       started,
       received("a"),
@@ -238,7 +238,7 @@ describe("signals", () => {
     ).toThrow(/never received/);
   });
 
-  test("of a wait that lost its race before anybody saw them are there again, in their old place", () => {
+  test("of a wait that lost a race are pending again, in their former position", () => {
     const state = stateAfter(
       started,
       received("a"),
@@ -261,13 +261,13 @@ describe("a map", () => {
   const settled = (completedRanges: [number, number][], failedRanges: [number, number][] = []) =>
     newEvent("map.settled", { node: "m" }, { completed: completedRanges, failed: failedRanges });
 
-  test("of nothing is settled at once", () => {
+  test("of no items is settled at once", () => {
     expect(stateAfter(started, mapOf(0)).answeredCalls.map(({ key, at }) => ({ key, at }))).toEqual([
       { key: "m", at: 2_000 },
     ]);
   });
 
-  test("is settled when all have ended, and failed as soon as too many failed", () => {
+  test("is settled when all children have ended, and fails as soon as too many have failed", () => {
     expect(op(stateAfter(started, mapOf(4), settled([[0, 2]])), "m")).toMatchObject({ phase: "open", endedCount: 3 });
     expect(op(stateAfter(started, mapOf(4), settled([[0, 2]]), settled([[3, 3]])), "m")).toMatchObject({
       phase: "settled",
@@ -291,7 +291,7 @@ describe("a map", () => {
 });
 
 describe("what a run waits for", () => {
-  test("is told in words of its user", () => {
+  test("is described by the names that the user's code has given", () => {
     const state = stateAfter(
       started,
       newEvent("timer.started", { node: "nap" }, { ms: 10 }),
@@ -331,7 +331,7 @@ describe("what a run waits for", () => {
     ).toBe(1_050);
   });
 
-  test("is due at its recheck alone while it is paused", () => {
+  test("is due only at the recheck while the run is paused", () => {
     expect(
       nextDueAt(
         stateAfter(
@@ -349,10 +349,10 @@ describe("a declared step", () => {
   const chain = newEvent("run.started", {}, { steps: "chain" });
   const scheduled = (node: string, waitMs: number, attempt = 1) =>
     newEvent("step.scheduled", { node, attempt }, { waitMs });
-  const again = (node: string, attempt: number, data: { waitMs: number; rewind?: true; still?: true }) =>
+  const reattempted = (node: string, attempt: number, data: { waitMs: number; rewind?: true; cursorUnmoved?: true }) =>
     newEvent("step.reattempted", { node, attempt, outcome: "continued" }, data);
 
-  test("that is scheduled waits for its time, and its first attempt is yet to come", () => {
+  test("that is scheduled waits for its start time, and has no attempt yet", () => {
     const state = stateAfter(chain, scheduled("a", 5_000));
     expect(op(state, "a")).toMatchObject({ phase: "awaiting_attempt", isScheduled: true, attempt: 0, dueAt: 7_000 });
     expect(nextDueAt(state)).toBe(7_000);
@@ -360,11 +360,11 @@ describe("a declared step", () => {
     expect(currentStep(state)).toEqual({ name: "a", attempt: 1 });
   });
 
-  test("counts failures in a row; another ending and an operator's resume begin a new row", () => {
+  test("counts failures in a row; an attempt that is no failure and an operator's resume reset the count", () => {
     const failed = [retry("a", 1, 0), retry("a", 2, 0)];
     expect(op(stateAfter(chain, ...failed), "a")).toMatchObject({ consecutiveFailures: 2, countedFailures: 2 });
     expect(op(stateAfter(chain, ...failed, retry("a", 3, 0, true)), "a")).toMatchObject({ consecutiveFailures: 2 });
-    expect(op(stateAfter(chain, ...failed, again("a", 3, { waitMs: 0 })), "a")).toMatchObject({
+    expect(op(stateAfter(chain, ...failed, reattempted("a", 3, { waitMs: 0 })), "a")).toMatchObject({
       consecutiveFailures: 0,
     });
     const paused = newEvent("run.paused", { node: "a" }, { reason: "r" });
@@ -377,11 +377,11 @@ describe("a declared step", () => {
     });
   });
 
-  test("counts continuations that moved nothing", () => {
-    const still = { waitMs: 0, cursorUnmoved: true } as const;
-    const twice = stateAfter(chain, again("a", 1, still), again("a", 2, still));
+  test("counts continuations that did not move the cursor", () => {
+    const unmoved = { waitMs: 0, cursorUnmoved: true } as const;
+    const twice = stateAfter(chain, reattempted("a", 1, unmoved), reattempted("a", 2, unmoved));
     expect(op(twice, "a")).toMatchObject({ continuationsWithoutProgress: 2 });
-    expect(op(fold(log(chain, again("a", 1, still), again("a", 2, { waitMs: 0 }))), "a")).toMatchObject({
+    expect(op(fold(log(chain, reattempted("a", 1, unmoved), reattempted("a", 2, { waitMs: 0 }))), "a")).toMatchObject({
       consecutiveTransientFailures: 0,
       discardedJobRuns: 0,
       pauseCause: null,
@@ -389,30 +389,30 @@ describe("a declared step", () => {
     });
   });
 
-  test("that starts over forgets what it did itself, and nothing else", () => {
+  test("that starts over forgets the calls of its body, and no others", () => {
     const state = stateAfter(
       chain,
       completed("first"),
       completed("first/x"),
       completed("a/x"),
       newEvent("timer.started", { node: "a/t" }, { ms: 5 }),
-      again("a", 1, { waitMs: 0, rewind: true }),
+      reattempted("a", 1, { waitMs: 0, rewind: true }),
     );
     expect([...state.ops.keys()]).toEqual(["first", "first/x", "a"]);
     expect(op(state, "a")).toMatchObject({ phase: "awaiting_attempt", isRewound: true, attempt: 1 });
     expect(state.attemptsBeforeRewind?.get("a/x")).toBe(1);
   });
 
-  test("that had begun when its worker died is told from one that rests", () => {
-    const begun = newEvent("step.started", { node: "a", attempt: 1 });
+  test("that had started when its worker died is abandoned, until its next attempt", () => {
+    const first = newEvent("step.started", { node: "a", attempt: 1 });
     const recovered = newEvent("run.recovered", {}, { deliveries: 2 });
-    expect(op(stateAfter(chain, begun), "a")).toMatchObject({ phase: "started", isAbandoned: false });
-    expect(op(stateAfter(chain, begun, recovered), "a")).toMatchObject({ phase: "started", isAbandoned: true });
+    expect(op(stateAfter(chain, first), "a")).toMatchObject({ phase: "started", isAbandoned: false });
+    expect(op(stateAfter(chain, first, recovered), "a")).toMatchObject({ phase: "started", isAbandoned: true });
     const second = newEvent("step.started", { node: "a", attempt: 2 });
-    expect(op(stateAfter(chain, begun, recovered, second), "a")).toMatchObject({ isAbandoned: false, attempt: 2 });
+    expect(op(stateAfter(chain, first, recovered, second), "a")).toMatchObject({ isAbandoned: false, attempt: 2 });
   });
 
-  test("an operator sends the run to is where it goes on, with nothing behind it but the count of attempts", () => {
+  test("that an operator moves the run to is where it continues; only the number of attempts is kept", () => {
     const state = stateAfter(chain, completed("a"), completed("b"), newEvent("run.moved", {}, { to: "a" }));
     expect(state).toMatchObject({ movedToStep: "a", generation: 1 });
     expect([state.ops.size, state.answeredCalls.length]).toEqual([0, 0]);
@@ -426,11 +426,11 @@ describe("a declared step", () => {
 
   test("is the current one until it has ended; parts of it are not steps of the chain", () => {
     expect(currentStep(stateAfter(chain, completed("a")))).toBeNull();
-    const begun = newEvent("step.started", { node: "b", attempt: 1 });
-    expect(currentStep(stateAfter(chain, completed("a"), retry("b/x", 1, 5), begun))).toEqual({
+    const stepStarted = newEvent("step.started", { node: "b", attempt: 1 });
+    expect(currentStep(stateAfter(chain, completed("a"), retry("b/x", 1, 5), stepStarted))).toEqual({
       name: "b",
       attempt: 1,
     });
-    expect(currentStep(stateAfter(started, begun))).toBeNull();
+    expect(currentStep(stateAfter(started, stepStarted))).toBeNull();
   });
 });

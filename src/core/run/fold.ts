@@ -1,7 +1,7 @@
 /**
- * From the log to the state: `evolve` folds one event into it, and everything Pawl shows or decides about a run comes
- * from there. It is deterministic and does no I/O; it changes the state it is given and returns it, because a log of
- * 10,000 events must not copy 10,000 maps.
+ * Folds a log into the state of its run, from which everything is computed that Pawl shows or decides about the run.
+ * `evolve` folds one event. It is deterministic and does no I/O. It changes the given state in place, because copying the
+ * maps for each event of a log of 10,000 events would be too slow.
  */
 import { DamagedDataError } from "../errors/errors.js";
 import type { StoredEvent } from "./event.js";
@@ -20,14 +20,16 @@ export function fold(events: Iterable<StoredEvent>, state: RunState = initialSta
 }
 
 /**
- * What is known of a run whose log cannot be folded: all that came before the damage. New events go behind `lastSeq`.
+ * The state before the damaged event of a log that cannot be folded.
+ *
+ * @param lastSeq the number of the last event in the log, after which new events are appended
  */
 export function foldBeforeDamage(events: Iterable<StoredEvent>, lastSeq: number): RunState {
   const state = initialState();
   try {
     fold(events, state);
   } catch {
-    // The caller knows that it is damaged.
+    // The caller has reported the damage.
   }
   state.seq = lastSeq;
   return state;
@@ -41,7 +43,7 @@ export function evolve(state: RunState, event: StoredEvent): RunState {
   if (event.type === "batch") throw damagedLogError(event.seq, "its row cannot be read");
   if (state.stepStructure !== null && event.node !== null) recordBodyCall(state, event.node, event.type);
   try {
-    // A type that this version does not know was written by a newer one: it is passed over, not a reason to crash.
+    // An unknown type was written by a newer version of Pawl, and is ignored.
     reducers[event.type as EventType]?.(state, event);
   } catch (error) {
     throw damagedLogError(event.seq, error instanceof Error ? error.message : String(error), error);
@@ -52,7 +54,10 @@ export function evolve(state: RunState, event: StoredEvent): RunState {
   return state;
 }
 
-/** Before the event is folded: a call that the log had before was begun by an earlier attempt, or is being answered. */
+/**
+ * Records a new call of a declared step's body. It must be called before the event is folded: a call that is already in
+ * `ops` was made earlier, and the event is its result or a further attempt.
+ */
 function recordBodyCall(state: RunState, node: string, type: string): void {
   const separatorIndex = node.indexOf(scopeSeparator);
   if (separatorIndex < 0) {
@@ -66,14 +71,16 @@ function recordBodyCall(state: RunState, node: string, type: string): void {
   if (calls === undefined) state.bodyCalls.set(step, new Set([node]));
   else calls.add(node);
 }
+
 const damagedLogError = (seq: number, problem: string, cause?: unknown) =>
   new DamagedDataError({ column: "events", event: seq, problem }, { cause });
-/** This step does not block for ever, and the handler, or whatever it was, got as far as here. */
+
+/** A step that completes does not block without end, and neither does the code that has led to it. */
 function clearBlockedWorkers(blockedWorkers: NonNullable<RunState["blockedWorkers"]>, step: string | null): void {
   for (const place of [step, "", null]) blockedWorkers.delete(place);
 }
 
-/** What the next owner of a run writes before it gets anywhere. */
+/** Events that a new owner writes before the code makes progress. */
 const startupEventTypes = new Set(["run.started", "input.checked", "run.recovered", "shape.changed", "step.started"]);
 
 const reducers: Readonly<Record<EventType, EventReducer>> = {

@@ -5,50 +5,61 @@ import { createFork } from "./fork.js";
 import type { EventData, EventType } from "./stored-schema.js";
 
 const stored = (events: readonly NewEvent[]): StoredEvent[] =>
-  events.map((one, index) => ({ ...one, seq: index + 1, at: 1_000 + index }));
+  events.map((event, index) => ({ ...event, seq: index + 1, at: 1_000 + index }));
 
 const eventOn = <T extends EventType>(type: T, node: string | null, data?: EventData[T]): NewEvent =>
   newEvent(type, node === null ? {} : { node, attempt: 1 }, data ?? ({} as EventData[T]));
 
-/** A run that starts, does this, and ends; and what another takes over from it. */
+/** A run "first" with these events, and the log of its retry "second". */
 function forked(fromEvents: readonly NewEvent[], toEvents: readonly NewEvent[] = [], onFailure: string | null = null) {
   const fromLog = stored([eventOn("run.started", null, {}), ...fromEvents]);
   const fork = createFork({ fromRunId: "first", fromLog, toRunId: "second", toLog: stored(toEvents), onFailure });
   const all = stored([...toEvents, ...fork.events]);
-  const at = fork.events.find(({ type }) => type === "run.forked") as NewEvent;
-  return { fork, all, state: fold(all), said: dataOf(at, "run.forked") };
+  const forkedEvent = fork.events.find(({ type }) => type === "run.forked") as NewEvent;
+  return { fork, all, state: fold(all), forkData: dataOf(forkedEvent, "run.forked") };
 }
 
-describe("keys", () => {
-  test("what is unfinished has the key of the first run, however long the line is", () => {
-    const one = forked([eventOn("step.failed", "charge", { error: { name: "Error", message: "no" } })]);
-    expect(one.said).toEqual({ from: "first", root: "first", redo: ["charge"] });
-    const two = createFork({ fromRunId: "second", fromLog: one.all, toRunId: "third", toLog: [], onFailure: null });
-    expect(dataOf(two.events[1] as NewEvent, "run.forked")).toEqual({
+describe("idempotency keys", () => {
+  test("an unfinished step keeps the key of the first run, also in a retry of a retry", () => {
+    const retry = forked([eventOn("step.failed", "charge", { error: { name: "Error", message: "no" } })]);
+    expect(retry.forkData).toEqual({ from: "first", root: "first", redo: ["charge"] });
+    const second = createFork({
+      fromRunId: "second",
+      fromLog: retry.all,
+      toRunId: "third",
+      toLog: [],
+      onFailure: null,
+    });
+    expect(dataOf(second.events[1] as NewEvent, "run.forked")).toEqual({
       from: "second",
       root: "first",
       redo: ["charge"],
     });
   });
 
-  test("what was undone has a new one each time, with all that belongs to it", () => {
-    const { said, state, fork } = forked([
+  test("a compensated step gets a new key, and nothing of it is inherited", () => {
+    const { forkData, state, fork } = forked([
       eventOn("step.completed", "book/inner", {}),
       eventOn("step.completed", "book", { undo: true }),
       eventOn("step.completed", "look", {}),
       eventOn("step.completed", "book#compensate", {}),
     ]);
-    expect(said).toEqual({ from: "first", root: "first", keyRunIds: { book: "second" }, redo: ["book/inner", "book"] });
+    expect(forkData).toEqual({
+      from: "first",
+      root: "first",
+      keyRunIds: { book: "second" },
+      redo: ["book/inner", "book"],
+    });
     expect([...state.ops.keys()]).toEqual(["look"]);
     expect([fork.keepsCursor("book"), fork.keepsCursor("look")]).toEqual([false, true]);
   });
 
-  test("what was done because the run failed is its own business", () => {
-    const past = [eventOn("step.completed", "on_failure", {})];
-    expect(forked(past, [], "on_failure").state.ops.size).toBe(0);
-    expect(forked(past, [], "on_failure").said.redo).toEqual([]);
-    // Without such a thing in the code, it is a step like any other.
-    expect(forked(past).state.ops.size).toBe(1);
+  test("the step of onFailure is not inherited", () => {
+    const events = [eventOn("step.completed", "on_failure", {})];
+    expect(forked(events, [], "on_failure").state.ops.size).toBe(0);
+    expect(forked(events, [], "on_failure").forkData.redo).toEqual([]);
+    // If the workflow has no onFailure, it is a step like any other.
+    expect(forked(events).state.ops.size).toBe(1);
   });
 });
 
@@ -57,7 +68,7 @@ describe("signals", () => {
     eventOn("signal.received", null, key === undefined ? { name } : { name, key });
   const waits = (node: string, name: string) => eventOn("wait.started", node, { names: [name], mode: "any" });
 
-  test("those that were not consumed wait for the next; numbers are those of the new log", () => {
+  test("pending signals are inherited, and waits refer to signals by their numbers in the new log", () => {
     const { state } = forked(
       [received("a"), received("b"), waits("signal:b", "b"), eventOn("wait.completed", "signal:b", { signals: [3] })],
       [received("c")],
@@ -66,7 +77,7 @@ describe("signals", () => {
     expect(state.ops.get("signal:b")).toMatchObject({ phase: "completed", signals: [{ name: "b" }] });
   });
 
-  test("those that ended a pause, or that a handler used before it started over, are used up", () => {
+  test("signals that ended a pause, or were consumed before the handler started over, are not inherited", () => {
     const { state } = forked([
       received("a"),
       eventOn("run.paused", "s", { reason: "r", resumeOn: "a" }),
@@ -80,7 +91,7 @@ describe("signals", () => {
     expect(state.pendingSignals.map(({ name }) => name)).toEqual(["d"]);
   });
 
-  test("one that was sent again to the new run, with its key, is there once", () => {
+  test("a signal that was sent to the retry with the same key is not inherited", () => {
     const { state } = forked([received("a", "k"), received("b", "l")], [received("a", "k")]);
     expect(state.pendingSignals.map(({ name }) => name)).toEqual(["a", "b"]);
   });
@@ -89,13 +100,13 @@ describe("signals", () => {
 describe("children", () => {
   const started = { workflow: "w", count: 3, concurrency: 3, tolerate: 0, spawned: 3, released: 3 };
 
-  test("those of a map that is over are referred to, those of others can be found", () => {
-    const whole = [
+  test("a settled map refers to its children, and other calls know the origins of theirs", () => {
+    const settledMap = [
       eventOn("map.started", "m", started),
       eventOn("map.settled", "m", { completed: [[0, 2]], failed: [] }),
     ];
     const { state } = forked([
-      ...whole,
+      ...settledMap,
       eventOn("map.started", "n", started),
       eventOn("child.started", "c", child("c1")),
     ]);
@@ -110,11 +121,11 @@ describe("children", () => {
     expect([...(state.callsToRedo ?? [])]).toEqual(["n", "c"]);
   });
 
-  test("the newest run comes first, and one that did not get there leaves what was known", () => {
-    const one = forked([eventOn("child.started", "c", child("c1")), eventOn("child.started", "d", child("d1"))]);
-    const fromLog = stored([...one.all, eventOn("child.started", "c", child("c2"))]);
-    const two = createFork({ fromRunId: "second", fromLog, toRunId: "third", toLog: [], onFailure: null });
-    expect(dataOf(two.events[1] as NewEvent, "run.forked").children).toEqual({
+  test("the newest origin comes first, and origins of earlier runs are kept", () => {
+    const retry = forked([eventOn("child.started", "c", child("c1")), eventOn("child.started", "d", child("d1"))]);
+    const fromLog = stored([...retry.all, eventOn("child.started", "c", child("c2"))]);
+    const second = createFork({ fromRunId: "second", fromLog, toRunId: "third", toLog: [], onFailure: null });
+    expect(dataOf(second.events[1] as NewEvent, "run.forked").children).toEqual({
       c: [
         { run: "second", node: "c" },
         { run: "first", node: "c" },
@@ -123,14 +134,14 @@ describe("children", () => {
     });
   });
 
-  test("results of a map that come from several runs stay where they are", () => {
+  test("a map may refer to children of several runs", () => {
     const from = [{ run: "zero", node: "m", indexes: [[1, 1]] as [number, number][] }];
-    const past = [
+    const events = [
       eventOn("map.started", "m", { ...started, from }),
       eventOn("map.settled", "m", { completed: [[0, 0]], failed: [] }),
       eventOn("map.settled", "m", { completed: [[2, 2]], failed: [] }),
     ];
-    expect(forked(past).state.ops.get("m")).toMatchObject({
+    expect(forked(events).state.ops.get("m")).toMatchObject({
       adopted: [
         { run: "zero", node: "m", indexes: [[1, 1]] },
         {
@@ -148,7 +159,7 @@ describe("children", () => {
 
 const child = (runId: string) => ({ runId, workflow: "w" });
 
-test("a run that an operator sent elsewhere stays there", () => {
+test("a retry continues at the step that an operator has moved the run to", () => {
   const { state } = forked([
     eventOn("step.completed", "a", {}),
     eventOn("run.moved", null, { to: "c" }),
@@ -158,7 +169,7 @@ test("a run that an operator sent elsewhere stays there", () => {
   expect([...state.ops.keys()]).toEqual(["c"]);
 });
 
-test("a run that failed before it had begun gives its signals, and begins when it begins", () => {
+test("a retry of a run that failed before it started inherits its signals, and no start", () => {
   const fromLog = stored([eventOn("signal.received", null, { name: "a" })]);
   const fork = createFork({ fromRunId: "first", fromLog, toRunId: "second", toLog: [], onFailure: null });
   expect(fork.events.map(({ type }) => type)).toEqual(["run.forked", "signal.received"]);

@@ -1,6 +1,6 @@
 /**
- * What a new run takes over from one that has ended: all that was done for good, and nothing that was only begun. The new
- * log begins with it. What is made again is named, with the keys that it is recognised by.
+ * The fork of a log: the events that a retry inherits from the run that it retries. It inherits what was completed and nothing
+ * that was only started. The event `run.forked` lists the calls that are made again.
  */
 import { isCompensation } from "./compensation.js";
 import { type EffectiveLog, effectiveLogOf } from "./effective-log.js";
@@ -13,19 +13,21 @@ import { childNode, outerStep } from "./step-key.js";
 import type { AdoptedChildren, ChildrenOrigin, EventData } from "./stored-schema.js";
 
 export interface ForkOptions {
-  /** The run that has ended, and its whole log. */
+  /** The run that has ended. */
   readonly fromRunId: string;
   readonly fromLog: readonly StoredEvent[];
-  /** The new run, and what its log has already: signals may have come before it began. */
+  /** The retry. */
   readonly toRunId: string;
+  /** The log of the retry, which may have received signals before it starts. */
   readonly toLog: readonly StoredEvent[];
-  /** Under which name the code records what it does when the run fails; null: its workflow has no such thing. */
+  /** The name of the step under which `onFailure` is recorded; null when the workflow has no `onFailure`. */
   readonly onFailure: string | null;
 }
 
 export interface Fork {
+  /** The events to append to the log of the retry. */
   readonly events: readonly NewEvent[];
-  /** Whether the progress of this step, and its cursor, are still true. */
+  /** Whether the retry inherits the cursor and the progress of this step. */
   keepsCursor(node: string): boolean;
 }
 
@@ -43,7 +45,7 @@ class ForkBuilder {
   readonly #effectiveLog: EffectiveLog;
   readonly #hasImportedGraph: boolean;
   readonly #newRunSignalKeys: ReadonlySet<string> | null;
-  /** Steps in which a retry was canceled: they have ended, and are not done. */
+  /** Steps that have canceled the run. They have ended, but are executed again. */
   readonly #canceledSteps: ReadonlySet<string | null>;
 
   constructor(options: ForkOptions) {
@@ -65,7 +67,7 @@ class ForkBuilder {
       const [first, ...more] = this.#copyEvent(source, newSeqs);
       if (first === undefined) continue;
       copies.push(first);
-      // Waits name the signals that they were given by their numbers, which are those of the new log.
+      // Events of waits refer to signals by their numbers, which differ in the new log.
       newSeqs.set(source.seq, this.#options.toLog.length + copies.length);
       copies.push(...more);
     }
@@ -76,8 +78,8 @@ class ForkBuilder {
     const { seq, at: _at, ...copy } = source;
     switch (copy.type) {
       case "run.started": {
-        // It begins when it begins.
-        const { startedAt: _began, ...rest } = dataOf(copy, "run.started");
+        // The retry has a start time of its own.
+        const { startedAt: _startedAt, ...rest } = dataOf(copy, "run.started");
         return [newEvent("run.started", {}, rest), this.#forkedEvent()];
       }
       case "signal.received":
@@ -89,14 +91,14 @@ class ForkBuilder {
       case "run.moved":
         return [copy];
       case "run.resumed": {
-        // What an operator said about changed code holds for the records that are taken over.
+        // What an operator has declared about changed code also applies to the inherited events.
         const { accept, renamed } = dataOf(copy, "run.resumed");
         const changes = { ...(accept && { accept }), ...(renamed && { renamed }) };
         return Object.keys(changes).length === 0 ? [] : [newEvent("run.resumed", {}, { by: "operator", ...changes })];
       }
     }
     if (copy.node === null || !this.#isKept(copy.node)) return [];
-    // Behind a pause of the code itself, which it passes.
+    // The code has paused the run by `ctx.pause()`, and the retry continues behind that call.
     if (copy.type === "run.paused" && this.state.ops.get(copy.node)?.kind === "pause")
       return [copy, newEvent("run.resumed", {}, { by: "operator" })];
     if (copy.type.startsWith("run.")) return [];
@@ -108,7 +110,7 @@ class ForkBuilder {
     return [newEvent("wait.completed", { node: copy.node }, { signals })];
   }
 
-  /** It was sent to the new run as well, with the same key, and has not been consumed here. */
+  /** Whether a signal with the same key was sent to the retry as well, and this one was not consumed. */
   #wasSentToNewRun(received: StoredEvent): boolean {
     if (this.#newRunSignalKeys === null) return false;
     const { key } = dataOf(received, "signal.received");
@@ -116,7 +118,10 @@ class ForkBuilder {
     return this.state.pendingSignals.some(({ seq }) => seq === received.seq);
   }
 
-  /** Parts of a step that was undone are not kept: it begins at its beginning. Those of an unfinished one are, as by its next attempt. */
+  /**
+   * Whether the retry inherits the call. Calls of a compensated step's body are not inherited, because the step starts over;
+   * calls of an unfinished step's body are, as another attempt would reuse them.
+   */
   #isKept(node: string): boolean {
     const step = outerStep(node);
     if (isCompensation(step) || step === this.#options.onFailure || isCompensationStarted(this.state, step))
@@ -142,14 +147,14 @@ class ForkBuilder {
     }
   }
 
-  /** The results of a map lie with its children: the new log says whose children they are. */
+  /** The results of a map are stored with its children, so the new log refers to these children. */
   #settledMapEvent(node: string): NewEvent {
     const { workflow, count, concurrency, tolerate, adopted, failedIndexes } = this.state.ops.get(node) as MapOp;
     const ownIndexes = indexesNotAdopted(adopted ?? [], count);
     const from: AdoptedChildren[] = [...(adopted ?? [])];
     if (ownIndexes.length > 0) from.push({ ...this.#originOf(node), indexes: ownIndexes });
-    const all = { spawned: count, released: count, from, failed: rangesOf(failedIndexes) };
-    return newEvent("map.started", { node }, { workflow, count, concurrency, tolerate, ...all });
+    const children = { spawned: count, released: count, from, failed: rangesOf(failedIndexes) };
+    return newEvent("map.started", { node }, { workflow, count, concurrency, tolerate, ...children });
   }
 
   #originOf(node: string): ChildrenOrigin {
@@ -158,21 +163,21 @@ class ForkBuilder {
 
   #forkedEvent(): NewEvent {
     const { fromRunId } = this.#options;
-    const roots = this.#keyRunIds();
+    const keyRunIds = this.#keyRunIds();
     const children = this.#childrenOrigins();
     const data: EventData["run.forked"] = {
       from: fromRunId,
       root: this.state.lineage?.rootRunId ?? fromRunId,
       redo: this.#callsToRedo(),
     };
-    if (roots.size > 0) data.keyRunIds = Object.fromEntries(roots);
+    if (keyRunIds.size > 0) data.keyRunIds = Object.fromEntries(keyRunIds);
     if (children.size > 0) data.children = Object.fromEntries(children);
     const hashes = this.#undoneHashes();
     if (hashes.size > 0) data.hashes = Object.fromEntries(hashes);
     return newEvent("run.forked", {}, data);
   }
 
-  /** Each time something is undone, the next to do it again has a key of its own. */
+  /** A step that was compensated gets a new idempotency key in the retry. */
   #keyRunIds(): Map<string, string> {
     const keyRunIds = new Map(this.state.lineage?.keyRunIds);
     for (const key of this.state.ops.keys()) {
@@ -181,7 +186,7 @@ class ForkBuilder {
     return keyRunIds;
   }
 
-  /** What was done once more may have been undone once more: each time it had another ancestry. */
+  /** A step may have been executed and compensated in several runs of the lineage, each time with another hash. */
   #undoneHashes(): Map<string, string[]> {
     const { ops, lineage } = this.state;
     const undoneHashes = new Map<string, string[]>();

@@ -1,13 +1,13 @@
-/** The runs that execute the jobs of a class's steps: what they are called in the log, and which of them have ended. */
+/** The runs that execute the jobs of a class's steps: their names in the log, and which of them have ended. */
 import type { FrozenDag } from "../graph/frozen-dag.js";
 import { jobOf } from "../naming/route.js";
 import { isDispatched, type RunState, type StepOp } from "./state.js";
 import { scopeOf, scopeSeparator } from "./step-key.js";
 
-/** The name of the child within its step. Runs that failed have numbers of their own; attempts at the step do not. */
+/** The name of the child within its step. The number grows with discarded job runs, not with attempts at the step. */
 export const jobRunName = (number: number): string => `job_${number}`;
 
-/** Steps that wait for their job, which has ended: how the step itself ends is not in the log yet. */
+/** Steps whose job has ended, while the end of the step itself is not in the log yet. */
 export function stepsWhoseJobsEnded(state: RunState): ReadonlySet<string> {
   const ended = new Set<string>();
   for (const [step, op] of state.ops) {
@@ -18,7 +18,7 @@ export function stepsWhoseJobsEnded(state: RunState): ReadonlySet<string> {
   return ended;
 }
 
-/** The steps and nodes whose job is under way elsewhere, and which job that is. */
+/** The steps and nodes whose job is executed by another run, with the name of the job. */
 export function* runningJobs(state: RunState): Generator<{ readonly step: string; readonly job: string }> {
   for (const [step, op] of state.ops) {
     if (op.kind !== "step" || op.phase !== "started" || step.includes(scopeSeparator)) continue;
@@ -33,8 +33,8 @@ export function* runningJobs(state: RunState): Generator<{ readonly step: string
 }
 
 /**
- * A run that is held because no worker has a job is given a graph with another one: the run of the old job is of no use any
- * more. Otherwise what is under way stays under way, or its effect might be had twice.
+ * The steps whose running job is replaced by an imported graph. Only a run that is paused because of a missing job replaces
+ * running jobs; in any other run they continue, because starting another job could repeat their effect.
  */
 export function stepsWithReplacedJob(state: RunState, dag: FrozenDag): string[] {
   if (state.paused?.error?.name !== "MissingJobError") return [];

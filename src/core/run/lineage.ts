@@ -1,6 +1,6 @@
 /**
- * Which run a run goes on for. The row of the new run says so from birth, behind the name of the call that started it (a
- * run that no other run has started has nothing else there), so that ordinary runs need no column and no read for it.
+ * The link from a retry to the run that it retries. It is stored in the column `parent_node` of the retry, behind the name of
+ * the call that started the run, so that ordinary runs need neither a column nor a read for it.
  */
 
 import { childRunId } from "../naming/ids.js";
@@ -8,37 +8,37 @@ import { compensationKeyOf, isCompensation } from "./compensation.js";
 import type { RunState } from "./state.js";
 import { outerStep } from "./step-key.js";
 
-/** No step is called like that: the names that users give to their calls have no "#". */
+/** No call has such a name, because the names that users give to their calls contain no "#". */
 const retryMarker = "#for:";
 const retryMarkerPattern = /#for:([0-9a-f-]{36})$/i;
 
-/** What the row of a run says that goes on for another one. */
+/** The value of `parentNode` in the row of a retry. */
 export const retryParentNode = (node: string | null, retriedRunId: string): string =>
   `${node ?? ""}${retryMarker}${retriedRunId}`;
 
-/** The run that this row goes on for; null for nearly all of them. */
+/** The run that this run retries; null when it is no retry. */
 export function retriedRunIdOf(row: { readonly parentNode: string | null }): string | null {
   if (row.parentNode?.includes(retryMarker) !== true) return null;
   return retryMarkerPattern.exec(row.parentNode)?.[1] ?? null;
 }
 
-/** The name of the call alone, as the parent knows it. */
+/** The name of the call in the parent's log, without the link to a retried run. */
 export const callerNode = (parentNode: string): string =>
   parentNode.includes(retryMarker) ? parentNode.replace(retryMarkerPattern, "") : parentNode;
 
-/** A run is retried once: two runs that go on for the same one would both be responsible for what it has done. */
+/** The id of the only retry of a run. Two retries would both be responsible for compensating what the run has done. */
 export const retryIdOf = (runId: string): string => childRunId(runId, "retry", 0);
 
-/** Of runs that no other run has started, only retries have such an id: theirs is computed, of version 8. */
+/** Whether a run without a parent may be a retry. Computed ids are UUIDs of version 8, and others of version 7. */
 export const mayBeRetry = (rootId: string): boolean => rootId[14] === "8";
 
-/** Whether what this step did was undone, or is being undone. */
+/** Whether the step was compensated, or is being compensated. */
 export const isCompensationStarted = (state: RunState, step: string): boolean => state.ops.has(compensationKeyOf(step));
 
 /**
- * The run whose id a step's idempotency key begins with. What is still unfinished keeps the key of the run that first
- * tried it; what was undone has a new one, or a provider would answer with the payment that it gave back. Undoing is
- * never taken over, so it goes by the run itself.
+ * The run whose id a step's idempotency key begins with. An unfinished step keeps the key of the first run of the lineage. A
+ * step that was compensated gets a new key; with the old one a payment provider would return the refunded payment.
+ * Compensations are not inherited, so they use the id of the run itself.
  */
 export function idempotencyRunIdOf(state: RunState, runId: string, key: string): string {
   if (state.lineage === null) return runId;

@@ -1,4 +1,4 @@
-/** Messages to runs: a command as a row of an inbox, and back. */
+/** Encodes commands as messages to runs, and decodes inbox rows. */
 
 import { decode } from "../encoding/decode.js";
 import { encode } from "../encoding/encode.js";
@@ -6,26 +6,22 @@ import type { Failure } from "../encoding/error-record.js";
 import { callerNode } from "./lineage.js";
 import { rangesOf } from "./ranges.js";
 import type { Command, NodeResult } from "./stored-schema.js";
-import { emptyList } from "./transition.js";
+import { emptyList, type Message } from "./transition.js";
 
-export interface Message {
-  readonly to: string;
-  readonly kind: string;
-  readonly data: string;
-}
+export type { Message } from "./transition.js";
 
 export function encodeMessage(to: string, command: Command): Message {
   const { type, ...rest } = command;
   return { to, kind: type, data: encode(rest, { label: "message", limitBytes: Number.POSITIVE_INFINITY }) };
 }
 
-/** null for what this version does not understand: a newer one may have sent it. */
+/** The command of an inbox row; null for a kind that this version does not know, which a newer version may have sent. */
 export function decodeMessage(row: { readonly kind: string; readonly data: string }): Command | null {
   if (!commandTypes.has(row.kind)) return null;
   return { type: row.kind, ...(decode(row.data) as object) } as Command;
 }
 
-/** All of them: a message of a kind that is missing here would be passed over. */
+/** All types of commands. A message of a type that is missing here would be ignored. */
 const commandTypes = new Set<string>(
   Object.keys({
     signal: true,
@@ -45,6 +41,7 @@ const commandTypes = new Set<string>(
   } satisfies Record<Command["type"], true>),
 );
 
+/** The columns of a run that name the call of its parent; see `RunSpec`. */
 export interface ParentLink {
   readonly parentId: string | null;
   readonly parentNode: string | null;
@@ -52,7 +49,10 @@ export interface ParentLink {
   readonly parentAttempt: number | null;
 }
 
-/** Tells the parent how a run ended. A map's children keep their results to themselves: there may be thousands. */
+/**
+ * The message that tells the parent how a run ended; null for a run without a parent. A child of a map does not send its
+ * output, because there may be thousands of children.
+ */
 export function createParentMessage(
   run: ParentLink,
   status: "completed" | "failed" | "canceled",
@@ -82,7 +82,7 @@ export function createParentMessage(
   });
 }
 
-/** News of a map's children. It is not written out before it is stored, so that several can become one. */
+/** The end of children of a map. It is encoded only when it is stored, so that several messages can be merged into one. */
 class ChildrenMessage implements Message {
   readonly kind = "children";
   readonly to: string;
@@ -117,7 +117,7 @@ class ChildrenMessage implements Message {
   }
 }
 
-/** News of nodes that were handed to others. */
+/** The end of attempts at nodes. It is encoded only when it is stored, like `ChildrenMessage`. */
 class NodesMessage implements Message {
   readonly kind = "nodes";
   readonly to: string;
@@ -141,7 +141,10 @@ class NodesMessage implements Message {
   }
 }
 
-/** Children of one map, and nodes of one graph, that end in the same commit tell their run in one message, with the first transition of them. */
+/**
+ * Merges the messages about children of one map, or nodes of one graph, that end in the same commit. The merged message goes
+ * with the first of their transitions.
+ */
 export function mergeMessages<T extends { readonly messages: readonly Message[] }>(
   transitions: readonly T[],
 ): readonly T[] {
@@ -156,7 +159,7 @@ export function mergeMessages<T extends { readonly messages: readonly Message[] 
     const key = message instanceof ChildrenMessage ? `${message.to}/${message.node}` : message.to;
     const first = mergedByKey.get(key);
     if (first === undefined) {
-      // A copy: when the commit has to be split, each is on its own again.
+      // A copy, because the original messages are sent one by one when the commit has to be split.
       const copy = message.copy();
       mergedByKey.set(key, copy);
       result.push({ ...transition, messages: [copy] });

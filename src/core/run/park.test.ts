@@ -8,7 +8,7 @@ import type { RunState } from "./state.js";
 const storeNow = 1_000;
 
 function stateOf(...events: readonly NewEvent[]): RunState {
-  return fold(events.map((one, index) => ({ ...one, seq: index + 1, at: storeNow })));
+  return fold(events.map((event, index) => ({ ...event, seq: index + 1, at: storeNow })));
 }
 
 const started = newEvent("run.started", {}, { startedAt: storeNow });
@@ -30,30 +30,30 @@ function parkWith(state: RunState, overrides: Partial<OwnerParkOptions> = {}) {
   });
 }
 
-test("an owner parks a run until the earliest thing that it waits for is due", () => {
+test("an owner parks a run until the earliest of its timers and waits is due", () => {
   expect(parkWith(stateOf(started, sleeping))).toMatchObject({ status: "waiting", wakeAt: 1_500, wakeInMs: null });
 });
 
-test("what the code does not ask for any more does not wake the run", () => {
+test("a call that the code no longer waits for does not wake the run", () => {
   expect(parkWith(stateOf(started, sleeping), { isAwaited: () => false })).toMatchObject({
     wakeAt: null,
     wakeInMs: null,
   });
 });
 
-test("a wait that is opened with the park counts from its commit, and is in the note", () => {
+test("a timer that is written with the park is due relative to the commit, and is in the note", () => {
   const next = parkWith(stateOf(started), { pending: { events: [sleeping], wakeInMs: 500, wakeAt: null } });
   expect(next).toMatchObject({ wakeAt: null, wakeInMs: 500 });
   expect(readParkingNote(next.waiting)).toMatchObject({ seq: 2, waitingFor: [{ kind: "sleep", name: "nap" }] });
 });
 
-test("a run whose code was cut short is due at once, and its code runs again", () => {
+test("a run whose code was stopped is due at once, and its code runs again", () => {
   const next = parkWith(stateOf(started, sleeping), { wasCodeStopped: true });
   expect(next.wakeInMs).toBe(0);
   expect(readParkingNote(next.waiting).seenVersion).toBeUndefined();
 });
 
-test("a paused run sleeps until it is resumed, also when its code was cut short", () => {
+test("a paused run is not due until it is resumed, also when its code was stopped", () => {
   expect(parkWith(stateOf(started, sleeping, paused()), { wasCodeStopped: true })).toMatchObject({
     status: "paused",
     wakeAt: null,
@@ -61,20 +61,20 @@ test("a paused run sleeps until it is resumed, also when its code was cut short"
   });
 });
 
-test("a paused run with a recheck wakes up for it: from the commit of the pause, or at the time that its log says", () => {
+test("a paused run wakes up for its recheck, relative to the commit of the pause or at the time in its log", () => {
   const pending = { events: [paused(60)], wakeInMs: null, wakeAt: null };
   expect(parkWith(stateOf(started), { pending })).toMatchObject({ status: "paused", wakeAt: null, wakeInMs: 60 });
   expect(parkWith(stateOf(started, paused(60)))).toMatchObject({ wakeAt: 1_060, wakeInMs: null });
 });
 
-test("the station of the next step goes into the task", () => {
+test("the task gets the route and the priority of the next step", () => {
   expect(parkWith(stateOf(started), { routing: { route: "mail", priority: 7 } })).toMatchObject({
     route: "mail",
     priority: 7,
   });
 });
 
-test("a client's write leaves a run waiting as it was when that is no news for its code", () => {
+test("a client's write leaves a run waiting when its code has seen everything", () => {
   const state = stateOf(started, sleeping);
   expect(parkByClient(state, writeParkingNote(state, state.wakeVersion))).toMatchObject({
     wakeAt: 1_500,
@@ -82,7 +82,7 @@ test("a client's write leaves a run waiting as it was when that is no news for i
   });
 });
 
-test("a client's write makes a run ready when its code has news, or when what the code saw is not known", () => {
+test("a client's write makes a run ready when there is a result that its code has not seen, or may not have seen", () => {
   const state = stateOf(started, sleeping);
   const note = writeParkingNote(state, state.wakeVersion);
   evolve(state, { ...newEvent("timer.fired", { node: "nap" }), seq: 3, at: storeNow });
@@ -90,7 +90,7 @@ test("a client's write makes a run ready when its code has news, or when what th
   expect(parkByClient(stateOf(started, sleeping), null)).toMatchObject({ wakeInMs: 0 });
 });
 
-test("a run that has not begun keeps its time when a client pauses it", () => {
+test("a run that has not started keeps its start time when a client pauses it", () => {
   expect(parkNotStarted(stateOf(paused()), false)).toMatchObject({
     status: "paused",
     wakeInMs: null,
@@ -98,14 +98,14 @@ test("a run that has not begun keeps its time when a client pauses it", () => {
   });
 });
 
-test("a run that has not begun begins when it is started, or resumed after its time had come", () => {
+test("a run that has not started is due when a client starts it, or resumes it after its start time", () => {
   expect(parkNotStarted(stateOf(), true)).toMatchObject({ status: "pending", wakeInMs: 0 });
   const due = stateOf(paused(), newEvent("run.became_due", {}), newEvent("run.resumed", {}, { by: "operator" }));
   expect(parkNotStarted(due, false)).toMatchObject({ status: "pending", wakeInMs: 0 });
   expect(parkNotStarted(due, false).keepsDueTime).toBeUndefined();
 });
 
-test("code that has seen everything is run again only for an answer or for a step whose time has come", () => {
+test("code that has seen everything runs again only for a new result or for a step that is due", () => {
   const state = stateOf(started, newEvent("step.scheduled", { node: "later", attempt: 1 }, { waitMs: 100 }));
   const note = writeParkingNote(state, state.wakeVersion);
   expect(shouldRunCode(state, note, storeNow)).toBe(false);

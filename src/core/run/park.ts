@@ -1,4 +1,4 @@
-/** What parking a run writes: when it wakes up, for which workers, and its note. The same for its owner and for clients. */
+/** What is written when a run is parked, by its owner or by a client: when it wakes up, its route, and its parking note. */
 import { dataOf, type NewEvent } from "./event.js";
 import { evolve } from "./fold.js";
 import { seenVersionIn, writeParkingNote } from "./parking-note.js";
@@ -8,33 +8,33 @@ import { nextDueAt } from "./waiting.js";
 
 type Park = Extract<NextTaskState, { kind: "park" }>;
 
-/** Which workers are asked for the run, and how urgently. */
+/** By which workers the task is claimed, and with which priority. */
 export interface TaskRouting {
   readonly route: string;
   readonly priority: number;
 }
 
 export interface OwnerParkOptions {
-  /** Not to be used afterwards: what is written with the park is folded into it. */
+  /** The state must not be used afterwards, because the pending events are folded into it. */
   readonly state: RunState;
-  /** What is written with the park, and when the earliest wait that it opens is due: in milliseconds, or at an instant. */
+  /** The events that are written with the park, and when the earliest timer or wait among them is due. */
   readonly pending: {
     readonly events: readonly NewEvent[];
     readonly wakeInMs: number | null;
     readonly wakeAt: number | null;
   };
-  /** The store's time, as the owner last heard it. */
+  /** The time of the store's clock, as far as the owner knows it. */
   readonly storeNow: number;
-  /** Its code was stopped in the middle, or before it could begin: it is to be run again at once. */
+  /** The code was stopped before it could finish, and must run again at once. */
   readonly wasCodeStopped: boolean;
-  /** What its code still asks for; undefined when the code was not run. */
+  /** Whether the code still waits for this call; undefined when the code was not run. */
   readonly isAwaited: ((key: string) => boolean) | undefined;
-  /** How many answers its code has seen: all of them if it was run; null when that is not known. */
+  /** The `wakeVersion` that the code has seen: "all" if the code was run; null when it is unknown. */
   readonly seenVersion: number | "all" | null;
   readonly routing: TaskRouting | null;
 }
 
-/** A worker lets go of its run. */
+/** A worker parks the run that it owns. */
 export function parkByOwner({
   state,
   pending,
@@ -47,8 +47,8 @@ export function parkByOwner({
   const isInterrupted = wasCodeStopped && state.paused === null;
   const stateDueAt = nextDueAt(state, isAwaited);
   const wakeInMs = isInterrupted ? 0 : state.paused === null ? pending.wakeInMs : null;
-  // The events get a provisional stamp, only to be summed up in the note.
-  for (const one of pending.events) evolve(state, { ...one, seq: state.seq + 1, at: storeNow });
+  // The events get provisional timestamps, because the note describes the state after them.
+  for (const event of pending.events) evolve(state, { ...event, seq: state.seq + 1, at: storeNow });
   const dueAt = state.paused !== null ? null : earlier(stateDueAt, pending.wakeAt);
   const recheckMs = pauseRecheckMs(pending.events);
   return {
@@ -62,9 +62,9 @@ export function parkByOwner({
   };
 }
 
-/** The recheck of a pause that is just being written counts from its commit. */
+/** The recheck of a pause that is written with this commit is relative to the commit. */
 function pauseRecheckMs(events: readonly NewEvent[]): number | null {
-  const paused = events.findLast((one) => one.type === "run.paused");
+  const paused = events.findLast(({ type }) => type === "run.paused");
   return paused === undefined ? null : (dataOf(paused, "run.paused").recheckMs ?? null);
 }
 
@@ -73,10 +73,10 @@ function earlier(a: number | null, b: number | null): number | null {
 }
 
 /**
- * A client has written to a run that no worker owns. With news for its code the run is ready now; otherwise it goes on
- * waiting as it did.
+ * A client writes to a run that no worker owns. The run becomes ready if there is something that its code has not seen;
+ * otherwise it keeps waiting as before.
  *
- * @param waiting the note that its row has
+ * @param waiting the parking note in the run's row
  */
 export function parkByClient(state: RunState, waiting: string | null): Park {
   const seenVersion = seenVersionIn(waiting);
@@ -92,10 +92,10 @@ export function parkByClient(state: RunState, waiting: string | null): Park {
 }
 
 /**
- * A client has written to a run that has not begun. It stays due as it is, also while it is paused. When a worker meets it
- * then, the log says that its time has come (`run.became_due`), and the run begins as soon as it is resumed.
+ * A client writes to a run that has not started. The run keeps its start time, also while it is paused. When that time comes
+ * during the pause, the worker that claims the run records `run.became_due`, and the run starts as soon as it is resumed.
  *
- * @param isStartRequested the client starts it now
+ * @param isStartRequested the client starts the run now
  */
 export function parkNotStarted(state: RunState, isStartRequested: boolean): Park {
   const isPaused = state.paused !== null;
@@ -111,7 +111,7 @@ export function parkNotStarted(state: RunState, isStartRequested: boolean): Park
   };
 }
 
-/** Whether the code of a parked run has a reason to run at this time: a map whose children trickle in, say, is no news. */
+/** Whether the code of a parked run has a reason to run. Some of a map's children having ended, for example, is none. */
 export function shouldRunCode(state: RunState, waiting: string | null, now: number): boolean {
   if (waiting === null) return true;
   const seenVersion = seenVersionIn(waiting);

@@ -1,6 +1,6 @@
 /**
- * The note that a parked run leaves in its row (`waiting`): what it waits for, for people, and how far its code had come,
- * for the next owner. It is written, typed and read here alone.
+ * The note in the row of a parked run (column `waiting`): what the run waits for, for display, and what its code has seen,
+ * for the next owner. Only this file writes and reads it.
  */
 import type { RunState } from "./state.js";
 import type { ParkingNote } from "./stored-schema.js";
@@ -8,7 +8,7 @@ import { currentStep, waitingFor } from "./waiting.js";
 
 const emptyNote: ParkingNote = { waitingFor: [] };
 
-/** @param seenVersion null when it is not known what the code has seen: it is run then, which is always right, if not always needed */
+/** @param seenVersion null when it is unknown what the code has seen; then the code is run, which is always safe */
 export function writeParkingNote(state: RunState, seenVersion: number | null): string {
   const paused = state.paused === null ? {} : { paused: state.paused.reason, pausedAt: state.paused.at };
   const step = currentStep(state);
@@ -22,14 +22,14 @@ export function writeParkingNote(state: RunState, seenVersion: number | null): s
   return JSON.stringify(note);
 }
 
-/** Of a run that was paused before its log could be folded. */
+/** The note of a run that was paused because its log could not be folded. */
 export const writePauseNote = (reason: string, pausedAt?: number): string =>
   JSON.stringify({ ...emptyNote, paused: reason, pausedAt });
 
-/** How many answers the code had seen; null when that is not known. */
+/** The `RunState.wakeVersion` that the code has seen; null when it is unknown. */
 export const seenVersionIn = (waiting: string | null): number | null => readParkingNote(waiting).seenVersion ?? null;
 
-/** A note that cannot be read counts as none: the code is run then. */
+/** Reads a note. One that cannot be read counts as empty, so the code is run. */
 export function readParkingNote(text: string | null): ParkingNote {
   try {
     return parseParkingNote(text);
@@ -38,11 +38,11 @@ export function readParkingNote(text: string | null): ParkingNote {
   }
 }
 
-/** @throws TypeError or SyntaxError when it cannot be read */
+/** @throws TypeError or SyntaxError when the note cannot be read */
 export function parseParkingNote(text: string | null): ParkingNote {
   if (text === null) return emptyNote;
   const note: unknown = JSON.parse(text);
-  // Of a run that has ended: the store has written how many events its log has.
+  // When a run ends, the store replaces the note by the number of events in its log.
   if (typeof note === "number") return { ...emptyNote, seq: note };
   if (typeof note !== "object" || note === null) throw new TypeError("it is not an object");
   const parsedNote = { ...emptyNote, ...(note as Partial<ParkingNote>) };
@@ -54,4 +54,4 @@ export function parseParkingNote(text: string | null): ParkingNote {
   return parsedNote;
 }
 
-const hasKind = (one: unknown) => typeof one === "object" && one !== null && "kind" in one;
+const hasKind = (item: unknown) => typeof item === "object" && item !== null && "kind" in item;

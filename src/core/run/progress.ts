@@ -1,4 +1,4 @@
-/** The progress of a run or a step, which is kept beside the cursor. */
+/** The progress of a run or a step, which is stored beside the cursor. */
 import type { Progress } from "./stored-schema.js";
 
 const noProgress: Progress = { done: 0, total: null, message: null };

@@ -1,7 +1,7 @@
-/** Numbers as ranges: of 10,000 children that ended, a log should not name each. */
+/** Numbers as ranges, so that a log need not list each of 10,000 ended children. Both ends are included. */
 export type Range = [first: number, last: number];
 
-/** [3, 1, 2, 7] → [[1, 3], [7, 7]] */
+/** Combines numbers to ranges: `[3, 1, 2, 7]` becomes `[[1, 3], [7, 7]]`. */
 export function rangesOf(numbers: readonly number[]): Range[] {
   const ranges: Range[] = [];
   for (const number of numbers.toSorted((a, b) => a - b)) {

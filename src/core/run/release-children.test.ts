@@ -28,7 +28,7 @@ function end(op: MapOp, ...indexes: number[]): void {
   op.endedCount = op.endedIndexes.size;
 }
 
-test("as many may run as the concurrency says, and one more for each that has ended", () => {
+test("as many children are released as the concurrency allows, and one more for each that has ended", () => {
   const op = map(5, 2);
   expect(nextReleasedCount(op, 5)).toBe(2);
   releaseUpTo(op, 2);
@@ -38,11 +38,11 @@ test("as many may run as the concurrency says, and one more for each that has en
   expect(nextReleasedCount(op, 2)).toBe(2);
 });
 
-test("children that ended before they were released make no room, and take none", () => {
+test("children that ended before they were released free no slot, and take none", () => {
   const op = map(8, 2);
   end(op, 0, 3, 4, 5, 7);
   releaseUpTo(op, nextReleasedCount(op, 8));
-  // 1 and 2 run; 3, 4 and 5 have ended, so that the released ones reach up to 6.
+  // Children 1 and 2 run. Children 3, 4 and 5 have ended, so the first six children are released.
   expect(op.releasedCount).toBe(6);
   end(op, 2);
   releaseUpTo(op, nextReleasedCount(op, 8));
@@ -50,7 +50,7 @@ test("children that ended before they were released make no room, and take none"
   expect(op.endedBeforeRelease).toBe(0);
 });
 
-test("what was released stays released", () => {
+test("released children stay released", () => {
   const op = map(4, 4);
   releaseUpTo(op, 3);
   releaseUpTo(op, 2);

@@ -1,11 +1,11 @@
-/** Which children of a map may run: the first so many, of whom no more than the concurrency have not ended. */
+/** Limits how many children of a map run at the same time. Children are released in the order of their indexes. */
 import type { MapOp } from "./state.js";
 
 interface MapProgress extends Pick<MapOp, "releasedCount" | "endedCount" | "endedBeforeRelease" | "concurrency"> {
   readonly endedIndexes: Pick<ReadonlySet<number>, "has">;
 }
 
-/** How many of the first `upTo` children may run now. Children that have ended already take no place. */
+/** How many children, at most `upTo`, may be released now. Children that have already ended take no slot. */
 export function nextReleasedCount(op: MapProgress, upTo: number): number {
   const running = op.releasedCount - (op.endedCount - op.endedBeforeRelease);
   let freeSlots = op.concurrency - running;
@@ -20,7 +20,7 @@ export function nextReleasedCount(op: MapProgress, upTo: number): number {
   return releasedCount;
 }
 
-/** Never fewer than before: what was noted before its event is written must stand when that event is folded. */
+/** Releases the first `upTo` children. The number never decreases, because it may be raised before its event is folded. */
 export function releaseUpTo(op: MapOp, upTo: number): void {
   if (upTo <= op.releasedCount) return;
   for (let index = op.releasedCount; index < upTo; index += 1)

@@ -1,4 +1,4 @@
-/** Declared steps that were renamed while runs were open: the log of such a run goes on with the older name. */
+/** Declared steps that were renamed while runs were open. The log of an open run keeps the older name. */
 
 import type { RunState } from "./state.js";
 import { recordedName } from "./step-name.js";
@@ -9,7 +9,7 @@ interface RenameContext {
   readonly definition: { readonly aliases: Aliases | null };
 }
 
-/** What the log calls a step of the code. */
+/** Returns a function that maps a step's name in the code to its name in the log. */
 export function createStepKeyLookup({ state, definition }: RenameContext): (name: string) => string {
   const { aliases } = definition;
   if (aliases === null && state.logNameByCodeName === null) return (name) => name;
@@ -21,7 +21,7 @@ interface NamedNode {
   readonly after: readonly string[];
 }
 
-/** The declared steps as the log calls them. */
+/** The declared steps with their names in the log. */
 export function withLogNames<Node extends NamedNode>(nodes: readonly Node[], context: RenameContext): readonly Node[] {
   if (context.definition.aliases === null && context.state.logNameByCodeName === null) return nodes;
   const keyOf = createStepKeyLookup(context);

@@ -1,52 +1,55 @@
-/** What a log says about its run: see `fold` for how it gets there. */
+/** The state of a run, which `fold` computes from the run's log. */
 
 import type { Failure } from "../encoding/error-record.js";
 import type { FrozenDag } from "../graph/frozen-dag.js";
 import type { AdoptedChildren, ChildrenOrigin } from "./stored-schema.js";
 
+/** A signal that the run has received. */
 export interface Signal {
+  /** The number of its `signal.received` event. */
   readonly seq: number;
   readonly name: string;
+  /** When it was received. */
   readonly at: number;
-  /** The `signal.received` event's data, decoded when it is delivered. */
+  /** The encoded data of its `signal.received` event; decoded when the signal is delivered to the code. */
   readonly data: string | null;
 }
 
 /** A step: a piece of user code whose result is recorded. */
 export interface StepOp {
   readonly kind: "step";
-  /** The latest attempt that the log knows of. */
+  /** The number of the latest attempt in the log. */
   attempt: number;
   /** Failures that count against the retry policy. */
   countedFailures: number;
-  /** Failures, countable or not: what the backoff grows with. */
+  /** All failures, also those that do not count. The backoff grows with this number. */
   totalFailures: number;
-  /** Attempts in a row that a passing error (`TransientError`) has put off. A failure that counts sets it back to 0. */
+  /** Attempts in a row that ended with a `TransientError`. A failure that counts resets it. */
   consecutiveTransientFailures: number;
-  /** Failures in a row that count: an attempt that ended otherwise, and an operator's `resume`, begin a new row. */
+  /** Counted failures in a row. An attempt that ends without a failure resets it, and so does an operator's `resume`. */
   consecutiveFailures: number;
-  /** Runs of its job that are of no use any more. An attempt whose worker died spends none: the next one waits for the same run. */
+  /** Runs of the step's job that have failed or are no longer needed. After a worker's death the next attempt reuses the run. */
   discardedJobRuns: number;
   /** Continuations in a row that did not move the cursor. */
   continuationsWithoutProgress: number;
-  /** In phase "awaiting_attempt": it waits for its own time, not for another attempt. */
+  /** In phase "awaiting_attempt": the step waits for its start time (`wait` of the step), not for a retry. */
   isScheduled: boolean;
-  /** In phase "awaiting_attempt": its run was paused because of it, and no operator has released it since. Then it does not begin by itself. */
+  /** In phase "awaiting_attempt": the failure that paused the run. Until an operator resumes it, the step is not attempted. */
   pauseCause: { readonly reason: string; readonly error: Failure | null } | null;
-  /** Its last attempt asked to start over. */
+  /** The last attempt asked to start over from the beginning. */
   isRewound: boolean;
   phase: "started" | "awaiting_attempt" | "completed" | "failed" | "skipped";
-  /** In phase "started": its worker died. Otherwise it rests in the middle, waiting for something durable. */
+  /** In phase "started": the worker died. If false, the step's body waits for something durable, or is running. */
   isAbandoned: boolean;
-  /** In phase "started": when its time is up, if that matters while it rests. */
+  /** In phase "started": when the time limit of the step is reached, also while its body waits; null without a limit. */
   deadlineAt: number | null;
-  /** When the next attempt is due, in phase "awaiting_attempt". */
+  /** In phase "awaiting_attempt": when the next attempt is due. */
   dueAt: number | null;
-  /** The job that its latest attempt was handed to, until its end is known. */
+  /** The job that executes the latest attempt on any worker, until that attempt has ended; otherwise null. */
   job: string | null;
-  /** The ancestry of its completed attempt, if it is a node of a graph. */
+  /** The ancestry hash of the completed attempt, if the step is a node of a graph. */
   ancestryHash: string | null;
-  /** The data of the event that ended it, decoded when it is delivered. */
+  /** The encoded data of the event that ended the step; decoded when the result is delivered to the code. */
   data: string | null;
 }
 
@@ -56,40 +59,52 @@ interface TimerOp {
   readonly dueAt: number;
 }
 
+/** A wait for signals. */
 export interface WaitOp {
   readonly kind: "wait";
   phase: "open" | "completed" | "timed_out" | "withdrawn";
   readonly names: readonly string[];
+  /** Whether one of the signals completes the wait, or only all of them. */
   readonly mode: "any" | "all";
+  /** When the wait times out; null: never. */
   readonly dueAt: number | null;
+  /** The signals that completed the wait. */
   signals: readonly Signal[];
 }
 
 interface ChildOp {
   readonly kind: "child";
   phase: "open" | "completed" | "failed" | "canceled";
+  /** The id of the child. */
   readonly runId: string;
   readonly workflow: string;
+  /** The encoded data of the event that ended the child. */
   data: string | null;
 }
 
+/** A map: one child run per item. */
 export interface MapOp {
   readonly kind: "map";
   phase: "open" | "settled" | "failed";
   readonly workflow: string;
+  /** The number of items. */
   readonly count: number;
+  /** How many children may run at the same time. */
   readonly concurrency: number;
+  /** How many children may fail without failing the map. */
   readonly tolerate: number;
-  /** Children that exist, those among them that may run, those that have ended. */
+  /** How many children were created. */
   spawnedCount: number;
+  /** How many children, from the first, may run. */
   releasedCount: number;
+  /** How many children have ended. */
   endedCount: number;
   failedIndexes: number[];
-  /** By index, which children have ended: a message may come twice. */
+  /** The children that have ended, by index, because a message about a child may arrive twice. */
   readonly endedIndexes: Set<number>;
-  /** How many children have ended although they were not released yet (canceled, say): they make no room for others. */
+  /** How many children ended before they were released (canceled, for example). Their end frees no slot for others. */
   endedBeforeRelease: number;
-  /** Children that were taken over from other runs. */
+  /** Children that were adopted from earlier runs of the lineage. */
   readonly adopted: readonly AdoptedChildren[] | null;
 }
 
@@ -98,7 +113,7 @@ interface BranchOp {
   readonly choice: string;
 }
 
-/** `ctx.pause()` of the handler itself: once resumed, the code goes on behind it. */
+/** A `ctx.pause()` of the handler. After the run is resumed, the replayed call returns at once. */
 interface PauseOp {
   readonly kind: "pause";
 }
@@ -107,119 +122,132 @@ interface PatchOp {
   readonly kind: "patch";
 }
 
+/** What the log has recorded about one call of user code. */
 export type Op = StepOp | TimerOp | WaitOp | ChildOp | MapOp | BranchOp | PauseOp | PatchOp;
 
+/** Why a run is paused, and what resumes it. */
 export interface Pause {
   readonly reason: string;
+  /** When the run was paused. */
   readonly at: number;
+  /** The error that paused the run, if there was one. */
   readonly error: Failure | null;
+  /** The step that the run is paused at; null when the pause is not about a step. */
   readonly node: string | null;
+  /** The name of a signal that resumes the run. */
   readonly resumeOn: string | null;
+  /** When the run is resumed by itself. */
   readonly recheckAt: number | null;
 }
 
+/** How a run ended. */
 export interface Ending {
   readonly status: "completed" | "failed" | "canceled";
   readonly at: number;
+  /** The encoded data of the terminal event. */
   readonly data: string | null;
 }
 
-/** `op` tells it from an answer to the same call before the code forgot it and asked again. */
+/** A call whose result is in the log. */
 export interface AnsweredCall {
   readonly key: string;
   readonly at: number;
+  /** The call's op at that time. It distinguishes the result from one that was recorded before the code started over. */
   readonly op: Op | undefined;
 }
 
-/** What a run has from the runs that it goes on for. */
+/** What a retry has inherited from the runs that it retries: a failed run, the run which that one retried, and so on. */
 export interface Lineage {
-  /** The first of them. */
+  /** The first run of the lineage. Idempotency keys begin with its id. */
   readonly rootRunId: string;
-  /** By step: the run whose id its idempotency key begins with, where that is not the root. */
+  /** By step: the run whose id the idempotency key begins with, where that is not the root. */
   readonly keyRunIds: ReadonlyMap<string, string>;
-  /** By call: where its children are, the newest first. */
+  /** By call: the calls of earlier runs whose children belong to this call, the newest first. */
   readonly childrenOrigins: ReadonlyMap<string, readonly ChildrenOrigin[]>;
-  /** By step that was undone: the ancestry that it had, which steps that were taken over refer to. */
+  /** By step that was compensated: its former ancestry hashes, because inherited steps refer to them. */
   readonly undoneHashes: ReadonlyMap<string, readonly string[]>;
 }
 
+/** A worker whose event loop the run's code has blocked. */
 export interface BlockedWorker {
-  /** By its name. */
   readonly workerName: string;
-  /** Its id and epoch: a message about it may come twice. */
+  /** The worker's id and epoch, because a message about a session may arrive twice. */
   readonly session: string;
 }
 
 export interface RunState {
-  /** How many events have been folded. */
+  /** The number of events that were folded. */
   seq: number;
-  /** What the calls of user code led to, by their key. */
+  /** The calls of user code, by their key. */
   readonly ops: Map<string, Op>;
-  /** The calls that have an answer, in the order of the log: user code gets them in this order, live and on replay. */
+  /** The calls whose result is in the log, in the order of the log. The code gets the results in this order. */
   readonly answeredCalls: AnsweredCall[];
-  /** Signals that came and were not consumed, in order. */
+  /** Received signals that were not consumed, the oldest first. */
   readonly pendingSignals: Signal[];
-  /** Of the signals that came with one; none before the first. */
+  /** The keys of all received signals that had one; null when there are none. */
   signalKeys: Set<string> | null;
+  /** When the code was first executed. */
   startedAt: number | null;
-  /** A schema has accepted its input; `value` is what it made of it, unless that is what was given. */
+  /** The input was accepted by its schema. If the schema transformed it, `value` is the result. */
   checkedInput: { readonly isTransformed: boolean; readonly value: unknown } | null;
-  /** Its steps are declared. */
+  /** How the declared steps are ordered; null for a function, whose steps are not declared. */
   stepStructure: "chain" | "graph" | null;
-  /** Calls that began although the log had others that the code had not made yet. */
+  /** Calls that were started while the log still had calls that the code had not made (`added: true`). */
   addedCalls: Set<string> | null;
-  /** Names of calls that were added to the code, or taken out of it, and that an operator has accepted. */
+  /** Names of calls that were added to or removed from the code, and that an operator has accepted. */
   acceptedNames: Set<string> | null;
-  /** By the name in the code, the name that the log has. */
+  /** Renamed steps: the name in the log, by the name in the code. */
   logNameByCodeName: Map<string, string> | null;
-  /** The signature of those that it was last executed with. */
+  /** The signature of the declared steps that the run was last executed with. */
   stepSignature: string | null;
-  /** The run that failed and that this one goes on for. */
+  /** The failed run that this run retries. */
   forkedFrom: string | null;
-  /** Of a run that goes on for another one, see `run.forked`. */
+  /** What a retry has inherited; null for a run that is no retry. */
   lineage: Lineage | null;
-  /** Calls that the other run had made and that were not kept: they are made again, whatever else the log has. */
+  /** Calls of the retried run that were not inherited. They are made again, although the log has later calls. */
   callsToRedo: Set<string> | null;
-  /** The graph that was imported into it; null when it goes by the one it was born with, or by its code. */
+  /** The graph that was last imported; null when the graph is the run's input, or comes from code. */
   importedDag: FrozenDag | null;
-  /** Timers and waits that bodies of declared steps have begun, by their keys. */
+  /** The keys of timers and waits that were started by the bodies of declared steps. */
   bodyWaits: Set<string> | null;
-  /** By declared step, the calls that its body has begun in the attempt that runs or rests. */
+  /** By declared step: the calls that its body has made in the present attempt. */
   bodyCalls: Map<string, Set<string>> | null;
-  /** The step that an operator sent it to; null when it never was. */
+  /** The step that an operator last moved the run to. */
   movedToStep: string | null;
+  /** When the time limit of the run is reached. */
   deadlineAt: number | null;
   paused: Pause | null;
-  /** By step, "" for the handler: the signal that ended its last pause. It is kept until the step ends, or pauses again. */
+  /** By step ("" for the handler): the signal that ended its last pause, kept until the step ends or pauses again. */
   resumeSignals: Map<string, Signal> | null;
   cancelRequest: { readonly reason: string | null; readonly force: boolean } | null;
-  /** The time to begin came while the run was paused. */
+  /** The start time of the run came while the run was paused, so it starts as soon as it is resumed. */
   becameDueWhilePaused: boolean;
-  /** Its time limit has passed, and this is what it fails with. */
+  /** The error that the run fails with because it has exceeded its time limit. */
   timeoutFailure: Failure | null;
-  /** When the handler asked to be run again. */
+  /** When the handler is executed again because it asked for another attempt. */
   reattemptAt: number | null;
-  /** How often in a row a passing error of the handler has put the run off, without it getting anywhere in between. */
+  /** How often in a row a `TransientError` of the handler has postponed the run, without a result in between. */
   consecutiveTransientFailures: number;
   ending: Ending | null;
-  /** Steps that know how to be undone, in the order in which they were completed. */
+  /** Steps that have a compensation, in the order in which they were completed. */
   readonly undoableSteps: string[];
-  /** How often the handler rewound: it forgets its steps, but attempts go on counting and children get new ids. */
+  /** How often the handler has started over. Its calls are forgotten, attempts keep counting, and children get new ids. */
   generation: number;
-  /** The same of declared steps that started over, each by itself. */
+  /** By declared step: how often its body has started over. */
   stepGenerations: Map<string, number> | null;
-  /** By step, the number of its last attempt before the handler rewound: attempts go on counting from there. */
+  /** By step: the number of its last attempt before the code started over. Later attempts count from there. */
   attemptsBeforeRewind: Map<string, number> | null;
-  /** At which delivery of the run a worker last recorded something. Deaths count from there. */
+  /** The delivery of the run in which a worker last recorded progress. Deaths of workers are counted from there. */
   lastProductiveDelivery: number;
-  /** The latest delivery that the log knows of. */
+  /** The number of the latest delivery in the log. */
   delivery: number;
   /**
-   * Where its code has blocked the event loop of a worker, and whose: a step, "" for the handler, null when it is only one of
-   * several runs that may have. A step that completes after all, and an operator's `resume`, clear it.
+   * The workers whose event loop was blocked, by the place in the code: a step, "" for the handler, null when this run is
+   * only one of several suspects. A completed step clears its own entry and those of "" and null; an operator's `resume`
+   * clears all of them.
    */
   blockedWorkers: Map<string | null, BlockedWorker> | null;
-  /** Grows with everything that gives user code a reason to run; a worker that parks a run notes how far it had come. */
+  /** Grows with every event that gives the code a reason to run. The parking note stores the version that the code has seen. */
   wakeVersion: number;
 }
 
@@ -264,11 +292,11 @@ export function initialState(): RunState {
   };
 }
 
-/** Whether it was handed to a worker that has not reported its end. */
+/** Whether the step's job was dispatched as a run of its own that has not ended. */
 export const isDispatched = (op: Op): op is StepOp & { readonly job: string } =>
   op.kind === "step" && op.phase === "started" && op.job !== null;
 
-/** Whether the code that made this call has an answer in the log. */
+/** Whether the log has a result for the code that made this call. */
 export function isAnswered(op: Op): boolean {
   switch (op.kind) {
     case "step":
@@ -287,10 +315,10 @@ export function isAnswered(op: Op): boolean {
   }
 }
 
-/** At most one recorded result per step: the first stands. */
+/** Whether the step has its result. A step has at most one; later ones are ignored. */
 export const hasEnded = (op: StepOp) => op.phase === "completed" || op.phase === "failed" || op.phase === "skipped";
 
-/** The status that belongs in the run's row while no worker owns the run. */
+/** The status of the run while no worker owns it. */
 export function statusOf(state: RunState): "pending" | "waiting" | "paused" | Ending["status"] {
   if (state.ending !== null) return state.ending.status;
   if (state.paused !== null) return "paused";

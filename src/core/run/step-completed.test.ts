@@ -52,51 +52,56 @@ const { value } = fc.letrec<{ value: unknown }>((tie) => ({
 const values = fc.record({ output: value, input: value }, { requiredKeys: [] });
 
 const encoded = (fields: { output?: unknown; input?: unknown }): Record<string, string> =>
-  Object.fromEntries(Object.entries(fields).map(([name, one]) => [name, encode(one, { label: name })]));
+  Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, encode(field, { label: name })]));
 
 describe("the data of step.completed", () => {
   test("is JSON with the facts and the values that it was written with", () => {
     fc.assert(
-      fc.property(facts, values, (known, given) => {
-        const data = writeStepCompleted(known, encoded(given));
+      fc.property(facts, values, (stepFacts, userValues) => {
+        const data = writeStepCompleted(stepFacts, encoded(userValues));
         const read = decode(data) as object;
-        expect(read).toEqual({ ...plain(known), ...(decode(writeStepCompleted({}, encoded(given))) as object) });
-        expect(Object.keys(read)).toEqual(order.filter((name) => name in known || name in given));
+        expect(read).toEqual({
+          ...plain(stepFacts),
+          ...(decode(writeStepCompleted({}, encoded(userValues))) as object),
+        });
+        expect(Object.keys(read)).toEqual(order.filter((name) => name in stepFacts || name in userValues));
       }),
     );
   });
 
-  test("tells its facts and the text of its output without being decoded, whatever the values contain", () => {
+  test("has facts and an output that can be read without decoding, whatever the values contain", () => {
     fc.assert(
-      fc.property(facts, values, (known, given) => {
-        const raw = encoded(given);
-        const data = writeStepCompleted(known, raw);
-        expect(readStepFacts(data)).toEqual(plain(known));
+      fc.property(facts, values, (stepFacts, userValues) => {
+        const raw = encoded(userValues);
+        const data = writeStepCompleted(stepFacts, raw);
+        expect(readStepFacts(data)).toEqual(plain(stepFacts));
         expect(stepOutputText(data)).toBe(raw.output ?? null);
-        expect(hasStepOutput(data)).toBe("output" in given);
+        expect(hasStepOutput(data)).toBe("output" in userValues);
       }),
     );
   });
 
   test("keeps everything else when it gets a hash", () => {
     fc.assert(
-      fc.property(facts, values, hash, (known, given, stamp) => {
-        const raw = encoded(given);
-        const stamped = withStepHash(writeStepCompleted(known, raw), stamp);
-        expect(stamped).toBe(writeStepCompleted({ ...known, hash: stamp }, raw));
+      fc.property(facts, values, hash, (stepFacts, userValues, stamp) => {
+        const raw = encoded(userValues);
+        const stamped = withStepHash(writeStepCompleted(stepFacts, raw), stamp);
+        expect(stamped).toBe(writeStepCompleted({ ...stepFacts, hash: stamp }, raw));
       }),
     );
   });
 
-  test("is the same whether values come encoded or not", () => {
+  test("is the same for encoded values and for values that are encoded while it is written", () => {
     fc.assert(
-      fc.property(facts, values, (known, given) => {
-        expect(writeStepCompleted({ ...known, ...given })).toBe(writeStepCompleted(known, encoded(given)));
+      fc.property(facts, values, (stepFacts, userValues) => {
+        expect(writeStepCompleted({ ...stepFacts, ...userValues })).toBe(
+          writeStepCompleted(stepFacts, encoded(userValues)),
+        );
       }),
     );
   });
 
-  test("is in this order, also when its facts are given in another", () => {
+  test("has its fields in a fixed order, also when they are given in another order", () => {
     const place = { node: "a", attempt: 1 };
     const done = newEvent("step.completed", place, { ms: 3, undo: true }, { input: "2", output: '{"by":"operator"}' });
     expect(done.data).toBe('{"undo":true,"ms":3,"output":{"by":"operator"},"input":2}');
@@ -114,5 +119,6 @@ describe("the data of step.completed", () => {
 
 const order = ["undo", "hash", "by", "ms", "output", "input"];
 
-/** JSON has no -0. */
-const plain = (known: { readonly ms?: number }) => ("ms" in known ? { ...known, ms: (known.ms as number) + 0 } : known);
+/** The facts with 0 in place of -0, which JSON does not have. */
+const plain = (stepFacts: { readonly ms?: number }) =>
+  "ms" in stepFacts ? { ...stepFacts, ms: (stepFacts.ms as number) + 0 } : stepFacts;

@@ -1,11 +1,11 @@
 /**
- * The layout of the data of `step.completed`, which is the one event that is looked into without being decoded: a log may
- * have the outputs of thousands of steps, and most readers want to know a few facts about each.
+ * The layout of the data of `step.completed`. Parts of this event are read without decoding it, because a log may have the
+ * outputs of thousands of steps, and most readers need only a few facts about each.
  *
  *     {"undo":true,"hash":"…","by":"operator","ms":12,"output":…,"input":…}
  *
- * The facts come first, in this order; those that do not hold are left out. The values of the user come behind them, so
- * no text in a value can be taken for a fact. The data is written, read and amended here alone.
+ * The facts come first, in this order, and each may be absent. User values come behind them, so that no text in a value can
+ * be taken for a fact. Only this file writes, reads and changes the data.
  */
 import { encode } from "../encoding/encode.js";
 import type { EventData } from "./stored-schema.js";
@@ -13,26 +13,26 @@ import type { EventData } from "./stored-schema.js";
 type StepCompleted = EventData["step.completed"];
 type StepFacts = Omit<StepCompleted, "output" | "input">;
 
-/** @param raw values of the user that are encoded already */
+/** @param raw user values that are already encoded */
 export function writeStepCompleted(data: StepCompleted, raw: Readonly<Record<string, string>> = {}): string {
   return `{${append(factMembers(data), append(valueMember(data, raw, "output"), valueMember(data, raw, "input")))}}`;
 }
 
-/** What is known of the step, without its values. Data that cannot be read has no facts. */
+/** Reads the facts, without the user values. Data that cannot be read has no facts. */
 export function readStepFacts(data: string | null): StepFacts {
   return data === null ? {} : readHead(data).facts;
 }
 
-/** A step that ended its run with `finish()` has none. */
+/** Whether the step has an output; a step that has ended its run with `finish()` has none. */
 export const hasStepOutput = (data: string): boolean => outputStart(data) !== null;
 
-/** The text of the output as it was encoded; null when the step has none. */
+/** The encoded output; null when the step has none. */
 export function stepOutputText(data: string): string | null {
   const start = outputStart(data);
   return start === null ? null : data.slice(start, endOfValue(data, start));
 }
 
-/** The same data with another hash; the values are not touched. */
+/** The same data with this hash. */
 export function withStepHash(data: string, hash: string): string {
   const { facts, length } = readHead(data);
   return `{${append(factMembers({ ...facts, hash }), data.slice(length, -1))}}`;
@@ -55,7 +55,7 @@ function valueMember(data: StepCompleted, raw: Readonly<Record<string, string>>,
 const append = (members: string, more: string) =>
   members === "" || more === "" ? members + more : `${members},${more}`;
 
-/** The brace that opens the data, and each fact with the comma or the brace behind it. */
+/** Matches the opening brace and each fact with the comma or the brace behind it. */
 const headPattern =
   /^\{(?:"undo":(true)[,}])?(?:"hash":"([^"\\]*)"[,}])?(?:"by":"(operator)"[,}])?(?:"ms":(-?\d[\d.e+-]*)[,}])?/;
 
@@ -78,7 +78,7 @@ function outputStart(data: string): number | null {
   return data.startsWith(outputName, length) ? length + outputName.length : null;
 }
 
-/** Where the value that begins here ends: at the comma or the brace behind it. */
+/** The position of the comma or brace that follows the value at `start`. */
 function endOfValue(text: string, start: number): number {
   let depth = 0;
   for (let at = start; at < text.length; at += 1) {
@@ -91,7 +91,7 @@ function endOfValue(text: string, start: number): number {
   return text.length;
 }
 
-/** The place of the quote that closes the string: one behind an even number of backslashes. */
+/** The position of the closing quote: the first that follows an even number of backslashes. */
 function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
     let backslashes = 0;

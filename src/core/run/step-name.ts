@@ -1,24 +1,24 @@
-/** The names that code gives to its calls, as the log and people see them. */
+/** The names of calls in the code and in the log. */
 import type { RunState } from "./state.js";
 import type { Aliases } from "./stored-schema.js";
 
-/** Under which name a workflow's `onFailure` is recorded. */
+/** The name of the step under which a workflow's `onFailure` is recorded. */
 export const onFailureStep = "on_failure";
 
-/** Whether an operator has accepted the change of code that this call is about, by its key or by its name in the code. */
+/** Whether an operator has accepted that the call was added or removed, by its key or by its name in the code. */
 export function isAccepted({ acceptedNames }: RunState, key: string): boolean {
   if (acceptedNames === null) return false;
   const name = withoutCallNumber(key);
   return acceptedNames.has(name) || acceptedNames.has(name.slice(name.lastIndexOf("/") + 1));
 }
 
-/** The name of a call without the number that it got because the name was used before. */
+/** The name of a call without the number that it gets when the name is used again. */
 export const withoutCallNumber = (key: string): string => key.replace(/#\d+$/, "");
 
 /**
- * The name under which the log knows what the code calls `name`: an older one if the step was renamed while the run was
- * open. The older name stays for the whole run, so that its idempotency keys, its cursor, its children and its numbers stay
- * the same. That holds for a retry, too, which does again under the older name what the failed run had not completed.
+ * The name in the log of a step that the code calls `name`. It is an older name if the step was renamed while the run was
+ * open. The run keeps the older name to its end, so that idempotency keys, cursors, children and call numbers stay the same.
+ * A retry also uses it for the steps that the failed run had not completed.
  */
 export function recordedName(state: RunState, aliases: Aliases | null, prefix: string, name: string): string {
   const { ops, callsToRedo } = state;

@@ -1,242 +1,51 @@
 /**
- * The schema of the JSON that Pawl keeps in its tables, by column. A run that was started by an earlier version of Pawl is
- * read by the code of today, so a change of a shape raises `storedVersion` and leaves the older shape readable.
+ * The schema of the JSON that Pawl stores in its tables, by column. Runs that an earlier version of Pawl has started are read
+ * by this version, so a change of a shape must raise `storedSchemaVersion` and keep the older shape readable.
  * `test/stored-schema` fails when a shape has changed and the version has not.
  *
- * Three formats are defined elsewhere, because they also leave the tables: how any value becomes text
- * (`encoding/tagged-json.ts`), errors (`encoding/error-record.ts`), and frozen graphs, which name a version of their own
- * (`graph/frozen-dag.ts`).
+ * The data of events is in `event-data.ts`. Three formats are used outside of the tables too, and are defined elsewhere: the
+ * encoding of values (`encoding/tagged-json.ts`), errors (`encoding/error-record.ts`), and frozen graphs, which have a
+ * version of their own (`graph/frozen-dag.ts`).
  */
 import type { Failure } from "../encoding/error-record.js";
 import type { FrozenDag } from "../graph/frozen-dag.js";
 import type { Range } from "./ranges.js";
 
-/** The version of everything below. */
+export type { AdoptedChildren, ChildrenOrigin, EventData, EventType, PackedEvent } from "./event-data.js";
+
+/** The version of the schema in this file and in `event-data.ts`. */
 export const storedSchemaVersion = 1;
-
-// ── pawl_events.data ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** What each type of event carries. Values of the user are `unknown`; instants are relative (`…Ms`), see `at`. */
-export interface EventData {
-  /**
-   * Code began to run for the first time. `steps`: they are declared, as a chain that a run can be sent along, or a graph,
-   * and `shape` is the signature of that. `began`: when it was taken up, by the store's clock; the event itself is written
-   * together with what the code did first. `checked`: a schema has accepted its input; `input`: what the schema made of it,
-   * if that is not what was given.
-   */
-  "run.started": {
-    startedAt?: number;
-    timeoutMs?: number;
-    steps?: "chain" | "graph";
-    shape?: string;
-    checked?: true;
-    input?: unknown;
-  };
-  /** `checked` and `input` of `run.started`, of a run that had started before a schema could answer, or before its workflow had one. */
-  "input.checked": { input?: unknown };
-  /**
-   * It goes on where another run has ended, with all that was done there for good. `root` is the first run of that line:
-   * idempotency keys begin with its id and random numbers are drawn from it. `roots`: the steps whose keys begin with
-   * another run's id, because what they did under the first key was undone. `redo`: what the other log has and was not
-   * kept. `children`: calls that are made again, with the places where earlier runs of the line have children of theirs.
-   * `hashes`: the ancestry of steps that were undone and are not kept, but that others which are kept were built upon.
-   */
-  "run.forked": {
-    from: string;
-    root: string;
-    keyRunIds?: Record<string, string>;
-    redo: string[];
-    children?: Record<string, ChildrenOrigin[]>;
-    hashes?: Record<string, string[]>;
-  };
-  /** A worker took the run over from one that died: executions that had begun are abandoned. */
-  "run.recovered": { deliveries: number };
-  /**
-   * It was being executed by this worker when the worker's event loop stood still for a lease. The node is the step whose
-   * code was running. `session`: the worker's id and epoch. `by`: it was the code of that other run. `suspected`: it is not
-   * known whose code it was.
-   */
-  "run.blocked": { worker: string; session: string; by?: string; suspected?: true };
-  /** With a node: the step it is stuck at. `passable`: the handler's own `ctx.pause()`, which it passes once resumed. */
-  "run.paused": {
-    reason: string;
-    error?: Failure;
-    resumeOn?: string;
-    recheckMs?: number;
-    continuesWhenResumed?: boolean;
-  };
-  /**
-   * `signal` is the number of the signal that did it, and is consumed by that. `only`: the one step that the operator has
-   * released; others that had paused the run stay as they are. `accept`: names of calls that the code has and the log
-   * lacks, or the other way round, and that is as it should be. `renamed`: by the name in the log, the name in the code.
-   */
-  "run.resumed": {
-    by: "operator" | "signal" | "recheck";
-    signal?: number;
-    onlyStep?: string;
-    accept?: readonly string[];
-    renamed?: Readonly<Record<string, string>>;
-  };
-  /** `force`: it ends at once, without compensation. */
-  "run.cancel_requested": { reason?: string; force?: true };
-  /** Its time limit has passed. What it did has still to be undone, and its `onFailure` to be called. */
-  "run.expired": { error: Failure };
-  /** The handler asked to run again later; with `rewind` it forgets what it had done. `transient`: a passing error put it off. */
-  "run.reattempted": { waitMs: number; rewind: boolean; transient?: true };
-  /** The time came at which the handler had asked to run again. */
-  "run.woken": Record<string, never>;
-  /** The time to begin came while it was paused: it begins when it is resumed. */
-  "run.became_due": Record<string, never>;
-  /** An operator sent it to this step: it forgets what it had done and goes on from there. */
-  "run.moved": { to: string };
-  /** The last event of a log is one of these three. It is not stored: it is made from the end of the run in its row. */
-  "run.completed": { output?: unknown };
-  "run.failed": { error: Failure };
-  "run.canceled": { reason?: string };
-
-  /** It is the next one, and waits for its time. */
-  "step.scheduled": { waitMs: number };
-  /** `timeoutMs`: how long a declared step may take from here on, whether it runs or rests. `worker`: its name. */
-  "step.started": { timeoutMs?: number; worker?: string };
-  /**
-   * `undo`: the code knows how to undo it. `hash`: its ancestry, see `ancestry-hash.ts`. `by`: an operator gave its output.
-   * The order of these in the text is fixed, see `step-completed.ts`.
-   */
-  "step.completed": { undo?: true; hash?: string; by?: "operator"; ms?: number; output?: unknown; input?: unknown };
-  /**
-   * With `retryMs` the step runs again that much later; without, this is its end. `spent`: the run of its job has failed,
-   * was canceled or took too long, so the next attempt starts another one. `moved`: the attempt has moved its cursor, so
-   * failures and backoff count from here. `worker`: the name of the one that ran it.
-   */
-  "step.failed": {
-    error: Failure;
-    ms?: number;
-    retryMs?: number;
-    transient?: boolean;
-    jobRunEnded?: true;
-    cursorMoved?: true;
-    worker?: string;
-  };
-  /**
-   * Again after `waitMs`, without that being a failure. `rewind`: from its beginning. `still`: it moved its cursor no
-   * further than its predecessor had.
-   */
-  "step.reattempted": { waitMs: number; ms?: number; rewind?: true; cursorUnmoved?: true };
-  /** `by: "code"`: its class says that it was removed. */
-  "step.skipped": { by?: "operator" | "code"; error?: Failure; ms?: number; worker?: string };
-  /** The step, or a condition of its workflow, canceled the run. */
-  "step.canceled": { ms?: number };
-
-  /** This attempt at a node was handed to a worker that has the job; its run tells what became of it. */
-  "node.dispatched": { job: string };
-  /** It had ended without being completed, and an operator wants it to be tried again. */
-  "node.reopened": Record<string, never>;
-  /** An operator repaired the graph that the run goes by. */
-  "dag.imported": { dag: FrozenDag };
-
-  /** A sleep of `ms` from here on, or until an instant. */
-  "timer.started": { ms?: number; until?: number };
-  /** The time of the sleep has come. */
-  "timer.fired": Record<string, never>;
-  /** A signal arrived. `key`: a second one with the same key is dropped. */
-  "signal.received": { name: string; payload?: unknown; key?: string };
-  /** The code waits for any or for all of these signals, for at most `timeoutMs`. */
-  "wait.started": { names: string[]; mode: "any" | "all"; timeoutMs?: number };
-  /** `signals` are the numbers of the `signal.received` events that were consumed, in the order of `names` for "all". */
-  "wait.completed": { signals: number[] };
-  /** The signals did not arrive in time. */
-  "wait.timed_out": Record<string, never>;
-  /** A timer or wait lost a race and is not waited for any more. */
-  "wait.withdrawn": Record<string, never>;
-
-  /** The code has started this run and waits for it. */
-  "child.started": { runId: string; workflow: string };
-  /** How the child ended is one of these three. */
-  "child.completed": { output?: unknown };
-  "child.failed": { error: Failure };
-  "child.canceled": { reason?: string };
-  /** A call over `count` items. `tolerate`: how many may fail. `spawned` children exist, the first `released` of them may run. */
-  "map.started": {
-    workflow: string;
-    count: number;
-    concurrency: number;
-    tolerate: number;
-    spawned: number;
-    released: number;
-    /** Those that are children of other runs, taken over with their results, and which of them have failed. */
-    from?: AdoptedChildren[];
-    failed?: Range[];
-  };
-  /** More children exist, or may run. */
-  "map.spawned": { spawned: number; released: number };
-  "map.released": { released: number };
-  /** Index ranges [first, last] of the children that ended since the last such event, and how those that failed did. */
-  "map.settled": { completed: [number, number][]; failed: [number, number][] };
-
-  /**
-   * It is executed by code whose declared steps are not those that it was executed by before. `vanished`: the run has a
-   * record of them, the code does not know them. `overtaken`: it has none, and is past something that now comes after them.
-   */
-  "shape.changed": { shape: string; removedSteps?: string[]; passedSteps?: string[] };
-  /** The case that a branch of the code has taken. */
-  "branch.chosen": { choice: string };
-  /** The run has taken the newer way of its code at this `ctx.patched()`. */
-  "patch.applied": Record<string, never>;
-  /** The code makes this call before others that the log has, and is meant to: its answer comes outside of their order. */
-  "call.added": Record<string, never>;
-}
-
-/** Where the children of one call are: their ids are computed from this. `node` is the name that they know the call by. */
-export interface ChildrenOrigin {
-  run: string;
-  node: string;
-}
-
-/** Children of a map that have their results from another run of the line. */
-export interface AdoptedChildren extends ChildrenOrigin {
-  indexes: Range[];
-}
-
-export type EventType = keyof EventData;
-
-/** Events of one commit, when there are several: their row has the type "batch", and a list of these as its data. */
-export type PackedEvent = [
-  type: string,
-  node: string | null,
-  attempt: number | null,
-  outcome: string | null,
-  data: string | null,
-];
 
 // ── pawl_inbox: `type` is the column `kind`, the rest is `data` ──────────────────────────────────────────────────────
 
-/** What a run can be asked, or told: by an operator, another run, a worker. */
+/** A command to a run, from an operator, another run, or a worker. */
 export type Command =
-  /** `payload` is encoded. `key`: a second one with the same key is dropped. */
+  /** A signal with an encoded payload. A second signal with the same `key` is dropped. */
   | { readonly type: "signal"; readonly name: string; readonly payload: string; readonly key: string | null }
-  /** Parks the run until an operator resumes it. */
+  /** Pauses the run until an operator resumes it. */
   | { readonly type: "pause"; readonly reason: string | null }
-  /** `output` (encoded) stands in for the result of the step that the run is stuck at. */
+  /** Resumes a paused run. */
   | {
       readonly type: "resume";
+      /** The encoded output that the operator provides for the step that the run is paused at; null: the step runs again. */
       readonly output: string | null;
-      /** See `run.resumed`. */
+      /** `accept` and `renamed` are recorded in `run.resumed`. */
       readonly accept?: readonly string[];
       readonly renamed?: Readonly<Record<string, string>>;
     }
-  /** Goes on from this step of the chain. */
+  /** Resumes a paused run at this step of its chain. */
   | { readonly type: "resumeAt"; readonly step: string }
-  /** Passes over the step that the run is stuck at. */
+  /** Skips the step that the run is paused at or waits to attempt. */
   | { readonly type: "skip" }
-  /** `force`: ends it at once, whatever its code says and without compensation. */
+  /** Cancels the run; with `force` at once, without running its code and without compensation. */
   | { readonly type: "cancel"; readonly reason: string | null; readonly force?: true }
-  /** A run that was stored to be started later. */
+  /** Starts a run that was created without a start time. */
   | { readonly type: "start" }
-  /** Tries a node again that has not completed. `descendants` come after it, however far. */
+  /** Attempts a node again that has not completed. `descendants` are all nodes that depend on it, directly or indirectly. */
   | { readonly type: "reattempt"; readonly node: string; readonly descendants: readonly string[] }
-  /** From now on the run goes by this graph. */
+  /** Replaces the graph of the run. */
   | { readonly type: "import"; readonly dag: FrozenDag }
-  /** A child has ended; `output` is encoded. */
+  /** A child has ended. Its output is encoded. */
   | {
       readonly type: "child";
       readonly node: string;
@@ -245,156 +54,208 @@ export type Command =
       readonly error: Failure | null;
       readonly reason: string | null;
     }
-  /** Children of a map have ended: ranges [first, last] of their places in it. */
+  /** Children of a map have ended. The ranges contain their indexes in the map. */
   | {
       readonly type: "children";
       readonly node: string;
       readonly completed: readonly Range[];
       readonly failed: readonly Range[];
     }
-  /** No live worker has this job any more. Whether that holds the run up is for its owner to find out. */
+  /** No live worker has this job any more. The owner of the run pauses it if it waits for the job. */
   | { readonly type: "jobGone"; readonly job: string }
-  /**
-   * The event loop of its worker stood still. `step`: in whose code, "" outside of steps. `by`: the other run whose code it
-   * was. Neither: it is not known whose.
-   */
+  /** The event loop of the run's worker was blocked. If `step` and `by` are null, it is not known which code has done so. */
   | {
       readonly type: "blocked";
+      /** The name of the worker. */
       readonly worker: string;
+      /** The id and epoch of the worker. */
       readonly session: string;
+      /** The step of this run whose code has blocked; "" for its handler. */
       readonly step: string | null;
+      /** Another run whose code has blocked. */
       readonly by: string | null;
     }
-  /** Attempts at nodes have ended. */
+  /** Attempts at nodes of the run's graph have ended. */
   | { readonly type: "nodes"; readonly results: readonly NodeResult[] };
 
 /** How one attempt at a node ended. */
 export interface NodeResult {
   readonly node: string;
   readonly attempt: number;
-  /** Encoded; null when it failed. */
+  /** The encoded output; null when the attempt failed. */
   readonly output: string | null;
   readonly error: Failure | null;
-  /** When to try again; null: it has failed for good. */
+  /** The delay before the next attempt; null when the node has failed for good. */
   readonly retryMs: number | null;
+  /** How long the attempt took. */
   readonly ms: number;
 }
 
 // ── pawl_runs.waiting ────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What a parked run waits for, for people. Times are left to the log and the task: they are not known before the commit. */
+/** What a parked run waits for, for display. It has no instants, because they are known only after the commit. */
 export type Waiting =
-  | { readonly kind: "sleep"; readonly name: string }
-  | { readonly kind: "signal"; readonly names: readonly string[] }
-  /** A step whose time has not come yet. */
-  | { readonly kind: "step"; readonly step: string; readonly attempt: number }
-  | { readonly kind: "retry"; readonly step: string; readonly attempt: number }
-  | { readonly kind: "child"; readonly name: string; readonly runId: string; readonly workflow: string }
+  | {
+      readonly kind: "sleep";
+      /** The name of the sleep. */
+      readonly name: string;
+    }
+  /** One of these signals, or all of them. */
+  | {
+      readonly kind: "signal";
+      /** The names of the signals. */
+      readonly names: readonly string[];
+    }
+  /** The start time of a step. */
+  | {
+      readonly kind: "step";
+      /** The name of the step. */
+      readonly step: string;
+      /** The number of the attempt, from 1. */
+      readonly attempt: number;
+    }
+  /** The next attempt at a step. */
+  | {
+      readonly kind: "retry";
+      /** The name of the step. */
+      readonly step: string;
+      /** The number of the next attempt. */
+      readonly attempt: number;
+    }
+  | {
+      readonly kind: "child";
+      /** The name of the call. */
+      readonly name: string;
+      /** The id of the child run. */
+      readonly runId: string;
+      /** The workflow of the child run. */
+      readonly workflow: string;
+    }
+  /** The children of a map, of whom `settled` have completed or failed. */
   | {
       readonly kind: "map";
+      /** The name of the call. */
       readonly name: string;
+      /** The workflow of the children. */
       readonly workflow: string;
+      /** How many children have completed or failed. */
       readonly settled: number;
+      /** How many children there are. */
       readonly count: number;
     }
-  /** Nodes that were handed to others: how many, and which jobs they run. */
-  | { readonly kind: "jobs"; readonly open: number; readonly jobs: readonly string[] }
+  /** Nodes whose jobs run elsewhere: the number of nodes, and the names of the jobs. */
+  | {
+      readonly kind: "jobs";
+      /** How many nodes have not ended. */
+      readonly open: number;
+      /** The names of their jobs. */
+      readonly jobs: readonly string[];
+    }
+  /** The next attempt of the handler. */
   | { readonly kind: "reattempt" };
 
 /**
- * What a parked run waits for, for people, and how far its code had come, for the next owner. When a run ends, the store
- * writes the number of its events in the place of this.
+ * The note in the row of a parked run: what it waits for, for display, and what its code has seen, for the next owner. When
+ * a run ends, the store writes the number of its events instead.
  */
 export interface ParkingNote {
-  /** How many answers its code had seen; missing when that is not known, or the code was interrupted: then it has to run. */
+  /** The `RunState.wakeVersion` that the code has seen; absent when it is unknown, and the code has to run. */
   readonly seenVersion?: number;
-  /** How many events its log had: tells `verify` that the end of the log is missing, which nothing else would. */
+  /** The number of events in the log. Only from it can `verify` see that the end of a log is missing. */
   readonly seq?: number;
   readonly waitingFor: readonly Waiting[];
-  /** Why it is paused. */
+  /** The reason of the pause, if the run is paused. */
   readonly paused?: string;
   readonly pausedAt?: number;
-  /** The declared step that it is at. */
+  /** The declared step that the run is at. */
   readonly step?: { readonly name: string; readonly attempt: number };
 }
 
-// ── pawl_runs.input, where it is Pawl's own ──────────────────────────────────────────────────────────────────────────
+// ── pawl_runs.input of runs that execute jobs ────────────────────────────────────────────────────────────────────────
 
-/** How an attempt at a node is described to the run that executes it. */
+/** The input of a run that executes an attempt at a node. */
 export interface JobInput<Args = unknown> {
   readonly args: Args;
+  /** The run that the node belongs to. */
   readonly run: string;
   readonly node: { readonly id: string; readonly name: string };
+  /** The number of the attempt at the node, from 1. */
   readonly attempt: number;
-  /** How many attempts before it have failed. */
+  /** How many earlier attempts have failed. */
   readonly failures: number;
-  /** The idempotency key of the node, if another run than this one began with it. */
+  /** The idempotency key of the node, if it begins with the id of an earlier run of the lineage. */
   readonly key?: string;
 }
 
 // ── pawl_cursors.progress ────────────────────────────────────────────────────────────────────────────────────────────
 
-/** How far a run or a step is. The last three are of resumable steps alone. */
+/** The progress of a run or a step. Only resumable steps have the last three fields. */
 export interface Progress {
   readonly done: number;
+  /** null when the total is not known. */
   readonly total: number | null;
   readonly message: string | null;
-  /** How often the cursor was moved: the number of the item in flight. */
+  /** How often the cursor was moved, which is the number of the present item. */
   readonly moves?: number;
-  /** The items of the latest execution and how long it has taken so far: what the rate is computed from. */
+  /** How many items the latest execution has processed; the rate is `items` per `ms`. */
   readonly items?: number;
+  /** How long the latest execution has taken so far. */
   readonly ms?: number;
 }
 
 // ── pawl_workflows.graph ─────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What a definition said when it was registered, for processes that do not have its code. */
+/** A registered definition, for processes that do not have its code. Only declared steps have the optional fields. */
 export interface RegisteredWorkflow {
+  /** The default priority of its runs. */
   readonly priority: number;
+  /** The default tags of its runs. */
   readonly tags: readonly string[];
-  /** The rest is there only of workflows whose steps are declared. */
   readonly hero?: HeroPolicy;
-  /** Queues that its steps have, or once had. */
+  /** Queues that its steps have, or had in an earlier version of the code. */
   readonly stepQueues?: readonly string[];
   readonly nodes?: readonly DeclaredNode[];
-  /** Whether runs go along the steps one by one. */
+  /** Whether the steps are executed one after another. */
   readonly isChain?: boolean;
 }
 
-/** What a workflow says about its heroes. */
+/** The rules of a workflow for the heroes of its runs. */
 export interface HeroPolicy {
-  /** null: any. */
+  /** The type of its heroes; null when any type is allowed. */
   readonly type: string | null;
-  /** A start without a hero is refused. */
+  /** Whether a start without a hero is refused. */
   readonly required: boolean;
+  /** Whether a hero may have several active runs of the workflow. */
   readonly allowMultiple: boolean;
 }
 
-/** A step that a definition names beforehand. */
+/** A declared step. */
 export interface DeclaredNode {
   readonly name: string;
   readonly kind: "step" | "branch";
-  /** The job that it runs instead of code of its own. */
+  /** The job that the step runs instead of code of its own. */
   readonly job?: string;
+  /** The names of the steps that it comes after. */
   readonly after: readonly string[];
-  /** How long after the step before it, if it waits at all. */
+  /** How long the step waits after the step before it has ended. */
   readonly waitMs?: number;
 }
 
-/** A shape that the steps of a workflow have, or once had: the steps as [name, …places in this list of those that it comes after]. */
+/** The steps that a workflow declares, or declared in an earlier version of the code. */
 export interface RegisteredShape {
   readonly workflow: string;
   readonly signature: string;
+  /** Each step with the indexes, in this list, of the steps that it comes after. */
   readonly steps: readonly (readonly [name: string, ...after: number[]])[];
   readonly aliases?: Aliases;
 }
 
-/** For each name in the code, the names that it had before. */
+/** For each name in the code, the names that the step had in earlier versions of the code. */
 export type Aliases = Readonly<Record<string, readonly string[]>>;
 
-// ── pawl_workers.routes, a list of these; pawl_runs.tags, a list of texts ────────────────────────────────────────────
+// ── pawl_workers.routes is a list of routes; pawl_runs.tags is a list of texts ───────────────────────────────────────
 
-/** What a worker claims. */
+/** The tasks that a worker claims: those of one version of a workflow. */
 export interface Route {
   readonly workflow: string;
   readonly version: string;

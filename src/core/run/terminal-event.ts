@@ -1,6 +1,6 @@
 /**
- * The last event of a run. It is not stored: all it says is in the run's row, as all that was given at the start is, and
- * to write it twice would only make it possible for the two to differ. Readers of a whole log add it.
+ * The last event of a run. It is not stored, because the run's row has the same facts, and two copies could differ. Readers
+ * of a whole log add it.
  */
 import { decode } from "../encoding/decode.js";
 import type { Failure } from "../encoding/error-record.js";
@@ -17,7 +17,7 @@ const terminalEventTypes = new Set(["run.completed", "run.failed", "run.canceled
 
 export const isTerminalEvent = ({ type }: { readonly type: string }): boolean => terminalEventTypes.has(type);
 
-/** The event that ends a log of `count` events; null when the run has not ended. */
+/** The event that ends a log of `eventCount` events; null when the run has not ended. */
 export function terminalEventOf(run: RunResultColumns, eventCount: number): StoredEvent | null {
   if (run.finishedAt === null) return null;
   return { ...newTerminalEvent(run), seq: eventCount + 1, at: run.finishedAt };
@@ -30,7 +30,7 @@ function newTerminalEvent({ status, output, error }: RunResultColumns) {
   return newEvent("run.canceled", {}, reason === null ? {} : { reason });
 }
 
-/** The column may be damaged; that is `verify`'s business, not a reason to have no history. */
+/** null also when the column is damaged: `verify` reports the damage, and the history can still be read. */
 function cancelReasonIn(error: string | null): string | null {
   if (error === null) return null;
   try {

@@ -1,119 +1,136 @@
 /**
- * What one commit does to one run: the language in which workers and clients say what becomes of it, and in which a store
- * writes it. Pure data: all payloads are encoded, all instants are epoch milliseconds of the store's clock.
+ * A transition: all that one commit does to one run. Workers and clients compute transitions, and a store writes them. They
+ * are pure data: payloads are encoded text, instants are epoch milliseconds of the store's clock.
  */
 import type { NewEvent } from "./event.js";
 
+/** `running` is not stored: a run is running while a worker owns its task. */
 export type RunStatus = "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "canceled";
 export type ActiveStatus = "pending" | "waiting" | "paused";
 export type TerminalStatus = "completed" | "failed" | "canceled";
 
-/** What is fixed when a run is born. It is the log's entry number zero, kept in the run's row and never changed. */
+/** The properties that a run is created with. They are stored in the run's row and never change. */
 export interface RunSpec {
   readonly id: string;
+  /** The name of the workflow. */
   readonly workflow: string;
-  /** "" when the definition has none. */
+  /** The version of the definition; "" when the definition has none. */
   readonly version: string;
+  /** The name of the queue. */
   readonly queue: string;
-  /** Higher goes first. */
+  /** Runs with a higher priority are claimed first. */
   readonly priority: number;
+  /** The encoded input. */
   readonly input: string;
+  /** The type of the hero; null when the run has no hero. */
   readonly heroType: string | null;
   readonly heroId: string | null;
   readonly tags: readonly string[];
-  /** Idempotency key, unique per workflow for as long as the run's row exists. */
+  /** The idempotency key of the start, unique per workflow for as long as the run's row exists. */
   readonly startKey: string | null;
+  /** The run that started this one; null when a client did. */
   readonly parentId: string | null;
-  /** The parent's log key of the call that started this run. */
+  /** The key, in the parent's log, of the call that started this run. */
   readonly parentNode: string | null;
-  /** The run's place among the children of a map, from 0; null unless a map started it. */
+  /** The index of the run among the children of a map; null when no map started it. */
   readonly parentIndex: number | null;
-  /** Which attempt at a node of the parent's graph this run is, from 1; null unless it is one. */
+  /** Which attempt at a node of the parent's graph the run executes, from 1; null when it executes no node. */
   readonly parentAttempt: number | null;
 }
 
+/** A run that a commit creates. */
 export interface NewRun extends RunSpec {
-  /** What claims know its task by; undefined: the name of the workflow. */
+  /** The route by which workers claim the task; undefined means the name of the workflow. */
   readonly route?: string;
-  /** Unique among active runs; null when several are allowed. Cleared by the store when the run finishes. */
+  /** A key that is unique among active runs; null when the hero may have several. The store clears it when the run ends. */
   readonly heroKey: string | null;
   /**
-   * When the run's task becomes due. `now`: at once. `at`/`in`: at an instant, or so many milliseconds after the commit.
-   * `held`: never by itself, `Transition.release` frees it. `owned`: it belongs to the committing worker from birth
-   * (its first delivery), allowed only in a fenced commit.
+   * When the task becomes due. `now`: at once. `at`: at the instant `ms`. `in`: `ms` milliseconds after the commit. `held`:
+   * when a parent's transition names the run in `releasedChildIds`. `owned`: the worker that commits owns the run from the
+   * start, as its first delivery; this is allowed only in a fenced commit.
    */
   readonly due: { readonly kind: "now" | "held" | "owned" } | { readonly kind: "at" | "in"; readonly ms: number };
 }
 
-/** A message for a run's inbox, addressed to a run that any worker may own. */
+/** A message for the inbox of a run. */
 export interface Message {
+  /** The id of the recipient run. */
   readonly to: string;
+  /** The type of the command. */
   readonly kind: string;
+  /** The encoded rest of the command. */
   readonly data: string;
 }
 
+/** A change of the cursor row of a step. An undefined column keeps its value. */
 export interface CursorWrite {
+  /** The step; "" for the progress of the run itself. */
   readonly node: string;
-  /** undefined leaves the column as it is. */
   readonly cursor?: string | null;
   readonly progress?: string | null;
 }
 
-/** What becomes of a run's task, and of the columns of its row that are computed from the log. */
+/** What a commit does to the task of a run, and to the columns of the run's row that are computed from the log. */
 export type NextTaskState =
-  /** Stays with its owner; only in a fenced commit. No row of `runs` or `tasks` is touched. */
+  /** The worker keeps the run; only in a fenced commit. The rows of the run and of its task are not written. */
   | { readonly kind: "keep" }
   /**
-   * Owner is cleared, deliveries go back to 0, `status` and `waiting` are written, `startedAt` is written unless set.
-   * The task becomes due at the earlier of `wakeAt` (an instant) and `wakeInMs` (milliseconds after the commit); with both
-   * null only mail or a commit can move it. wakeInMs 0 (or an instant that has passed) makes it ready.
-   * `route` and `priority` are written to the task alone; the run's row keeps what it was born with.
-   * `keepsDueTime`, only in a client's commit: the task stays ready, parked or held as it is, and `wakeAt` and `wakeInMs` are
-   * null. A client that writes to a run which has not begun cannot know when it is to begin: its parent may release it,
-   * or its time may come, between the client's reads and its commit.
-   * Fenced, and mail came that this commit does not drain: the events are written, the run is NOT parked but kept, and
-   * `CommitResult.kept` names it. No worker is woken then: the owner goes on by itself.
+   * The run is parked: the task has no owner, and its count of deliveries becomes 0.
+   *
+   * In a fenced commit the run is not parked when its inbox has messages that the commit does not drain. Its events are
+   * written, the worker keeps the run, and `CommitResult.notParked` names it. No other worker is woken then.
    */
   | {
       readonly kind: "park";
       readonly status: ActiveStatus;
+      /** The parking note. */
       readonly waiting: string | null;
+      /** When the run's code was first executed; written only if the row has no such instant yet. */
       readonly startedAt: number | "now" | null;
+      /**
+       * The task becomes due at the earlier of `wakeAt` (an instant) and `wakeInMs` (milliseconds after the commit), at once
+       * if that is not in the future. With both null, only a message or another commit makes it due.
+       */
       readonly wakeAt: number | null;
       readonly wakeInMs: number | null;
-      /**
-       * Which workers are asked for it from now on: what claims and hints know the task by. undefined leaves it as it
-       * is. At birth it is the name of the workflow.
-       */
+      /** The route by which workers claim the task from now on; undefined keeps it. The run's row is not changed. */
       readonly route?: string;
-      /** undefined leaves it as it is. */
+      /** The priority of the task from now on; undefined keeps it. The run's row is not changed. */
       readonly priority?: number;
+      /**
+       * The task stays due as it is (ready, parked or held), and `wakeAt` and `wakeInMs` are null. Only clients use it, for
+       * runs that have not started: between the client's read and its commit, the parent may release such a run or its start
+       * time may come.
+       */
       readonly keepsDueTime?: true;
     }
-  /** The task's row is deleted and the run's row gets its end; `startedAt` as for park. Refused while it has messages. */
+  /** The run ends: its task is deleted. The commit is refused while the run's inbox has messages that it does not drain. */
   | {
       readonly kind: "finish";
       readonly status: TerminalStatus;
+      /** The encoded output of a completed run. */
       readonly output: string | null;
+      /** The encoded error of a failed run, or the encoded reason of a canceled one. */
       readonly error: string | null;
+      /** As in `park`. */
       readonly startedAt: number | "now" | null;
     };
 
-/** All that one commit does to one run. A batch holds at most one per run. */
+/** All that one commit does to one run. A batch contains at most one transition per run. */
 export interface Transition {
   readonly runId: string;
-  /** How many events the log has before this; the first of `events` becomes number `after + 1`. */
+  /** The number of events in the log before this transition; the first of `events` becomes number `afterSeq + 1`. */
   readonly afterSeq: number;
-  /** Written as ONE row of the events table (a row spans several events when there are several). May be empty. */
+  /** New events of the log. They are stored as one row of the events table, also when there are several. */
   readonly events: readonly NewEvent[];
   readonly next: NextTaskState;
-  /** Inbox rows whose content is now in `events`: deleted, and the task's mail count lowered by as many. */
+  /** Inbox rows whose content is now in `events`. They are deleted, and the task's count of pending messages is lowered. */
   readonly drainedInboxIds: readonly number[];
-  /** Children, born in the same transaction. One whose id exists already is passed over (it is our own). */
+  /** Children that are created in the same transaction. One whose id exists was created earlier, and is left as it is. */
   readonly newChildren: readonly NewRun[];
-  /** Messages to other runs: stored, their mail counts raised, and a parked addressee made ready at once. To a run without a task: dropped. */
+  /** Messages to other runs. A parked recipient becomes ready at once; a message to a run without a task is dropped. */
   readonly messages: readonly Message[];
-  /** Held runs to be made ready now. Those that are not parked any more are passed over. */
+  /** Held children that become ready. Those that are no longer parked are left as they are. */
   readonly releasedChildIds: readonly string[];
   readonly cursors: readonly CursorWrite[];
 }
@@ -123,11 +140,11 @@ export const emptyList: readonly never[] = [];
 
 export const keepOwner: NextTaskState = { kind: "keep" };
 
-/** A transition that does what it is told and nothing else: unless `next` says otherwise, the run stays with its owner. */
+/** A transition with these changes and no others. Unless `next` is given, the worker keeps the run. */
 export function createTransition(
   runId: string,
   afterSeq: number,
-  changes: Partial<Omit<Transition, "runId" | "after">> = {},
+  changes: Partial<Omit<Transition, "runId" | "afterSeq">> = {},
 ): Transition {
   return {
     runId,

@@ -1,4 +1,4 @@
-/** What a run waits for, from its state: for people, for the task that wakes it, and for its next owner. */
+/** What a run waits for, computed from its state: for display, and for the time at which its task becomes due. */
 import { compensationKeyOf, isCompensation } from "./compensation.js";
 import { hasEnded, isDispatched, type Op, type RunState } from "./state.js";
 import { outerStep, scopeSeparator } from "./step-key.js";
@@ -10,11 +10,11 @@ export function waitingFor(state: RunState): Waiting[] {
   if (state.reattemptAt !== null) waiting.push({ kind: "reattempt" });
   const isCompensating = isBeingCompensated(state);
   for (const [name, op] of state.ops) {
-    // Its handler has ended: what that had waited for does not move the run any more.
+    // The handler has ended, so the run no longer waits for its calls.
     if (isCompensating && !isCompensationCall(name)) continue;
     if (op.kind === "timer" && op.phase === "open") waiting.push({ kind: "sleep", name });
     else if (op.kind === "wait" && op.phase === "open") waiting.push({ kind: "signal", names: op.names });
-    // A step that is held waits for an operator, and that is said of the run when it is paused.
+    // A step that has paused the run waits for an operator. It is listed only while the run is paused.
     else if (op.kind === "step" && op.phase === "awaiting_attempt" && (op.pauseCause === null || state.paused !== null))
       waiting.push({ kind: op.isScheduled ? "step" : "retry", step: name, attempt: op.attempt + 1 });
     else if (op.kind === "child" && op.phase === "open")
@@ -34,13 +34,13 @@ function isBeingCompensated({ undoableSteps, cancelRequest, ops }: RunState): bo
   return cancelRequest !== null || undoableSteps.some((step) => ops.has(compensationKeyOf(step)));
 }
 
-/** What undoes a step, what its body waits for, and `onFailure`. */
+/** Whether the call is a compensation, a call of its body, or `onFailure`. */
 function isCompensationCall(key: string): boolean {
   const step = outerStep(key);
   return isCompensation(step) || step === onFailureStep;
 }
 
-/** The step that a run is at: of a chain, the one that has begun or is next, with its attempt. */
+/** The step of a chain that has started or is scheduled, with its attempt; null when there is none. */
 export function currentStep(state: RunState): { readonly name: string; readonly attempt: number } | null {
   if (state.stepStructure !== "chain") return null;
   for (const [name, op] of state.ops) {
@@ -53,21 +53,22 @@ export function currentStep(state: RunState): { readonly name: string; readonly 
 /** A step of a chain, as the code declares it. */
 export interface ChainStep {
   readonly name: string;
+  /** How long the step waits after the step before it has ended. */
   readonly waitMs?: number;
 }
 
-/** A step of which the log has nothing yet, and when it is due, if that is known. */
+/** A step that is not in the log yet. */
 export interface NextStep {
   readonly name: string;
   readonly attempt: number;
+  /** When the step is due; null when that is not known. */
   readonly dueAt: number | null;
 }
 
 /**
- * The step that a run of a chain comes to next, when none has begun or waits for its time: behind the last one that has
- * ended, or the first one.
+ * The next step of a chain when none has started or is scheduled: the one after the last that has ended, or the first.
  *
- * @param startsAt when a run that has not begun is to begin
+ * @param startsAt the start time of a run that has not started
  */
 export function nextStep(state: RunState, chain: readonly ChainStep[], startsAt: number | null): NextStep | null {
   if (
@@ -91,8 +92,9 @@ export function nextStep(state: RunState, chain: readonly ChainStep[], startsAt:
 }
 
 /**
- * When time alone gives the run something to do; null when only a message can. `awaited` leaves out what the code does
- * not ask for any more: it must not wake the run again and again.
+ * When the run has something to do without a message; null when only a message can wake it.
+ *
+ * @param isAwaited whether the code still waits for a call. Other calls must not wake the run again and again.
  */
 export function nextDueAt(state: RunState, isAwaited: (key: string) => boolean = () => true): number | null {
   if (state.paused !== null) return state.paused.recheckAt;

@@ -1,4 +1,4 @@
-/** The chain of a class: its parents' steps and its own, each in its place. */
+/** Orders the steps of a class and its parent classes into one chain. */
 import { InvalidInputError, StepNotDefinedError } from "../../core/errors/errors.js";
 import { suggestNames } from "../name-suggestions.js";
 import type { Declarations, StepDeclaration } from "./declarations.js";
@@ -7,14 +7,14 @@ export interface ChainStep extends StepDeclaration {
   readonly name: string;
 }
 
-/** @param declarations what the class and its parents declare, the oldest first */
+/** @param declarations those of the base class first, those of the class itself last */
 export function resolveChain(
   workflow: string,
   declarations: readonly Declarations[],
 ): { chain: ChainStep[]; tasks: ChainStep[] } {
-  const declared = declarations.flatMap((one) => one.steps);
+  const declared = declarations.flatMap(({ steps }) => steps);
   const steps = nameSteps(declared.filter(({ kind }) => kind !== "task"));
-  const tasks = declared.filter((one): one is ChainStep => one.kind === "task");
+  const tasks = declared.filter((step): step is ChainStep => step.kind === "task");
   checkUnique(workflow, [...steps, ...tasks]);
   const names = new Set(steps.map((step) => step.name));
   const chain: ChainStep[] = [];
@@ -22,7 +22,9 @@ export function resolveChain(
   for (const step of steps) {
     const { beforeStep, afterStep } = step.options;
     if (beforeStep !== undefined && afterStep !== undefined)
-      throw new InvalidInputError(`Step "${step.name}" of ${workflow} has both beforeStep and afterStep; give one.`);
+      throw new InvalidInputError(
+        `Step "${step.name}" of ${workflow} has both beforeStep and afterStep; remove one of them.`,
+      );
     const anchor = beforeStep ?? afterStep;
     if (anchor !== undefined && !names.has(anchor)) throw unknownAnchorError(workflow, step, anchor, [...names]);
     (anchor === undefined ? chain : positioned).push(step);
@@ -42,7 +44,7 @@ function unknownAnchorError(workflow: string, step: ChainStep, anchor: string, n
   });
 }
 
-/** A step without a name is called by its place among the declared: step_1, step_2… */
+/** Names each step without a name after its position among the declared steps: step_1, step_2 … */
 function nameSteps(steps: readonly StepDeclaration[]): ChainStep[] {
   return steps.map((step, index) => ({ ...step, name: step.name ?? `step_${index + 1}` }));
 }
@@ -52,22 +54,24 @@ function checkUnique(workflow: string, steps: readonly ChainStep[]): void {
   for (const { name } of steps) {
     if (seen.has(name))
       throw new InvalidInputError(
-        `Workflow ${workflow} has two steps called "${name}"; give one another name. To change an inherited step, override its method.`,
+        `Workflow ${workflow} has two steps called "${name}"; rename one of them. To change an inherited step, override its method.`,
       );
     seen.add(name);
   }
 }
 
-/** Steps may stand beside steps that are themselves placed beside others: each goes in as soon as its neighbour is there. */
+/** Inserts the steps that have `beforeStep` or `afterStep`. Such a step may refer to another one, so this repeats until all are in. */
 function insertAll(workflow: string, chain: ChainStep[], positioned: readonly ChainStep[]): void {
-  /** The last step that was put behind this one: the next goes behind that, so that they keep their order. */
+  /** The last step inserted after each anchor. The next one goes behind it, so that steps keep their declared order. */
   const lastInsertedAfter = new Map<string, string>();
   let waiting = [...positioned];
   while (waiting.length > 0) {
     const left = waiting.filter((step) => !insert(chain, step, lastInsertedAfter));
     if (left.length === waiting.length) {
       const names = left.map(({ name }) => `"${name}"`).join(", ");
-      throw new InvalidInputError(`The steps ${names} of ${workflow} are placed beside each other in a circle.`);
+      throw new InvalidInputError(
+        `beforeStep and afterStep of the steps ${names} of ${workflow} form a cycle; remove one of these options.`,
+      );
     }
     waiting = left;
   }
@@ -75,7 +79,7 @@ function insertAll(workflow: string, chain: ChainStep[], positioned: readonly Ch
 
 function insert(chain: ChainStep[], step: ChainStep, lastInsertedAfter: Map<string, string>): boolean {
   const { beforeStep, afterStep } = step.options;
-  const indexOf = (name: string) => chain.findIndex((one) => one.name === name);
+  const indexOf = (name: string) => chain.findIndex((step) => step.name === name);
   if (beforeStep !== undefined) {
     const index = indexOf(beforeStep);
     if (index < 0) return false;

@@ -1,37 +1,43 @@
-/** The types that workflow classes are written and started with. */
+/** Types that are derived from workflow classes, for declaring their steps and for starting them. */
 import type { Awaitable } from "../awaitable.js";
 import type { AnyInstance, WorkflowClass, WorkflowInstance } from "./workflow-instance.js";
 
-/** The methods that a class adds. */
+/** The names of the methods that a class adds to `Workflow`. */
 export type MethodName<W> = ExpandedNames<
   {
     [Name in Exclude<keyof W, keyof AnyInstance>]: W[Name] extends (...args: any[]) => unknown ? Name : never;
   }[Exclude<keyof W, keyof AnyInstance>]
 >;
 
-/** In a message of the compiler, the names themselves and not what they are called here. */
+/** Makes the compiler show the names themselves in its errors, instead of this type's name. */
 type ExpandedNames<Names> = Names extends infer Name extends string ? Name : never;
 
-/** The members that a class adds and that can tell whether something is so: getters, properties, methods. */
+/** The names of the boolean members that a class adds: getters, properties and methods. */
 export type ConditionName<W> = {
   [Name in Exclude<keyof W, keyof AnyInstance>]: W[Name] extends boolean | (() => Awaitable<boolean>) ? Name : never;
 }[Exclude<keyof W, keyof AnyInstance>] &
   string;
 
-/** Looked at when a step is about to run, and again at each of its attempts. */
+/**
+ * A condition of `cancelIf`, `skipIf` or `if`: a function, the name of a boolean member of the class, or a boolean. It is
+ * evaluated when the step is about to run, and again before each further attempt.
+ */
 export type Condition<W> = boolean | ConditionName<W> | ((w: W) => Awaitable<boolean>);
 
+/** The type of the hero of a workflow class. */
 export type HeroOf<C extends WorkflowClass> =
   C extends WorkflowClass<WorkflowInstance<infer Hero, any, any>> ? Hero : never;
+/** The type of the input of a workflow class. */
 export type InputOf<C extends WorkflowClass> =
   C extends WorkflowClass<WorkflowInstance<any, infer Input, any>> ? Input : never;
+/** The type of the output of a workflow class. */
 export type OutputOf<C extends WorkflowClass> =
   C extends WorkflowClass<WorkflowInstance<any, any, infer Output>> ? Output : never;
 
-/** With `static readonly heroType = "User"` no other type of hero compiles. */
+/** The hero type of a class. With `static readonly heroType = "User"` it is that literal, so no other type compiles. */
 export type HeroTypeOf<C> = C extends { readonly heroType: infer Type extends string } ? Type : string;
 
-/** Then a run may be started without a hero. */
+/** Whether a run may be started without a hero: true if the hero's type allows null or undefined. */
 export type MayLackHero<Hero> = unknown extends Hero
   ? true
   : null extends Hero

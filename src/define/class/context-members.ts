@@ -1,4 +1,4 @@
-/** What an instance of a workflow class has of its context: all of it. */
+/** Gives instances of workflow classes all members of `ctx`. */
 import { InvalidStateError } from "../../core/errors/errors.js";
 import type { WorkflowContext } from "../context.js";
 import type { InstanceContext } from "./workflow-instance.js";
@@ -9,7 +9,7 @@ export interface Binding {
   readonly idempotencyKey: string;
 }
 
-/** What the instance under construction gets: its own fields may be made of it. */
+/** The binding of the instance under construction. It is set before the constructor, so field initializers can use it. */
 let bindingInConstruction: Binding | null = null;
 let contextOf: (instance: ContextMembers) => WorkflowContext<any>;
 
@@ -20,7 +20,7 @@ class ContextMembers {
     contextOf = (instance) => {
       if (instance.#binding !== null) return instance.#binding.ctx;
       throw new InvalidStateError(
-        "An instance of a workflow works only in its steps: Pawl makes one for each execution.",
+        "An instance of a workflow class works only inside its steps: Pawl makes one for each execution. Use pawl.start(Class) to start a run.",
       );
     };
   }
@@ -79,7 +79,7 @@ for (const [name, kind] of Object.entries(contextMembers) as [keyof WorkflowCont
   Object.defineProperty(ContextMembers.prototype, name, kind === "value" ? { get } : { value, writable: true });
 }
 
-/** Names that a workflow's own members would hide. Hooks are there to be overridden. */
+/** Names that members of a workflow class must not have, because they would hide members of the context. */
 export const reservedNames: ReadonlySet<string> = new Set([...Object.keys(contextMembers), "hero", "idempotencyKey"]);
 
 export const WithContext = ContextMembers as unknown as abstract new <Hero, Input, Output>() => InstanceContext<
@@ -88,7 +88,7 @@ export const WithContext = ContextMembers as unknown as abstract new <Hero, Inpu
   Output
 >;
 
-/** Makes an instance that works with this. */
+/** Makes an instance that is bound to one execution. */
 export function constructWith<Instance>(type: new () => Instance, newBinding: Binding): Instance {
   bindingInConstruction = newBinding;
   try {

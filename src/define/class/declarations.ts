@@ -1,4 +1,4 @@
-/** What one class says about itself. Each class has its own, so that a subclass never touches its parent. */
+/** The steps and options that one class declares. Each class has its own, so a subclass never changes its parent. */
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkName } from "../../core/naming/names.js";
 import { scopeSeparator } from "../../core/run/step-key.js";
@@ -14,11 +14,11 @@ import {
 export type AnyCondition = boolean | string | ((w: any) => unknown);
 
 export interface StepDeclaration {
-  /** null: it has none of its own and is named by its place. */
+  /** null: the step is named after its position. */
   readonly name: string | null;
   readonly kind: "plain" | "resumable" | "task";
   readonly options: AnyStepOptions;
-  /** null: the method of that name. */
+  /** null: the method of that name, or the job of the options. */
   readonly fn: ((w: any, iter?: any) => unknown) | null;
 }
 
@@ -28,7 +28,7 @@ export class Declarations {
   readonly cancelConditions: AnyCondition[] = [];
   readonly removedSteps: string[] = [];
   options: ClassOptions<any> = {};
-  /** Once a class is in use, what it says is settled. */
+  /** Set when the class is first used; after that its declarations cannot change. */
   isSealed = false;
 
   constructor(workflowName: string) {
@@ -54,7 +54,7 @@ export class Declarations {
     this.removedSteps.push(...names.map((name) => checkName("step", name)));
   }
 
-  /** Its parts are an optional name, optional options and an optional function, in this order. */
+  /** @param parts an optional name, optional options and an optional function, in this order */
   addStep(kind: StepDeclaration["kind"], parts: readonly unknown[]): void {
     const methodName = { plain: "step", resumable: "resumableStep", task: "task" }[kind];
     this.#checkNotSealed(methodName);
@@ -76,7 +76,7 @@ export class Declarations {
     }
     (kind === "resumable" ? checkResumableOptions : checkStepOptions)(options, subject);
     checkOptionsOfKind(kind, options as AnyStepOptions, fn, subject);
-    // `step(async function send_receipt(w) { … })`: a function that has a name gives it to its step.
+    // In `step(async function send_receipt(w) { … })` the step is named after the function.
     const name = explicitName ?? (hasName(fn) ? checkStepName(fn.name) : null);
     this.steps.push({
       kind,
@@ -89,12 +89,12 @@ export class Declarations {
   #checkNotSealed(what: string): void {
     if (!this.isSealed) return;
     throw new InvalidInputError(
-      `Workflow ${this.#workflowName} is in use already; call ${what} in its static block, before it is started or given to a worker.`,
+      `Workflow ${this.#workflowName} is already in use; call ${what} in its static block, before it is started or given to a worker.`,
     );
   }
 }
 
-/** Options that exist, but not for this. */
+/** Refuses options that this kind of step does not have. */
 function checkOptionsOfKind(
   kind: StepDeclaration["kind"],
   { beforeStep, afterStep, job, args }: AnyStepOptions,
@@ -103,21 +103,21 @@ function checkOptionsOfKind(
 ): void {
   if (kind === "task" && (beforeStep !== undefined || afterStep !== undefined))
     throw new InvalidInputError(
-      `${capitalize(subject)} has a place in the chain, which is for steps; say what it comes after with dependsOn.`,
+      `${capitalize(subject)} has beforeStep or afterStep, which are for steps; use dependsOn for a task.`,
     );
   if (job !== undefined && fn !== undefined)
-    throw new InvalidInputError(`${capitalize(subject)} has a job and a function; it takes one of them.`);
+    throw new InvalidInputError(`${capitalize(subject)} has a job and a function; remove one of them.`);
   if (job !== undefined && kind === "resumable")
-    throw new InvalidInputError(`${capitalize(subject)} has a job, which has no cursor; write it as a step or a task.`);
+    throw new InvalidInputError(`${capitalize(subject)} has a job, which has no cursor; declare it with step or task.`);
   if (args !== undefined && job === undefined)
-    throw new InvalidInputError(`${capitalize(subject)} has args, which are for a job, and names none; add the job.`);
+    throw new InvalidInputError(`${capitalize(subject)} has args but no job; add the job.`);
 }
 
 const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 const hasName = (fn: unknown): fn is (...args: any[]) => unknown => typeof fn === "function" && fn.name !== "";
 
-/** The parts of a step are recorded under its name and a slash. */
+/** Refuses the separator in names: calls inside a step are recorded as `step/call`. */
 function checkStepName(name: unknown): string {
   const checked = checkName("step", name);
   if (!checked.includes(scopeSeparator)) return checked;

@@ -1,4 +1,4 @@
-/** Makes a definition of a class, when it is first used: only then everything it says is known, and can be checked. */
+/** Compiles a class into a definition when it is first used: only then all its declarations are known and can be checked. */
 
 import { InvalidInputError, StepNotDefinedError } from "../../core/errors/errors.js";
 import { shapeSignature } from "../../core/graph/signature.js";
@@ -37,7 +37,7 @@ export function definitionOf(workflow: WorkflowClass): WorkflowDefinition {
   return definition;
 }
 
-/** Static members that users write and that no type declares: the loader's type depends on the class. */
+/** Static members of user classes. `Workflow` cannot declare them, because the type of the loader depends on the class. */
 interface HeroStatics {
   readonly heroType?: unknown;
   readonly loadHero?: unknown;
@@ -47,11 +47,11 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
   const hierarchy = classHierarchy(workflow);
   const declarations = hierarchy.map(declarationsOf);
   const ownDeclarations = declarations.at(-1) as Declarations;
-  const options = Object.assign({}, ...declarations.map((one) => one.options), {
+  const options = Object.assign({}, ...declarations.map((declaration) => declaration.options), {
     name: ownDeclarations.options.name,
   }) as ClassOptions<any>;
   const name = nameOf(workflow, ownDeclarations);
-  const cancelIf = declarations.flatMap((one) => one.cancelConditions);
+  const cancelIf = declarations.flatMap(({ cancelConditions }) => cancelConditions);
   const { chain: chainSteps, tasks } = resolveChain(name, declarations);
   const orderedSteps = resolveDependencies(name, chainSteps, tasks);
   const steps = orderedSteps.map(({ step }) => step);
@@ -62,9 +62,11 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
   checkNoReservedMembers(name, hierarchy);
   for (const step of steps) checkStep(name, step, workflow);
   if (options.onFailure !== undefined && steps.some((step) => step.name === "on_failure"))
-    throw new InvalidInputError(`Workflow ${name} has a step "on_failure", which is what onFailure is recorded as.`);
+    throw new InvalidInputError(
+      `Workflow ${name} has a step "on_failure", the name under which onFailure is recorded; rename the step.`,
+    );
   for (const condition of cancelIf) checkMember(name, condition, workflow);
-  for (const one of declarations) one.isSealed = true;
+  for (const declaration of declarations) declaration.isSealed = true;
 
   const { heroType = null, loadHero = null } = workflow as HeroStatics;
   if (loadHero !== null && typeof loadHero !== "function")
@@ -74,7 +76,7 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
   const chain: Chain = {
     workflow: name,
     steps: steps.map((step) => compileStep(code, step, declarations)),
-    removedSteps: new Set(declarations.flatMap((one) => one.removedSteps)),
+    removedSteps: new Set(declarations.flatMap(({ removedSteps }) => removedSteps)),
   };
   const nodes = orderedSteps.map(({ step, after }, index): DeclaredNode => {
     const job = jobNameOf(step);
@@ -122,7 +124,7 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
     nodeRetryDelayMs: null,
     handler: (ctx: WorkflowContext<any>) => {
       const engine = engineOf(ctx);
-      // A run that was in several places at a time is not one that can be walked along, whatever the code says now.
+      // A run that was executed as a graph may be at several steps at once, so it stays a graph even if the code is a chain now.
       const runsAsChain = isChain && engine.executedAs !== "graph" && engine.dag === null;
       return runsAsChain ? runChain(chain, engine) : runClassGraph(classGraph, engine);
     },
@@ -132,19 +134,19 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
 const followsOnly = (after: readonly string[], previous: string | undefined) =>
   after.length === (previous === undefined ? 0 : 1) && after[0] === previous;
 
-/** A run is in one place: steps that run side by side cannot be in several. */
+/** A run is in one queue with one priority, so steps that run at the same time cannot have their own. */
 function checkNoStepRouting(workflow: string, steps: readonly ChainStep[]): void {
   const step = steps.find(({ options }) => options.queue !== undefined || options.priority !== undefined);
   if (step === undefined) return;
   throw new InvalidInputError(
-    `Step "${step.name}" of workflow ${workflow} has a queue or priority of its own; where steps run side by side, only the class can. For work on other workers name a job.`,
+    `Step "${step.name}" of workflow ${workflow} has a queue or priority of its own, which only works in a plain chain of steps. Set it on the class, or use a job to run the step on other workers.`,
   );
 }
 
 const engineOf = (ctx: WorkflowContext<any>) =>
   (ctx as unknown as { readonly [stepEngineKey]: StepEngine })[stepEngineKey];
 
-/** From the first class below Workflow down to this one. */
+/** The classes from the one that extends Workflow directly down to this one. */
 function classHierarchy(workflow: WorkflowClass): WorkflowClass[] {
   const line: WorkflowClass[] = [];
   for (
@@ -153,7 +155,7 @@ function classHierarchy(workflow: WorkflowClass): WorkflowClass[] {
     type = Object.getPrototypeOf(type)
   )
     line.unshift(type);
-  if (line.length === 0) throw new InvalidInputError("Extend Workflow; it is not a workflow itself.");
+  if (line.length === 0) throw new InvalidInputError("Workflow itself cannot be run; pass a class that extends it.");
   return line;
 }
 
@@ -168,12 +170,12 @@ function checkNoReservedMembers(name: string, hierarchy: readonly WorkflowClass[
   for (const member of [...methods, ...fieldsOf(hierarchy.at(-1) as WorkflowClass)]) {
     if (!reservedNames.has(member)) continue;
     throw new InvalidInputError(
-      `Workflow ${name} has a member "${member}", which would hide that of its context; give it another name.`,
+      `Workflow ${name} has a member "${member}", which would hide that of its context; rename it.`,
     );
   }
 }
 
-/** Fields are there only on instances. One that cannot be made without a hero tells nothing yet. */
+/** The fields of an instance; none if the constructor needs a hero and throws. */
 function fieldsOf(type: WorkflowClass): readonly string[] {
   try {
     return Object.getOwnPropertyNames(new type());
@@ -199,7 +201,7 @@ function checkMember(workflow: string, condition: AnyCondition, type: WorkflowCl
   );
 }
 
-/** Among what the class and its parents add: not what every object has, nor what Workflow itself has. */
+/** Whether the class or its parents add this member; members of `Object` and `Workflow` do not count. */
 function hasMember(type: WorkflowClass, name: string, callable: boolean): boolean {
   return declaredMembers(type, callable).has(name) || fieldsOf(type).includes(name);
 }
@@ -229,8 +231,11 @@ function jobOf(step: ChainStep, withJob: StepJob["withJob"]): StepJob | null {
 
 function compileStep(code: ClassCode, step: ChainStep, declarations: readonly Declarations[]): DeclaredStep {
   const { options, name } = step;
-  const levels: PolicyLevel[] = [options, ...declarations.map((one) => one.options).reverse()];
-  const backoff = declarations.reduce((policy, one) => resolveRetry(one.options.retry, policy), resolveRetry());
+  const levels: PolicyLevel[] = [options, ...declarations.map((declaration) => declaration.options).reverse()];
+  const backoff = declarations.reduce(
+    (policy, declaration) => resolveRetry(declaration.options.retry, policy),
+    resolveRetry(),
+  );
   const retry = resolveRetry(options.retry, backoff);
   return {
     name,
@@ -248,7 +253,7 @@ function compileStep(code: ClassCode, step: ChainStep, declarations: readonly De
             maxIterations: options.maxIterations ?? null,
             relaxed: options.checkpoint === "relaxed",
           },
-    job: jobOf(step, (another) => compileStep(code, { ...step, options: { ...options, job: another } }, declarations)),
+    job: jobOf(step, (job) => compileStep(code, { ...step, options: { ...options, job } }, declarations)),
     compensate: null,
     retry,
     body: (scope) => executeStep(code, step, scope, scope.hero),

@@ -1,4 +1,4 @@
-/** What each step and task of a class comes after: by its place in the chain, or as it says. */
+/** Resolves the predecessors of the steps and tasks of a class: by position in the chain, or as `dependsOn` says. */
 import { GraphError } from "../../core/errors/errors.js";
 import { topologicalSort } from "../../core/graph/topological-sort.js";
 import { suggestNames } from "../name-suggestions.js";
@@ -10,9 +10,11 @@ export interface OrderedStep {
 }
 
 /**
- * The token PREVIOUS of a chain exists in here only: when all insertions are done, each step learns who is before it.
+ * Called after all insertions into the chain, because only then the previous step of each step is known.
  *
- * @param chain the steps in their order; @param tasks nodes that are not in the chain
+ * @param chain the steps in their order
+ * @param tasks the nodes beside the chain
+ * @returns steps and tasks in topological order
  */
 export function resolveDependencies(
   workflow: string,
@@ -53,7 +55,7 @@ function sortSteps(workflow: string, stepsByName: ReadonlyMap<string, OrderedSte
   const sorted = topologicalSort([...stepsByName.values()].map(({ step, after }) => [step.name, after]));
   if (sorted.cycle === null) return sorted.order.map((name) => stepsByName.get(name) as OrderedStep);
   throw new GraphError(
-    `The steps of workflow ${workflow} go in a circle: ${sorted.cycle.join(" → ")}. Leave out one of these dependencies.`,
+    `The dependencies of workflow ${workflow} form a cycle: ${sorted.cycle.join(" → ")}. Remove one of them.`,
     {
       workflow,
       nodes: sorted.cycle,

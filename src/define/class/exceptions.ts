@@ -1,4 +1,4 @@
-/** Exception policies: what an error in a step means, by the most specific rule that fits it. */
+/** Exception policies of classes: the most specific rule that matches an error decides what follows it. */
 
 import { InvalidInputError, PauseError, PermanentError } from "../../core/errors/errors.js";
 import { checkOptions } from "../../core/naming/check-options.js";
@@ -8,39 +8,51 @@ import { requireSyncResult } from "../../core/naming/sync-result.js";
 import { isNotRetryable, isTransientError } from "../retry-reaction.js";
 import type { Reaction } from "../step-engine.js";
 
-/** "pause" for a person to look, "cancel" the run, "reattempt" the step, "skip" it, "fail" the run. */
+/**
+ * What follows an exception in a step of a class: "pause" the run until an operator resumes it, "cancel" the run,
+ * "reattempt" the step, "skip" the step, or "fail" the run.
+ */
 export type ExceptionAction = "pause" | "cancel" | "reattempt" | "skip" | "fail";
-/** What follows when reattempts are used up. */
+/** What follows an exception when the reattempts are used up. */
 export type TerminalAction = Exclude<ExceptionAction, "reattempt">;
 
 type ErrorClass = abstract new (...args: any[]) => Error;
 
+/** A rule of `onException` for some errors, or for all. */
 export interface ExceptionRule {
-  /** The errors it is for: a class, several, or a function that recognises them. Without it: all. */
+  /** The errors that the rule applies to: an error class, several, or a function that returns true. Default: all errors. */
   readonly on?: ErrorClass | readonly ErrorClass[] | ((error: any) => boolean);
+  /** What follows such an error. */
   readonly action: ExceptionAction;
-  /** Before a reattempt, instead of the backoff of `retry`. */
+  /** The delay before a reattempt. Default: the backoff of `retry`. */
   readonly wait?: Duration;
+  /** How many reattempts in a row there are at most. Default: `maxReattempts` of the step, the class, or 100. */
   readonly maxReattempts?: number;
+  /** What follows when the reattempts are used up. Default: `terminalAction` of the step, the class, or "pause". */
   readonly terminalAction?: TerminalAction;
 }
 
-/** Decides for itself; undefined leaves it to the next. */
+/** A function that decides about an error. If it returns undefined, the next part of the policy decides. */
 export type ExceptionDecider = (
   error: any,
-  history: { readonly reattempts: number },
+  history: {
+    /** How many reattempts in a row there were. */
+    readonly reattempts: number;
+  },
 ) => ExceptionAction | ExceptionRule | undefined;
 
+/** One part of an exception policy. */
 type PolicyPart = ExceptionAction | ExceptionRule | ExceptionDecider;
+/** The option `onException`: an action, a rule, a function, or a list of these. */
 export type ExceptionPolicy = PolicyPart | readonly PolicyPart[];
 
 const actions: readonly ExceptionAction[] = ["pause", "cancel", "reattempt", "skip", "fail"];
 
 export function checkActions(value: unknown, what: string, allowed: readonly string[] = actions): void {
   if (typeof value === "string" && allowed.includes(value)) return;
-  const list = allowed.map((one) => `"${one}"`).join(", ");
+  const list = allowed.map((action) => `"${action}"`).join(", ");
   throw new InvalidInputError(
-    `The ${what} is one of ${list}, not ${typeof value === "string" ? `"${value}"` : typeof value}.`,
+    `The ${what} must be one of ${list}, not ${typeof value === "string" ? `"${value}"` : typeof value}.`,
   );
 }
 
@@ -71,20 +83,20 @@ function checkRule(rule: ExceptionRule, what: string): void {
     checkActions(rule.terminalAction, `terminalAction in the ${what}`, ["pause", "cancel", "skip", "fail"]);
   if (!("on" in rule) || rule.on === undefined) return;
   const classes = Array.isArray(rule.on) ? rule.on : [];
-  for (const one of Array.isArray(rule.on) ? rule.on : [rule.on]) {
-    if (typeof one !== "function" || (classes.length > 0 && !isErrorClass(one)))
+  for (const matcher of Array.isArray(rule.on) ? rule.on : [rule.on]) {
+    if (typeof matcher !== "function" || (classes.length > 0 && !isErrorClass(matcher)))
       throw new InvalidInputError(`"on" in the ${what} must be an error class, several, or a function.`);
   }
 }
 
-/** A function decides about one error: it cannot answer with another function, nor with a list of rules. */
+/** Refuses a function or a list as the result of a function in `onException`: it decides about one error. */
 function checkDecision(decision: unknown): void {
   if (typeof decision === "function" || Array.isArray(decision))
-    throw new InvalidInputError("The answer of onException is an action or a rule, not a function or a list.");
-  checkPolicy(decision, "answer of onException");
+    throw new InvalidInputError("A function in onException must return an action or a rule, not a function or a list.");
+  checkPolicy(decision, "result of onException");
 }
 
-/** What one place says: a step, or a class. */
+/** The exception options of one level: a step, or a class. */
 export interface PolicyLevel {
   readonly onException?: ExceptionPolicy;
   readonly maxReattempts?: number;
@@ -94,8 +106,8 @@ export interface PolicyLevel {
 const defaultMaxReattempts = 100;
 
 /**
- * @param levels the step's own, then its class's, then those of the parents
- * @param random for the jitter: from 0 up to, but not including, 1
+ * @param levels those of the step, of its class and of the parent classes, in this order
+ * @param random a number from 0 up to, but not including, 1, for the jitter
  */
 export function reactTo(
   error: unknown,
@@ -106,7 +118,7 @@ export function reactTo(
 ): Reaction {
   const specificRule = firstDefined(levels, (level) => mostSpecificRule(error, partsOf(level)));
   if (specificRule === undefined) {
-    // These errors say themselves what they mean, unless a rule is made for them.
+    // These errors say what follows them, unless a rule with `on` matches them.
     if (error instanceof PauseError) return { kind: "pause" };
     if (error instanceof PermanentError) return { kind: "fail" };
     if (isTransientError(error))
@@ -142,7 +154,7 @@ function partsOf({ onException }: PolicyLevel): readonly PolicyPart[] {
   return Array.isArray(onException) ? onException : [onException as PolicyPart];
 }
 
-/** A function that recognises the error beats a class; of several classes, the one closest to the error's own. */
+/** A matching function beats a class; of several classes, the one closest to the error's own class wins. */
 function mostSpecificRule(error: unknown, parts: readonly PolicyPart[]): ExceptionRule | undefined {
   let best: ExceptionRule | undefined;
   let bestDistance = Number.POSITIVE_INFINITY;
@@ -160,10 +172,14 @@ function distanceTo(error: unknown, on: NonNullable<ExceptionRule["on"]>): numbe
   if (typeof on === "function" && !isErrorClass(on))
     return requireSyncResult('"on" of onException', (on as (error: unknown) => boolean)(error)) ? 0 : Infinity;
   let distance = Number.POSITIVE_INFINITY;
-  for (const one of Array.isArray(on) ? (on as readonly ErrorClass[]) : [on as ErrorClass]) {
-    if (!(error instanceof one)) continue;
+  for (const errorClass of Array.isArray(on) ? (on as readonly ErrorClass[]) : [on as ErrorClass]) {
+    if (!(error instanceof errorClass)) continue;
     let steps = 1;
-    for (let type = error.constructor; type !== one && typeof type === "function"; type = Object.getPrototypeOf(type))
+    for (
+      let type = error.constructor;
+      type !== errorClass && typeof type === "function";
+      type = Object.getPrototypeOf(type)
+    )
       steps += 1;
     distance = Math.min(distance, steps);
   }

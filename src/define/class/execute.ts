@@ -1,4 +1,4 @@
-/** One execution of a class's step: its hero, its conditions, its hooks, and then the step itself. */
+/** One execution of a class's step: loads the hero, checks the conditions, calls the hooks and the step. */
 
 import { jobWorkflow } from "../../core/naming/route.js";
 import { jobRunName } from "../../core/run/job-runs.js";
@@ -54,15 +54,15 @@ export async function executeStep(
 }
 
 /**
- * The job is a run of its own, on any worker that has it. It is named by the runs that failed before it and not by the
- * attempt: when the worker of the class dies, the next attempt must find the run that is under way or has completed.
+ * Runs the job as a child run, on any worker that has it. The child is named by the number of failed runs before it, not by
+ * the attempt: after the worker of the class dies, the next attempt must find the child that is open or completed.
  */
 async function runJob({ name, options }: ChainStep, w: AnyInstance, scope: StepScope): Promise<unknown> {
   const { job, args } = options;
   const jobArgs = typeof args === "function" ? await args.call(w, w) : args;
   const { jobRunNumber } = scope;
   const node = { id: scope.execution.name, name };
-  // Only a key that cannot be made of the run and the node is told: that of a retry, which keeps its predecessor's.
+  // The key is sent only if the job cannot derive it from the run and the node: a retry keeps the key of its predecessor.
   const key = w.idempotencyKey === `${w.runId}:${node.id}` ? {} : { key: w.idempotencyKey };
   const input: JobInput = { args: jobArgs, run: w.runId, node, attempt: w.attempt, failures: jobRunNumber - 1, ...key };
   const child = typeof job === "string" ? jobWorkflow(job) : (job as JobDefinition);
@@ -86,7 +86,7 @@ async function resolveHero(
   return hero === null && !code.mayProceedWithoutHero ? missingHero : hero;
 }
 
-/** Now, and not when the step was scheduled: what they ask about may have changed since. */
+/** Evaluated when the step runs, because the data may have changed since the step was scheduled. */
 async function checkConditions(code: ClassCode, step: ChainStep, scope: StepScope, w: AnyInstance): Promise<void> {
   for (const condition of code.cancelIf) {
     if (!(await evaluateCondition(condition, w))) continue;

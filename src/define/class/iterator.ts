@@ -1,4 +1,4 @@
-/** What a resumable step goes through its items with. */
+/** The iterator of a resumable step: moves the cursor through the items. */
 
 import { isDeepStrictEqual } from "node:util";
 import { InvalidInputError } from "../../core/errors/errors.js";
@@ -8,12 +8,13 @@ import { type Duration, parseDuration } from "../../core/naming/duration.js";
 import { requireSyncResult } from "../../core/naming/sync-result.js";
 import type { Checkpoints } from "../step-engine.js";
 
+/** Items that are fetched page by page, for `iter.records` and `iter.batches`. */
 export interface Pages<Item, Cursor> {
-  /** The items after this cursor (null: from the beginning), in the order of their keys, at most `limit`. */
+  /** Returns at most `limit` items behind the cursor `after`, in the order of their keys; null: from the beginning. */
   fetch(after: Cursor | null, limit: number): readonly Item[] | Promise<readonly Item[]>;
-  /** What an item is known by: a property, or a function. Each item's must come after that of the item before. */
+  /** The key of an item, as a property or a function. The keys must grow from item to item. */
   readonly key: keyof Item | ((item: Item) => Cursor);
-  /** How many to fetch at a time; default 100. */
+  /** How many items to fetch at a time. Default 100. */
   readonly size?: number;
 }
 
@@ -21,7 +22,19 @@ const advanceOptions = new Set(["from"]);
 const skipToOptions = new Set(["wait"]);
 const pagesOptions = new Set<string>(["fetch", "key", "size"] satisfies (keyof Pages<any, any>)[]);
 
+/**
+ * The second argument of a resumable step's function: goes through the items and stores a cursor, so that a crash or an
+ * interruption repeats at most the item in flight. When the step is interrupted, the awaited call does not return.
+ *
+ * @example
+ * ```ts
+ * this.resumableStep("notify_all", { maxRuntime: "5 minutes" }, async (w, iter) => {
+ *   await iter.over(w.input.ids, (id) => notify(id));
+ * });
+ * ```
+ */
 export class StepIterator {
+  /** The name of the step. */
   readonly name: string;
   readonly #checkpoints: Checkpoints;
 
@@ -31,70 +44,94 @@ export class StepIterator {
     this.#checkpoints = checkpoints;
   }
 
-  /** Where the step stands: what was last set, also by an execution before this one; null at the beginning. */
+  /** The value that was last set, also by an earlier execution; null at the beginning. */
   get cursor(): any {
     return this.#checkpoints.cursor;
   }
 
-  /** True when an execution before this one was interrupted, or failed. */
+  /** Whether an earlier execution of the step was interrupted or failed. */
   get resumed(): boolean {
     return this.#checkpoints.resumed;
   }
 
-  /** True when this execution has moved the cursor. */
+  /** Whether this execution has moved the cursor. */
   get advanced(): boolean {
     return this.#checkpoints.advanced;
   }
 
+  /** A text for logs, such as `at step "send", cursor 4`. */
   get description(): string {
     return `at step "${this.name}", cursor ${describeValue(this.cursor)}`;
   }
 
-  /** Moves the cursor: the next execution finds exactly this value. An item is done. */
+  /**
+   * Moves the cursor durably and counts an item as done. Throws a CursorTooLargeError or a SerializationError if the value
+   * cannot be stored.
+   *
+   * @example
+   * ```ts
+   * for (let page = iter.cursor ?? 1; page <= 10; page += 1) {
+   *   await importPage(page);
+   *   await iter.set(page + 1);
+   * }
+   * ```
+   */
   set(cursor: unknown): Promise<void> {
     return this.#checkpoints.set(cursor);
   }
 
-  /** Adds one to a cursor that is a whole number; one that is not set yet counts from `from`, or 0. */
-  async advance(options: { readonly from?: number } = {}): Promise<void> {
+  /** Adds one to a cursor that is a whole number. Throws an InvalidInputError if the cursor is something else. */
+  async advance(
+    options: {
+      /** The value of a cursor that is not set yet. Default 0. */
+      readonly from?: number;
+    } = {},
+  ): Promise<void> {
     checkOptions("advance()", options, advanceOptions);
     const cursor: unknown = this.cursor ?? options.from ?? 0;
     if (typeof cursor === "bigint") return this.set(cursor + 1n);
     if (!Number.isSafeInteger(cursor))
       throw new InvalidInputError(
-        `advance() needs a cursor that is a whole number; it is ${describeValue(cursor)}. Use set().`,
+        `advance() needs a cursor that is a whole number, but it is ${describeValue(cursor)}; use set().`,
       );
     return this.set((cursor as number) + 1);
   }
 
-  /** Makes durable what there is. Here the step may be interrupted; its successor goes on from the cursor. */
+  /** Makes the cursor durable without counting an item. The step may be interrupted here; the next execution continues from the cursor. */
   checkpoint(): Promise<void> {
     return this.#checkpoints.checkpoint();
   }
 
-  /** Moves the cursor and ends this execution; the next begins there, after `wait`. */
-  skipTo(cursor: unknown, options: { readonly wait?: Duration } = {}): never {
+  /** Moves the cursor and ends this execution; the next one starts from the cursor. */
+  skipTo(
+    cursor: unknown,
+    options: {
+      /** How long to wait before the next execution. Default 0. */
+      readonly wait?: Duration;
+    } = {},
+  ): never {
     checkOptions("skipTo()", options, skipToOptions);
     const waitMs = options.wait === undefined ? 0 : parseDuration(options.wait, "wait of skipTo");
     return this.#checkpoints.skipTo(cursor, waitMs);
   }
 
-  /** How many items there are, for the progress that people see. */
+  /** Sets the number of items, for `run.progress()`. `over` does this for arrays. */
   total(count: number): void {
     if (!Number.isInteger(count) || count < 0)
-      throw new InvalidInputError(`total() takes a whole number, not ${String(count)}.`);
+      throw new InvalidInputError(`total() needs a whole number, not ${String(count)}.`);
     this.#checkpoints.total(count);
   }
 
-  /** Through an array, or anything that can be iterated and stays the same; the cursor is the index. */
+  /**
+   * Calls `fn` for each item of an array, or of another iterable that gives the same items every time. The cursor is the
+   * index of the next item.
+   */
   async over<Item>(items: Iterable<Item>, fn: (item: Item, index: number) => unknown): Promise<void> {
     if (typeof (items as Partial<Iterable<Item>> | null)?.[Symbol.iterator] !== "function")
-      throw new InvalidInputError("over() needs something to iterate over, such as an array.");
+      throw new InvalidInputError("over() needs an iterable, such as an array.");
     const start: unknown = this.cursor ?? 0;
     if (!Number.isSafeInteger(start))
-      throw new InvalidInputError(
-        `over() counts its items; its cursor is a whole number, not ${describeValue(start)}.`,
-      );
+      throw new InvalidInputError(`over() needs a cursor that is a whole number, not ${describeValue(start)}.`);
     if (Array.isArray(items)) {
       this.total(items.length);
       for (let index = start as number; index < items.length; index += 1) {
@@ -112,7 +149,15 @@ export class StepIterator {
     }
   }
 
-  /** Through the pages of a table or an API, item by item; the cursor is the key of the last item done. */
+  /**
+   * Calls `fn` for each item of a table or an API that is read page by page. The cursor is the key of the last item done.
+   *
+   * @example
+   * ```ts
+   * const fetch = (after: number | null, limit: number) => users.findAfter(after ?? 0, limit);
+   * await iter.records({ fetch, key: "id" }, (user) => mail.send(user));
+   * ```
+   */
   async records<Item, Cursor>(pages: Pages<Item, Cursor>, fn: (item: Item) => unknown): Promise<void> {
     checkOptions("records()", pages, pagesOptions);
     const keyOf = keyReader(pages);
@@ -124,7 +169,7 @@ export class StepIterator {
     }
   }
 
-  /** The same, a page at a time; the cursor is the key of the last item of the last page done. */
+  /** Like `records`, but calls `fn` once per page. A page counts as one item and is repeated as a whole. */
   async batches<Item, Cursor>(pages: Pages<Item, Cursor>, fn: (batch: readonly Item[]) => unknown): Promise<void> {
     checkOptions("batches()", pages, pagesOptions);
     const keyOf = keyReader(pages);
@@ -136,7 +181,9 @@ export class StepIterator {
 
   async *#pages<Item, Cursor>({ fetch, key, size = 100 }: Pages<Item, Cursor>): AsyncGenerator<readonly Item[]> {
     if (typeof fetch !== "function")
-      throw new InvalidInputError("There must be a fetch(after, limit) to get the items.");
+      throw new InvalidInputError(
+        "records() and batches() need a function fetch(after, limit) that returns the items.",
+      );
     checkWholeNumber("The size of a page", size);
     const keyOf = keyReader({ fetch, key });
     for (;;) {
@@ -148,13 +195,21 @@ export class StepIterator {
       const last = page.at(-1) as Item;
       if (after !== null && isDeepStrictEqual(keyOf(last), after))
         throw new InvalidInputError(
-          `fetch(after, limit) was asked for what comes after ${describeValue(after)} and returned that very item.`,
+          `fetch(after, limit) was called with after ${describeValue(after)} and returned a page that ends with that item again.`,
         );
       yield page;
     }
   }
 
-  /** Through `[item, cursor]` pairs. A function gets the cursor to begin after. */
+  /**
+   * Calls `fn` for each item of a sequence of `[item, cursor]` pairs, where `cursor` is the position behind the item. Pass a
+   * function to start from the stored cursor.
+   *
+   * @example
+   * ```ts
+   * await iter.each((cursor: number | null) => linesFrom(cursor ?? 0), (line) => importLine(line));
+   * ```
+   */
   async each<Item>(
     pairs:
       | AsyncIterable<readonly [Item, unknown]>
@@ -180,8 +235,8 @@ function keyReader<Item, Cursor>({ key }: Pages<Item, Cursor>): (item: Item) => 
         ? requireSyncResult("key", key(item))
         : (item as Record<PropertyKey, unknown> | null)?.[key as PropertyKey];
     if (value !== undefined && value !== null) return value as Cursor;
-    const what = typeof key === "function" ? "key to know it by" : `"${String(key)}" to know it by`;
-    throw new InvalidInputError(`An item has no ${what}.`);
+    const what = typeof key === "function" ? "key" : `"${String(key)}"`;
+    throw new InvalidInputError(`An item has no ${what}; every item needs a key, which becomes the cursor.`);
   };
 }
 
@@ -192,6 +247,6 @@ function describeValue(value: unknown): string {
   try {
     return JSON.stringify(value);
   } catch {
-    return "that cannot be shown";
+    return "a value that cannot be shown";
   }
 }

@@ -1,4 +1,4 @@
-/** What a class and its steps can be told, checked as soon as it is said. */
+/** The options of a class and its steps, and their checks when they are declared. */
 
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkOptions } from "../../core/naming/check-options.js";
@@ -16,115 +16,138 @@ import type { StandardSchemaV1 } from "../standard-schema.js";
 import type { Condition } from "./class-types.js";
 import { checkActions, checkPolicy, type ExceptionPolicy, type TerminalAction } from "./exceptions.js";
 
+/** What follows an exception in a step; for a class, and for each of its steps. */
 interface ExceptionOptions {
-  /** What an exception means; the most specific rule wins. Default "pause". */
+  /** What follows an exception in a step; the most specific rule wins. Default "pause". */
   readonly onException?: ExceptionPolicy;
-  /** How often in a row "reattempt" is done; default 100. */
+  /** How many reattempts in a row "reattempt" makes at most. Default 100. */
   readonly maxReattempts?: number;
-  /** What happens after that; default "pause". */
+  /** What follows when the reattempts are used up. Default "pause". */
   readonly terminalAction?: TerminalAction;
-  /** How long to wait before a reattempt: 1 s, doubling, up to an hour, unless said otherwise. `attempts` is `maxReattempts` here. */
+  /** The delays before reattempts. Default: 1 s, doubling, at most an hour, with jitter. Their number is `maxReattempts`. */
   readonly retry?: Omit<RetryOptions, "attempts" | "retryIf">;
 }
 
+/** Options of a workflow class: `this.options({ … })` in its static block. */
 export interface ClassOptions<W> extends ExceptionOptions {
-  /** By which runs and workers know it; default: the name of the class. */
+  /** The name of the workflow. Runs and workers refer to the workflow by it. Default: the name of the class. */
   readonly name?: string;
-  /** Default: a queue of its own, named like the workflow. */
+  /** The queue of its runs. Default: a queue of its own, named like the workflow. */
   readonly queue?: string;
-  /** Higher goes first; default 0. */
+  /** The priority of its runs, a whole number; higher goes first. Default 0. */
   readonly priority?: number;
-  /** How long a run may take from its first step on; then it fails with a TimeoutError. */
+  /** How long a run may take from its first step on; after that it fails with a TimeoutError. Default: no limit. */
   readonly timeout?: Duration;
-  /** Pins open runs to workers that have this version. */
+  /** Pins its runs to workers that have this version. Default: any worker that has the workflow. */
   readonly version?: string;
+  /** Tags that each of its runs gets, for `pawl.runs({ tag })`. */
   readonly tags?: readonly string[];
   /**
-   * For each step that was renamed, the names that it had before: `{ charge: ["bill"] }`. Open runs that have it under an
-   * older name go on with that name.
+   * The former names of renamed steps, such as `{ charge: ["bill"] }`. Open runs that recorded a step under a former name
+   * keep that name.
    */
   readonly aliases?: Aliases;
-  /** A Standard Schema (zod, valibot, arktype…): a bad input is refused by `start`. */
+  /** A Standard Schema (zod, valibot, arktype…) for the input. `start` refuses an invalid input with an InvalidInputError. */
   readonly input?: StandardSchemaV1<any, any>;
+  /** A Standard Schema for the output. A run with an invalid output fails. */
   readonly output?: StandardSchemaV1<any, any>;
-  /** A run whose hero is gone goes on, with `null` for it, instead of being canceled: `Workflow<User | null>`. */
+  /**
+   * Continues a run whose hero no longer exists, with `null` for the hero, instead of canceling it. The class must allow
+   * that: `Workflow<User | null>`. Default false.
+   */
   readonly mayProceedWithoutHero?: MayProceed<W>;
-  /** Several runs may be active for one hero. */
+  /** Allows several active runs for one hero. Default false: `start` then throws an AlreadyActiveError. */
   readonly allowMultiple?: boolean;
-  /** Told of every exception in its steps. */
+  /** Called for every exception in a step of the class, also if the step is reattempted. */
   readonly onError?: ErrorReporter;
-  /** Called as a last, recorded step when a run fails. */
+  /** Called as the last, recorded step of a run that fails; not when it is canceled. */
   readonly onFailure?: (info: FailureInfo<InputTo<W>>) => unknown;
-  /** Carries the type only. */
+  /** Carries the type only; never set. */
   readonly __of?: (w: W) => void;
 }
 
 type InputTo<W> = W extends { readonly input: infer Input } ? Input : any;
 
-/** True only if the code of the class expects that its hero is null. */
+/** `true` compiles only if the hero's type of the class allows null. */
 type MayProceed<W> = W extends { readonly hero: infer Hero }
   ? null extends Hero
     ? boolean
     : false | ExpectsWorkflowOf<Hero | null>
   : boolean;
 
-/** Never given: it tells the compiler's readers how the class has to be written. */
+/** No value has this type; it makes the compiler's error name the type that the class should extend. */
 interface ExpectsWorkflowOf<Hero> {
   readonly [expected]: Hero;
 }
 declare const expected: unique symbol;
 
+/** Options of `this.step` and `this.task` in the static block of a class. */
 export interface StepDeclarationOptions<W> extends ExceptionOptions {
-  /** How long after the step before it, or after the start. */
+  /** The delay after the previous step, or after the start of the run. Default 0. */
   readonly wait?: Duration;
+  /** Skips the step if this is true when the step is about to run. */
   readonly skipIf?: Condition<W>;
-  /** Runs the step only when true. */
+  /** Runs the step only if this is true when the step is about to run; otherwise the step is skipped. */
   readonly if?: Condition<W>;
+  /** Inserts the step before this step of the chain, which may be one of a parent class. */
   readonly beforeStep?: string;
+  /** Inserts the step after this step of the chain, which may be one of a parent class. */
   readonly afterStep?: string;
-  /** What it comes after, instead of the step before it: names of steps and tasks. null: nothing, it begins at once. */
+  /** The names of the steps and tasks that it depends on, instead of the previous step. null: none, so it starts at once. */
   readonly dependsOn?: string | readonly string[] | null;
-  /** What it comes after beside the step before it. */
+  /** The names of steps and tasks that it depends on in addition to the previous step. */
   readonly alsoDependsOn?: string | readonly string[];
-  /** Per attempt. */
+  /** The time limit of each attempt. Default: none. */
   readonly timeout?: Duration;
-  /** When the worker dies while the step runs: again (default), or at most once and an operator decides. */
+  /**
+   * What happens when the worker dies during the step. `"rerun"` (default) runs the step again. `"pause"` runs it at most
+   * once and pauses the run until an operator calls `resume()`, `skip()` or `resume({ output })`.
+   */
   readonly onCrash?: "rerun" | "pause";
-  /** Only workers that serve this queue run the step. */
+  /** The queue that the run is in while it waits for this step; for chains only. Default: the queue of the class. */
   readonly queue?: string;
-  /** How urgent the run is while it waits for this step. */
+  /** The priority of the run while it waits for this step; for chains only. Default: the priority of the run. */
   readonly priority?: number;
 }
 
-/** Options of a step that runs a job, on any worker that has it, instead of a function or method. */
+/** Options of a step or task that runs a job, on any worker that has it, instead of a function or method. */
 export type JobStepOptions<
   W,
   Job extends JobDefinition | string = JobDefinition | string,
 > = StepDeclarationOptions<W> & {
-  /** What `job(…)` made, or its name. */
+  /** The job: what `job(…)` returned, or its name. */
   readonly job: Job;
 } & JobArgsOption<W, ArgsOf<Job>>;
 
-/** What the job gets: a value, or a function that makes it. Left out when the job takes nothing. */
 type JobArgsOption<W, Args> = [Args] extends [void]
-  ? { readonly args?: undefined }
+  ? {
+      /** The job takes no arguments. */
+      readonly args?: undefined;
+    }
   : unknown extends Args
-    ? { readonly args?: ((w: W) => unknown) | object | string | number | boolean | bigint | null }
-    : { readonly args: Args | ((w: W) => Awaitable<Args>) };
+    ? {
+        /** The arguments of the job, or a function that makes them. */
+        readonly args?: ((w: W) => unknown) | object | string | number | boolean | bigint | null;
+      }
+    : {
+        /** The arguments of the job, or a function that makes them. */
+        readonly args: Args | ((w: W) => Awaitable<Args>);
+      };
 
+/** Options of `this.resumableStep` in the static block of a class. */
 export interface ResumableStepOptions<W> extends StepDeclarationOptions<W> {
-  /** Its execution is interrupted after so long, and continued by a successor. */
+  /** Interrupts an execution after this time at its next checkpoint; another execution continues from the cursor. Default: never. */
   readonly maxRuntime?: Duration;
-  /** The same after so many items. */
+  /** Interrupts an execution after this many items; another execution continues from the cursor. Default: never. */
   readonly maxIterations?: number;
   /**
-   * "awaited" (default): the next item begins when the cursor is durable, so that a crash repeats at most the item in
-   * flight. "relaxed": it begins at once, and a crash may repeat a few.
+   * "awaited" (default): the next item starts when the cursor is durable, so a crash repeats at most the item in flight.
+   * "relaxed": the next item starts at once, and a crash may repeat a few items.
    */
   readonly checkpoint?: "awaited" | "relaxed";
 }
 
-/** What a step of any kind may have been given, as it is kept. */
+/** The options of a step of any kind, as they are stored with its declaration. */
 export interface AnyStepOptions extends ResumableStepOptions<any> {
   readonly job?: JobDefinition | string;
   readonly args?: unknown;
@@ -169,13 +192,13 @@ const stepChecks: Record<keyof StepDeclarationOptions<any> | "job" | "args", Che
   if: checkCondition,
   beforeStep: (value) => checkName("step", value),
   afterStep: (value) => checkName("step", value),
-  // null: nothing. There is no such thing to add.
+  // null is allowed here and not in `alsoDependsOn`: it means that the step has no predecessors.
   dependsOn: (value, what) => value === null || checkNames(value, what),
   alsoDependsOn: checkNames,
   job: (value, what) => {
     if (typeof value === "string") return checkName("job", value);
     if (isJob(value)) return value;
-    throw new InvalidInputError(`The ${what} is one made by job(…), or the name of one.`);
+    throw new InvalidInputError(`The ${what} must be a job made by job(…), or the name of one.`);
   },
   args: () => {},
   timeout: parseDuration,
@@ -226,14 +249,14 @@ function checkFunction(value: unknown, what: string): void {
 function checkSchema(schema: StandardSchemaV1 | undefined, what: string): void {
   if (typeof schema?.["~standard"]?.validate === "function") return;
   throw new InvalidInputError(
-    `The ${what} is not a Standard Schema; give one that zod, valibot, arktype… made, or leave it out.`,
+    `The ${what} is not a Standard Schema; pass a schema made by zod, valibot, arktype…, or leave it out.`,
   );
 }
 
 function checkNames(value: unknown, what: string): void {
   const names = Array.isArray(value) ? value : [value];
   for (const name of names) {
-    if (typeof name !== "string") throw new InvalidInputError(`The ${what} takes names of steps and tasks.`);
+    if (typeof name !== "string") throw new InvalidInputError(`The ${what} must be names of steps and tasks.`);
     checkName("step", name);
   }
 }

@@ -1,4 +1,4 @@
-/** Takes a run along its chain: from where the log says it is, to the end. */
+/** Runs the steps of a chain, from the position in the log to the end. */
 import { StepNotDefinedError } from "../../core/errors/errors.js";
 import { suggestNames } from "../name-suggestions.js";
 import type { DeclaredStep, StepEngine } from "../step-engine.js";
@@ -6,7 +6,7 @@ import type { DeclaredStep, StepEngine } from "../step-engine.js";
 export interface Chain {
   readonly workflow: string;
   readonly steps: readonly DeclaredStep[];
-  /** Steps that are gone and may be passed over. */
+  /** Steps that the class lists as removed. */
   readonly removedSteps: ReadonlySet<string>;
 }
 
@@ -16,8 +16,8 @@ export async function runChain(chain: Chain, engine: StepEngine): Promise<void> 
 }
 
 /**
- * By name, not by number: steps may have been added and moved since. A run goes on at the step it is at, or behind the
- * last one that it finished; what was put in before that lies behind it.
+ * Finds the position by name, not by number, because steps may have been added and moved by a release. The run continues
+ * at its open step, or behind the last step that it finished; steps inserted before that position do not run.
  */
 async function findStartIndex(chain: Chain, engine: StepEngine): Promise<number> {
   const { recordedSteps, resumeAtStep } = engine;
@@ -33,7 +33,7 @@ async function findStartIndex(chain: Chain, engine: StepEngine): Promise<number>
   for (const { name, phase } of recordedSteps.filter((step) => step.phase !== "open").reverse()) {
     const place = indexOf(name);
     if (place >= 0) return place + 1;
-    // Perhaps it only has another name now: going on before it would do its work twice.
+    // The step may only have been renamed, and then continuing before it would repeat its work.
     if (phase === "completed" && !isRemoved(name)) return pauseForMissingStep(chain, engine, name);
   }
   if (resumeAtStep === null) return 0;
@@ -45,7 +45,7 @@ function pauseForMissingStep(chain: Chain, engine: StepEngine, step: string): Pr
   return engine.pauseWithError(new StepNotDefinedError({ workflow: chain.workflow, step }));
 }
 
-/** An operator has sent the run to a step that there is not. */
+/** The error for `resumeAt` with a step that does not exist. */
 function unknownPositionError({ workflow, steps }: Chain, step: string): StepNotDefinedError {
   const names = steps.map(({ name }) => name);
   const suggestion = suggestNames(step, "steps", names);

@@ -1,4 +1,4 @@
-/** Takes a run through a class that is more than a chain: steps and tasks side by side, each when its time has come. */
+/** Runs a class whose steps and tasks form a graph: each starts when its predecessors have ended. */
 import { StepNotDefinedError } from "../../core/errors/errors.js";
 import { runDag, type ScheduledNode } from "../dag-scheduler.js";
 import { findMissingSteps, skipStepsOutsideDag } from "../missing-steps.js";
@@ -7,19 +7,19 @@ import type { DeclaredStep, DispatchedNode, StepEngine } from "../step-engine.js
 export interface ClassGraph {
   readonly workflow: string;
   readonly nodes: readonly { readonly step: DeclaredStep; readonly after: readonly string[] }[];
-  /** Steps that are gone and may be passed over. */
+  /** Steps that the class lists as removed. */
   readonly removedSteps: ReadonlySet<string>;
 }
 
 interface Node extends ScheduledNode {
-  /** What it is: a step of the class, or, in a graph that was imported, perhaps a job. */
+  /** A step of the class, or a job that an imported graph names. */
   readonly work: { readonly step: DeclaredStep } | { readonly job: DispatchedNode };
 }
 
 export async function runClassGraph(classGraph: ClassGraph, engine: StepEngine): Promise<void> {
   const nodes = nodesOf(classGraph, engine);
   const nodeKeys = new Set(nodes.map(({ key }) => key));
-  // An operator who imported a graph has said which nodes there are.
+  // An imported graph lists all nodes, so steps outside of it are missing on purpose.
   const missing =
     engine.dag === null
       ? findMissingSteps(engine, nodeKeys, classGraph.removedSteps)
@@ -49,25 +49,25 @@ export async function runClassGraph(classGraph: ClassGraph, engine: StepEngine):
   if (failure !== undefined) throw failure.error;
 }
 
-/** A run that was sent to a step while its class was a chain has nothing more to do with what comes before that. */
+/** The steps before the position of `resumeAt`, which count as skipped: the run was moved while its class was a chain. */
 function stepsBeforePosition(nodes: readonly Node[], { resumeAtStep, recordedSteps }: StepEngine): ReadonlySet<string> {
   const stepsBefore = new Set<string>();
   if (resumeAtStep === null) return stepsBefore;
   const dependencies = new Map(nodes.map(({ key, after }) => [key, after]));
   const toVisit = dependencies.has(resumeAtStep) ? [resumeAtStep] : recordedSteps.map(({ name }) => name);
   for (let next = toVisit.pop(); next !== undefined; next = toVisit.pop()) {
-    for (const one of dependencies.get(next) ?? []) {
-      if (stepsBefore.has(one)) continue;
-      stepsBefore.add(one);
-      toVisit.push(one);
+    for (const predecessor of dependencies.get(next) ?? []) {
+      if (stepsBefore.has(predecessor)) continue;
+      stepsBefore.add(predecessor);
+      toVisit.push(predecessor);
     }
   }
   return stepsBefore;
 }
 
 /**
- * A graph that was imported goes before what the class says. What its nodes do is still the class's, unless they name a job
- * where the class has code, or give it arguments of their own.
+ * An imported graph replaces the dependencies of the class. Its nodes still run the code of the class, unless they name a
+ * job where the class has code, or have arguments of their own.
  */
 function nodesOf(classGraph: ClassGraph, engine: StepEngine): Node[] {
   const { dag } = engine;

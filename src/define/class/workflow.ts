@@ -1,4 +1,4 @@
-/** Class style: a workflow about a hero, as a class that declares the chain of its steps. */
+/** Class style: a workflow is a class that declares its steps in a static block. */
 
 import type { Awaitable } from "../awaitable.js";
 import type { JobDefinition } from "../dynamic/job.js";
@@ -12,20 +12,22 @@ import type { StepIterator } from "./iterator.js";
 import type { ClassOptions, JobStepOptions, ResumableStepOptions, StepDeclarationOptions } from "./options.js";
 import type { WorkflowClass, WorkflowInstance } from "./workflow-instance.js";
 
-/** Brands workflow classes, so that they are recognised whichever copy of Pawl made them. */
+/** The brand of workflow classes. It is global, so classes of another copy of the package are recognised. */
 const classBrand: unique symbol = Symbol.for("pawl.workflow-class");
 
 type AnyClass = abstract new () => Workflow<any, any, any>;
 
 export function isWorkflowClass(value: unknown): value is WorkflowClass {
   if (typeof value !== "function" || (value as { [classBrand]?: boolean })[classBrand] !== true) return false;
-  // Workflow itself has it for its own; it is not one.
+  // Workflow has the brand as an own property; classes that extend it inherit the brand.
   return !Object.hasOwn(value, classBrand);
 }
 
 /**
- * A workflow about a hero.
+ * The base class of workflow classes. A class declares a chain of steps in its static block; a run is about a hero, such as
+ * a user, which is loaded for each execution of a step. An exception pauses the run unless `onException` says otherwise.
  *
+ * @example
  * ```ts
  * class Onboarding extends Workflow<User> {
  *   static heroType = "User";
@@ -45,24 +47,30 @@ export abstract class Workflow<Hero = unknown, Input = void, Output = void>
   extends WithContext<Hero, Input, Output>
   implements WorkflowInstance<Hero, Input, Output>
 {
+  /** Marks workflow classes. */
   static readonly [classBrand] = true;
-  /** Carries the type only. */
+  /** Carries the type only; never set. */
   declare readonly __output?: Output;
 
-  /** Called before each execution of a step, once its conditions let it run. */
+  /** Override it to run code before each execution of a step, after its conditions. If it throws, the step does not run. */
   beforeStepExecution(_execution: StepExecution): Awaitable<void> {}
 
-  /** Called after each, however it ended. */
+  /** Override it to run code after each execution of a step, however it ended. */
   afterStepExecution(_execution: StepExecution): Awaitable<void> {}
 
-  /** Called around each; `next` runs the step. */
+  /** Override it to run code around each execution of a step. It must call `next`, which runs the step. */
   aroundStepExecution(_execution: StepExecution, next: () => Promise<void>): Awaitable<void> {
     return next();
   }
 
   /**
-   * The reference to a hero that `start` and `runs` take, made of the hero or its id: `Onboarding.heroOf(user)` is
-   * `{ type: "User", id: String(user.id) }`.
+   * Makes the reference that `start` and `runs` take from a hero or its id. Throws an InvalidInputError if the class has no
+   * `heroType` or the hero no id.
+   *
+   * @example
+   * ```ts
+   * await pawl.start(Onboarding, { hero: Onboarding.heroOf(user) }); // { type: "User", id: String(user.id) }
+   * ```
    */
   static heroOf<C extends WorkflowClass & { readonly heroType: string }>(
     this: C,
@@ -71,34 +79,52 @@ export abstract class Workflow<Hero = unknown, Input = void, Output = void>
     return heroReference(this, hero) as HeroRef<HeroTypeOf<C>>;
   }
 
-  /** Options for the whole class. Those of its parents hold where it says nothing. */
+  /**
+   * Sets options of the class. Options of parent classes apply where the class sets none.
+   *
+   * @example
+   * ```ts
+   * this.options({ queue: "mail", onException: "reattempt", maxReattempts: 5 });
+   * ```
+   */
   static options<C extends AnyClass>(this: C, options: ClassOptions<InstanceType<C>>): void {
     declarationsOf(this).setOptions(options);
   }
 
-  /** The run is canceled when one of these is true as a step is about to run. Those of its parents count too. */
+  /** Cancels the run if one of the conditions is true when a step is about to run. Conditions of parent classes apply too. */
   static cancelIf<C extends AnyClass>(this: C, ...conditions: readonly Condition<InstanceType<C>>[]): void {
     declarationsOf(this).cancelIf(conditions);
   }
 
-  /** Steps that are not in the code any more and that open runs may pass over. */
+  /** Names steps that you removed from the class. Open runs that are at such a step skip it; without this they are paused. */
   static removedSteps<C extends AnyClass>(this: C, names: readonly string[]): void {
     declarationsOf(this).removeSteps(names);
   }
 
-  // One overload for each number of arguments: then the compiler says what is wrong with an argument, and not that no
-  // overload fits.
+  // One overload for each number of arguments, so the compiler's error is about the argument and not about all overloads.
 
-  /** The next step of the chain. Without a function it is the method of that name; without a name it is `step_1`, `step_2`… */
+  /**
+   * Declares the next step of the chain, as the method of that name or as a function. A function without a name becomes
+   * `step_1`, `step_2` … by its position.
+   *
+   * @example
+   * ```ts
+   * this.step("send_welcome", (w) => mail.welcome(w.hero));
+   * this.step("send_reminder", { wait: "2 days", skipIf: "unsubscribed" }); // the method send_reminder
+   * this.step("charge", { onException: "reattempt", maxReattempts: 5 }, (w) => pay(w.hero, w.idempotencyKey));
+   * ```
+   */
   static step<C extends AnyClass>(
     this: WithHeroLoader<C>,
     methodOrFunction: MethodName<InstanceType<C>> | StepFunction<C>,
   ): void;
+  /** Declares the next step of the chain: a name with a function, a name with options, or options with a function. */
   static step<
     C extends AnyClass,
     const First extends string | StepDeclarationOptions<InstanceType<C>>,
     const Job extends JobDefinition | string,
   >(this: WithHeroLoader<C>, nameOrOptions: First, optionsOrFunction: StepArgument<C, First, Job>): void;
+  /** Declares the next step of the chain with a name, options and a function. */
   static step<C extends AnyClass>(
     this: WithHeroLoader<C>,
     name: string,
@@ -110,15 +136,23 @@ export abstract class Workflow<Hero = unknown, Input = void, Output = void>
   }
 
   /**
-   * A node beside the chain: it runs as soon as all that it depends on is done, at the same time as whatever else can.
-   * Without a function it is the method of that name, or the job that the options name.
+   * Declares a task beside the chain: the method of that name. It starts when the steps and tasks in `dependsOn` have
+   * ended, or at once without `dependsOn`, and runs at the same time as other steps and tasks.
+   *
+   * @example
+   * ```ts
+   * this.task("check_fraud", { dependsOn: "validate" }, (w) => fraud.check(w.hero));
+   * this.step("ship", { alsoDependsOn: "check_fraud" }, (w) => ship(w.hero));
+   * ```
    */
   static task<C extends AnyClass>(this: WithHeroLoader<C>, method: MethodName<InstanceType<C>>): void;
+  /** Declares a task beside the chain: a name with a function, or with options for a method or a job. */
   static task<C extends AnyClass, const First extends string, const Job extends JobDefinition | string>(
     this: WithHeroLoader<C>,
     name: First,
     optionsOrFunction: StepArgument<C, First, Job>,
   ): void;
+  /** Declares a task beside the chain with a name, options and a function. */
   static task<C extends AnyClass>(
     this: WithHeroLoader<C>,
     name: string,
@@ -129,16 +163,28 @@ export abstract class Workflow<Hero = unknown, Input = void, Output = void>
     declarationsOf(this).addStep("task", parts);
   }
 
-  /** A step that goes through many items and remembers how far it got. */
+  /**
+   * Declares a step that goes through many items and stores a cursor after each, so that it continues there after a crash,
+   * a deploy or an interruption.
+   *
+   * @example
+   * ```ts
+   * this.resumableStep("notify_all", { maxRuntime: "5 minutes" }, async (w, iter) => {
+   *   await iter.over(w.input.ids, (id) => notify(id));
+   * });
+   * ```
+   */
   static resumableStep<C extends AnyClass>(
     this: WithHeroLoader<C>,
     methodOrFunction: MethodName<InstanceType<C>> | ResumableFunction<C>,
   ): void;
+  /** Declares a resumable step: a name with a function, a name with options, or options with a function. */
   static resumableStep<C extends AnyClass, const First extends string | ResumableStepOptions<InstanceType<C>>>(
     this: WithHeroLoader<C>,
     nameOrOptions: First,
     optionsOrFunction: ResumableStepArgument<C, First>,
   ): void;
+  /** Declares a resumable step with a name, options and a function. */
   static resumableStep<C extends AnyClass>(
     this: WithHeroLoader<C>,
     name: string,
@@ -153,19 +199,23 @@ export abstract class Workflow<Hero = unknown, Input = void, Output = void>
 type StepFunction<C extends AnyClass> = (this: InstanceType<C>, w: InstanceType<C>) => unknown;
 type ResumableFunction<C extends AnyClass> = (this: InstanceType<C>, w: InstanceType<C>, iter: StepIterator) => unknown;
 
-/** A class whose steps are declared: unless others are to extend it, it knows how its hero is loaded. */
+/** A class that declares steps. Unless it is abstract, it must have the loader of its hero. */
 type WithHeroLoader<C extends AnyClass> = C & (C extends WorkflowClass ? LoadsHeroOf<C> : unknown);
 
-/**
- * What a class about a hero has to have: the hero's loader. Only a hero that is no more than its reference needs none.
- */
+/** The `loadHero` that a class must have. It may be left out only if the type of the hero is the reference itself. */
 export type LoadsHeroOf<C extends WorkflowClass> = [HeroRef] extends [HeroOf<C>]
-  ? { readonly loadHero?: (id: string) => Awaitable<HeroOf<C> | null | undefined> }
+  ? {
+      /** Loads the hero by its id; null or undefined: the hero no longer exists. */
+      readonly loadHero?: (id: string) => Awaitable<HeroOf<C> | null | undefined>;
+    }
   : [HeroOf<C>] extends [null | undefined | void]
     ? unknown
-    : { readonly loadHero: (id: string) => Awaitable<HeroOf<C> | null | undefined> };
+    : {
+        /** Loads the hero by its id; null or undefined: the hero no longer exists. */
+        readonly loadHero: (id: string) => Awaitable<HeroOf<C> | null | undefined>;
+      };
 
-/** What may follow the name: options alone only if it is that of a method, or if they name a job. */
+/** The argument behind the name. Options alone are allowed only if the name is that of a method, or if they name a job. */
 type StepArgument<C extends AnyClass, Name, Job extends JobDefinition | string> =
   Name extends MethodName<InstanceType<C>>
     ? StepFunction<C> | StepDeclarationOptions<InstanceType<C>> | JobStepOptions<InstanceType<C>, Job>
@@ -180,7 +230,7 @@ type ResumableStepArgument<C extends AnyClass, Name> =
       ? ResumableFunction<C> | OptionsOfMethod<MethodName<InstanceType<C>>>
       : ResumableFunction<C>;
 
-/** Never given: it tells the compiler's readers, behind a name that no method has, which names would have been right. */
+/** No value has this type; it makes the compiler's error about an unknown method list the methods that exist. */
 interface OptionsOfMethod<Methods> {
   readonly [methods]: Methods;
 }

@@ -1,4 +1,4 @@
-/** Builds a graph at run time: plain code, run once, whose result is frozen. */
+/** Builds a graph at run time. The user's code runs once, and the nodes that it added are frozen as data. */
 
 import { GraphError, InvalidInputError } from "../../core/errors/errors.js";
 import {
@@ -16,38 +16,64 @@ import type { Runtime } from "../../runtime/runtime.js";
 import { suggestNames } from "../name-suggestions.js";
 import type { JobDefinition } from "./job.js";
 
-/** A node of a graph that is being built. */
+/** A node of a graph that is being built, as `g.node` and `g.fanOut` return it. */
 export interface NodeRef {
+  /** The id of the node, unique within its graph. */
   readonly id: string;
+  /** The name of the node. */
   readonly name: string;
 }
 
-/** A node, or its name; several of them; null: it begins at once. */
+/** The predecessors of a node: nodes or names of nodes. null: none, so the node starts at once. */
 export type DependsOn = NodeRef | string | readonly (NodeRef | string)[] | null;
 
-/** What a job takes; of one that is known by its name only, anything. */
+/** The type of a job's arguments; unknown for a job that is given by its name. */
 export type ArgsOf<Job> = Job extends JobDefinition<infer Args, any> ? Args : unknown;
 type NodeArgsOption<Job> = [ArgsOf<Job>] extends [void]
-  ? { readonly args?: undefined }
+  ? {
+      /** The job takes no arguments. */
+      readonly args?: undefined;
+    }
   : unknown extends ArgsOf<Job>
-    ? { readonly args?: unknown }
-    : { readonly args: ArgsOf<Job> };
+    ? {
+        /** The arguments of the job. */
+        readonly args?: unknown;
+      }
+    : {
+        /** The arguments of the job. */
+        readonly args: ArgsOf<Job>;
+      };
 
+/** Options of `g.node`. `args` are the arguments of the job and must be given if the job takes any. */
 export type NodeOptions<Job extends JobDefinition | string = JobDefinition | string> = {
+  /** The job that the node runs: what `job(…)` returned, or its name. */
   readonly job: Job;
-  /** Default: the node before it, or all nodes of the fan-out before it. */
+  /** The predecessors of the node. Default: the previous node, or all nodes of the previous `fanOut`. */
   readonly dependsOn?: DependsOn;
 } & NodeArgsOption<Job>;
 
 type ItemArgsOption<Item, Job> = [ArgsOf<Job>] extends [void]
-  ? { readonly args?: undefined }
+  ? {
+      /** The job takes no arguments. */
+      readonly args?: undefined;
+    }
   : unknown extends ArgsOf<Job>
-    ? { readonly args?: (item: Item, index: number) => unknown }
-    : { readonly args: (item: Item, index: number) => ArgsOf<Job> };
+    ? {
+        /** Makes the arguments of the job for each item. */
+        readonly args?: (item: Item, index: number) => unknown;
+      }
+    : {
+        /** Makes the arguments of the job for each item. */
+        readonly args: (item: Item, index: number) => ArgsOf<Job>;
+      };
 
+/** Options of `g.fanOut`. `args` makes the arguments of the job and must be given if the job takes any. */
 export type FanOutOptions<Item, Job extends JobDefinition | string> = {
+  /** Makes the name of each node. Names must be unique within the graph. */
   readonly name: (item: Item, index: number) => string;
+  /** The job that each node runs: what `job(…)` returned, or its name. */
   readonly job: Job;
+  /** The predecessors of all these nodes. Default: the previous node, or all nodes of the previous `fanOut`. */
   readonly dependsOn?: DependsOn;
 } & ItemArgsOption<Item, Job>;
 
@@ -61,12 +87,13 @@ interface UnfrozenNode {
   readonly dependsOn: readonly (NodeRef | string)[];
 }
 
+/** The argument `g` of the function given to `pawl.build`: adds nodes to a graph. */
 export class GraphBuilder {
   readonly #workflow: string;
   readonly #runtime: Runtime;
   readonly #nodes = new Map<string, UnfrozenNode>();
   readonly #idsByName = new Map<string, string>();
-  /** What the next node comes after when it does not say. Never frozen: by then there are ids. */
+  /** The default predecessors of the next node. */
   #previous: readonly NodeRef[] = [];
 
   /** @internal */
@@ -75,7 +102,16 @@ export class GraphBuilder {
     this.#runtime = runtime;
   }
 
-  /** One node. It comes after the one before it, unless `dependsOn` says otherwise. */
+  /**
+   * Adds a node that runs a job after the previous node, or after what `dependsOn` names. Throws a GraphError if the name
+   * is taken.
+   *
+   * @example
+   * ```ts
+   * g.node("aggregate", { job: aggregate });
+   * g.node("notify", { job: notify, args: { user: "ada" }, dependsOn: "aggregate" });
+   * ```
+   */
   node<const Job extends JobDefinition | string>(name: string, options: NodeOptions<Job>): NodeRef {
     checkOptions(`Node "${String(name)}"`, options ?? {}, nodeOptions);
     const { job, args, dependsOn } = (options ?? {}) as NodeOptions;
@@ -84,7 +120,15 @@ export class GraphBuilder {
     return node;
   }
 
-  /** A node for each item, side by side. What comes next comes after all of them. */
+  /**
+   * Adds one node per item; all of them may run at the same time. By default the next node depends on all of them.
+   *
+   * @example
+   * ```ts
+   * const parts = g.fanOut(ids, { name: (id) => `part_${id}`, job: importPart, args: (id) => ({ id }) });
+   * g.node("aggregate", { job: aggregate, dependsOn: parts });
+   * ```
+   */
   fanOut<Item, const Job extends JobDefinition | string>(
     items: Iterable<Item>,
     options: FanOutOptions<Item, Job>,
@@ -95,7 +139,7 @@ export class GraphBuilder {
         `fanOut in graph "${this.#workflow}" needs a function \`name\` that names each node.`,
       );
     if (options.args !== undefined && typeof options.args !== "function")
-      throw new InvalidInputError(`\`args\` of fanOut in graph "${this.#workflow}" is a function of the item.`);
+      throw new InvalidInputError(`\`args\` of fanOut in graph "${this.#workflow}" must be a function of the item.`);
     if (typeof (items as Partial<Iterable<Item>> | null)?.[Symbol.iterator] !== "function")
       throw new InvalidInputError(`fanOut in graph "${this.#workflow}" needs a list of items.`);
     const dependsOn = this.#resolveDependsOn("fanOut", options.dependsOn);
@@ -110,9 +154,12 @@ export class GraphBuilder {
     if (dependsOn === undefined) return this.#previous;
     if (dependsOn === null) return [];
     const list = Array.isArray(dependsOn) ? dependsOn : [dependsOn];
-    for (const one of list) {
-      if (typeof one === "string" || (typeof one === "object" && one !== null && typeof one.id === "string")) continue;
-      throw new InvalidInputError(`dependsOn of node "${name}" takes nodes and names of nodes.`);
+    for (const entry of list) {
+      const isNodeRef = typeof entry === "object" && entry !== null && typeof entry.id === "string";
+      if (typeof entry === "string" || isNodeRef) continue;
+      throw new InvalidInputError(
+        `dependsOn of node "${name}" must be a node, the name of a node, a list of these, or null.`,
+      );
     }
     return list;
   }
@@ -122,7 +169,7 @@ export class GraphBuilder {
     if (checked.includes(scopeSeparator))
       throw new InvalidInputError(`The node name "${checked}" contains "${scopeSeparator}"; choose another.`);
     if (this.#idsByName.has(checked))
-      throw new GraphError(`Graph "${this.#workflow}" has two nodes called "${checked}"; give one another name.`, {
+      throw new GraphError(`Graph "${this.#workflow}" has two nodes called "${checked}"; rename one of them.`, {
         workflow: this.#workflow,
         nodes: [checked],
       });
@@ -144,7 +191,7 @@ export class GraphBuilder {
     }
   }
 
-  /** @internal What was built, as data. */
+  /** @internal The graph as data. */
   freezeDag(at: Date, options: DagOptions): FrozenDag {
     if (this.#nodes.size === 0)
       throw new GraphError(
@@ -153,7 +200,7 @@ export class GraphBuilder {
       );
     const nodes: Record<string, FrozenNode> = {};
     for (const [id, { name, job, args, dependsOn }] of this.#nodes) {
-      const depends_on = [...new Set(dependsOn.map((one) => this.#idOf(name, one)))];
+      const depends_on = [...new Set(dependsOn.map((dependency) => this.#idOf(name, dependency)))];
       nodes[id] = { name, job, ...(args === undefined ? {} : { args }), depends_on };
     }
     return freezeDag(this.#workflow, nodes, at, checkDagOptions(options));
@@ -163,7 +210,7 @@ export class GraphBuilder {
     const id = typeof dependency === "string" ? this.#idsByName.get(dependency) : dependency.id;
     if (id !== undefined && this.#nodes.has(id)) return id;
     const name = typeof dependency === "string" ? dependency : dependency.name;
-    const others = [...this.#idsByName.keys()].filter((one) => one !== node);
+    const others = [...this.#idsByName.keys()].filter((nodeName) => nodeName !== node);
     const suggestion = suggestNames(name, "other nodes", others);
     throw new GraphError(
       `Node "${node}" of graph "${this.#workflow}" depends on "${name}", which is not in the graph${suggestion}`,

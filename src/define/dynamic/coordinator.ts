@@ -1,4 +1,4 @@
-/** What runs of frozen graphs are executed by: one definition for all of them, for the graph is data. */
+/** The one definition that executes all runs of graphs built at run time: the graph itself is data, the run's input. */
 
 import { toFailure } from "../../core/encoding/error-record.js";
 import { GraphError } from "../../core/errors/errors.js";
@@ -67,7 +67,7 @@ async function coordinate(engine: StepEngine, storedDag: FrozenDag): Promise<voi
 
 function failureError(failures: readonly NodeFailure<Node>[]): Error {
   const [{ node, error }] = failures as [NodeFailure<Node>];
-  const names = failures.map((one) => one.node.frozenNode.name);
+  const names = failures.map((failure) => failure.node.frozenNode.name);
   const others =
     names.length === 1
       ? ""

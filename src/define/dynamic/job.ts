@@ -1,4 +1,4 @@
-/** Jobs: named pieces of code that the nodes of graphs run, on whichever worker has them. */
+/** Jobs: named functions that the nodes of graphs run, on any worker that has them. */
 
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkOptions } from "../../core/naming/check-options.js";
@@ -12,26 +12,39 @@ import { isDefinition, type WorkflowDefinition } from "../definition.js";
 import { type WorkflowOptions, workflow } from "../function/function.js";
 import { reactByRetryPolicy } from "../retry-reaction.js";
 
-/** What a job gets beside its arguments. */
+/** The second argument of a job's function. */
 export interface JobTools {
-  /** The run whose node this is. */
-  readonly run: { readonly id: string };
-  readonly node: { readonly id: string; readonly name: string };
-  /** 1 for the first attempt at the node. */
+  /** The run of the graph. */
+  readonly run: {
+    /** The id of the run. */
+    readonly id: string;
+  };
+  /** The node that runs the job. */
+  readonly node: {
+    /** The id of the node. */
+    readonly id: string;
+    /** The name of the node. */
+    readonly name: string;
+  };
+  /** The number of this attempt at the node, from 1. */
   readonly attempt: number;
-  /** The same for every attempt at this node of this run: hand it to the payment provider. */
+  /** A key for the outside world, such as a payment provider. It is the same for all attempts at this node of this run. */
   readonly idempotencyKey: string;
+  /** Fires when the attempt times out, when the run is canceled and when the worker has to give up the job. */
   readonly abortSignal: AbortSignal;
+  /** The logger that was given to `connect`. */
   readonly log: Logger;
+  /** Stores how far the job is. Each call overwrites the one before. */
   readonly progress: StepTools["progress"];
-  /** For jobs that are workflows themselves: steps, sleeps, signals, children. */
+  /** The `ctx` of the job, which may make durable calls like a workflow: steps, sleeps, signals, children. */
   readonly ctx: WorkflowContext<unknown>;
 }
 
+/** Options of `job(name, fn, options)`. */
 export interface JobOptions extends Pick<WorkflowOptions, "queue" | "priority" | "onError" | "tags"> {
-  /** What happens when it throws: 4 attempts, 1 s doubling, jitter, unless said otherwise. */
+  /** How often and how soon the job is tried again after it throws. Default: 4 attempts, 1 s, doubling, with jitter. */
   readonly retry?: RetryOptions;
-  /** Per attempt. */
+  /** The time limit of each attempt. Default: none. */
   readonly timeout?: Duration;
 }
 
@@ -44,19 +57,24 @@ const jobOptions = new Set<string>([
   "timeout",
 ] satisfies (keyof JobOptions)[]);
 
+/** A job, as `job(…)` returns it. */
 export interface JobDefinition<Args = any, Output = any> extends WorkflowDefinition<JobInput<Args>, Output> {
-  /** By which graphs name it. */
+  /** The name of the job. Graphs refer to the job by it. */
   readonly job: string;
 }
 
-/** Then the node has failed, and its graph is paused, whatever the job's `retry` says. */
+/** After this many attempts the node has failed and its run is paused, whatever the job's `retry` says. */
 const maxAttempts = 1_000;
 
 /**
- * Defines a job.
+ * Defines a job: a named function that the nodes of graphs, and steps and tasks of classes, can run on any worker that has
+ * it (`pawl.worker({ jobs })`). Throws an InvalidInputError if the name or an option is invalid.
  *
+ * @example
  * ```ts
- * const resize = job("Resize", async (args: { file: string }, { node }) => images.resize(args.file));
+ * const resize = job("Resize", async (args: { file: string }, { idempotencyKey }) => {
+ *   await images.resize(args.file, { idempotencyKey });
+ * });
  * ```
  */
 export function job<Args = void, Output = void>(
@@ -76,7 +94,7 @@ export function job<Args = void, Output = void>(
     ...definition,
     job: name,
     nodeRetryDelayMs: (error: unknown, { failures }: JobInput, random: number) => {
-      // Each attempt is a run of its own, and two events in the log of the graph: there has to be an end to it.
+      // Each attempt is a run of its own and two events in the log of the graph, so their number must be bounded.
       if (failures + 1 >= maxAttempts) return null;
       const history = { failures, totalFailures: failures, reattempts: failures, postponed: 0 };
       const reaction = reactByRetryPolicy(definition.retry, error, history, random);

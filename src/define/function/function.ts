@@ -14,29 +14,32 @@ import { definitionBrand } from "../runnable.js";
 import type { InferInput, InferOutput, StandardSchemaV1 } from "../standard-schema.js";
 import { checkHooks, hookNames, type StepHooks } from "../step-hooks.js";
 
+/** Options of `workflow(name, options, handler)`. */
 export interface WorkflowOptions<Input = any> extends StepHooks<Input> {
-  /** A Standard Schema (zod, valibot, arktype…): a bad input is refused by `start`. */
+  /** A Standard Schema (zod, valibot, arktype…) for the input. `start` refuses an invalid input with an InvalidInputError. */
   readonly input?: StandardSchemaV1<any, any>;
+  /** A Standard Schema for the output. A run with an invalid output fails. */
   readonly output?: StandardSchemaV1<any, any>;
-  /** Default: a queue of its own, named like the workflow. */
+  /** The queue of its runs. Default: a queue of its own, named like the workflow. */
   readonly queue?: string;
-  /** Higher goes first; default 0. */
+  /** The priority of its runs, a whole number; higher goes first. Default 0. */
   readonly priority?: number;
-  /** The default for its steps. */
+  /** The retry policy of steps that have none of their own. Default: 4 attempts, 1 s, doubling, with jitter. */
   readonly retry?: RetryOptions;
-  /** How long a run may take from its first step on; then it fails with a TimeoutError. */
+  /** How long a run may take from its first step on; after that it fails with a TimeoutError. Default: no limit. */
   readonly timeout?: Duration;
-  /** Pins open runs to workers that have this version. */
+  /** Pins its runs to workers that have this version. Default: any worker that has the workflow. */
   readonly version?: string;
+  /** Tags that each of its runs gets, for `pawl.runs({ tag })`. */
   readonly tags?: readonly string[];
   /**
-   * For each step that was renamed, the names that it had before: `{ charge: ["bill"] }`. Open runs that have it under an
-   * older name go on with that name.
+   * The former names of renamed steps, such as `{ charge: ["bill"] }`. Open runs that recorded a step under a former name
+   * keep that name.
    */
   readonly aliases?: Aliases;
-  /** Called as a last, recorded step when a run fails. */
+  /** Called as the last, recorded step of a run that fails; not when it is canceled. */
   readonly onFailure?: (info: FailureInfo<Input>) => unknown;
-  /** Told of every exception in its steps. */
+  /** Called for every exception in a step of the workflow, also if the step is retried. */
   readonly onError?: ErrorReporter;
 }
 
@@ -45,8 +48,10 @@ type OutputOf<Options, Output> = Options extends { readonly output: infer Schema
   : Output;
 
 /**
- * Defines a durable workflow.
+ * Defines a durable workflow: an async function whose calls of `ctx` are recorded. Throws an InvalidInputError if the name
+ * or an option is invalid.
  *
+ * @example
  * ```ts
  * export const greet = workflow("greet", async (ctx, name: string) => {
  *   const text = await ctx.step("compose", () => `Hello ${name}`);
@@ -59,7 +64,17 @@ export function workflow<Input = void, Output = void>(
   name: string,
   handler: Handler<Input, Output>,
 ): WorkflowDefinition<Input, Output>;
-/** With a schema for the input: `start` takes what the schema takes, the handler gets what it makes of it. */
+/**
+ * Defines a durable workflow with a schema: `start` takes what the schema accepts, the handler gets what it returns.
+ *
+ * @example
+ * ```ts
+ * const Order = z.object({ sku: z.string(), quantity: z.coerce.number().int() });
+ * export const order = workflow("order", { input: Order }, async (ctx, { sku, quantity }) => {
+ *   await ctx.step("reserve", () => stock.reserve(sku, quantity));
+ * });
+ * ```
+ */
 export function workflow<
   Schema extends StandardSchemaV1<any, any>,
   Output = void,
@@ -69,6 +84,16 @@ export function workflow<
   options: Options & { readonly input: Schema; readonly output?: StandardSchemaV1<Output, any> },
   handler: Handler<InferOutput<Schema>, Output>,
 ): WorkflowDefinition<InferInput<Schema>, OutputOf<Options, Output>>;
+/**
+ * Defines a durable workflow with options.
+ *
+ * @example
+ * ```ts
+ * export const report = workflow("report", { retry: { attempts: 10 }, timeout: "1 hour" }, async (ctx) => {
+ *   await ctx.step("render", () => render());
+ * });
+ * ```
+ */
 export function workflow<Input = void, Output = void, Options extends WorkflowOptions = WorkflowOptions>(
   name: string,
   options: Options & { readonly input?: NoSchema; readonly output?: StandardSchemaV1<Output, any> },
@@ -130,22 +155,30 @@ function checkSchema(
   if (schema === undefined) return null;
   if (typeof schema?.["~standard"]?.validate === "function") return schema;
   throw new InvalidInputError(
-    `The ${what} of workflow "${name}" is not a Standard Schema; give one that zod, valibot, arktype… made, or leave it out.`,
+    `The ${what} of workflow "${name}" is not a Standard Schema; pass a schema made by zod, valibot, arktype…, or leave it out.`,
   );
 }
 
-/** What no schema is: it lets the compiler say of an input that is none what it lacks. */
+/** A type that no schema has. With it, the compiler's error for an `input` that is no schema names what it lacks. */
 type NoSchema = StandardSchemaV1<never, never> | undefined;
 
-/** Priorities are whole numbers that fit every database's integer. */
+/** Refuses priorities that would not fit the integers of every database. */
 export function checkPriority(priority: unknown): number {
   if (typeof priority === "number" && Number.isInteger(priority) && Math.abs(priority) <= 1_000_000) return priority;
   throw new InvalidInputError(
-    `A priority is a whole number between -1,000,000 and 1,000,000, not ${String(priority)}.`,
+    `A priority must be a whole number between -1,000,000 and 1,000,000, not ${String(priority)}.`,
   );
 }
 
-/** A signal's name with the type of its payload. */
+/**
+ * Makes a handle of a signal: its name with the type of its payload, for `ctx.waitForSignal` and `run.signal`.
+ *
+ * @example
+ * ```ts
+ * const approved = signal<{ by: string }>("approved");
+ * await run.signal(approved, { by: "ada" }); // the compiler checks the payload
+ * ```
+ */
 export function signal<Payload = unknown>(name: string): SignalHandle<Payload> {
   return { signal: checkName("signal", name) };
 }

@@ -1,17 +1,30 @@
-/** A graph as a picture, as data, and as a signature that changes when its shape does. */
+/** A graph as a picture, as data, and as a signature that changes with its shape. */
 import { shapeSignature } from "../../core/graph/signature.js";
 import type { Shape, ShapeNode } from "./shape.js";
 
+/** The shape of a graph as data, as `order.toJSON()` returns it. */
 export interface GraphJson {
+  /** The name of the graph. */
   readonly name: string;
+  /** A hash that changes when names, dependencies or cases do. */
   readonly signature: string;
+  /** The steps and branches in topological order. */
   readonly nodes: readonly {
+    /** The name of the step or branch. */
     readonly name: string;
+    /** Whether it is a step or a branch. */
     readonly kind: "step" | "branch";
+    /** The names of its predecessors. */
     readonly after: readonly string[];
-    /** It can be undone. */
+    /** Set if the step has a compensation. */
     readonly compensated?: true;
-    readonly case?: { readonly branch: string; readonly label: string };
+    /** The branch and the case that the node belongs to, if it belongs to one. */
+    readonly case?: {
+      /** The name of the branch. */
+      readonly branch: string;
+      /** The name of the case. */
+      readonly label: string;
+    };
   }[];
 }
 
@@ -29,7 +42,7 @@ export function toJson(shape: Shape): GraphJson {
   };
 }
 
-/** Over what matters to open runs: names, kinds, dependencies, cases. Not over the order in which they are written. */
+/** A hash of names, kinds, dependencies and cases, which matter to open runs. The order in the code does not count. */
 export function signatureOf(shape: Shape): string {
   return shapeSignature(shape.nodes, (name) => {
     const { handle, choice } = shape.byName.get(name) as ShapeNode;
@@ -37,7 +50,7 @@ export function signatureOf(shape: Shape): string {
   });
 }
 
-/** Mermaid's flowchart. Steps are boxes, branches are diamonds, cases are labels on the arrows. */
+/** A Mermaid flowchart: steps are boxes, branches are diamonds, cases are labels on the arrows. */
 export function toMermaid(shape: Shape): string {
   const ids = new Map(shape.nodes.map(({ name }, index) => [name, `n${index + 1}`]));
   const id = (name: string) => ids.get(name) as string;
@@ -54,6 +67,6 @@ export function toMermaid(shape: Shape): string {
 const boxOf = ({ name, handle }: ShapeNode) =>
   handle.kind === "branch" ? `{"${mermaidText(name)}"}` : `["${mermaidText(name)}"]`;
 
-/** A text as it stands between the quotes of a label. */
+/** Escapes a text for a quoted label of Mermaid. */
 export const mermaidText = (text: string): string =>
   text.replace(/[#"<>|&;]/g, (character) => `#${character.codePointAt(0)};`);

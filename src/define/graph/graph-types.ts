@@ -1,10 +1,10 @@
-/** What a graph's input and output are, from the handles it is made of. */
+/** Infers the input and output types of a graph from its nodes. */
 import type { AnyNode, BranchHandle, StepHandle } from "./node.js";
 
 type CaseNodes<Node> = Node extends BranchHandle<string, infer Of, any> ? Of[keyof Of][number] : never;
-/** Steps in a case may be skipped. Branches within branches are followed for two levels. */
+/** The nodes in cases of branches, which may be skipped. Nested branches are followed for two levels. */
 type NodesInCases<Node> = CaseNodes<Node> | CaseNodes<CaseNodes<Node>>;
-/** All nodes, those of cases included. */
+/** All nodes, including the nodes in cases. */
 type AllNodes<Node> = Node | NodesInCases<Node>;
 
 type NameOf<Node> = Node extends { readonly name: infer Name extends string } ? Name : never;
@@ -22,7 +22,7 @@ type OutputNamed<Nodes extends readonly AnyNode[], Name> =
 
 type IsUnion<T, Whole = T> = T extends Whole ? ([Whole] extends [T] ? false : true) : never;
 
-/** That of the last step; of several last steps, an object by name. */
+/** The output of the last step; with several last steps, an object of their outputs by name. */
 export type GraphOutput<Nodes extends readonly AnyNode[]> = [LastStepName<Nodes>] extends [never]
   ? void
   : true extends IsUnion<LastStepName<Nodes>>
@@ -37,7 +37,7 @@ type InputOf<Node> =
     ? { readonly input: unknown extends Input ? unknown : Input }
     : never;
 
-/** What all its steps together want; anything when none says. */
+/** The intersection of the inputs that its steps declare; any if no step declares one. */
 export type GraphInput<Nodes extends readonly AnyNode[]> =
   ToIntersection<InputOf<AllNodes<Nodes[number]>>> extends { readonly input: infer Input }
     ? unknown extends Input

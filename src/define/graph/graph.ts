@@ -10,28 +10,33 @@ import type { AnyNode } from "./node.js";
 import { createGraphPlan, runGraph } from "./run-graph.js";
 import { shapeOf } from "./shape.js";
 
+/** Options of `graph(name, nodes, options)`. */
 export interface GraphOptions extends WorkflowOptions {
-  /** How many steps of a run may be executed at a time; default: all that are ready. */
+  /** How many steps of a run may execute at the same time. Default: all that are ready. */
   readonly concurrency?: number;
-  /** Steps that were taken out of the graph on purpose: open runs that have a record of them go on without them. */
+  /** The names of steps that you removed from the graph. Open runs that recorded them continue without them. */
   readonly removedSteps?: readonly string[];
 }
 
 const graphOnlyOptions = ["concurrency", "removedSteps"] satisfies (keyof GraphOptions)[];
 const graphOptions = new Set([...workflowOptions, ...graphOnlyOptions]);
 
+/** A graph, as `graph(…)` returns it. */
 export interface GraphDefinition<Input = any, Output = any> extends WorkflowDefinition<Input, Output> {
-  /** Changes when names, dependencies or cases do. */
+  /** A hash that changes when names, dependencies or cases do. */
   readonly signature: string;
-  /** The shape as data. */
+  /** Returns the shape of the graph as data. */
   toJSON(): GraphJson;
-  /** The shape as a picture. */
+  /** Returns the shape of the graph as a Mermaid flowchart. */
   toMermaid(): string;
 }
 
 /**
- * Defines a graph of steps.
+ * Defines a workflow as a graph of steps; steps that do not depend on each other run at the same time. The output of a run
+ * is that of the last step, or an object by name if several steps are last. Throws a GraphError if two steps have one name,
+ * a dependency is missing or the dependencies form a cycle.
  *
+ * @example
  * ```ts
  * const validate = step("validate", async (ctx: StepContext<Order>) => ({ total: ctx.input.total }));
  * const charge = step("charge", async (ctx) => pay(ctx.output(validate).total));

@@ -1,4 +1,4 @@
-/** The handles that a graph is made of: steps, and branches between them. */
+/** The nodes of a graph: steps and branches. */
 
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkOptions, checkWholeNumber } from "../../core/naming/check-options.js";
@@ -8,25 +8,40 @@ import { type RetryOptions, type RetryPolicy, resolveRetry } from "../../core/na
 import { scopeSeparator } from "../../core/run/step-key.js";
 import type { WorkflowContext } from "../context.js";
 
-/** What the function of a graph's step gets: all of `ctx`, and the outputs of the steps before it. */
+/** The `ctx` of a step of a graph: everything of a workflow's `ctx`, and the outputs of preceding steps. */
 export interface StepContext<Input = unknown> extends WorkflowContext<Input> {
-  /** The same for every attempt at this step of this run: hand it to the payment provider. */
+  /** A key for the outside world, such as a payment provider. It is the same for all attempts at this step of this run. */
   readonly idempotencyKey: string;
-  /** What that step returned. It must be one of those this one comes after, and not have been skipped. */
+  /**
+   * Returns the output of a preceding step. Throws a GraphError if the step does not precede this one or was skipped.
+   *
+   * @example
+   * ```ts
+   * const charge = step("charge", (ctx) => pay(ctx.output(validate).total)).after(validate);
+   * ```
+   */
   output<Output>(step: StepHandle<string, any, Output, any>): Output;
-  /** The same, or undefined when the step was skipped. */
+  /** Returns the output of a preceding step, or undefined if it was skipped. Throws a GraphError if it does not precede this one. */
   maybeOutput<Output>(step: StepHandle<string, any, Output, any>): Output | undefined;
 }
 
+/** Options of `step(name, fn, options)` of a graph. */
 export interface GraphStepOptions<Output = any> {
-  /** What happens when it throws. Default: as the graph says. */
+  /** How often and how soon the step is tried again after it throws. Default: the graph's `retry`. */
   readonly retry?: RetryOptions;
-  /** Per attempt. */
+  /** The time limit of each attempt. Default: none. */
   readonly timeout?: Duration;
+  /**
+   * What happens when the worker dies during the step. `"rerun"` (default) runs the step again. `"pause"` runs it at most
+   * once and pauses the run until an operator calls `resume()`, `skip()` or `resume({ output })`.
+   */
   readonly onCrash?: "rerun" | "pause";
-  /** How many runs may execute it at a time in one process; default: as many as there are. The others stand in line. */
+  /** How many runs may execute the step at the same time in one process; the others wait. Default: no limit. */
   readonly concurrency?: number;
-  /** Undoes it, when the run fails or is canceled after it: in reverse order of completion, durably. */
+  /**
+   * Undoes the step when the run fails or is canceled later. Compensations run in reverse order of completion, are
+   * retried like steps and run at least once.
+   */
   compensate?(ctx: StepContext<any>, output: Output): unknown;
 }
 
@@ -38,18 +53,25 @@ const stepOptions = new Set<string>([
   "compensate",
 ] satisfies (keyof GraphStepOptions)[]);
 
+/** A step or a branch of a graph. */
 export type AnyNode = StepHandle<string, any, any, any> | BranchHandle<string, any, any>;
 
-/** `After` are the names of the steps it comes after. */
+/** A step of a graph, as `step(…)` returns it. `After` are the names of its predecessors. */
 export class StepHandle<Name extends string, Input, Output, After extends string = never> {
+  /** Tells steps from branches. */
   readonly kind = "step";
+  /** The name of the step. */
   readonly name: Name;
+  /** The function of the step. */
   readonly fn: (ctx: StepContext<Input>) => Output | Promise<Output>;
+  /** The options of the step. */
   readonly options: GraphStepOptions<Output>;
+  /** The steps and branches that the step comes after. */
   readonly dependencies: readonly AnyNode[];
-  /** Carries the types only. */
+  /** Carries the types only; never set. */
   declare readonly __types?: { readonly input: Input; readonly output: Output; readonly after: After };
 
+  /** Use `step(…)`, which checks its arguments. */
   constructor(
     name: Name,
     fn: (ctx: StepContext<Input>) => Output | Promise<Output>,
@@ -62,7 +84,14 @@ export class StepHandle<Name extends string, Input, Output, After extends string
     this.dependencies = dependencies;
   }
 
-  /** The same step, placed behind these: it begins when all of them are done. */
+  /**
+   * Returns this step with further predecessors: it starts when all of them are completed or skipped.
+   *
+   * @example
+   * ```ts
+   * export const order = graph("order", [validate, fraud.after(validate), charge.after(validate, fraud)]);
+   * ```
+   */
   after<const Nodes extends readonly AnyNode[]>(
     ...nodes: Nodes
   ): StepHandle<Name, Input, Output, After | Nodes[number]["name"]> {
@@ -72,15 +101,22 @@ export class StepHandle<Name extends string, Input, Output, After extends string
 
 type Cases = Readonly<Record<string, readonly AnyNode[]>>;
 
+/** A branch of a graph, as `branch(…)` returns it. `After` are the names of its predecessors. */
 export class BranchHandle<Name extends string, Of extends Cases, After extends string = never> {
+  /** Tells branches from steps. */
   readonly kind = "branch";
+  /** The name of the branch. */
   readonly name: Name;
+  /** The function that returns the name of a case. */
   readonly choose: (ctx: StepContext<any>) => string | Promise<string>;
+  /** The steps of each case, by the name of the case. */
   readonly cases: Of;
+  /** The steps and branches that the branch comes after. */
   readonly dependencies: readonly AnyNode[];
-  /** Carries the types only. */
+  /** Carries the types only; never set. */
   declare readonly __types?: { readonly after: After };
 
+  /** Use `branch(…)`, which checks its arguments. */
   constructor(
     name: Name,
     choose: (ctx: StepContext<any>) => string | Promise<string>,
@@ -93,6 +129,7 @@ export class BranchHandle<Name extends string, Of extends Cases, After extends s
     this.dependencies = dependencies;
   }
 
+  /** Returns this branch with further predecessors: it chooses when all of them are completed or skipped. */
   after<const Nodes extends readonly AnyNode[]>(
     ...nodes: Nodes
   ): BranchHandle<Name, Of, After | Nodes[number]["name"]> {
@@ -103,7 +140,19 @@ export class BranchHandle<Name extends string, Of extends Cases, After extends s
   }
 }
 
-/** A step of a graph. `ctx` of type `StepContext<Input>` says what the graph's input is. */
+/**
+ * Defines a step of a graph. Annotate `ctx` as `StepContext<Input>` to declare the input of the graph. Throws an
+ * InvalidInputError if the name or an option is invalid.
+ *
+ * @example
+ * ```ts
+ * const validate = step("validate", async (ctx: StepContext<Order>) => ({ total: ctx.input.total }));
+ * const charge = step("charge", (ctx) => pay(ctx.output(validate).total), {
+ *   retry: { attempts: 5 },
+ *   compensate: (_ctx, receipt) => refund(receipt),
+ * });
+ * ```
+ */
 export function step<const Name extends string, Input = unknown, Output = unknown>(
   name: Name,
   fn: (ctx: StepContext<Input>) => Output | Promise<Output>,
@@ -114,7 +163,7 @@ export function step<const Name extends string, Input = unknown, Output = unknow
   checkOptions(`Step "${name}"`, options, stepOptions);
   const { onCrash, concurrency, compensate } = options;
   if (onCrash !== undefined && onCrash !== "rerun" && onCrash !== "pause")
-    throw new InvalidInputError(`onCrash of step "${name}" is "rerun" or "pause", not ${String(onCrash)}.`);
+    throw new InvalidInputError(`onCrash of step "${name}" must be "rerun" or "pause", not ${String(onCrash)}.`);
   if (concurrency !== undefined) checkWholeNumber(`concurrency of step "${name}"`, concurrency);
   if (compensate !== undefined && typeof compensate !== "function")
     throw new InvalidInputError(`compensate of step "${name}" must be a function.`);
@@ -123,14 +172,26 @@ export function step<const Name extends string, Input = unknown, Output = unknow
   return new StepHandle(name, fn, options);
 }
 
-/** Chooses one of its cases, once, and records the choice; the steps of the others are skipped. */
+/**
+ * Defines a branch of a graph: `choose` returns the name of a case, once, and the steps of the other cases are skipped.
+ * Throws an InvalidInputError if there is no case.
+ *
+ * @example
+ * ```ts
+ * branch("route", (ctx) => (ctx.output(fraud).score > 0.9 ? "review" : "auto"), {
+ *   review: [manualReview],
+ *   auto: [approve],
+ * }).after(fraud);
+ * ```
+ */
 export function branch<const Name extends string, const Of extends Cases>(
   name: Name,
   choose: (ctx: StepContext<any>) => (keyof Of & string) | Promise<keyof Of & string>,
   cases: Of,
 ): BranchHandle<Name, Of> {
   checkNodeName(name);
-  if (typeof choose !== "function") throw new InvalidInputError(`Branch "${name}" needs a function that chooses.`);
+  if (typeof choose !== "function")
+    throw new InvalidInputError(`Branch "${name}" needs a function that returns the name of a case.`);
   if (typeof cases !== "object" || cases === null || Object.keys(cases).length === 0)
     throw new InvalidInputError(`Branch "${name}" needs at least one case.`);
   for (const [label, nodes] of Object.entries(cases)) {

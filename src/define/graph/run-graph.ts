@@ -1,4 +1,4 @@
-/** Takes a run through its graph: whatever has all that it depends on is executed, side by side. */
+/** Executes a run of a graph: plans its steps, runs them through the scheduler and returns the output. */
 
 import { Semaphore } from "../../concurrency/semaphore.js";
 import { GraphError, PermanentError, StepNotDefinedError } from "../../core/errors/errors.js";
@@ -21,7 +21,7 @@ export interface GraphPlan {
   readonly concurrency: number;
   readonly scheduled: readonly ScheduledGraphNode[];
   readonly steps: ReadonlyMap<string, (engine: StepEngine) => DeclaredStep>;
-  /** Steps that are gone and may be passed over. */
+  /** Steps that the definition lists as removed. */
   readonly removed: ReadonlySet<string>;
 }
 
@@ -43,7 +43,7 @@ export function createGraphPlan(
   return { shape, concurrency, scheduled, steps, removed };
 }
 
-/** One line for all runs of the process. */
+/** Made once per step and process, so that all runs share the limit. */
 function createSemaphore({ handle }: ShapeNode): Semaphore | null {
   const limit = handle.kind === "step" ? handle.options.concurrency : undefined;
   return limit === undefined ? null : new Semaphore(limit);
@@ -109,7 +109,7 @@ function contextOf(shape: Shape, node: ShapeNode, engine: StepEngine, scope: Ste
   const read = ({ name }: AnyNode) => {
     if (!isAncestor(shape, name, node.name))
       throw new GraphError(
-        `Step "${node.name}" of graph "${shape.workflow}" reads the output of "${name}", which does not come before it; say .after(${name}).`,
+        `Step "${node.name}" of graph "${shape.workflow}" reads the output of "${name}", which does not precede it; add .after(${name}).`,
         { workflow: shape.workflow, nodes: [node.name, name] },
       );
     return engine.recordOf(name);
@@ -119,10 +119,13 @@ function contextOf(shape: Shape, node: ShapeNode, engine: StepEngine, scope: Ste
     output: (step: AnyNode) => {
       const record = read(step);
       if (record?.phase === "completed") return record.output;
-      throw new GraphError(`Step "${step.name}" was skipped and has no output; use maybeOutput where that can be.`, {
-        workflow: shape.workflow,
-        nodes: [step.name],
-      });
+      throw new GraphError(
+        `Step "${step.name}" was skipped and has no output; use maybeOutput for steps that can be skipped.`,
+        {
+          workflow: shape.workflow,
+          nodes: [step.name],
+        },
+      );
     },
     maybeOutput: (step: AnyNode) => {
       const record = read(step);
@@ -153,7 +156,7 @@ export async function runGraph(plan: GraphPlan, engine: StepEngine): Promise<unk
   return outputOf(plan.shape, engine);
 }
 
-/** What the code of today cannot go on with. */
+/** The reason why the run cannot continue with the current code; null if there is none. */
 function findObstacle(
   { shape }: GraphPlan,
   engine: StepEngine,
@@ -166,13 +169,13 @@ function findObstacle(
     if (handle.kind !== "branch") continue;
     const record = engine.recordOf(name);
     if (record?.phase !== "completed" || Object.hasOwn(handle.cases, String(record.output))) continue;
-    const message = `Branch "${name}" of graph "${workflow}" has chosen "${record.output}", which is not one of its cases any more. Bring the case back and resume().`;
+    const message = `Branch "${name}" of graph "${workflow}" has chosen "${record.output}", which is no longer one of its cases. Restore the case and call resume().`;
     return { error: new GraphError(message, { workflow, nodes: [name] }) };
   }
   return null;
 }
 
-/** Of a case that was not chosen; or everything before it was skipped. */
+/** Skips the node, and records that, if its case was not chosen or all its predecessors were skipped. */
 function skipIfNotChosen(
   engine: StepEngine,
   { key, after, choice }: ScheduledGraphNode,
@@ -185,7 +188,7 @@ function skipIfNotChosen(
   return true;
 }
 
-/** That of the last step; of several, an object by name. Steps that were skipped have none. */
+/** The output of the last step; with several last steps, an object by name. Skipped steps have no output. */
 function outputOf({ lastSteps }: Shape, engine: StepEngine): unknown {
   const outputs = lastSteps.flatMap(({ name }): [string, unknown][] => {
     const record = engine.recordOf(name);

@@ -1,4 +1,4 @@
-/** The shape of a graph: its nodes in an order in which they can run, checked before anything does. */
+/** The shape of a graph: its nodes in topological order, checked when the graph is defined. */
 import { GraphError } from "../../core/errors/errors.js";
 import { topologicalSort } from "../../core/graph/topological-sort.js";
 import { type AnyNode, type BranchHandle, isNode, type StepHandle } from "./node.js";
@@ -6,18 +6,18 @@ import { type AnyNode, type BranchHandle, isNode, type StepHandle } from "./node
 export interface ShapeNode {
   readonly name: string;
   readonly handle: StepHandle<string, any, any, any> | BranchHandle<string, any, any>;
-  /** By name: those given with `after`, and the branch it is a case of. */
+  /** The names of its predecessors: the nodes given to `after`, and the branch whose case it belongs to. */
   readonly after: readonly string[];
-  /** The branch that decides whether it runs, and the case it belongs to. */
+  /** The branch that decides whether the node runs, and the case that the node belongs to. */
   readonly choice: { readonly branch: string; readonly label: string } | null;
 }
 
 export interface Shape {
   readonly workflow: string;
-  /** Each comes after all that it depends on. */
+  /** In topological order. */
   readonly nodes: readonly ShapeNode[];
   readonly byName: ReadonlyMap<string, ShapeNode>;
-  /** Those that nothing comes after: their outputs are the run's. */
+  /** The steps without successors; their outputs are the output of the run. */
   readonly lastSteps: readonly ShapeNode[];
 }
 
@@ -49,7 +49,7 @@ function collect(
       throw new GraphError(`Graph "${workflow}" takes steps made by step(…) and branch(…) only.`, { workflow });
     const { name } = handle;
     if (nodesByName.has(name))
-      throw new GraphError(`Graph "${workflow}" has two steps called "${name}"; give one another name.`, {
+      throw new GraphError(`Graph "${workflow}" has two steps called "${name}"; rename one of them.`, {
         workflow,
         nodes: [name],
       });
@@ -67,18 +67,18 @@ function checkDependencies(workflow: string, node: ShapeNode, nodesByName: Reado
     const dependencyNode = nodesByName.get(dependency.name);
     if (dependencyNode === undefined)
       throw new GraphError(
-        `Step "${node.name}" of graph "${workflow}" comes after "${dependency.name}", which is not in the graph; add it to the list.`,
+        `Step "${node.name}" of graph "${workflow}" depends on "${dependency.name}", which is not in the graph; add it to the list.`,
         { workflow, nodes: [node.name, dependency.name] },
       );
     if (!isSameHandle(dependencyNode.handle, dependency))
       throw new GraphError(
-        `Step "${node.name}" of graph "${workflow}" comes after another "${dependency.name}" than the one in the graph.`,
+        `Step "${node.name}" of graph "${workflow}" depends on another "${dependency.name}" than the one in the graph; use the same step in both places.`,
         { workflow, nodes: [node.name, dependency.name] },
       );
   }
 }
 
-/** `.after` makes a new handle of the same step: what it does tells who it is. */
+/** `.after` makes a new handle of the same step, so handles are compared by their functions. */
 function isSameHandle(first: AnyNode, second: AnyNode): boolean {
   if (first.kind === "step") return second.kind === "step" && first.fn === second.fn;
   return second.kind === "branch" && first.choose === second.choose;
@@ -88,13 +88,13 @@ function sortNodes(workflow: string, nodesByName: ReadonlyMap<string, ShapeNode>
   const { order, cycle } = topologicalSort([...nodesByName.values()].map(({ name, after }) => [name, after]));
   if (cycle !== null)
     throw new GraphError(
-      `Graph "${workflow}" goes in a circle: ${cycle.join(" → ")}. Leave out one of these dependencies.`,
+      `The dependencies of graph "${workflow}" form a cycle: ${cycle.join(" → ")}. Remove one of them.`,
       { workflow, nodes: cycle },
     );
   return order.map((name) => nodesByName.get(name) as ShapeNode);
 }
 
-/** Whether `name` lies somewhere before `of`. */
+/** Whether the node `name` precedes `descendant`, directly or not. */
 export function isAncestor(shape: Shape, name: string, descendant: string): boolean {
   const seen = new Set<string>();
   const toVisit = [...(shape.byName.get(descendant)?.after ?? [])];

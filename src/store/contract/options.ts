@@ -9,6 +9,7 @@ export interface PoolSizes {
   readonly transactions?: number;
 }
 
+/** Options that all stores take; those of one database say so. */
 export interface StoreOptions {
   /**
    * A virtual clock for event timestamps and due times, instead of the database's. Leases and heartbeats use real time.

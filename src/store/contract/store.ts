@@ -95,6 +95,7 @@ export interface StoreTransaction {
   rollback(options?: { readonly discard?: boolean }): Promise<void>;
 }
 
+/** All that Pawl asks of a database. The memory store is its executable specification. */
 export interface Store {
   /** For display, without a password: "sqlite ./pawl.db", "postgres localhost:5432/app". */
   readonly description: string;
@@ -110,14 +111,23 @@ export interface Store {
   startInTransaction(
     tx: unknown,
     starts: readonly NewRun[],
-  ): Promise<{ readonly at: number; readonly refused: readonly RefusedStart[] }>;
+  ): Promise<{
+    /** When the runs were created, by the store's clock. */
+    readonly at: number;
+    /** The starts whose key is taken. */
+    readonly refused: readonly RefusedStart[];
+  }>;
   /** Puts messages into inboxes, as `Transition.messages` does. Returns the receivers that have no task. */
-  send(messages: readonly Message[]): Promise<{ readonly undeliverable: readonly string[] }>;
+  send(messages: readonly Message[]): Promise<{
+    /** Receivers that have no task: they do not exist or have ended. */
+    readonly undeliverable: readonly string[];
+  }>;
   /**
    * The same as `send`, in the caller's own open transaction, which the caller commits. A run that is parked and has
    * not started gets no message, because the message would start it before its time; `notStarted` lists it.
    */
   sendInTransaction(tx: unknown, messages: readonly Message[]): Promise<SentInTransaction>;
+  /** Opens a transaction on a connection of its own, for a transactional step. */
   beginTransaction(): Promise<StoreTransaction>;
 
   /**
@@ -139,24 +149,40 @@ export interface Store {
 
   /** The store's clock. */
   now(): Promise<number>;
+  /** One run; null if it does not exist. */
   run(id: string): Promise<RunRecord | null>;
   /** In the order of `ids`; runs that do not exist are missing. */
   runsById(ids: readonly string[]): Promise<readonly RunRecord[]>;
+  /** A page of the runs that match the filter, newest first. */
   runs(filter: RunFilter): Promise<readonly RunRecord[]>;
+  /** The tasks of these runs; runs that have ended have none. */
   tasks(runIds: readonly string[]): Promise<readonly TaskRecord[]>;
   /** The tasks that this fence owns, for a worker that lost the answer to a claim or a commit. */
   ownedTasks(fence: Fence): Promise<readonly TaskRecord[]>;
   /** The owned runs that have undrained messages, as in `heartbeat`, but without renewing the lease. */
   ownedWithMessages(fence: Fence): Promise<readonly string[]>;
   /** A page of one run's log, in order, beginning after event number `after`. */
-  log(runId: string, page: { readonly after: number; readonly limit: number }): Promise<readonly StoredEvent[]>;
+  log(
+    runId: string,
+    page: {
+      /** The number of the event before the page; 0 for the first page. */
+      readonly after: number;
+      /** The maximum number of events. */
+      readonly limit: number;
+    },
+  ): Promise<readonly StoredEvent[]>;
   /** Whole logs, for replay. Runs without events may be missing from the map. */
   logs(runIds: readonly string[]): Promise<ReadonlyMap<string, readonly StoredEvent[]>>;
+  /** The undrained messages of these runs, oldest first. */
   inbox(runIds: readonly string[]): Promise<ReadonlyMap<string, readonly InboxRow[]>>;
+  /** The cursors of the resumable steps of a run. */
   cursors(runId: string): Promise<readonly CursorRow[]>;
+  /** All known workers, live and dead. */
   workers(): Promise<readonly WorkerRecord[]>;
 
+  /** Writes what clients without the code need to know of these workflows; a later registration replaces an earlier one. */
   registerWorkflows(workflows: readonly WorkflowRegistration[]): Promise<void>;
+  /** What was registered under this name; null if nothing was. */
   workflow(name: string): Promise<WorkflowRecord | null>;
 
   /** Calls for operators and housekeeping; no run waits for them. */
@@ -166,5 +192,6 @@ export interface Store {
   readonly hasCrossProcessHints: boolean;
   /** Calls the listener with hints about commits of this and other processes, until the returned function is called. */
   watch(listener: (hint: Hint) => void): () => void;
+  /** Closes all connections. Calls that are under way may fail. */
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Taking due tasks: one batch, and before it, while nothing has been found, a look without the write lock. */
+/** Claims due tasks in one batch. While the queue is empty, a read without the write lock comes first. */
 
 import type { ClaimedTask, ClaimRequest, ClaimResult, RunRecord } from "../contract/store.js";
 import type { SqlRow } from "../sql/dialect.js";
@@ -8,14 +8,14 @@ import type { Result, Statement } from "./driver.js";
 import { serverNow } from "./server-clock.js";
 import { guardStatement, holdsFence, StatementPlan } from "./statement-plan.js";
 
-/** ?1 routes, ?2 limit per route, ?3 now, ?4 limit. */
+/** Parameters: ?1 routes, ?2 limit per route, ?3 now, ?4 limit. */
 const matchesRoute = "x.workflow = r.value ->> 0 AND x.version = r.value ->> 1";
 const selectTask = "SELECT x.rowid AS id, x.priority, x.due_at FROM pawl_tasks x WHERE";
 
 /**
- * The best of what is ready and of what has become due by time, per route and in all. Each index is read only as far as the
- * limit. Of what is due at the same instant, the route that is asked for first comes first. With the rowid the order is
- * total, so that two statements of one transaction find the same.
+ * The best of the ready tasks and of the parked tasks whose time has come, per route and in all. Each index is read
+ * only up to the limit. Among tasks that are due at the same instant, those of the first requested route come first.
+ * The rowid makes the order total, so that two statements of one transaction find the same tasks.
  */
 const selectCandidates = `SELECT t.rowid AS id, r.key AS route FROM json_each(?1) r CROSS JOIN pawl_tasks t WHERE t.rowid IN (
     SELECT id FROM (
@@ -27,13 +27,13 @@ const selectCandidates = `SELECT t.rowid AS id, r.key AS route FROM json_each(?1
     ) ORDER BY priority DESC, due_at, id LIMIT ?2
   ) ORDER BY t.priority DESC, t.due_at, r.key, t.rowid LIMIT ?4`;
 
-/** A server's answer has 10 MB at most: inputs beyond this many characters in all are read afterwards. */
+/** A server's response is limited to 10 MB, so inputs beyond this total of characters are read afterwards. */
 const maxInputCharacters = 2_000_000;
 const claimOrder = "t.priority DESC, t.due_at, c.route, t.rowid";
 const inputWithinBudget = `CASE WHEN sum(length(r.input)) OVER (ORDER BY ${claimOrder} ROWS UNBOUNDED PRECEDING) <= ${maxInputCharacters}
   THEN r.input END AS input`;
 
-/** A task whose run is gone must not keep the worker from the others; `verify` reports it. */
+/** A task without a run is left out, so that the worker still gets its other tasks; `verify` reports such a task. */
 const selectClaimed = `SELECT ${runColumnsWith(taskState.owned).replace("r.input", inputWithinBudget)},
     t.deliveries, t.pending_messages, t.fresh
   FROM (${selectCandidates}) c CROSS JOIN pawl_tasks t ON t.rowid = c.id CROSS JOIN pawl_runs r ON r.id = t.run_id
@@ -43,8 +43,8 @@ const markTasksOwned = `UPDATE pawl_tasks SET state = ${taskState.owned}, owner 
   fresh = 0 WHERE rowid IN (SELECT id FROM (${selectCandidates}))`;
 
 /**
- * Due tasks that were not taken become ready: from then on they are found in the order of their priority, and those behind
- * them get their turn.
+ * Due tasks that were not claimed become ready: from then on they are ordered by priority, and the next due tasks
+ * become visible.
  */
 const promoteTasks = `UPDATE pawl_tasks SET state = ${taskState.ready} WHERE rowid IN (
   SELECT t.rowid FROM json_each(?1) r CROSS JOIN pawl_tasks t WHERE t.rowid IN (
@@ -64,17 +64,17 @@ export function claimStateStatement(request: ClaimRequest): Statement {
   return { sql: `SELECT l.*, ${serverNow} AS now FROM (${selectClaimState}) l`, args: [workerId, epoch, keys, keys] };
 }
 
-/** Null when there is something to take. */
+/** Returns null when there are tasks to claim. */
 export function emptyClaimOf(row: SqlRow, at: number): ClaimResult | null {
-  if (row.holds === 0) return { kind: "fenced" };
-  const nextDueAt = row.due_at === null ? null : Number(row.due_at);
-  if (row.ready === 1 || (nextDueAt !== null && nextDueAt <= at)) return null;
+  if (row.fence_is_valid === 0) return { kind: "fenced" };
+  const nextDueAt = row.next_due_at === null ? null : Number(row.next_due_at);
+  if (row.has_ready_tasks === 1 || (nextDueAt !== null && nextDueAt <= at)) return null;
   return { kind: "claimed", at, tasks: [], nextDueAt };
 }
 
 export interface ClaimPlan {
   readonly plan: StatementPlan<{ readonly kind: "fenced" }>;
-  /** @param readRuns reads the runs whose inputs are not in the results */
+  /** @param readRuns reads the runs whose inputs were too large for the results */
   readResult(
     results: readonly Result[],
     readRuns: (ids: readonly string[]) => Promise<readonly RunRecord[]>,

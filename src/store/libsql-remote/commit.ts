@@ -1,4 +1,4 @@
-/** A batch of transitions as one guarded batch of statements, and what its results say. The order of work is that of sqlite/commit.ts. */
+/** Plans a commit as one guarded batch of statements, in the order of sqlite/commit.ts, and reads its results. */
 
 import type { Batch, CommitResult, Fence, Transition } from "../contract/store.js";
 import { packEvents } from "../shared/event-rows.js";
@@ -26,12 +26,15 @@ export interface CommitPlan {
   resultOf(results: readonly Result[]): CommitResult;
 }
 
-/** A worker must own the run, a client must find it unowned, without undrained messages. */
+/** A worker may write to a run that it owns, a client to a run that has no owner and no unread messages. */
 const selectOwnedTask = "SELECT 1 FROM pawl_tasks WHERE run_id = ? AND owner = ? AND epoch = ?";
 const guardIsOwned = guardStatement(`EXISTS (${selectOwnedTask})`);
 const guardIsUnowned = guardStatement(`EXISTS (${selectUnownedTask})`);
 
-/** The hot one: all that an inline step writes. It is refused unless the log ends where the writer thinks it does. */
+/**
+ * The hot statement: an inline step writes nothing else. If the writer may not write, or the log does not end where the
+ * writer expects, run_id becomes NULL and the statement fails.
+ */
 const insertEventsIf = (writableTaskQuery: string) => `INSERT INTO pawl_events (${eventColumns})
   SELECT CASE WHEN EXISTS (${writableTaskQuery})
     AND coalesce((SELECT seq + span FROM pawl_events WHERE run_id = ?1 ORDER BY seq DESC LIMIT 1), 1) = ?2
@@ -41,13 +44,13 @@ const insertEventsIfOwned = insertEventsIf(
 );
 const insertEventsIfUnowned = insertEventsIf(selectUnownedTask.replace("?", "?1"));
 
-/** The task before was parked, or mail keeps the run with its owner. */
+/** The statement before changes no row if unread messages keep the run with its owner; then this does nothing. */
 const parkRunIfParked = `${parkRun} AND changes() = 1`;
-/** The task before was deleted, or there is mail, and the run cannot end yet. */
+/** The statement before deletes no task if there are unread messages; then status becomes NULL and this fails. */
 const finishRunIfDeleted = `UPDATE pawl_runs SET status = CASE WHEN changes() = 1 THEN ? END, output = ?, error = ?,
   waiting = ?, started_at = coalesce(started_at, ?), finished_at = ?, hero_key = NULL WHERE id = ?`;
 
-/** By an index that is nearly always empty. */
+/** Reads a partial index that is almost always empty. */
 const selectRunsWithMessages =
   "SELECT run_id FROM pawl_tasks WHERE owner = ? AND owner IS NOT NULL AND pending_messages > 0";
 
@@ -104,7 +107,7 @@ function planEffects(
   planRelease(plan, releasedChildIds, at);
 }
 
-/** What becomes of the task and the run's row. The number of the statement that changes nothing if mail keeps the run. */
+/** Returns the index of the statement that changes no row if unread messages keep the run with its owner. */
 function planNext(
   plan: StatementPlan<RefusedCommit>,
   transition: Transition,
@@ -113,7 +116,7 @@ function planNext(
 ): number | null {
   const { runId, next, afterSeq, events } = transition;
   if (next.kind === "keep") {
-    // A worker's run is no longer fresh since it was claimed.
+    // The claim has already cleared it for a run that a worker owns.
     if (fence === null) plan.add(clearFresh, runId);
     return null;
   }

@@ -1,4 +1,4 @@
-/** The connection to the server: reads, batches and transactions, with the repetitions that are safe. */
+/** The connection to the server: reads, batches and transactions, which are retried when that is safe. */
 
 import { Semaphore } from "../../concurrency/semaphore.js";
 import { StoreError } from "../../core/errors/errors.js";
@@ -20,39 +20,39 @@ import {
 } from "./errors.js";
 import { splitIntoRequests, toSendable } from "./request-size.js";
 
-/** A call that was turned away this often is told to its caller, who waits longer between its tries. */
+/** After this many attempts the error goes to the caller, which waits longer between its own attempts. */
 const maxAttempts = 5;
 
-/** A server has sessions for 128 at a time, of all processes together, and refuses the others. */
+/** A server accepts 128 sessions at a time from all processes together and refuses further ones. */
 const maxConcurrentReads = 10;
 
 /**
- * There is one writer at a time, and sqld 0.24 does not do well with many that wait: ten in one process got half as much done
- * as one after the other (5,469 and 9,761 batches in 8 s), and with twenty it could stand still for ever when it made a
- * checkpoint. So they wait here, one batch and one transaction of user code at a time.
+ * The server executes one write at a time, and sqld 0.24 handles many waiting writers badly: ten concurrent writers in
+ * one process completed 5,469 batches in 8 s, one writer 9,761; with twenty the server could hang during a checkpoint.
+ * So writes wait here: one batch and one transaction of user code at a time.
  */
 const maxConcurrentWrites = 1;
 
 /**
- * A call that was not answered for so long is given up, although the server answers others. Over HTTP the others have
- * connections of their own, and say nothing about this one's.
+ * A call that was not answered for this long is given up, even if the server answers other calls. The limit is shorter
+ * over HTTP, where other calls use other connections and do not prove that this one works.
  */
 const maxAnswerWaitMs = { webSocket: 30_000, http: 10_000 };
 
-/** How many rows are asked for at a time, at first, when all of them are too large for one answer. */
+/** The first page size when a result is too large for one response. */
 const initialRowsPerPage = 64;
 
-/** A transaction of user code. */
+/** The transaction of a transactional step. */
 export interface ServerTransaction {
   readonly transaction: RemoteTransaction;
-  /** What comes of a call on it; an error when the server does not answer. */
+  /** Resolves or rejects as the call does, and rejects when the server does not answer in time. */
   withDeadline<T>(call: Promise<T>): Promise<T>;
-  /** Closes the server's session; what was not committed is rolled back. */
+  /** Closes the session on the server; an uncommitted transaction is rolled back. */
   end(): void;
 }
 
 export class RemoteDatabase implements Queryable {
-  /** How long a call may go unanswered; workers make it shorter. */
+  /** How long a call may go unanswered; the leases of workers shorten it. */
   readonly deadline: StatementDeadline;
   readonly description: string;
   readonly #runtime: Runtime;
@@ -79,8 +79,8 @@ export class RemoteDatabase implements Queryable {
     this.#client = openClient();
     this.description = description;
     this.#maxAnswerWaitMs = usesWebSocket ? maxAnswerWaitMs.webSocket : maxAnswerWaitMs.http;
-    this.#reachability = new ServerReachability((what) => {
-      if (!this.#isClosed) onWarning?.(what);
+    this.#reachability = new ServerReachability((message) => {
+      if (!this.#isClosed) onWarning?.(message);
     });
   }
 
@@ -90,7 +90,7 @@ export class RemoteDatabase implements Queryable {
     return (await this.write([statement]))[0]?.rows ?? [];
   }
 
-  /** One statement that only reads: asked again when the connection turns out to be lost. */
+  /** Executes one statement that only reads, so it is repeated even when the connection is lost. */
   async read(statement: Statement): Promise<readonly SqlRow[]> {
     const sendableStatement = withSendableValues(statement);
     try {
@@ -101,7 +101,7 @@ export class RemoteDatabase implements Queryable {
     }
   }
 
-  /** All of the statements in one transaction, or none of them, in one round trip. */
+  /** Executes the statements in one transaction, in one round trip unless they exceed the size of a request. */
   async write(statements: readonly Statement[]): Promise<readonly Result[]> {
     const parts = splitIntoRequests(statements.map(withSendableValues));
     const [onlyPart] = parts;
@@ -113,7 +113,7 @@ export class RemoteDatabase implements Queryable {
     );
   }
 
-  /** A transaction over user code. The first statement is executed when it is begun, with the write lock. */
+  /** Begins a transaction of user code, takes the write lock and executes the first statement. */
   async begin(firstStatement: Statement): Promise<ServerTransaction> {
     const begin = async (client: RemoteClient) => {
       const transaction = await client.transaction("write");
@@ -149,16 +149,16 @@ export class RemoteDatabase implements Queryable {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    // A server that has gone without a word would keep the process waiting for as long as the network likes.
+    // Without this, a server that no longer answers would delay the process until the network times out.
     const closeTimer = this.#runtime.setTimeout(() => this.#client.close(), closeTimeoutMs);
     while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
     this.#runtime.clearTimeout(closeTimer);
-    // Transactions that user code has left open are not committed.
-    for (const begun of this.#openTransactions) begun.end();
+    // Transactions that user code has left open are rolled back.
+    for (const openTransaction of this.#openTransactions) openTransaction.end();
     this.#client.close();
   }
 
-  /** @param slots how many of its kind may be under way */
+  /** @param slots limits how many calls of this kind run at a time */
   #call<T>(
     slots: Semaphore,
     work: (client: RemoteClient) => Promise<T>,
@@ -167,7 +167,9 @@ export class RemoteDatabase implements Queryable {
     if (this.#isClosed) return Promise.reject(new StoreError(`${this.description} is closed.`, { transient: false }));
     return this.#track(
       new Promise((resolve, reject) => {
-        slots.acquire((leave) => void this.#withRetries(work, isSafeToRetry).finally(leave).then(resolve, reject));
+        slots.acquire(
+          (releaseSlot) => void this.#withRetries(work, isSafeToRetry).finally(releaseSlot).then(resolve, reject),
+        );
       }),
     );
   }
@@ -187,15 +189,15 @@ export class RemoteDatabase implements Queryable {
         if (isConnectionLost(error)) this.#reachability.recordFailure(error);
         if (!isSafeToRetry(error) || attempt === maxAttempts || this.#isClosed)
           throw toStoreError(error, this.description);
-        // Random, so that processes that were in each other's way do not come back at the same instant.
+        // Random delays keep processes that have collided from retrying at the same instant.
         await sleep(this.#runtime, (5 + 20 * this.#runtime.random()) * attempt ** 2);
       }
     }
   }
 
   /**
-   * A web socket can swallow every message without ever breaking. A write may also wait for another's transaction; then the
-   * same socket still answers others. If it does not, it is closed, which ends all that waits for it.
+   * A web socket can lose every message without being closed. A write may also just wait for another transaction; then
+   * the same socket still answers a probe. If it does not, the client is closed, which rejects all its pending calls.
    */
   #withDeadline<T>(client: RemoteClient, call: Promise<T>): Promise<T> {
     const startedAt = this.#runtime.monotonic();
@@ -208,14 +210,14 @@ export class RemoteDatabase implements Queryable {
 
   async #isResponsive(client: RemoteClient): Promise<boolean> {
     let timer: Timer | undefined;
-    const tooLate = new Promise<boolean>((resolve) => {
+    const timeout = new Promise<boolean>((resolve) => {
       timer = this.#runtime.setTimeout(() => resolve(false), this.deadline.ms);
     });
     const answer = client.execute({ sql: "SELECT 1", args: [] }).then(
       () => true,
       () => false,
     );
-    return Promise.race([answer, tooLate]).finally(() => this.#runtime.clearTimeout(timer));
+    return Promise.race([answer, timeout]).finally(() => this.#runtime.clearTimeout(timer));
   }
 
   #replaceClient(client: RemoteClient): void {
@@ -236,7 +238,7 @@ function withSendableValues(statement: Statement): Statement {
   return args.every((value) => toSendable(value) === value) ? statement : { sql, args: args.map(toSendable) };
 }
 
-/** What is too large for one message goes in several, within one transaction. */
+/** Sends statements that are too large for one request in several requests, within one transaction. */
 async function writeInParts(
   client: RemoteClient,
   parts: readonly (readonly Statement[])[],
@@ -244,8 +246,8 @@ async function writeInParts(
   const transaction = await client.transaction("write");
   const results: Result[] = [];
   try {
-    for (const message of parts) {
-      const partResults = await transaction.batch(message).catch((error: unknown) => {
+    for (const part of parts) {
+      const partResults = await transaction.batch(part).catch((error: unknown) => {
         const index = failedStatementIndex(error);
         throw index === null ? error : Object.assign(error as Error, { statementIndex: results.length + index });
       });
@@ -258,12 +260,12 @@ async function writeInParts(
   }
 }
 
-/** A server answers with 10 MB at most (sqld: `--max-response-size`). All pages are of one instant. */
+/** A response is limited to 10 MB (sqld: `--max-response-size`). One transaction gives all pages the same snapshot. */
 async function readInPages(client: RemoteClient, { sql, args }: Statement): Promise<readonly SqlRow[]> {
   const transaction = await client.transaction("read");
   const rows: SqlRow[] = [];
   try {
-    // The transaction begins with its first statement, and would not if that failed.
+    // The transaction begins with its first statement, unless that fails. The first page may be too large and fail.
     await transaction.execute({ sql: "SELECT 1", args: [] });
     for (let size = initialRowsPerPage; ; ) {
       const pageSql = `SELECT * FROM (${sql}) LIMIT ${size} OFFSET ${rows.length}`;

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 
-test("without the package, one is told what to install", async () => {
+test("without the package @libsql/client, the error says what to install", async () => {
   for (const part of ["ws", "http"]) {
     vi.doMock(`@libsql/client/${part}`, () => {
       throw new Error("Cannot find package '@libsql/client'");

@@ -1,4 +1,4 @@
-/** What the store needs of `@libsql/client`. Its parts for servers are loaded, not the one for files: that is native code. */
+/** The parts of `@libsql/client` that the store uses. Only its clients for servers are loaded, which are not native. */
 import { StoreError } from "../../core/errors/errors.js";
 import type { SqlRow } from "../sql/dialect.js";
 import type { RemoteAddress } from "./address.js";
@@ -17,16 +17,16 @@ export interface Result {
 
 export interface RemoteTransaction {
   execute(statement: Statement): Promise<Result>;
-  /** The statements after the first that fails are not executed; the error has the `statementIndex` of that one. */
+  /** Stops at the first statement that fails; the error has its `statementIndex`. */
   batch(statements: readonly Statement[]): Promise<readonly Result[]>;
   executeMultiple(sql: string): Promise<void>;
-  /** Closes the server's session, which rolls back. */
+  /** Closes the session on the server, which rolls the transaction back. */
   close(): void;
 }
 
 export interface RemoteClient {
   execute(statement: Statement): Promise<Result>;
-  /** One transaction. */
+  /** Executes the statements in one transaction. */
   batch(statements: readonly Statement[], mode: "write"): Promise<readonly Result[]>;
   transaction(mode: "write" | "read"): Promise<RemoteTransaction>;
   close(): void;
@@ -43,7 +43,7 @@ interface ClientModule {
   }): unknown;
 }
 
-/** The store has its own limit; the driver's must not keep a probe from being sent. */
+/** The store has its own limits; the driver's limit must not delay the probe that tests whether the server responds. */
 const concurrency = 1_000;
 
 export async function loadClient(address: Omit<RemoteAddress, "description">): Promise<OpenClient> {

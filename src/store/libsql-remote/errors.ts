@@ -1,24 +1,24 @@
-/** What the driver's and the server's errors mean for the store. */
+/** Classifies errors of the driver and the server, and converts them to errors of Pawl. */
 import { PawlError, StoreError } from "../../core/errors/errors.js";
 import { describeError as describeCause } from "../shared/reachability.js";
 import { NoAnswerError } from "../shared/statement-deadline.js";
 
 interface DriverError extends Error {
   readonly code?: string;
-  /** Of a batch: the statement that failed. */
+  /** The index of the statement of a batch that failed. */
   readonly statementIndex?: number;
 }
 
 const codeOf = (error: unknown): string => String((error as DriverError | null)?.code ?? "");
 const messageOf = (error: unknown): string => String((error as DriverError | null)?.message ?? error);
 
-/** Over HTTP, and in the handshake of a web socket: "Server returned HTTP status 429", "Unexpected server response: 404". */
+/** Parses "Server returned HTTP status 429" (HTTP) and "Unexpected server response: 404" (web socket handshake). */
 function statusOf(error: unknown): number | null {
   const [, status] = /(?:HTTP status|server response:?) (\d{3})/.exec(messageOf(error)) ?? [];
   return status === undefined ? null : Number(status);
 }
 
-/** What was sent is not understood, and would not be understood a second time. */
+/** The server closed the socket because it rejects this message; sending it again would have the same result. */
 const isMessageRejected = (error: unknown): boolean => /closed with code (1003|1007|1009)/.test(messageOf(error));
 
 const connectionErrorCodes = new Set([
@@ -29,51 +29,51 @@ const connectionErrorCodes = new Set([
   "STREAM_EXPIRED",
 ]);
 
-/** The connection is of no use; whether the statements were executed is not known. */
+/** The connection is lost, and it is unknown whether the statements were executed. */
 export function isConnectionLost(error: unknown): boolean {
   if (error instanceof NoAnswerError) return true;
   if (error instanceof PawlError || isMessageRejected(error)) return false;
   const status = statusOf(error);
   if (status !== null) return status >= 500 || status === 408;
   if (connectionErrorCodes.has(codeOf(error))) return true;
-  // Of a client that was closed with requests under way, and of Node's fetch.
+  // The first comes from a client that was closed with requests in flight, the others from Node's fetch.
   return /manually closed|fetch failed|^terminated$/.test(messageOf(error));
 }
 
-/** There was no connection, so nothing was sent. */
+/** No connection was made, so nothing was sent. */
 const wasNotSent = (error: unknown): boolean =>
   /ECONNREFUSED|ENOTFOUND|EAI_AGAIN/.test(
     `${messageOf(error)} ${messageOf((error as Error).cause ?? "")} ${codeOf((error as Error).cause)}`,
   );
 
-/** The server did nothing, and the same may work in a moment: another transaction was in the way, or too many are. */
+/** The server executed nothing because of another transaction or too many requests; the same call may soon succeed. */
 const isRejectedAsBusy = (error: unknown): boolean =>
   codeOf(error) === "SQLITE_BUSY" || isTransactionTimeout(error) || statusOf(error) === 429;
 
-/** The server gave the write lock to another who had waited for five seconds, and rolled this transaction back. */
+/** The server rolled this transaction back and gave its write lock to a writer that had waited for five seconds. */
 export const isTransactionTimeout = (error: unknown): boolean => codeOf(error) === "TRANSACTION_TIMEOUT";
 
-/** Nothing was written. */
+/** It is certain that nothing was written. */
 export const isSafeToRepeat = (error: unknown): boolean => isRejectedAsBusy(error) || wasNotSent(error);
 
 export const isReadRetryable = (error: unknown): boolean => isRejectedAsBusy(error) || isConnectionLost(error);
 
 export const isResponseTooLarge = (error: unknown): boolean => codeOf(error) === "RESPONSE_TOO_LARGE";
 
-/** A web socket whose token is refused is closed without a word by sqld; over HTTP the status is 401. */
+/** This is known only over HTTP: sqld closes a web socket whose token it refuses without a reason. */
 export const isUnauthorized = (error: unknown): boolean => statusOf(error) === 401 || statusOf(error) === 403;
 
-/** The number of the statement of a batch that asked for a value which is not there: its guard refuses the batch. */
+/** Returns the index of the guard that refused the batch (see statement-plan.ts), or null for any other error. */
 export function failedGuardIndex(error: unknown): number | null {
   const { statementIndex } = error as DriverError;
   if (statementIndex === undefined || codeOf(error) !== "SQLITE_CONSTRAINT") return null;
   return /NOT NULL constraint failed/.test(messageOf(error)) ? statementIndex : null;
 }
 
-/** The number of the statement of a batch that failed. */
+/** Returns the index of the statement of a batch that failed. */
 export const failedStatementIndex = (error: unknown): number | null => (error as DriverError).statementIndex ?? null;
 
-/** The error as callers see it; what is not of the driver or the server stays what it is. */
+/** Converts an error of the driver or the server to a StoreError, and returns any other error unchanged. */
 export function toStoreError(error: unknown, description: string): unknown {
   if (error instanceof PawlError) return error;
   const unreachable = isConnectionLost(error);
@@ -82,10 +82,10 @@ export function toStoreError(error: unknown, description: string): unknown {
   return new StoreError(`${description}: ${describeError(error)}`, { transient, unreachable, cause: error });
 }
 
-/** "SQLITE_CONSTRAINT: SQLITE_CONSTRAINT: SQLite error: …": the code is told once. */
+/** Removes repeated codes from the driver's text, as in "SQLITE_CONSTRAINT: SQLITE_CONSTRAINT: SQLite error: …". */
 function describeError(error: unknown): string {
   const cause = (error as Error).cause;
-  // "fetch failed", and the reason in its cause.
+  // An error of fetch says only "fetch failed"; the reason is in its cause.
   const text = describeCause(messageOf(error) === "fetch failed" && cause !== undefined ? cause : error);
   const code = codeOf(error);
   return code === "" ? text : `${code}: ${text.replaceAll(`${code}: `, "")}`;

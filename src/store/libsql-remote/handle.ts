@@ -1,8 +1,8 @@
 /**
- * What a transactional step gets as `tx`: a transaction of `@libsql/client` that obeys the guard of its transaction, and
- * `query(sql, values)`, which the handles of all SQL stores have.
+ * The `tx` of a transactional step: a transaction of `@libsql/client` whose calls ask the transaction's guard first,
+ * and `query(sql, values)`, which the handles of all SQL stores have.
  *
- * Its statements are sent one after the other, each when the one before has been answered: once the server has rolled the
+ * Each statement is sent only when the one before it has been answered: if that one made the server roll the
  * transaction back, the next statement would commit by itself.
  */
 import { TransactionError } from "../../core/errors/errors.js";
@@ -21,18 +21,30 @@ type UserStatement =
 /** The `tx` of a transactional step on a libSQL server. */
 export interface LibsqlTransactionHandle {
   /** As in `@libsql/client`. */
-  execute(statement: string | { readonly sql: string; readonly args?: unknown }, args?: unknown): Promise<Result>;
-  /** As in `@libsql/client`: all in one round trip. */
+  execute(
+    statement:
+      | string
+      | {
+          /** One statement, with `?` or named placeholders. */
+          readonly sql: string;
+          /** The values of the placeholders. */
+          readonly args?: unknown;
+        },
+    args?: unknown,
+  ): Promise<Result>;
+  /** As in `@libsql/client`: sends all statements in one round trip. */
   batch(statements: readonly UserStatement[]): Promise<readonly Result[]>;
-  /** Several statements in one text, without values. */
+  /** Executes several statements in one text, without values. */
   executeMultiple(sql: string): Promise<void>;
+  /** Executes one statement and resolves with its rows, as the handles of all SQL stores do. */
   query(sql: string, values?: readonly unknown[]): Promise<readonly SqlRow[]>;
+  /** True when the transaction has ended. */
   readonly closed: boolean;
 }
 
 export const transactionTimeoutMessage =
-  "The server has ended the transaction of this step: it lets one last for 5 seconds while another waits to write. Do what takes long " +
-  "(calls to other services, starts of other runs) in a step of its own, before the transaction.";
+  "The server has ended the transaction of this step: a transaction may last 5 seconds while another writer waits. Do slow work " +
+  "(calls to other services, starts of other runs) in a separate step, before the transaction.";
 
 export class GuardedTransaction {
   readonly handle: LibsqlTransactionHandle;
@@ -46,7 +58,7 @@ export class GuardedTransaction {
     this.handle = this.#createHandle();
   }
 
-  /** Resolves when all that user code has asked for is answered, awaited or not. */
+  /** Resolves when all calls of user code have been answered, including those that it does not await. */
   async waitForCalls(): Promise<void> {
     await this.#lastCall;
   }
@@ -55,19 +67,21 @@ export class GuardedTransaction {
     const { transaction } = this.#serverTransaction;
     const guard = this.#guard;
     const execute = async (userStatement: UserStatement, args?: unknown): Promise<Result> => {
-      const [statement] = this.#admitStatements([args === undefined ? userStatement : [userStatement as string, args]]);
+      const [statement] = this.#toAllowedStatements([
+        args === undefined ? userStatement : [userStatement as string, args],
+      ]);
       return this.#call(() => transaction.execute(statement as Statement));
     };
-    const control = (sql: string) => () =>
+    const refuseControl = (sql: string) => () =>
       ignoreUnhandledRejection(Promise.resolve().then(() => guard.assertAllowed(sql)));
     return Object.assign(
       {
         execute: (userStatement: UserStatement, args?: unknown) =>
           ignoreUnhandledRejection(execute(userStatement, args)),
-        batch: (given: readonly UserStatement[]) =>
+        batch: (userStatements: readonly UserStatement[]) =>
           ignoreUnhandledRejection(
             Promise.resolve().then(() => {
-              const statements = this.#admitStatements(given);
+              const statements = this.#toAllowedStatements(userStatements);
               return this.#call(() => transaction.batch(statements));
             }),
           ),
@@ -84,14 +98,14 @@ export class GuardedTransaction {
           return guard.hasEnded;
         },
       },
-      // Of the library's interface, but Pawl's to do.
-      { commit: control("COMMIT"), rollback: control("ROLLBACK"), close: () => {} },
+      // The library's interface has these methods, but Pawl ends the transaction.
+      { commit: refuseControl("COMMIT"), rollback: refuseControl("ROLLBACK"), close: () => {} },
     );
   }
 
-  #admitStatements(userStatements: readonly UserStatement[]): Statement[] {
-    return userStatements.map((one) => {
-      const statement = toStatement(one);
+  #toAllowedStatements(userStatements: readonly UserStatement[]): Statement[] {
+    return userStatements.map((userStatement) => {
+      const statement = toStatement(userStatement);
       this.#guard.assertAllowed(statement.sql);
       return statement;
     });
@@ -113,20 +127,20 @@ export class GuardedTransaction {
     }
   }
 
-  /** An error may have ended the transaction, or only its own statement (a duplicate key). */
+  /** After an error, checks whether the transaction is still open or the server has rolled it back. */
   async #checkTransactionAfter(error: unknown): Promise<void> {
     if (isTransactionTimeout(error)) throw this.#guard.markBroken(transactionTimeoutMessage, error);
     if (isConnectionLost(error) || !(await this.#isOpen())) {
       this.#guard.markBroken(
-        "A statement of this step failed, and the server has rolled the whole transaction back, although the step caught the error. Let it throw: the step will be tried again.",
+        "A statement of this step failed, and the server has rolled the whole transaction back, so the step cannot continue after catching the error. Let it throw: the step will be tried again.",
         error,
       );
     } else if (this.#guard.hasEnded) {
-      this.#guard.markBroken("A statement that this step did not wait for has failed.", error);
+      this.#guard.markBroken("A statement that this step did not await has failed.", error);
     }
   }
 
-  /** In a transaction, BEGIN is refused and changes nothing. */
+  /** Inside a transaction, BEGIN fails and changes nothing. */
   async #isOpen(): Promise<boolean> {
     const { transaction, withDeadline } = this.#serverTransaction;
     return withDeadline(transaction.batch([{ sql: "BEGIN", args: [] }])).then(
@@ -141,12 +155,14 @@ function toStatement(userStatement: UserStatement): Statement {
   const [sql, args = []] = Array.isArray(userStatement)
     ? (userStatement as readonly [string, unknown])
     : [(userStatement as { sql: string }).sql, (userStatement as { args?: unknown }).args];
-  if (typeof sql !== "string") throw new TransactionError("A statement is a text, or { sql, args }, or [sql, args].");
-  // Values by name are the driver's to understand.
+  if (typeof sql !== "string") {
+    throw new TransactionError("A statement must be a string, { sql, args } or [sql, args].");
+  }
+  // Named values are passed to the driver unchanged.
   return { sql, args: Array.isArray(args) ? (args as Value[]).map(toSendable) : (args as readonly Value[]) };
 }
 
-/** Still rejects for those who wait for it; if user code does not, that must not end the process. */
+/** The promise still rejects for user code that awaits it; without an await, the rejection must not end the process. */
 function ignoreUnhandledRejection<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;

@@ -1,6 +1,6 @@
 /**
- * The store on a libSQL server (sqld, Turso), over the network: the tables and statements of SQLite, each commit and each
- * claim as one guarded batch. The server has no way to tell of other processes' commits: they poll.
+ * The store on a libSQL server (sqld, Turso). It uses the tables and statements of the SQLite store, and sends each
+ * commit and each claim as one guarded batch. The server cannot notify clients of commits, so processes poll.
  */
 
 import { StoreError } from "../../core/errors/errors.js";
@@ -51,7 +51,7 @@ export async function openRemoteLibsql(url: string, options: StoreOptions = {}):
   const db = new RemoteDatabase(await loadClient(address), address, options.onWarning, runtime);
   const store = new RemoteLibsqlStore(db, options.clock, runtime);
   try {
-    // Fails now rather than later when the address or the token is wrong.
+    // A wrong address or token fails here rather than at the first use.
     await store.syncServerClock();
     return store;
   } catch (error) {
@@ -60,7 +60,7 @@ export async function openRemoteLibsql(url: string, options: StoreOptions = {}):
   }
 }
 
-/** sqld closes a web socket whose token it refuses without saying why. Over HTTP it does say so. */
+/** sqld closes a web socket whose token it refuses without a reason, but over HTTP it answers with status 401. */
 async function findTokenError(address: RemoteAddress): Promise<StoreError | null> {
   const { url, authToken, description } = address;
   const open = await loadClient({ url: url.replace(/^ws/, "http"), usesWebSocket: false, authToken });
@@ -70,7 +70,7 @@ async function findTokenError(address: RemoteAddress): Promise<StoreError | null
     return null;
   } catch (error) {
     if (!isUnauthorized(error)) return null;
-    const problem = authToken === undefined ? "asks for a token" : "refuses the token";
+    const problem = authToken === undefined ? "requires a token" : "refuses the token";
     return new StoreError(`${description} ${problem}: connect(url, { authToken }), or ?authToken=… in the URL.`, {
       transient: false,
       cause: error,
@@ -140,16 +140,16 @@ class RemoteLibsqlStore extends SqlReads implements Store {
   ): Promise<{ readonly at: number; readonly refused: readonly RefusedStart[] }> {
     const at = this.#clock();
     const refused = await this.#transactions.startRuns(tx, starts, at);
-    // Too early, since the caller has yet to commit; a worker that looks now in vain finds them at its next poll.
+    // The caller has not committed yet, so a worker may find nothing now; it finds the runs at its next poll.
     this.#hints.emit(hintsOfStarts(starts));
     return { at, refused };
   }
 
   async sendInTransaction(tx: unknown, messages: readonly Message[]): Promise<SentInTransaction> {
-    const sent = await this.#transactions.send(tx, messages, this.#clock());
-    // Too early, as above.
+    const result = await this.#transactions.send(tx, messages, this.#clock());
+    // As above, the caller has not committed yet.
     this.#hints.emit(hintsOfMessages(messages));
-    return sent;
+    return result;
   }
 
   async send(messages: readonly Message[]): Promise<{ readonly undeliverable: readonly string[] }> {
@@ -166,7 +166,7 @@ class RemoteLibsqlStore extends SqlReads implements Store {
     return this.#transactions.begin();
   }
 
-  /** While there are tasks each claim is one batch. Once there are none, a look without the write lock comes first. */
+  /** After a claim that found no task, the next ones first read without the write lock whether there are tasks. */
   async claim(request: ClaimRequest): Promise<ClaimResult> {
     if (!this.#hasFoundTasks) {
       const sentAt = this.#runtime.now();
@@ -186,8 +186,8 @@ class RemoteLibsqlStore extends SqlReads implements Store {
   async registerWorker(worker: WorkerInfo): Promise<Fence> {
     this.#db.deadline.addLease(worker.id, worker.leaseMs);
     const { plan, resultOf } = planRegisterWorker(worker, this.#clock());
-    const { fence, freed } = resultOf(await this.#db.write(plan.statements));
-    if (freed) this.#emitReadyHint();
+    const { fence, hasFreedTasks } = resultOf(await this.#db.write(plan.statements));
+    if (hasFreedTasks) this.#emitReadyHint();
     return fence;
   }
 
@@ -220,7 +220,7 @@ class RemoteLibsqlStore extends SqlReads implements Store {
     return this.#hasVirtualClock ? this.#clock() : this.syncServerClock();
   }
 
-  /** The server's time, by which this process' idea of it is corrected. */
+  /** Reads the server's time, adjusts this process's estimate of it, and returns it. */
   async syncServerClock(): Promise<number> {
     const sentAt = this.#runtime.now();
     const [row] = await this.#db.read({ sql: `SELECT ${serverNow} AS now`, args: [] });
@@ -237,7 +237,7 @@ class RemoteLibsqlStore extends SqlReads implements Store {
     return this.#db.close();
   }
 
-  /** What a plan comes to: the refusal of the guard that stopped it, or what its results say. */
+  /** Returns the refusal of the guard that stopped the plan, or the result read from its rows. */
   async #runPlan<R>(
     plan: StatementPlan<R>,
     resultOf: (results: Awaited<ReturnType<RemoteDatabase["write"]>>) => R | Promise<R>,

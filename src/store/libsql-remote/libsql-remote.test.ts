@@ -1,4 +1,4 @@
-/** Beyond the suite: tokens, what is too large for the server, transactions of the user's, one that lasts too long. */
+/** Tests beyond the store suite: tokens, large requests and responses, users' transactions, the server's time limit. */
 import { generateKeyPairSync, sign } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ const errorOf = (promise: Promise<unknown>) =>
     (error: unknown) => error,
   );
 
-test("a server that is not there is an error of the store, which may be there later", async () => {
+test("opening a server that does not run fails with a transient StoreError", async () => {
   for (const url of ["ws://127.0.0.1:3", "http://127.0.0.1:3"]) {
     const error = await errorOf(openLibsql(url));
     expect(error).toBeInstanceOf(StoreError);
@@ -31,12 +31,12 @@ test("a server that is not there is an error of the store, which may be there la
   }
 });
 
-describe.skipIf(isLeftOut("sqld"))("a server that asks for tokens", () => {
+describe.skipIf(isLeftOut("sqld"))("a server that requires tokens", () => {
   const folder = mkdtempSync(join(tmpdir(), "pawl-sqld-"));
   const { publicKey, privateKey } = generateKeyPairSync("ed25519");
   let server: Awaited<ReturnType<typeof ownSqld>>;
-  const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
-  const head = `${encoded({ alg: "EdDSA", typ: "JWT" })}.${encoded({ a: "rw" })}`;
+  const toBase64Json = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const head = `${toBase64Json({ alg: "EdDSA", typ: "JWT" })}.${toBase64Json({ a: "rw" })}`;
   const authToken = `${head}.${sign(null, Buffer.from(head), privateKey).toString("base64url")}`;
 
   beforeAll(async () => {
@@ -49,24 +49,24 @@ describe.skipIf(isLeftOut("sqld"))("a server that asks for tokens", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test.each(["ws", "http"])("lets in those who have one, by %s", async (scheme) => {
+  test.each(["ws", "http"])("accepts a client with a valid token over %s", async (scheme) => {
     const url = server.url.replace(/^ws/, scheme);
-    for (const [given, options] of [
+    for (const [userUrl, options] of [
       [url, { authToken }],
       [`${url}?authToken=${authToken}`, {}],
     ] as const) {
-      const store = await openLibsql(given, options);
+      const store = await openLibsql(userUrl, options);
       expect(store.description).not.toContain(authToken);
       await store.migrate();
       await store.close();
     }
   });
 
-  test.each(["ws", "http"])("tells the others by %s that they need one, or another", async (scheme) => {
+  test.each(["ws", "http"])("refuses a missing or invalid token over %s with an error that says so", async (scheme) => {
     const url = server.url.replace(/^ws/, scheme);
     expect(await errorOf(openLibsql(url))).toMatchObject({
       transient: false,
-      message: expect.stringContaining("asks for a token: connect(url, { authToken })"),
+      message: expect.stringContaining("requires a token: connect(url, { authToken })"),
     });
     expect(await errorOf(openLibsql(url, { authToken: "nonsense" }))).toMatchObject({
       transient: false,
@@ -94,41 +94,42 @@ describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
     await database.drop();
   });
 
-  const owned = async (count: number, overrides: Partial<NewRun> = {}) => {
+  const startOwnedRuns = async (count: number, overrides: Partial<NewRun> = {}) => {
     const fence = await store.registerWorker(workerInfo());
     const runs = newRuns(count, { due: { kind: "owned" }, ...overrides });
     await store.commit(batch(fence, [], runs));
     return { fence, runs };
   };
-  const mine = async () => (await client.execute("SELECT value FROM mine ORDER BY value")).rows.map((row) => row.value);
-  const large = (size: number) => JSON.stringify("x".repeat(size));
+  const readMine = async () =>
+    (await client.execute("SELECT value FROM mine ORDER BY value")).rows.map((row) => row.value);
+  const largeJson = (size: number) => JSON.stringify("x".repeat(size));
 
-  test("a commit that is too large for one message is whole all the same", async () => {
-    const { fence, runs } = await owned(20);
-    const moves = runs.map(({ id }) => transition(id, { events: [event("go", { data: large(1_000_000) })] }));
+  test("a commit that is too large for one request is written completely", async () => {
+    const { fence, runs } = await startOwnedRuns(20);
+    const moves = runs.map(({ id }) => transition(id, { events: [event("go", { data: largeJson(1_000_000) })] }));
     expect(await store.commit(batch(fence, moves))).toMatchObject({ kind: "committed" });
     const logs = await store.logs(runs.map(({ id }) => id));
     expect([...logs.values()].flat()).toHaveLength(20);
   });
 
-  test("a commit that is too large for one message is refused as a whole, and says which run it was", async () => {
-    const { fence, runs } = await owned(20);
+  test("a conflict in a commit of several requests refuses the whole commit and names the run", async () => {
+    const { fence, runs } = await startOwnedRuns(20);
     const last = runs.at(-1) as NewRun;
     const moves = runs.map(({ id }) =>
-      transition(id, { events: [event("go", { data: large(1_000_000) })], afterSeq: id === last.id ? 7 : 0 }),
+      transition(id, { events: [event("go", { data: largeJson(1_000_000) })], afterSeq: id === last.id ? 7 : 0 }),
     );
     expect(await store.commit(batch(fence, moves))).toEqual({ kind: "conflict", runId: last.id });
     expect((await store.logs(runs.map(({ id }) => id))).size).toBe(0);
   });
 
-  test("a value that no message has room for is an error, and not tried again", async () => {
-    const { fence, runs } = await owned(1);
-    const move = transition(runs[0]?.id as string, { events: [event("go", { data: large(17_000_000) })] });
+  test("a value that is too large for any request is a permanent error", async () => {
+    const { fence, runs } = await startOwnedRuns(1);
+    const move = transition(runs[0]?.id as string, { events: [event("go", { data: largeJson(17_000_000) })] });
     expect(await errorOf(store.commit(batch(fence, [move])))).toMatchObject({ transient: false });
   });
 
-  test("a claim of more input than fits into one answer gives all of it", async () => {
-    const runs = newRuns(15, { workflow: "large", input: large(1_000_000) });
+  test("a claim returns all inputs, also more than fit into one response", async () => {
+    const runs = newRuns(15, { workflow: "large", input: largeJson(1_000_000) });
     for (const run of runs) await store.commit(batch(null, [], [run]));
     const fence = await store.registerWorker(workerInfo());
     const claim = await store.claim({
@@ -142,13 +143,13 @@ describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
     expect(claim.tasks.every(({ run }) => run.input === runs[0]?.input && run.status === "running")).toBe(true);
   });
 
-  test("half of a surrogate pair does not cost the connection", async () => {
+  test("half of a surrogate pair is stored as U+FFFD and does not break the connection", async () => {
     const run = newRun({ heroType: "User", heroId: "a\ud800b" });
     await store.commit(batch(null, [], [run]));
     expect((await store.run(run.id))?.heroId).toBe("a\ufffdb");
   });
 
-  test("a run whose row is gone keeps no worker from the others", async () => {
+  test("a task without a run does not prevent the claim of other tasks", async () => {
     const runs = newRuns(2, { workflow: "orphaned" });
     await store.commit(batch(null, [], runs));
     await client.execute({ sql: "DELETE FROM pawl_runs WHERE id = ?", args: [runs[0]?.id as string] });
@@ -158,8 +159,8 @@ describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
     expect(claim).toMatchObject({ tasks: [{ run: { id: runs[1]?.id } }] });
   });
 
-  test("a batch that is refused at its last transition leaves nothing of the others", async () => {
-    const { fence, runs } = await owned(2);
+  test("a batch that is refused at its last transition writes nothing of the others", async () => {
+    const { fence, runs } = await startOwnedRuns(2);
     const [first, second] = runs as [NewRun, NewRun];
     await store.send([{ to: second.id, kind: "signal", data: "{}" }]);
     const child = newRun();
@@ -177,14 +178,14 @@ describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
     expect(await store.tasks([first.id])).toMatchObject([{ state: "owned" }]);
   });
 
-  describe("a transaction over user code", () => {
+  describe("the transaction of a transactional step", () => {
     const begin = async () => {
       const transaction = await store.beginTransaction();
       return { transaction, tx: transaction.handle as LibsqlTransactionHandle };
     };
 
-    test("takes what @libsql/client takes", async () => {
-      const { fence, runs } = await owned(1);
+    test("accepts all forms of statements that @libsql/client accepts", async () => {
+      const { fence, runs } = await startOwnedRuns(1);
       const { transaction, tx } = await begin();
       await tx.execute("INSERT INTO mine VALUES ('a')");
       await tx.execute("INSERT INTO mine VALUES (?)", ["b"]);
@@ -196,14 +197,14 @@ describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
       const move = transition(runs[0]?.id as string, { events: [event("paid")] });
       expect(await transaction.commit(batch(fence, [move]))).toMatchObject({ kind: "committed" });
       expect(tx.closed).toBe(true);
-      expect(await mine()).toEqual(["a", "b", "c", "d", "e", "f", "g"]);
+      expect(await readMine()).toEqual(["a", "b", "c", "d", "e", "f", "g"]);
     });
 
-    test("that another writer has waited for is over after five seconds, and says so", async () => {
-      const { fence, runs } = await owned(1);
+    test("is ended after five seconds if another writer waits, and the error says so", async () => {
+      const { fence, runs } = await startOwnedRuns(1);
       const { transaction, tx } = await begin();
       await tx.execute("INSERT INTO mine VALUES ('slow')");
-      // The other writer gets its turn because the server takes it from the transaction.
+      // The other writer succeeds because the server ends the transaction.
       await client.execute("INSERT INTO mine VALUES ('other')");
       const error = await errorOf(tx.execute("INSERT INTO mine VALUES ('late')"));
       expect(error).toBeInstanceOf(TransactionError);
@@ -212,11 +213,11 @@ describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
       expect(await errorOf(tx.execute("INSERT INTO mine VALUES ('later')"))).toBeInstanceOf(TransactionError);
       const move = transition(runs[0]?.id as string, { events: [event("paid")] });
       expect(await errorOf(transaction.commit(batch(fence, [move])))).toBeInstanceOf(TransactionError);
-      expect(await mine()).toEqual(["other"]);
+      expect(await readMine()).toEqual(["other"]);
     });
 
-    test("that has lost its transaction without noticing is not recorded", async () => {
-      const { fence, runs } = await owned(1);
+    test("cannot be committed if the server ended it after the last statement", async () => {
+      const { fence, runs } = await startOwnedRuns(1);
       const { transaction, tx } = await begin();
       await tx.execute("INSERT INTO mine VALUES ('slow')");
       await client.execute("INSERT INTO mine VALUES ('other')");
@@ -225,21 +226,21 @@ describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
         code: "TRANSACTION_ERROR",
         message: expect.stringContaining("5 seconds"),
       });
-      expect(await mine()).toEqual(["other"]);
+      expect(await readMine()).toEqual(["other"]);
       expect((await store.logs([runs[0]?.id as string])).size).toBe(0);
     });
 
-    test("that a constraint has rolled back takes no more statements, even if the error was caught", async () => {
+    test("refuses further statements after a constraint has rolled it back, even if the error was caught", async () => {
       const { transaction, tx } = await begin();
       await tx.execute("INSERT INTO mine VALUES ('a')");
       expect(await errorOf(tx.execute("INSERT INTO mine VALUES ('a')"))).toMatchObject({ code: "SQLITE_CONSTRAINT" });
       expect(await errorOf(tx.execute("INSERT INTO mine VALUES ('b')"))).toBeInstanceOf(TransactionError);
       await transaction.rollback();
-      expect(await mine()).toEqual([]);
+      expect(await readMine()).toEqual([]);
     });
 
-    test("goes on after an error that was its statement's alone", async () => {
-      const { fence, runs } = await owned(1);
+    test("continues after an error that rolled back only its statement", async () => {
+      const { fence, runs } = await startOwnedRuns(1);
       const { transaction, tx } = await begin();
       expect(await errorOf(tx.execute("INSERT INTO nowhere VALUES (1)"))).toMatchObject({
         message: expect.stringContaining("no such table"),
@@ -247,21 +248,21 @@ describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
       await tx.execute("INSERT INTO mine VALUES ('a')");
       const move = transition(runs[0]?.id as string, { events: [event("paid")] });
       expect(await transaction.commit(batch(fence, [move]))).toMatchObject({ kind: "committed" });
-      expect(await mine()).toEqual(["a"]);
+      expect(await readMine()).toEqual(["a"]);
     });
 
-    test("waits for another of the same process, which has begun before", async () => {
+    test("waits for an earlier transaction of the same process", async () => {
       const first = await begin();
       const second = begin();
       await first.tx.execute("INSERT INTO mine VALUES ('first')");
       await first.transaction.rollback();
       await (await second).tx.execute("INSERT INTO mine VALUES ('second')");
       await (await second).transaction.rollback();
-      expect(await mine()).toEqual([]);
+      expect(await readMine()).toEqual([]);
     });
   });
 
-  test("runs are started on a transaction of @libsql/client, and are there when it is committed", async () => {
+  test("runs started in a transaction of @libsql/client exist once it is committed", async () => {
     const [kept, dropped] = [newRun({ startKey: "k" }), newRun()];
     for (const [run, end] of [
       [kept, "commit"],
@@ -274,14 +275,14 @@ describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
     }
     expect(await store.run(kept.id)).toMatchObject({ status: "pending" });
     expect(await store.run(dropped.id)).toBeNull();
-    expect(await mine()).toEqual(["commit"]);
+    expect(await readMine()).toEqual(["commit"]);
     const tx = await client.transaction("write");
     const again = newRun({ workflow: kept.workflow, startKey: "k" });
     expect(await store.startInTransaction(tx, [again])).toMatchObject({ refused: [{ reason: "startKey" }] });
     await tx.rollback();
   });
 
-  test("a client is not taken for a transaction", async () => {
+  test("a client, or an object without the methods of a transaction, is refused as a transaction", async () => {
     expect(await errorOf(store.startInTransaction(client, [newRun()]))).toMatchObject({
       message: expect.stringContaining("`tx` is a client"),
     });
@@ -290,7 +291,7 @@ describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
     });
   });
 
-  test("HTTP does the same", async () => {
+  test("commits, claims and transactions work over HTTP", async () => {
     const other = await openLibsql(database.url.replace(/^ws:/, "http:"));
     const run = newRun({ workflow: "by-http" });
     await other.commit(batch(null, [], [run]));
@@ -302,7 +303,7 @@ describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
     const transaction = await other.beginTransaction();
     await (transaction.handle as LibsqlTransactionHandle).execute("INSERT INTO mine VALUES ('http')");
     await transaction.commit(batch(fence, [transition(run.id, { events: [event("go")] })]));
-    expect(await mine()).toEqual(["http"]);
+    expect(await readMine()).toEqual(["http"]);
     await other.close();
   });
 });

@@ -1,4 +1,4 @@
-/** Messages to runs, in a batch. */
+/** Plans the statements that deliver messages to runs, drain inboxes and release runs. */
 
 import type { Message } from "../contract/store.js";
 import { incrementMessageCount, insertMessageInto, releaseTask } from "../sqlite/messages.js";
@@ -7,12 +7,12 @@ import type { StatementPlan } from "./statement-plan.js";
 const insertMessageIfCounted = `${insertMessageInto} SELECT ?, ?, ?, ? WHERE changes() = 1`;
 
 const isDrained = "run_id = ?1 AND id IN (SELECT value FROM json_each(?2))";
-/** First: it counts what the second deletes. */
+/** Runs before `deleteMessages`, because it counts the rows that are about to be deleted. */
 const decrementMessageCount = `UPDATE pawl_tasks SET pending_messages = pending_messages - (SELECT count(*) FROM pawl_inbox WHERE ${isDrained})
   WHERE run_id = ?1`;
 const deleteMessages = `DELETE FROM pawl_inbox WHERE ${isDrained}`;
 
-/** The number of the statement for each message that changes nothing if its addressee has no task. */
+/** Returns, for each message, the index of the statement that changes no row if the receiver has no task. */
 export function planMessages(plan: StatementPlan<unknown>, messages: readonly Message[], at: number): number[] {
   return messages.map(({ to, kind, data }) => {
     const countIndex = plan.add(incrementMessageCount, at, to);

@@ -1,4 +1,4 @@
-/** How migrations are applied on a libSQL server: each is one batch, that is, one transaction. */
+/** Applies migrations on a libSQL server. Each migration is one batch, and so one transaction. */
 import type { Migration, MigrationPort, MigrationSession } from "../sql/migrations.js";
 import { createMigrationsTable } from "../sqlite/schema.js";
 import type { RemoteDatabase } from "./database.js";
@@ -16,15 +16,15 @@ export function migrationPort(db: RemoteDatabase): MigrationPort {
     const rows = await db.query("SELECT version FROM pawl_migrations ORDER BY version", []);
     return rows.map((row) => Number(row.version));
   };
-  const session: MigrationSession = { appliedVersions, apply: (migration) => apply(db, migration) };
-  // The lock is that of each batch; the process that gets it second finds the migration done.
+  const session: MigrationSession = { appliedVersions, apply: (migration) => applyMigration(db, migration) };
+  // Each batch takes the write lock; the second process to get it finds the migration applied.
   return { appliedVersions, withLock: (work) => work(session) };
 }
 
-async function apply(db: RemoteDatabase, { version, name, statements }: Migration): Promise<void> {
-  const plan = new StatementPlan<"applied already">();
+async function applyMigration(db: RemoteDatabase, { version, name, statements }: Migration): Promise<void> {
+  const plan = new StatementPlan<"already applied">();
   plan.add(createMigrationsTable);
-  plan.addGuard("applied already", guardStatement(isNotApplied), version);
+  plan.addGuard("already applied", guardStatement(isNotApplied), version);
   for (const statement of statements) plan.add(statement);
   plan.add(insertMigration, version, name);
   try {

@@ -1,17 +1,17 @@
-/** How large a message to the server becomes, and values that it can be made of. */
+/** Splits statements into requests that the server accepts, and replaces values that it would refuse. */
 import { StoreError } from "../../core/errors/errors.js";
 import type { Statement, Value } from "./driver.js";
 
 /**
- * sqld takes messages of up to 16 MiB over a web socket, and drops the connection without a word when there is more. That
- * would look like a lost answer, and be repeated for ever.
+ * sqld accepts messages of up to 16 MiB over a web socket and drops the connection, without an error, for a larger one.
+ * The store would take that for a lost connection, and its callers would repeat the request forever.
  */
 const maxRequestBytes = 15 * 1024 * 1024;
 
-/** Each character becomes six bytes at most (\u0000), so what is shorter than this always fits. */
+/** A character becomes at most six bytes (\u0000), so a request with fewer characters than this always fits. */
 const safeRequestLength = maxRequestBytes / 6;
 
-/** The statements in as few parts as can be sent. One part, unless there are megabytes of data. */
+/** Returns the statements in as few requests as possible; usually one, unless there are megabytes of data. */
 export function splitIntoRequests(statements: readonly Statement[]): readonly (readonly Statement[])[] {
   if (statements.reduce((sum, statement) => sum + estimateLength(statement), 0) < safeRequestLength)
     return [statements];
@@ -21,7 +21,7 @@ export function splitIntoRequests(statements: readonly Statement[]): readonly (r
     const bytes = requestBytesOf(statement);
     if (bytes > maxRequestBytes) {
       throw new StoreError(
-        `A statement of ${bytes} bytes is more than a libSQL server takes (16 MiB). Keep the data elsewhere and pass a reference to it.`,
+        `A statement of ${bytes} bytes is larger than a libSQL server accepts (16 MiB). Store the data elsewhere and pass a reference to it.`,
         { transient: false },
       );
     }
@@ -35,7 +35,7 @@ export function splitIntoRequests(statements: readonly Statement[]): readonly (r
   return parts;
 }
 
-/** What surrounds a statement and its values in a message. */
+/** The protocol's bytes around a statement and its values in a request. */
 const overheadBytes = 200;
 
 const estimateLength = ({ sql, args }: Statement): number =>
@@ -50,9 +50,9 @@ const requestBytesOf = ({ sql, args }: Statement): number =>
     overheadBytes + Buffer.byteLength(JSON.stringify(sql)),
   );
 
-/** Since Node 20; not in the types of ES2023. */
+/** Node has these methods since version 20, but the types of ES2023 lack them. */
 type WellFormed = string & { isWellFormed(): boolean; toWellFormed(): string };
 
-/** Half of a surrogate pair is no JSON for the server, which would close the connection; other databases get U+FFFD, too. */
+/** Half of a surrogate pair becomes U+FFFD: as invalid JSON it would make the server close the connection. */
 export const toSendable = (value: Value): Value =>
   typeof value !== "string" || (value as WellFormed).isWellFormed() ? value : (value as WellFormed).toWellFormed();

@@ -5,15 +5,15 @@ import { ServerClock } from "./server-clock.js";
 beforeEach(() => void vi.useFakeTimers({ now: 100_000 }));
 afterEach(() => void vi.useRealTimers());
 
-test("it is never ahead of the server's, and behind it by no more than the answer took", () => {
+test("the clock is not ahead of the server's, and behind it by no more than the round trip took", () => {
   const clock = new ServerClock(systemRuntime);
-  // The server's clock is 5,000 ms ahead of this machine's; the answer took 40 ms, 30 of them on the way back.
+  // The server's clock is 5,000 ms ahead of this machine's; the round trip took 40 ms, 30 of them for the response.
   clock.adjust(105_010, 100_000, 100_040);
   vi.setSystemTime(100_040);
   expect(clock.now()).toBe(105_010);
 });
 
-test("an answer that contradicts it corrects it, as far as it must and no further", () => {
+test("a response that contradicts the offset changes it only as far as necessary", () => {
   const clock = new ServerClock(systemRuntime);
   clock.adjust(105_010, 100_000, 100_040);
   clock.adjust(205_000, 200_000, 200_002);
@@ -24,7 +24,7 @@ test("an answer that contradicts it corrects it, as far as it must and no furthe
   expect(clock.now()).toBe(305_098);
 });
 
-test("a slow answer teaches nothing", () => {
+test("a slow response that is consistent with the offset does not change it", () => {
   const clock = new ServerClock(systemRuntime);
   clock.adjust(105_000, 100_000, 100_001);
   clock.adjust(110_000, 104_000, 109_000);
@@ -32,7 +32,7 @@ test("a slow answer teaches nothing", () => {
   expect(clock.now()).toBe(204_999);
 });
 
-test("an answer during which this machine's clock was set back is passed over", () => {
+test("a response is ignored if this machine's clock was set back meanwhile", () => {
   const clock = new ServerClock(systemRuntime);
   clock.adjust(105_000, 100_000, 100_001);
   clock.adjust(105_100, 100_100, 50_000);

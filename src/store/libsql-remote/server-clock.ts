@@ -1,10 +1,10 @@
 /**
- * The server's clock, as far as it is known here. All stamps of a commit are one instant, which has to be known before the
- * commit is sent: asking for it first would be a round trip more, and keeping it in a row would be a write more.
+ * An estimate of the server's clock. All timestamps of a commit are the same instant, which must be known before the
+ * commit is sent: reading it first would cost a round trip, and keeping it in a row would cost a write.
  *
- * An answer with the server's time limits what the difference between the two clocks can be: the time was read after the
- * question was sent and before the answer came. The difference is corrected only as far as an answer contradicts it, and
- * begins with the least that is possible, so that this clock is never ahead of the server's.
+ * Each response with the server's time bounds the offset between the two clocks, because the server read its clock
+ * after the request was sent and before the response arrived. The offset starts at its lower bound, so that this clock
+ * is not ahead of the server's, and is later changed only as far as a response requires.
  */
 import type { Runtime } from "../../runtime/runtime.js";
 
@@ -22,11 +22,11 @@ export class ServerClock {
 
   adjust(serverNow: number, sentAt: number, answeredAt: number): void {
     const [minOffsetMs, maxOffsetMs] = [serverNow - answeredAt, serverNow - sentAt];
-    // This machine's clock was set back meanwhile.
+    // This machine's clock was set back between the request and the response.
     if (maxOffsetMs < minOffsetMs) return;
     this.#offsetMs = Math.min(maxOffsetMs, Math.max(minOffsetMs, this.#offsetMs ?? minOffsetMs));
   }
 }
 
-/** The server's time in epoch milliseconds, as an expression. */
+/** An SQL expression for the server's time in epoch milliseconds. */
 export const serverNow = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)";

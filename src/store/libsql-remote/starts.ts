@@ -1,4 +1,4 @@
-/** How runs are born in a batch. `changes()` is what the statement before has inserted: the rest follows from it. */
+/** Plans the statements that create runs. `changes()` says whether the statement before has inserted the run. */
 
 import type { Fence, NewRun, RefusedStart } from "../contract/store.js";
 import type { SqlRow } from "../sql/dialect.js";
@@ -12,11 +12,11 @@ const insertTaskIfRunInserted = `${insertTaskInto} SELECT ?, ?, ?, ?, ?, ?, ?, ?
 const selectRun = `SELECT ${runColumns("pawl_tasks")}, `;
 const fromRunsIfNotInserted = "FROM pawl_runs r WHERE changes() = 0 AND";
 
-/** Only if nothing was inserted: the run that is in the way, or the run itself, which exists already. */
-const selectConflictingRun = `${selectRun} 'itself' AS reason, 0 AS place ${fromRunsIfNotInserted} r.id = ?1
+/** Returns a row only if the run was not inserted: the run itself if it already exists, or the run that has its key. */
+const selectConflictingRun = `${selectRun} 'sameRun' AS reason, 0 AS precedence ${fromRunsIfNotInserted} r.id = ?1
   UNION ALL ${selectRun} 'startKey', 1 ${fromRunsIfNotInserted} r.workflow = ?2 AND r.start_key = ?3
   UNION ALL ${selectRun} 'heroKey', 2 ${fromRunsIfNotInserted} r.hero_key = ?4
-  ORDER BY place LIMIT 1`;
+  ORDER BY precedence LIMIT 1`;
 
 export function planChildren(
   plan: StatementPlan<unknown>,
@@ -32,7 +32,7 @@ export function planChildren(
 
 export type ReadRefusals = (results: readonly Result[]) => RefusedStart[];
 
-/** A run whose key is taken is refused by itself, one that exists already is fine. */
+/** A run whose key is taken is refused, and the others are created. A run that already exists is not refused. */
 export function planStarts(
   plan: StatementPlan<unknown>,
   runs: readonly NewRun[],
@@ -43,7 +43,7 @@ export function planStarts(
   for (const run of runs) {
     plan.add(insertRunUnlessTaken, ...runValues(run, at));
     plan.add(insertTaskIfRunInserted, ...taskValues(run, fence, at));
-    // Without a key, only its own id can have been in its way.
+    // A run without keys can only conflict with itself.
     if (run.startKey === null && run.heroKey === null) continue;
     conflictLookups.push({
       run,
@@ -53,7 +53,7 @@ export function planStarts(
   return (results) =>
     conflictLookups.flatMap(({ run, index }): RefusedStart[] => {
       const row: SqlRow | undefined = results[index]?.rows[0];
-      if (row === undefined || row.reason === "itself") return [];
+      if (row === undefined || row.reason === "sameRun") return [];
       return [{ runId: run.id, reason: row.reason as RefusedStart["reason"], existing: decodeRun(row) }];
     });
 }

@@ -1,9 +1,9 @@
 /**
- * Statements that are sent as one batch, with conditions that can refuse all of it.
+ * Statements that are sent as one batch, with guards that can refuse the whole batch.
  *
- * Nothing can be looked at between the statements of a batch, so the conditions are in them. A guard is a statement that
- * writes NULL into a column that takes none if its condition does not hold: the server stops there and rolls everything
- * back, and the number of the statement tells which condition it was.
+ * The store cannot read a result between the statements of a batch, so conditions are part of the statements. A guard
+ * is a statement that writes NULL into a NOT NULL column if its condition is false: the server stops there and rolls
+ * the batch back, and the index of the failed statement says which guard it was.
  */
 import type { Statement, Value } from "./driver.js";
 
@@ -11,12 +11,12 @@ export class StatementPlan<Refusal> {
   readonly statements: Statement[] = [];
   readonly #refusals = new Map<number, Refusal>();
 
-  /** Gives back the number of the statement, by which its result is found. */
+  /** Returns the index of the statement, which is also the index of its result. */
   add(sql: string, ...args: readonly unknown[]): number {
     return this.statements.push({ sql, args: args as readonly Value[] }) - 1;
   }
 
-  /** A statement that fails if its condition does not hold; then the whole plan comes to `refusal`. */
+  /** Adds a statement that fails if its condition is false; then `refusal` is the result of the whole plan. */
   addGuard(refusal: Refusal, sql: string, ...args: readonly unknown[]): void {
     this.#refusals.set(this.add(sql, ...args), refusal);
   }
@@ -26,9 +26,9 @@ export class StatementPlan<Refusal> {
   }
 }
 
-/** Nothing is written, and the guard passes, if the condition holds. */
+/** A guard without effects: if the condition is true, it writes nothing. */
 export const guardStatement = (condition: string): string =>
   `INSERT INTO pawl_migrations (version, name, at) SELECT 0, NULL, 0 WHERE NOT (${condition})`;
 
-/** The worker's fence, as a condition with two values: id and epoch. */
+/** The condition that a worker's fence is valid. Its values are the worker's id and epoch. */
 export const holdsFence = "EXISTS (SELECT 1 FROM pawl_workers WHERE id = ? AND epoch = ? AND live = 1)";

@@ -1,4 +1,4 @@
-/** A transaction over user code, and runs that are started on a transaction of the user's own. */
+/** The transaction of a transactional step, and starts and messages inside a transaction that the caller has opened. */
 import { StoreError } from "../../core/errors/errors.js";
 import type {
   Batch,
@@ -28,13 +28,14 @@ import { GuardedTransaction, transactionTimeoutMessage } from "./handle.js";
 import { splitIntoRequests } from "./request-size.js";
 import { planRenewal } from "./workers.js";
 
-/** If it is still there at the end, so is the transaction that was begun. */
+/** If this savepoint still exists at the end, the transaction is the one that was begun. */
 const savepoint: Statement = { sql: "SAVEPOINT pawl_transaction", args: [] };
 const releaseSavepoint: Statement = { sql: "RELEASE pawl_transaction", args: [] };
 const commit: Statement = { sql: "COMMIT", args: [] };
 
-/** Runs that were started with a handle are told of when its transaction commits. */
+/** The transaction behind a handle, for starts and messages that user code makes with that handle. */
 interface OpenTransaction {
+  /** Hints about these runs are emitted when the transaction has committed. */
   readonly startedRuns: NewRun[];
   startRuns(runs: readonly NewRun[], at: number): Promise<RefusedStart[]>;
   send(messages: readonly Message[], at: number): Promise<SentInTransaction>;
@@ -70,7 +71,7 @@ export class UserTransactions {
     return transaction;
   }
 
-  /** On one of ours, or a transaction of `@libsql/client` that the caller commits, or anything with a `query`. */
+  /** `tx` is a handle of Pawl, a transaction of `@libsql/client` that the caller ends, or any object with a `query`. */
   async startRuns(tx: unknown, runs: readonly NewRun[], at: number): Promise<RefusedStart[]> {
     const openTransaction = typeof tx === "object" && tx !== null ? this.#openTransactions.get(tx) : undefined;
     if (openTransaction !== undefined) {
@@ -85,7 +86,7 @@ export class UserTransactions {
     }
   }
 
-  /** The same for messages. */
+  /** `tx` is as in `startRuns`. */
   async send(tx: unknown, messages: readonly Message[], at: number): Promise<SentInTransaction> {
     const openTransaction = typeof tx === "object" && tx !== null ? this.#openTransactions.get(tx) : undefined;
     if (openTransaction !== undefined) return openTransaction.send(messages, at);
@@ -142,9 +143,9 @@ class UserTransaction implements StoreTransaction {
     if (batch.fence !== null) planRenewal(plan, batch.fence);
     const results: Result[] = [];
     try {
-      for (const message of splitIntoRequests([releaseSavepoint, ...plan.statements, commit])) {
+      for (const request of splitIntoRequests([releaseSavepoint, ...plan.statements, commit])) {
         results.push(
-          ...(await this.#serverTransaction.withDeadline(this.#serverTransaction.transaction.batch(message))),
+          ...(await this.#serverTransaction.withDeadline(this.#serverTransaction.transaction.batch(request))),
         );
       }
     } catch (error) {
@@ -160,7 +161,7 @@ class UserTransaction implements StoreTransaction {
   #commitErrorOf(error: unknown, failedIndex: number | null): unknown {
     if (isTransactionTimeout(error)) return this.#guard.markBroken(transactionTimeoutMessage, error);
     if (failedIndex === -1 && !isConnectionLost(error)) {
-      return this.#guard.markBroken("The transaction of this step was ended before its time.", error);
+      return this.#guard.markBroken("The transaction of this step ended before the step did.", error);
     }
     return error;
   }
@@ -178,7 +179,7 @@ interface LibsqlTransaction {
 function toQueryable(tx: unknown): Queryable {
   if (hasMethod(tx, "execute")) {
     if (hasMethod(tx, "transaction")) {
-      throwMisuse("`tx` is a client: each statement would commit by itself. Pass what its method transaction() gives.");
+      throwMisuse("`tx` is a client: each statement would commit by itself. Pass what its transaction() returns.");
     }
     const { execute } = tx as LibsqlTransaction;
     return {

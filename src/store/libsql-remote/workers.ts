@@ -1,4 +1,4 @@
-/** Which workers are live. Leases are on the server's real clock, whatever the store's clock says. */
+/** Plans for fences, heartbeats and dead workers. Leases always use the server's real clock, never a virtual one. */
 
 import type { Fence, HeartbeatResult, WorkerInfo } from "../contract/store.js";
 import { taskState } from "../sql/records.js";
@@ -15,16 +15,16 @@ const upsertWorker = `INSERT INTO pawl_workers (id, name, host, pid, port, route
 
 const renewLease = `UPDATE pawl_workers SET heartbeat_at = ${serverNow} WHERE id = ? AND epoch = ? AND live = 1`;
 
-/** All in one statement: an idle worker asks all day. */
-const selectHeartbeatReport = `SELECT 'messages' AS kind, run_id AS about FROM pawl_tasks WHERE owner = ? AND owner IS NOT NULL AND pending_messages > 0
-  UNION ALL SELECT 'silent', NULL
+/** One statement reads all four, because an idle worker sends heartbeats all day. */
+const selectHeartbeatReport = `SELECT 'run_with_messages' AS kind, run_id AS subject FROM pawl_tasks WHERE owner = ? AND owner IS NOT NULL AND pending_messages > 0
+  UNION ALL SELECT 'expired_lease', NULL
     WHERE EXISTS (SELECT 1 FROM pawl_workers WHERE live = 1 AND heartbeat_at + lease_ms < ${serverNow})
-  UNION ALL SELECT 'paused', name FROM pawl_queues
+  UNION ALL SELECT 'paused_queue', name FROM pawl_queues
   UNION ALL SELECT 'now', ${serverNow}
-  ORDER BY about`;
+  ORDER BY subject`;
 
 const freeTasks = `UPDATE pawl_tasks SET state = ${taskState.ready}, due_at = ?, owner = NULL, epoch = NULL`;
-/** All open tasks are read, but not for a worker that is new. */
+/** Reads all open tasks, unless the worker is new (epoch 1). */
 const freeTasksOfEarlierEpochs = `${freeTasks} WHERE rowid IN (SELECT t.rowid FROM pawl_workers w CROSS JOIN pawl_tasks t
   WHERE w.id = ? AND w.epoch > 1 AND t.owner = w.id)`;
 const freeTasksOfDead = `${freeTasks} WHERE owner IN (SELECT id FROM pawl_workers WHERE live = 0)`;
@@ -33,26 +33,26 @@ const freeTasksIfDeregistered = `${freeTasks} WHERE owner = ? AND changes() = 1`
 const markExpiredDead = `UPDATE pawl_workers SET live = 0 WHERE live = 1 AND heartbeat_at + lease_ms < ${serverNow} RETURNING id`;
 const markDead = "UPDATE pawl_workers SET live = 0 WHERE id = ? AND epoch = ? AND live = 1";
 
-/** For a plan whose results the caller reads. */
+/** A plan, and the function that reads its results. */
 interface ReadablePlan<T> {
   readonly plan: StatementPlan<never>;
   resultOf(results: readonly Result[]): T;
 }
 
-/** The fence, and whether tasks of the worker's former life were freed. */
+/** Also frees the tasks of the worker's earlier epochs. */
 export function planRegisterWorker(
   worker: WorkerInfo,
   at: number,
-): ReadablePlan<{ readonly fence: Fence; readonly freed: boolean }> {
+): ReadablePlan<{ readonly fence: Fence; readonly hasFreedTasks: boolean }> {
   const { id, name, host, pid, port, routes, leaseMs } = worker;
   const plan = new StatementPlan<never>();
   const registrationIndex = plan.add(upsertWorker, id, name, host, pid, port, JSON.stringify(routes), leaseMs);
-  const freed = plan.add(freeTasksOfEarlierEpochs, at, id);
+  const freedIndex = plan.add(freeTasksOfEarlierEpochs, at, id);
   return {
     plan,
     resultOf: (results) => ({
       fence: { workerId: id, epoch: Number(results[registrationIndex]?.rows[0]?.epoch) },
-      freed: (results[freed]?.rowsAffected ?? 0) > 0,
+      hasFreedTasks: (results[freedIndex]?.rowsAffected ?? 0) > 0,
     }),
   };
 }
@@ -72,23 +72,22 @@ export function planHeartbeat({ workerId, epoch }: Fence): ReadablePlan<Heartbea
     resultOf: (results) => {
       const reportRows = results[reportIndex]?.rows ?? [];
       const subjectsOf = (kind: string) =>
-        reportRows.filter((row) => row.kind === kind).map((row) => row.about as string);
+        reportRows.filter((row) => row.kind === kind).map((row) => row.subject as string);
       const now = Number(subjectsOf("now")[0]);
       if (results[renewalIndex]?.rowsAffected !== 1)
         return { isAlive: false, ownedWithMessages: [], pausedQueues: [], hasExpiredWorkers: false, now };
-      const [ownedWithMessages, pausedQueues] = [subjectsOf("messages"), subjectsOf("paused")];
       return {
         isAlive: true,
-        ownedWithMessages,
-        pausedQueues,
-        hasExpiredWorkers: subjectsOf("silent").length > 0,
+        ownedWithMessages: subjectsOf("run_with_messages"),
+        pausedQueues: subjectsOf("paused_queue"),
+        hasExpiredWorkers: subjectsOf("expired_lease").length > 0,
         now,
       };
     },
   };
 }
 
-/** Dead first, then their tasks are freed: a worker that falls silent between the two is left for the next beat. */
+/** A worker whose lease expires between the two statements is left for the reap of a later heartbeat. */
 export function planReap(at: number): ReadablePlan<string[]> {
   const plan = new StatementPlan<never>();
   const reapedIndex = plan.add(markExpiredDead);
@@ -103,7 +102,7 @@ export function planDeregisterWorker({ workerId, epoch }: Fence, at: number): St
   return plan;
 }
 
-/** At the end of a transaction over user code: while it had the write lock, no heartbeat could renew the lease. */
+/** Renews the lease at the end of a transactional step, as no heartbeat could do so while it had the write lock. */
 export function planRenewal(plan: StatementPlan<unknown>, { workerId, epoch }: Fence): void {
   plan.add(renewLease, workerId, epoch);
 }

@@ -1,23 +1,23 @@
 /**
- * A database of the library `libsql` as the store needs it. It follows better-sqlite3, but for a few things (0.5.29):
+ * Adapts a database of the library `libsql` to the interface of the store. The library follows better-sqlite3 but
+ * differs in these points (0.5.29):
  *
- * - A prepared statement that finds the database locked stays under way until it is run again, and meanwhile no COMMIT
- *   of its connection succeeds. `exec` leaves nothing behind. So all locks are taken by `exec`: what begins and ends
- *   transactions goes there, and a write outside of one gets one. (github.com/tursodatabase/libsql-client-ts/issues/352)
- * - `run` stops at the first row of a statement that returns rows, which then is under way as well; `get` adds a column
- *   to the row. Both are done by `all`.
- * - A boolean among the values, and the question whether a closed database is in a transaction, end the whole process.
- *   A single null is taken for an object of named values, and undefined for null. Values are checked, and handed over
- *   as an array.
- * - After `close`, the file is closed when the statements have been collected as garbage, and not before. What is in
- *   the WAL is written to the file instead, so that it is complete for whoever copies it then.
- *   (github.com/tursodatabase/libsql-js/issues/228)
+ * - A prepared statement that finds the database locked stays active until it is run again, and meanwhile no COMMIT on
+ *   its connection succeeds. `exec` does not have this fault. So all locks are taken by `exec`: it begins and ends
+ *   transactions, and a write outside of a transaction gets its own.
+ *   (github.com/tursodatabase/libsql-client-ts/issues/352)
+ * - `run` stops at the first row of a statement that returns rows, which then stays active as well; `get` adds a column
+ *   to the row. This class uses `all` for both.
+ * - A boolean among the values, and reading `inTransaction` of a closed database, crash the whole process. A single
+ *   null is taken for an object of named values, and undefined for null. So values are checked and passed as an array.
+ * - `close` closes the file only when its statements have been garbage-collected. So the WAL is written to the file
+ *   before, and a copy of the closed file is complete. (github.com/tursodatabase/libsql-js/issues/228)
  */
 import { InvalidInputError } from "../../core/errors/errors.js";
 import type { SqlRow } from "../sql/dialect.js";
 import type { SqliteDatabase, SqliteStatement } from "../sqlite/driver.js";
 
-/** The library's own `Database`. Its statements take their values as one array, too. */
+/** The library's own `Database`. Its statements also accept their values as one array. */
 export interface NativeDatabase extends SqliteDatabase {
   readonly open: boolean;
   readonly inTransaction: boolean;
@@ -51,7 +51,7 @@ export class LibsqlDatabase implements SqliteDatabase {
     try {
       this.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch {
-      // Somebody else is using it, and will do it.
+      // Another connection is using the file and will write the checkpoint when it closes.
     }
     this.#native.close();
   }
@@ -95,7 +95,7 @@ class PreparedStatement implements SqliteStatement {
 
   run(...values: unknown[]): Changes {
     assertBindable(values);
-    // RETURNING gives a row for each that was changed.
+    // RETURNING returns one row for each changed row.
     if (this.reader) return { changes: this.#native.all(values).length };
     return this.#database.inTransaction ? this.#native.run(values) : this.#runInOwnTransaction(values);
   }
@@ -128,7 +128,7 @@ function assertBindable(values: readonly unknown[]): void {
     if (type === "string" || type === "number" || type === "bigint" || value === null) continue;
     if (!(value instanceof Uint8Array)) {
       throw new InvalidInputError(
-        `SQLite takes numbers, strings, bigints, buffers and null as values, but not: ${type}.`,
+        `SQLite accepts numbers, strings, bigints, buffers and null as values, but not: ${type}.`,
       );
     }
   }

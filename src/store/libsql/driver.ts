@@ -1,4 +1,4 @@
-/** The library `libsql` as a driver of the SQLite store. */
+/** Adapts the library `libsql` to the driver interface of the SQLite store. */
 import { createDriverError } from "../shared/missing-driver.js";
 import type { SqliteDriver } from "../sqlite/driver.js";
 import { LibsqlDatabase, type NativeDatabase } from "./database.js";
@@ -28,7 +28,7 @@ async function importDatabase(): Promise<NativeDatabaseClass> {
   }
 }
 
-/** Of this error alone SQLite's code is not a property, but the end of the text: `… local database pawl.db: 14")`. */
+/** An error while opening has SQLite's code only in its text (`… local database pawl.db: 14")`), so it is parsed. */
 function openNative(Database: NativeDatabaseClass, file: string): NativeDatabase {
   try {
     return new Database(file);

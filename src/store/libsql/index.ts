@@ -1,4 +1,4 @@
-/** libSQL, Turso's fork of SQLite: on files the SQLite store with another library, on servers a store of its own. */
+/** libSQL, Turso's fork of SQLite. Files use the SQLite store with another library; servers use store/libsql-remote. */
 
 import { systemRuntime } from "../../runtime/system.js";
 import type { Store, StoreOptions } from "../contract/store.js";
@@ -11,7 +11,7 @@ export type { LibsqlTransactionHandle } from "../libsql-remote/index.js";
 export type { SqliteHandle } from "../sqlite/handle.js";
 
 /**
- * Opens (and if need be creates) a database file, whose directory must exist, or connects to a server.
+ * Opens a database file, and creates it if it does not exist (its directory must exist), or connects to a server.
  *
  * @example
  * const store = await openLibsql("libsql:./pawl.db"); // or "file:./pawl.db", or "libsql::memory:"

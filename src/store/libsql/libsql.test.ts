@@ -1,4 +1,4 @@
-/** Beyond the suite: URLs, files that cannot be opened, users' own databases, and what is left after close. */
+/** Tests beyond the store suite: URLs, files that cannot be opened, users' databases, and the file after close. */
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
@@ -27,7 +27,7 @@ async function open(url: string): Promise<Store> {
   return store;
 }
 
-test("all ways to name a file open the same one", async () => {
+test("all forms of URL for a file open the same file", async () => {
   const path = join(folder, "a name with % and #.db");
   const run = newRun();
   await (await open(`libsql:${path}`)).commit(batch(null, [], [run]));
@@ -38,7 +38,7 @@ test("all ways to name a file open the same one", async () => {
   }
 });
 
-test.each(["libsql::memory:", "file::memory:"])("%s is in memory, each time another", async (url) => {
+test.each(["libsql::memory:", "file::memory:"])("%s opens a new database in memory each time", async (url) => {
   const run = newRun();
   await (await open(url)).commit(batch(null, [], [run]));
   const store = await open(url);
@@ -46,7 +46,7 @@ test.each(["libsql::memory:", "file::memory:"])("%s is in memory, each time anot
   expect(store.description).toBe("libsql :memory:");
 });
 
-test("a file on another host is refused, with a word about what works", async () => {
+test("a file on another host is refused with an error that says which URLs are accepted", async () => {
   const error = await openLibsql("file://server/pawl.db").catch((error: unknown) => error);
   expect(error).toBeInstanceOf(InvalidInputError);
   expect((error as Error).message).toContain('"libsql:./pawl.db"');
@@ -55,16 +55,16 @@ test("a file on another host is refused, with a word about what works", async ()
 test.each([
   ["libsql:", "names no file"],
   ["file:", "names no file"],
-  ["file:./pawl.db?mode=ro", "a path and nothing else"],
-  ["file:///srv/pawl.db#main", "a path and nothing else"],
+  ["file:./pawl.db?mode=ro", "consists of a path only"],
+  ["file:///srv/pawl.db#main", "consists of a path only"],
   ["file:%zz", "not a valid file URL"],
   ["./pawl.db", 'begins with "libsql:"'],
   ["libsql:/no/such/place/pawl.db", "the directory /no/such/place does not exist"],
-])("%s: %s", async (url, message) => {
+])("the URL %s is refused: %s", async (url, message) => {
   await expect(openLibsql(url)).rejects.toThrow(message);
 });
 
-test("a file that is no database, or cannot be opened, says so", async () => {
+test("the error for a file that is no database or cannot be opened says so", async () => {
   const text = join(folder, "text.db");
   writeFileSync(text, "Dear diary, ".repeat(1000));
   const dangling = join(folder, "dangling.db");
@@ -81,7 +81,7 @@ test("a file that is no database, or cannot be opened, says so", async () => {
   }
 });
 
-test("without the package, one is told what to install", async () => {
+test("without the package libsql, the error says what to install", async () => {
   vi.resetModules();
   vi.doMock("libsql", () => {
     throw Object.assign(new Error("Cannot find package 'libsql'"), { code: "ERR_MODULE_NOT_FOUND" });
@@ -96,14 +96,14 @@ test("a closed file is complete without its write-ahead log", async () => {
   await store.migrate();
   const run = newRun();
   await store.commit(batch(null, [], [run]));
-  // The connection for transactions, too.
+  // This opens the second connection, which must be closed as well.
   await (await store.beginTransaction()).rollback();
   await store.close();
   copyFileSync(file, join(folder, "copy.db"));
   expect(await (await open(`libsql:${join(folder, "copy.db")}`)).run(run.id)).toMatchObject({ status: "pending" });
 });
 
-test("a user's database must be libsql's, open, in a transaction and on the same file", async () => {
+test("a user's database must be of libsql, open, in a transaction and on the same file", async () => {
   const file = join(folder, "mine.db");
   const store = await open(`libsql:${file}`);
   const other = new BetterSqlite(join(folder, "other.db"));
@@ -120,7 +120,7 @@ test("a user's database must be libsql's, open, in a transaction and on the same
   mine.close();
 });
 
-test("what user code does with its handle ends with the transaction, whatever it returns", async () => {
+test("statements of user code that return rows do not prevent the commit of their transaction", async () => {
   const store = await open("libsql::memory:");
   const transaction = await store.beginTransaction();
   const { exec, prepare, query } = transaction.handle as SqliteHandle;

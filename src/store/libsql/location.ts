@@ -1,9 +1,9 @@
-/** From a URL to a file. */
+/** Parses the URL of a libSQL database file. */
 import { fileURLToPath } from "node:url";
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { type DatabaseLocation, locationOfPath } from "../sqlite/open.js";
 
-/** "libsql:./pawl.db", "libsql:///srv/pawl.db", "libsql::memory:", and the same with "file:". */
+/** Accepts "libsql:./pawl.db", "libsql:///srv/pawl.db", "libsql::memory:", and the same with "file:". */
 export function parseLibsqlLocation(url: string): DatabaseLocation {
   const [, scheme = "", rest = ""] = /^(libsql|file):(.*)$/is.exec(url) ?? [];
   if (scheme === "") throw new InvalidInputError('A libSQL URL begins with "libsql:" or "file:".');
@@ -12,19 +12,17 @@ export function parseLibsqlLocation(url: string): DatabaseLocation {
   return locationOfPath("libsql", path);
 }
 
-/** The address of a server is another store's (libsql-remote). It is not repeated in the error: it may hold a token. */
+/** The error does not repeat the URL, which may contain a token. Servers are opened by store/libsql-remote. */
 function throwHostNotAllowed(scheme: string): never {
   throw new InvalidInputError(
-    `"${scheme}://" names a host, but this is for files of this machine: "libsql:./pawl.db" or "file:./pawl.db". A server is "libsql://host".`,
+    `"${scheme}://" names a host, but a file must be on this machine: use "libsql:./pawl.db" or "file:./pawl.db", or "libsql://host" for a server.`,
   );
 }
 
-/** Unlike the others this is a scheme with a standard: an absolute one is percent-encoded, and has parts after the path. */
+/** "file:" is a standard scheme: paths are percent-encoded, and "?" and "#" start parts that Pawl does not support. */
 function filePathOf(url: string, rest: string): string {
   if (/[?#]/.test(rest)) {
-    throw new InvalidInputError(
-      'A "file:" URL for Pawl is a path and nothing else; write "?" as "%3F" and "#" as "%23".',
-    );
+    throw new InvalidInputError('A "file:" URL for Pawl consists of a path only; write "?" as "%3F" and "#" as "%23".');
   }
   try {
     return rest.startsWith("/") ? fileURLToPath(url) : decodeURIComponent(rest);

@@ -1,20 +1,24 @@
 /**
- * The hot flush: runs get their next event and nothing else happens. The event rows and the fence are one statement, which
- * commits by itself: there is no transaction that could be applied by halves.
+ * The hot commit: it appends events to runs of one worker and does nothing else. One statement inserts the event rows
+ * and checks the fence. It commits by itself, so there is no transaction that could be applied in part.
  *
- * A few rows check everything in that statement (MariaDB 10.11, one row, best of 300: 0.66 ms against 0.89 ms for a
- * transaction of two packets; a bare insert is 0.28 ms, the fence adds 0.05, the checks of owner and position the rest).
+ * For a few rows, that statement checks everything (MariaDB 10.11, one row, best of 300: 0.66 ms against 0.89 ms for a
+ * transaction of two packets; a bare insert takes 0.28 ms, the fence adds 0.05 ms, the checks of owner and position the
+ * rest).
  *
- * - No row of pawl_workers joined, no row inserted: fenced. The row is locked until the statement has committed, so a
- *   reaper that comes meanwhile waits. (`LOCK IN SHARE MODE` applies to the tables of its own SELECT, not to subqueries.)
- * - A run that is not ours, or whose log does not end where it should, gets seq NULL: the column refuses it, and with it
- *   the whole statement. Which run it was is found out by the ordinary commit.
- * - LAST_INSERT_ID(…) brings the stamp back with the answer, doubled, and one more if a message waits for one of the runs;
- *   unless a trigger on the table has overwritten it. Then, and to learn which of several runs it is, the tables are asked.
+ * - If the fence is invalid, the join with pawl_workers is empty and no row is inserted. The worker's row stays locked
+ *   until the statement has committed, so a reaper waits. (`LOCK IN SHARE MODE` covers the tables of its own SELECT,
+ *   not those of subqueries.)
+ * - If the worker does not own a run, or its log does not end where expected, its seq is NULL, which the column
+ *   refuses, and the whole statement fails. The ordinary commit then finds out which run it was.
+ * - LAST_INSERT_ID(…) returns the timestamp with the result: doubled, plus one if one of the runs has messages. A
+ *   trigger on the table may have overwritten it; then, and to learn which of several runs has messages, the tables are
+ *   queried.
  *
- * Many rows are looked at first (look.ts), without locks, and only the fence is checked again where they are inserted: as
- * long as it holds, no other worker can have taken a run or moved the end of its log. Compared with the same statements in
- * a transaction this saves its begin and end, and on MariaDB the block around a long INSERT, which costs 12 % of it.
+ * For many rows, a read without locks (commit-snapshot.ts) comes first, and the insert checks only the fence again:
+ * while it is valid, no other worker can have claimed a run or appended to its log. Compared with the same statements
+ * in a transaction this saves its begin and end, and on MariaDB the block around a long INSERT, which costs 12 % of its
+ * time.
  */
 import type { Batch, CommitResult, Fence, Transition } from "../contract/store.js";
 import { readCommitSnapshot, refusalOf } from "./commit-snapshot.js";
@@ -23,7 +27,7 @@ import { isDuplicateKey, isNotNullViolation } from "./errors.js";
 import { forcePrimaryKey, insertInOneStatement, placeholders, type Sql, sql, type Value } from "./sql.js";
 import { eventRow, eventsTable } from "./write-statements.js";
 
-/** Beyond this many rows the derived table costs more than a second packet does. */
+/** With more rows than this, the derived table costs more than a second packet. */
 const maxSelfCheckingRows = 16;
 
 type AppendBatch = Batch & { readonly fence: Fence };
@@ -46,7 +50,7 @@ const isAppendOnly = ({
   events.length > 0 &&
   drainedInboxIds.length + newChildren.length + messages.length + releasedChildIds.length + cursors.length === 0;
 
-/** null: it must be looked at more closely; nothing was written. */
+/** Returns null if nothing was written and the ordinary commit has to find out why. */
 export async function appendEvents(db: Database, batch: AppendBatch, now: string): Promise<CommitResult | null> {
   try {
     return batch.transitions.length > maxSelfCheckingRows
@@ -100,7 +104,7 @@ async function readStamp(db: Database, { transitions }: AppendBatch): Promise<nu
   return Number(row?.at);
 }
 
-/** Asked later than the commit: its runs' messages are all still there, because only their owner drains them. */
+/** This may run after the commit: the runs' messages are still there, because only the owner drains them. */
 async function readRunsWithMessages(db: Database, { transitions }: AppendBatch): Promise<readonly string[]> {
   const ids = transitions.map(({ runId }) => runId);
   const rows = await db.query(
@@ -138,7 +142,7 @@ function selfCheckingInsert(batch: AppendBatch, now: string): Sql {
 
 const selectFence = "SELECT 1 FROM pawl_workers WHERE id = ? AND epoch = ? AND live = 1 LOCK IN SHARE MODE";
 
-/** All rows, the first of which is refused unless the fence holds; null if they are too large for one statement. */
+/** The first row fails if the fence is invalid. Returns null if the rows are too large for one statement. */
 function fencedInsert(batch: AppendBatch, at: number): Sql | null {
   const { workerId, epoch } = batch.fence;
   const [[runId, seq, ...rest], ...otherRows] = eventRowsOf(batch) as [Value[], ...Value[][]];

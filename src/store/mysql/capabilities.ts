@@ -1,12 +1,12 @@
-/** What the server can do. MySQL and MariaDB are told apart here, and nowhere else. */
+/** What the server can do. Only this file distinguishes MySQL from MariaDB. */
 
 export interface Capabilities {
-  /** Takes `BEGIN NOT ATOMIC … END`, and has `@@in_transaction`. */
+  /** Whether the server accepts `BEGIN NOT ATOMIC … END` and has `@@in_transaction`. */
   readonly hasBlocks: boolean;
 }
 
 const mysql: Capabilities = { hasBlocks: false };
 const mariadb: Capabilities = { hasBlocks: true };
 
-/** @param version as `SELECT VERSION()` answers: "8.0.36", "10.11.6-MariaDB-log" */
+/** @param version the result of `SELECT VERSION()`, such as "8.0.36" or "10.11.6-MariaDB-log" */
 export const capabilitiesOf = (version: string): Capabilities => (/mariadb/i.test(version) ? mariadb : mysql);

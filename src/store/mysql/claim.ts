@@ -1,9 +1,9 @@
 /**
- * Taking due tasks.
+ * Claims due tasks for a worker.
  *
- * First a look without locks, one statement: which routes have something, and when the next sleeper wakes. An idle
- * worker does nothing else. Then, per route that has something, locked reads that skip what others hold; then the
- * chosen ones become ours, by primary key.
+ * First, one statement without locks reads which routes have due tasks and when the next parked task becomes due. An
+ * idle worker does nothing else. Then locking reads find the due tasks of each such route and skip tasks that are
+ * locked. At last the chosen tasks get their owner, by primary key.
  */
 
 import type { ClaimedTask, ClaimRequest, ClaimResult, Fence, Route } from "../contract/store.js";
@@ -16,20 +16,20 @@ import { forcePrimaryKey, placeholders, type Sql, sql, statementsPerKeyPart, typ
 
 const { parked, ready, owned } = taskState;
 
-/** The bounds of one route in the index `due`. Parked tasks have rank 0 there, so they are in the order of time. */
+/** The tasks of one route in the index `due`. Parked tasks have rank_no 0, so they are in the order of time. */
 const fromReadyTasks = `FROM pawl_tasks FORCE INDEX (due) WHERE state = ${ready} AND workflow = ? AND version = ?`;
 const fromParkedTasks = `FROM pawl_tasks FORCE INDEX (due) WHERE state = ${parked} AND workflow = ? AND version = ? AND rank_no = 0`;
 
-/** How soon to look again when all that is due was locked by others, who may leave some of it. */
+/** When to claim again if other workers had locked all due tasks: they may leave some of them. */
 const contendedRetryMs = 20;
 
-/** A bound for LIMIT, which takes no Infinity. */
+/** An upper bound for LIMIT, as a request's limit may be Infinity. */
 const maxRowsPerRead = 10_000;
 
 interface ClaimPeek {
   readonly at: number;
   readonly holdsFence: boolean;
-  readonly routes: readonly { readonly route: Route; readonly isReady: boolean; readonly isDue: boolean }[];
+  readonly routes: readonly { readonly route: Route; readonly hasReady: boolean; readonly hasDue: boolean }[];
   readonly nextDueAt: number | null;
 }
 
@@ -37,9 +37,9 @@ export async function claim(db: Database, request: ClaimRequest, clock: Clock): 
   const peek = await peekClaimable(db, request, nowExpression(clock));
   const { at, nextDueAt } = peek;
   if (!peek.holdsFence) return { kind: "fenced" };
-  const claimableRoutes = peek.routes.filter(({ isReady, isDue }) => isReady || isDue);
+  const claimableRoutes = peek.routes.filter(({ hasReady, hasDue }) => hasReady || hasDue);
   if (claimableRoutes.length === 0 || request.limit <= 0) return { kind: "claimed", at, tasks: [], nextDueAt };
-  const tasks = await db.transaction((transaction) => takeTasks(transaction, request, claimableRoutes, at));
+  const tasks = await db.transaction((transaction) => claimTasks(transaction, request, claimableRoutes, at));
   if (tasks === "fenced") return { kind: "fenced" };
   if (tasks.length >= request.limit) return { kind: "claimed", at, tasks, nextDueAt: null };
   const retryAt = tasks.length === 0 ? at + contendedRetryMs : nextDueAt;
@@ -52,30 +52,33 @@ export async function claim(db: Database, request: ClaimRequest, clock: Clock): 
 }
 
 async function peekClaimable(db: Database, { fence, ...request }: ClaimRequest, now: string): Promise<ClaimPeek> {
-  // A route that is named twice would be read twice: our own locks are not skipped.
+  // A route that is listed twice would return its tasks twice, because SKIP LOCKED does not skip own locks.
   const routes = [
     ...new Map(request.routes.map((route) => [JSON.stringify([route.workflow, route.version]), route])).values(),
   ];
   const holdsFence = "EXISTS (SELECT 1 FROM pawl_workers WHERE id = ? AND epoch = ? AND live = 1)";
   const values: Value[] = [fence.workerId, fence.epoch];
-  const selects = [`SELECT -1 AS route, ${now} AS is_ready, ${holdsFence} AS is_due, NULL AS next_due`];
+  // The first row has the time and the fence, the others have one route each.
+  const selects = [
+    `SELECT ${now} AS at, ${holdsFence} AS fence_is_valid, -1 AS route, 0 AS has_ready, 0 AS has_due, NULL AS next_due_at`,
+  ];
   routes.forEach(({ workflow, version }, index) => {
     selects.push(
-      `SELECT ${index}, EXISTS (SELECT 1 ${fromReadyTasks}), EXISTS (SELECT 1 ${fromParkedTasks} AND due_at <= ${now}), ` +
+      `SELECT 0, 0, ${index}, EXISTS (SELECT 1 ${fromReadyTasks}), EXISTS (SELECT 1 ${fromParkedTasks} AND due_at <= ${now}), ` +
         `(SELECT due_at ${fromParkedTasks} AND due_at > ${now} ORDER BY due_at LIMIT 1)`,
     );
     values.push(workflow, version, workflow, version, workflow, version);
   });
   const [result] = await db.read([sql(selects.join(" UNION ALL "), values)]);
   const [summaryRow, ...routeRows] = result?.rows ?? [];
-  const nextDueTimes = routeRows.flatMap((row) => (row.next_due === null ? [] : Number(row.next_due)));
+  const nextDueTimes = routeRows.flatMap((row) => (row.next_due_at === null ? [] : Number(row.next_due_at)));
   return {
-    at: Number(summaryRow?.is_ready),
-    holdsFence: Number(summaryRow?.is_due) === 1,
+    at: Number(summaryRow?.at),
+    holdsFence: Number(summaryRow?.fence_is_valid) === 1,
     routes: routeRows.map((row) => ({
       route: routes[Number(row.route)] as Route,
-      isReady: Number(row.is_ready) === 1,
-      isDue: Number(row.is_due) === 1,
+      hasReady: Number(row.has_ready) === 1,
+      hasDue: Number(row.has_due) === 1,
     })),
     nextDueAt: nextDueTimes.length === 0 ? null : Math.min(...nextDueTimes),
   };
@@ -89,18 +92,18 @@ interface Candidate {
   readonly wasParked: boolean;
   readonly deliveries: number;
   readonly pendingMessages: number;
-  readonly fresh: boolean;
+  readonly isFresh: boolean;
 }
 
-async function takeTasks(
+async function claimTasks(
   transaction: Transaction,
   { fence, limit, limitPerRoute }: ClaimRequest,
   claimableRoutes: ClaimPeek["routes"],
   at: number,
 ): Promise<readonly ClaimedTask[] | "fenced"> {
   const readLimit = Math.min(limit, limitPerRoute, maxRowsPerRead);
-  const reads = claimableRoutes.flatMap(({ route, isReady, isDue }, index) =>
-    lockedReads(route, { isReady, isDue, index, at, most: readLimit }),
+  const reads = claimableRoutes.flatMap(({ route, hasReady, hasDue }, index) =>
+    lockedReads(route, { hasReady, hasDue, index, at, readLimit }),
   );
   const [fenceRow, ...results] = await transaction.run([fenceStatement(fence), ...reads]);
   const candidates = results.flatMap(({ rows }) => rows.map(candidateOf));
@@ -108,7 +111,7 @@ async function takeTasks(
     await transaction.rollback();
     return fenceRow?.rows.length === 1 ? [] : "fenced";
   }
-  const { chosen, left: notChosen } = chooseCandidates(candidates, limit, limitPerRoute);
+  const { chosen, notChosen } = chooseCandidates(candidates, limit, limitPerRoute);
   const promotedIds = notChosen.filter(({ wasParked }) => wasParked).map(({ runId }) => runId);
   const ids = chosen.map(({ runId }) => runId);
   const ownerUpdates = setOwnerStatements(ids, fence);
@@ -116,26 +119,26 @@ async function takeTasks(
   const commitResults = await transaction.commit([...ownerUpdates, ...promoteStatements(promotedIds), ...runReads]);
   const rows = commitResults.slice(commitResults.length - runReads.length).flatMap((result) => result.rows);
   const runs = new Map(rows.map((row) => [row.id as string, decodeRun(row)]));
-  return chosen.flatMap(({ runId, deliveries, pendingMessages, fresh }) => {
+  return chosen.flatMap(({ runId, deliveries, pendingMessages, isFresh }) => {
     const run = runs.get(runId);
-    return run === undefined ? [] : { run, deliveries: deliveries + 1, pendingMessages, isFresh: fresh };
+    return run === undefined ? [] : { run, deliveries: deliveries + 1, pendingMessages, isFresh };
   });
 }
 
 function lockedReads(
   { workflow, version }: Route,
-  options: { isReady: boolean; isDue: boolean; index: number; at: number; most: number },
+  options: { hasReady: boolean; hasDue: boolean; index: number; at: number; readLimit: number },
 ): Sql[] {
-  const { isReady, isDue, index, at, most: readLimit } = options;
+  const { hasReady, hasDue, index, at, readLimit } = options;
   const columns = `SELECT run_id, ${index} AS route, priority, due_at, state, deliveries, pending_messages, fresh`;
   const limitClause = `LIMIT ${readLimit} FOR UPDATE SKIP LOCKED`;
   const reads: Sql[] = [];
-  if (isDue) {
+  if (hasDue) {
     reads.push(
       sql(`${columns} ${fromParkedTasks} AND due_at <= ${at} ORDER BY due_at ${limitClause}`, [workflow, version]),
     );
   }
-  if (isReady)
+  if (hasReady)
     reads.push(sql(`${columns} ${fromReadyTasks} ORDER BY rank_no, due_at ${limitClause}`, [workflow, version]));
   return reads;
 }
@@ -148,22 +151,22 @@ const candidateOf = (row: Readonly<Record<string, unknown>>): Candidate => ({
   wasParked: Number(row.state) === parked,
   deliveries: Number(row.deliveries),
   pendingMessages: Number(row.pending_messages),
-  fresh: Number(row.fresh) === 1,
+  isFresh: Number(row.fresh) === 1,
 });
 
-/** Higher priority first, then those due earlier; at most so many of a route. */
+/** Chooses by higher priority, then by earlier due time, within both limits. */
 function chooseCandidates(candidates: Candidate[], limit: number, limitPerRoute: number) {
   candidates.sort((a, b) => b.priority - a.priority || a.dueAt - b.dueAt);
   const perRoute = new Map<number, number>();
   const chosen: Candidate[] = [];
   const notChosen: Candidate[] = [];
   for (const candidate of candidates) {
-    const taken = perRoute.get(candidate.route) ?? 0;
-    const fits = chosen.length < limit && taken < limitPerRoute;
+    const chosenOfRoute = perRoute.get(candidate.route) ?? 0;
+    const fits = chosen.length < limit && chosenOfRoute < limitPerRoute;
     (fits ? chosen : notChosen).push(candidate);
-    if (fits) perRoute.set(candidate.route, taken + 1);
+    if (fits) perRoute.set(candidate.route, chosenOfRoute + 1);
   }
-  return { chosen, left: notChosen };
+  return { chosen, notChosen };
 }
 
 function setOwnerStatements(runIds: readonly string[], { workerId, epoch }: Fence): Sql[] {
@@ -177,7 +180,7 @@ function setOwnerStatements(runIds: readonly string[], { workerId, epoch }: Fenc
   );
 }
 
-/** Due, but not taken this time: from now on they stand in line by priority. */
+/** Makes due tasks that were not claimed ready, so that from now on they are ordered by priority. */
 function promoteStatements(runIds: readonly string[]): Sql[] {
   return statementsPerKeyPart(runIds, (part) =>
     sql(

@@ -1,4 +1,4 @@
-/** A batch in one transaction of two packets: look (look.ts), then write (writes.ts) and COMMIT. */
+/** Commits a batch in one transaction of two packets: commit-snapshot.ts reads, write-statements.ts writes. */
 import { StoreError } from "../../core/errors/errors.js";
 import type { Batch, CommitResult, RefusedStart } from "../contract/store.js";
 import { readCommitSnapshot, refusalOf } from "./commit-snapshot.js";
@@ -8,7 +8,7 @@ import { insertRunStatements, startRunsWithFreeKeys } from "./starts.js";
 import { rollbackToSavepoint, savepoint } from "./transaction-block.js";
 import { writeStatements } from "./write-statements.js";
 
-/** Commits or rolls back before it returns; when it throws, the caller rolls back, and asks `conflictOf`. */
+/** Commits or rolls back before it returns. When it throws, the caller rolls back and calls `readConflict`. */
 export async function commitBatch(transaction: Transaction, batch: Batch, now: string): Promise<CommitResult> {
   const snapshot = await readCommitSnapshot(transaction, batch, now);
   const refusal = refusalOf(batch, snapshot);
@@ -19,11 +19,8 @@ export async function commitBatch(transaction: Transaction, batch: Batch, now: s
   const children = batch.transitions.flatMap(({ newChildren }) => newChildren);
   const { starts, fence } = batch;
   const { at } = snapshot;
-  const {
-    statements,
-    kept: notParked,
-    runsWithMessages: ownedWithMessages,
-  } = writeStatements(batch, snapshot, new Set(children.map(({ id }) => id)));
+  const newRunIds = new Set(children.map(({ id }) => id));
+  const { statements, notParked, ownedWithMessages } = writeStatements(batch, snapshot, newRunIds);
   const runInserts = insertRunStatements([...children, ...starts], { at, fence });
   let refused: readonly RefusedStart[] = [];
   if (runInserts.length > 0) {
@@ -32,7 +29,7 @@ export async function commitBatch(transaction: Transaction, batch: Batch, now: s
       return { kind: "committed", at, notParked, ownedWithMessages, refused };
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
-      // A key or an id is taken. Only now is it worth finding out which.
+      // An id or a key is taken. Only now is a query worth its cost that finds out which.
       await transaction.run([rollbackToSavepoint]);
       refused = await startRunsWithFreeKeys(transaction, { children, starts }, { at, fence });
     }
@@ -42,13 +39,14 @@ export async function commitBatch(transaction: Transaction, batch: Batch, now: s
 }
 
 /**
- * What a duplicate key means that has ended a commit: an event's number was taken between look and write, perhaps by our
- * own earlier attempt, whose answer was lost. Asked after the rollback, or the batch's own rows would be seen as another's.
- * Throws everything else.
+ * Finds the conflict behind a duplicate key: another commit has written an event with the same number between the read
+ * and the write, perhaps an earlier attempt at the same batch whose answer was lost. Must run after the rollback, as it
+ * would otherwise see the batch's own rows. Throws any other error.
  */
 export async function readConflict(reader: Session, batch: Batch, now: string, error: unknown): Promise<CommitResult> {
   if (!isDuplicateKey(error) && !isDuplicateKey((error as { cause?: unknown }).cause ?? {})) throw error;
   const refusal = refusalOf(batch, await readCommitSnapshot(reader, batch, now));
   if (refusal !== null) return refusal;
-  throw new StoreError("The commit met a duplicate key that is gone again.", { transient: true, cause: error });
+  const message = "The commit failed with a duplicate key, but no other commit has written to its runs; try again.";
+  throw new StoreError(message, { transient: true, cause: error });
 }

@@ -1,6 +1,6 @@
 /**
- * A small pool. mysql2 has one, but it hands out a connection before its settings are known to hold, and at the end it
- * cuts off what is still open; both matter more here than features.
+ * A small connection pool. The pool of mysql2 hands out a connection before its session settings are confirmed, and its
+ * end closes connections that are still in use.
  */
 
 import { StoreError } from "../../core/errors/errors.js";
@@ -12,14 +12,14 @@ import { listSessions, type ServerSessions } from "./server-sessions.js";
 
 export interface PooledConnection {
   readonly driver: DriverConnection;
-  /** The largest packet the server takes, in bytes. */
+  /** The largest packet that the server accepts, in bytes. */
   readonly maxPacket: number;
   readonly capabilities: Capabilities;
-  /** Sends a text. Silence beyond the deadline is an error (NoAnswerError), and cuts the connection off. */
+  /** Sends a text. Without an answer before the deadline it closes the connection and rejects with NoAnswerError. */
   query(text: string): Promise<readonly unknown[]>;
-  /** Set when the connection died while nobody used it. */
+  /** Set when the connection has failed, also while it is idle. */
   isLost: boolean;
-  /** When it was last given back, on this process's steady clock. */
+  /** When the connection was last released, on the process's monotonic clock. */
   releasedAt: number;
 }
 
@@ -27,13 +27,13 @@ export interface ConnectionPoolOptions {
   readonly driver: Driver;
   readonly uri: string;
   readonly runtime: Runtime;
-  /** At most so many at a time; more callers wait. */
+  /** Callers beyond this number of connections wait. */
   readonly maxConnections: number;
-  /** Several statements in one packet. Only for our own use: in user code it would make an injection worse. */
+  /** Allows several statements in one packet. Not for user code, where it would make an SQL injection worse. */
   readonly multipleStatements: boolean;
   /**
-   * Seconds after which the server closes a silent connection, and with it a transaction that its process (stopped,
-   * unplugged) has abandoned. We close free connections ourselves at half of it.
+   * Seconds after which the server closes a connection without traffic, and so ends the transaction of a process that
+   * was stopped or disconnected. The pool closes idle connections after half of it.
    */
   readonly idleTimeoutSeconds: number;
   readonly deadline: StatementDeadline;
@@ -41,9 +41,10 @@ export interface ConnectionPoolOptions {
 }
 
 /**
- * READ COMMITTED: with the default isolation range reads lock gaps, and batches drown in deadlocks (253 against 2 in 5 s
- * on MariaDB). The sql_mode is ours whatever the server's is: strict, and with backslash escapes, on which `escape`
- * depends. A lock that is not to be had in 5 s is somebody's stuck transaction; the default would wait for 50.
+ * READ COMMITTED, because with the default isolation level range reads lock gaps, which causes many deadlocks (253
+ * instead of 2 in 5 s on MariaDB). The sql_mode replaces the server's: it is strict, and has backslash escapes, which
+ * `escape` depends on. A lock that is not available within 5 s belongs to a stuck transaction; the default is to wait
+ * for 50 s.
  */
 const sessionSettings = (idleSeconds: number) => [
   "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
@@ -68,7 +69,7 @@ export class ConnectionPool {
   async acquire(): Promise<PooledConnection> {
     for (;;) {
       if (this.#isClosed) throw new StoreError("The store is closed.", { transient: false });
-      // A session that was given up may hold locks, or commit something that would be repeated.
+      // A lost session may still have locks, or commit a write that the caller would repeat.
       if (!this.#options.sessions.hasNoLostSessions) await this.#options.sessions.endLostSessions();
       const idle = this.#idle.pop();
       if (idle !== undefined && !this.#isStale(idle)) return idle;
@@ -77,13 +78,13 @@ export class ConnectionPool {
         continue;
       }
       if (this.#openCount < this.#options.maxConnections) return this.#connect();
-      // Given a connection, or null: a place has become free, look again.
+      // The waiter gets a connection, or null when a connection was closed and a new one may be opened.
       const connection = await new Promise<PooledConnection | null>((resolve) => this.#waiters.push({ resolve }));
       if (connection !== null) return connection;
     }
   }
 
-  /** Takes back a connection that is in no transaction. */
+  /** Takes back a connection that is not in a transaction. */
   release(connection: PooledConnection): void {
     if (connection.isLost || this.#isClosed) {
       this.drop(connection);
@@ -100,7 +101,7 @@ export class ConnectionPool {
     this.#idleSweepTimer ??= runtime.setInterval(() => this.#closeStale(), idleTimeoutSeconds * 250).unref();
   }
 
-  /** Takes back a connection that somebody else has used: nothing that was set there is left. */
+  /** Takes back a connection that user code has used, and resets its session first. */
   async resetAndRelease(connection: PooledConnection): Promise<void> {
     try {
       await this.#withDeadline(connection.driver, connection.driver.reset());
@@ -111,7 +112,7 @@ export class ConnectionPool {
     }
   }
 
-  /** Throws a connection away: it is lost, or in a state that nobody knows. */
+  /** Closes a connection that is lost or in an unknown state. */
   drop(connection: PooledConnection): void {
     connection.isLost = true;
     this.#driverConnections.delete(connection.driver);
@@ -121,8 +122,8 @@ export class ConnectionPool {
   }
 
   /**
-   * Throws a connection away whose session may still be at work, hold locks or be about to commit. Returns when it is gone
-   * from the server; when that cannot be done now, the next who takes a connection waits for it.
+   * Closes a connection whose session may still be executing, have locks or be about to commit. Returns when the server
+   * has ended that session; if that fails now, the next `acquire` waits for it.
    */
   async dropAndEndSession(connection: PooledConnection): Promise<void> {
     this.#options.sessions.markLost(connection.driver);
@@ -131,33 +132,33 @@ export class ConnectionPool {
     if (!this.#isDisconnected) await this.#options.sessions.endLostSessions().catch(() => {});
   }
 
-  /** Throws away a connection that user code may still be using. No commit is under way there, so its end is not awaited. */
+  /** Closes a connection that user code may still use. No commit is in flight, so the session's end is not awaited. */
   async dropAndKillSession(connection: PooledConnection): Promise<void> {
     disconnect(connection.driver);
     this.drop(connection);
     if (!this.#isDisconnected) await this.#options.sessions.killSession(connection.driver).catch(() => {});
   }
 
-  /** After one connection has been silent, those that are free may be so, too. New ones cost less than to find out. */
+  /** After one connection has not answered, the idle ones may be broken too. New ones cost less than testing them. */
   dropIdle(): void {
     for (const connection of this.#idle.splice(0)) this.drop(connection);
   }
 
-  /** Whoever is still waiting for the server is told that it has gone. */
+  /** Rejects all calls that still wait for the server. */
   disconnectAll(): void {
     this.#isClosed = true;
     this.#isDisconnected = true;
     for (const driver of this.#driverConnections) disconnect(driver);
   }
 
-  /** Everything that was taken has been given back by now. */
+  /** Must be called when all acquired connections have been released. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#options.runtime.clearInterval(this.#idleSweepTimer);
     for (const { resolve } of this.#waiters.splice(0)) resolve(null);
-    const free = this.#idle.splice(0);
-    this.#openCount -= free.length;
-    await Promise.all(free.map(({ driver }) => driver.end().catch(() => driver.destroy())));
+    const idleConnections = this.#idle.splice(0);
+    this.#openCount -= idleConnections.length;
+    await Promise.all(idleConnections.map(({ driver }) => driver.end().catch(() => driver.destroy())));
   }
 
   async #connect(): Promise<PooledConnection> {
@@ -178,10 +179,10 @@ export class ConnectionPool {
       multipleStatements,
       connectTimeout: Math.min(10_000, Math.max(2_000, deadline.ms)),
       charset: "UTF8MB4_UNICODE_CI",
-      // Affected rows are those found, also where an UPDATE changes nothing.
+      // Affected rows then include rows that an UPDATE found but did not change.
       flags: ["FOUND_ROWS"],
     });
-    // Without listeners an error of an idle connection (the server was restarted) would end the process.
+    // Without a listener, an error of an idle connection, such as after a restart of the server, would end the process.
     const state = { isLost: false, releasedAt: 0 };
     this.#driverConnections.add(driverConnection);
     const onLost = () => {
@@ -219,7 +220,7 @@ export class ConnectionPool {
     return runtime.monotonic() - releasedAt > idleTimeoutSeconds * 500;
   }
 
-  /** The free ones are a stack: those at the bottom have been idle for longest. */
+  /** The idle connections are a stack: the one at the bottom has been idle for longest. */
   #closeStale(): void {
     while (this.#idle[0] !== undefined && this.#isStale(this.#idle[0])) {
       const { driver } = this.#idle.shift() as PooledConnection;
@@ -231,7 +232,7 @@ export class ConnectionPool {
     this.#idleSweepTimer = undefined;
   }
 
-  /** A free connection that died is not handed out again. */
+  /** Removes a failed idle connection, so that it is not handed out again. */
   #removeIdle(driver: DriverConnection): void {
     const index = this.#idle.findIndex((connection) => connection.driver === driver);
     if (index === -1) return;
@@ -242,7 +243,7 @@ export class ConnectionPool {
   }
 }
 
-/** Callers that wait for an answer are told that it will not come. Nothing that is still to be sent is sent. */
+/** Destroys the socket: pending calls are rejected, and buffered data is not sent any more. */
 function disconnect({ connection }: DriverConnection): void {
   const stream = connection?.stream;
   if (stream?.resetAndDestroy !== undefined) stream.resetAndDestroy();

@@ -1,4 +1,4 @@
-/** Our own connections: reads and transactions, with the retries that are safe. */
+/** Runs reads, writes and transactions on pooled connections, and retries them when that is safe. */
 
 import { StoreError } from "../../core/errors/errors.js";
 import type { Runtime } from "../../runtime/runtime.js";
@@ -17,11 +17,11 @@ import { begin, commit, rollback } from "./transaction-block.js";
 import { type ConnectionEndState, UserTransaction } from "./user-transaction.js";
 
 const defaultPoolSize = 10;
-/** A transaction that is tried so often is unlucky enough to be told. */
+/** After this many attempts the error goes to the caller. */
 const maxAttempts = 5;
 
 export class Database implements Queryable {
-  /** How long a statement may go unanswered; workers make it shorter. */
+  /** How long a statement may go unanswered; the leases of workers shorten it. */
   readonly deadline: StatementDeadline;
   readonly #runtime: Runtime;
   readonly #driver: Driver;
@@ -29,13 +29,13 @@ export class Database implements Queryable {
   readonly #userPool: ConnectionPool;
   readonly #onWarning: StoreOptions["onWarning"];
   readonly #reachability: ServerReachability;
-  /** What is under way; `close` waits for it. */
+  /** The calls in progress, for which `close` waits. */
   readonly #pending = new Set<Promise<unknown>>();
-  /** Those that user code has open. */
+  /** The open transactions of user code. */
   readonly #userTransactions = new Set<UserTransaction>();
   #isClosed = false;
   #isDisconnected = false;
-  /** For what only reads, with any connection. */
+  /** A session for reads, each on any connection. */
   readonly reader: Session = { run: (statements) => this.read(statements) };
 
   constructor(
@@ -49,8 +49,8 @@ export class Database implements Queryable {
     this.#runtime = runtime;
     this.#driver = driver;
     this.#onWarning = onWarning;
-    this.#reachability = new ServerReachability((what) => {
-      if (!this.#isClosed) onWarning?.(what);
+    this.#reachability = new ServerReachability((message) => {
+      if (!this.#isClosed) onWarning?.(message);
     });
     const { deadline } = this;
     const sessions = new ServerSessions(driver, uri, deadline, runtime);
@@ -70,7 +70,7 @@ export class Database implements Queryable {
     });
   }
 
-  /** Statements that may be done twice: tried again when the connection turns out to be lost. */
+  /** Executes statements that are safe to repeat; they are retried when the connection is lost. */
   async read(statements: readonly Sql[]): Promise<readonly Result[]> {
     const run = (connection: PooledConnection) => this.#packetSession(connection).run(statements);
     return this.#runWithRetries("read", () => this.#withConnection(run, isReadRetryable));
@@ -82,15 +82,15 @@ export class Database implements Queryable {
     return (await this.read([statement]))[0]?.rows ?? [];
   }
 
-  /** A statement that commits by itself. Whether it was done is unknown when the answer is lost. */
+  /** Executes one statement that commits by itself. If the answer is lost, it is unknown whether it was executed. */
   async write(statement: Sql): Promise<Result | undefined> {
     const run = (connection: PooledConnection) => this.#packetSession(connection).run([statement]);
     return (await this.#runWithRetries("write", () => this.#withConnection(run, isCollision)))[0];
   }
 
   /**
-   * Runs `work` in a transaction, again from the start when it collided with another or the connection was lost before
-   * COMMIT was sent. `work` either commits or rolls back as its last act.
+   * Runs `work` in a transaction, and repeats it from the start when it collided with another transaction or the
+   * connection was lost before COMMIT was sent. `work` must commit or roll back at its end.
    */
   async transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
     return this.#runWithRetries("transaction", () => {
@@ -109,12 +109,12 @@ export class Database implements Queryable {
           },
           async commit(statements) {
             const beforeCommit = [...openingStatements, ...statements];
-            // One by one, COMMIT has not been sent before the others are answered; in a block it goes with them.
+            // Without blocks, COMMIT is sent only after the other statements are answered; a block contains it.
             const sentFirst = connection.capabilities.hasBlocks ? [] : await session.run(beforeCommit);
             isCommitting = true;
             const remaining = sentFirst.length > 0 ? [commit] : [...beforeCommit, commit];
             const lastResults = await session.run(remaining).catch((error: unknown) => {
-              // An answer from the server: COMMIT was not reached.
+              // The server has answered with an error, so COMMIT was not executed.
               if (!isConnectionLost(error)) isCommitting = false;
               throw error;
             });
@@ -126,15 +126,15 @@ export class Database implements Queryable {
     });
   }
 
-  /** A transaction for user code, on a connection that it has to itself until the transaction has ended. */
+  /** Begins a transaction of user code, which has its connection to itself until the transaction has ended. */
   async beginUserTransaction(): Promise<UserTransaction> {
     return this.#runWithRetries("begin", async () => {
       const connection = await this.#acquire(this.#userPool);
       const onEnd = async (transaction: UserTransaction, endState: ConnectionEndState) => {
         this.#userTransactions.delete(transaction);
-        // The next transaction on the connection waits for the reset, this one does not.
+        // The end of this transaction does not wait for the reset.
         if (endState === "clean") void this.#track(this.#userPool.resetAndRelease(connection));
-        // When the store closes, the server hears of it from the connection, and is not waited for.
+        // When the store closes, closing the connection is enough: the server then ends the session by itself.
         else if (endState === "in use" && this.#isClosed) this.#userPool.drop(connection);
         else if (endState === "in use") await this.#track(this.#userPool.dropAndKillSession(connection));
         else await this.#track(this.#userPool.dropAndEndSession(connection));
@@ -150,14 +150,14 @@ export class Database implements Queryable {
     });
   }
 
-  /** `close` waits for it. */
+  /** Makes `close` wait for the work. */
   trackUntilDone<T>(work: Promise<T>): Promise<T> {
     return this.#track(work);
   }
 
-  /** A session of one connection that lasts longer than a transaction: for the lock of migrations. */
+  /** Runs `work` on one connection that is closed afterwards: the lock of migrations belongs to a connection. */
   async withDedicatedConnection<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    // A migration takes as long as it takes: there is no deadline.
+    // There is no deadline, because a migration may take any time.
     const run = ({ driver, maxPacket }: PooledConnection) =>
       work(createPacketSession((text) => driver.query(text), { quote: this.#driver.escape, maxPacket }));
     return this.#runWithRetries("connect", () => this.#withConnection(run, () => false, true));
@@ -165,14 +165,14 @@ export class Database implements Queryable {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    // A server that has gone without a word would keep us here for as long as the network likes.
+    // Without this, a server that no longer answers would delay the close until the network times out.
     const disconnectTimer = this.#runtime.setTimeout(() => {
       this.#isDisconnected = true;
       for (const connections of [this.#ownPool, this.#userPool]) connections.disconnectAll();
     }, closeTimeoutMs);
     while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
     this.#runtime.clearTimeout(disconnectTimer);
-    // Transactions that user code has left open would keep us here for as long as it likes: they are not committed.
+    // Transactions that user code has left open are rolled back; waiting for them could take forever.
     await Promise.all([...this.#userTransactions].map((transaction) => transaction.abandon()));
     await Promise.all([this.#ownPool.close(), this.#userPool.close()]);
   }
@@ -182,7 +182,12 @@ export class Database implements Queryable {
   }
 
   #blockSession({ query, maxPacket, capabilities }: PooledConnection): Session {
-    return createBlockSession(query, { quote: this.#driver.escape, maxPacket, mayJoin: true, ...capabilities });
+    return createBlockSession(query, {
+      quote: this.#driver.escape,
+      maxPacket,
+      allowsMultipleStatements: true,
+      ...capabilities,
+    });
   }
 
   async #acquire(connections: ConnectionPool): Promise<PooledConnection> {
@@ -191,7 +196,7 @@ export class Database implements Queryable {
     });
   }
 
-  /** Takes back a connection on which this error came. */
+  /** Releases a connection after an error: rolls back if it still works, otherwise closes it. */
   async #releaseAfterError(connections: ConnectionPool, connection: PooledConnection, error: unknown): Promise<void> {
     if (error instanceof NoAnswerError) for (const pool of [this.#ownPool, this.#userPool]) pool.dropIdle();
     if (!isConnectionLost(error)) {
@@ -204,7 +209,7 @@ export class Database implements Queryable {
     }
   }
 
-  /** Gives `work` a connection; afterwards it is clean and free again, or gone. */
+  /** Runs `work` with a connection, which afterwards is released without a transaction, or closed. */
   async #withConnection<T>(
     work: (connection: PooledConnection) => Promise<T>,
     isSafeToRetry: (error: unknown) => boolean,
@@ -241,8 +246,8 @@ export class Database implements Queryable {
         if (isLost) this.#reachability.recordFailure(cause);
         if (!(error instanceof SafeToRetryError) || attempt === maxAttempts || this.#isDisconnected)
           throw toStoreError(cause);
-        if (!isLost) this.#onWarning?.(`mysql: ${operation} is tried again (${attempt})`, cause);
-        // Random, so that those who collided do not meet again.
+        if (!isLost) this.#onWarning?.(`mysql: retrying ${operation} (attempt ${attempt} failed)`, cause);
+        // Random delays keep transactions that have collided from colliding again.
         await sleep(this.#runtime, (5 + 20 * this.#runtime.random()) * attempt ** 2);
       }
     }
@@ -258,7 +263,7 @@ export class Database implements Queryable {
 
 const isReadRetryable = (error: unknown) => isCollision(error) || isConnectionLost(error);
 
-/** Marks an error after which nothing was written. */
+/** Wraps an error after which the call may be repeated. */
 class SafeToRetryError extends Error {
   constructor(cause: unknown) {
     super("safe to retry", { cause });

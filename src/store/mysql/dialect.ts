@@ -12,6 +12,6 @@ export const mysqlDialect = (clock: Clock): Dialect => ({
   now: () => nowExpression(clock),
   onDuplicateUpdate: () => "ON DUPLICATE KEY UPDATE",
   isParked: "t.state = 0 AND t.rank_no = 0",
-  // DELETE takes no index hint; in the order of a key, with a limit, it uses the key all the same.
+  // DELETE accepts no index hint, but with the order of a key and a limit it uses that key.
   deleteOrder: (key) => `ORDER BY ${key} LIMIT 1000000000`,
 });

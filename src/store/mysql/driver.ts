@@ -1,4 +1,4 @@
-/** The part of mysql2 that is used, and how it is found. */
+/** The part of mysql2 that the store uses, and the parsing of its URL. */
 
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { createDriverError } from "../shared/missing-driver.js";
@@ -6,10 +6,10 @@ import { createDriverError } from "../shared/missing-driver.js";
 /** A connection of "mysql2/promise". */
 export interface DriverConnection {
   query(sql: string): Promise<readonly unknown[]>;
-  /** Forgets variables, temporary tables, locks and an open transaction. */
+  /** Clears variables, temporary tables, locks and an open transaction. */
   reset(): Promise<unknown>;
   end(): Promise<unknown>;
-  /** Without a word to those whose statements are under way. */
+  /** Closes the socket without rejecting the statements in flight. */
   destroy(): void;
   readonly connection?: { readonly stream?: { destroy(): void; resetAndDestroy?(): void } };
   on(event: "error" | "end", listener: (error?: unknown) => void): unknown;
@@ -30,16 +30,16 @@ export async function loadDriver(): Promise<Driver> {
 }
 
 export interface ServerAddress {
-  /** As mysql2 wants it. */
+  /** The URL in the form that mysql2 accepts. */
   readonly uri: string;
-  /** For people; no password. */
+  /** What messages call the database; contains no password. */
   readonly description: string;
 }
 
 export function parseUrl(url: string): ServerAddress {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed === null || !/^(mysql|mariadb):$/.test(parsed.protocol)) {
-    throw new InvalidInputError("The address of a MySQL store looks like mysql://user:password@host:3306/database.");
+    throw new InvalidInputError("The URL of a MySQL store must look like mysql://user:password@host:3306/database.");
   }
   const database = decodeURIComponent(parsed.pathname.slice(1));
   if (database === "")

@@ -1,4 +1,4 @@
-/** What the server's and the driver's errors mean for us. */
+/** Classifies errors of the server and the driver, and converts them to errors of Pawl. */
 import { PawlError, StoreError } from "../../core/errors/errors.js";
 import { describeError } from "../shared/reachability.js";
 
@@ -11,14 +11,17 @@ interface DriverError extends Error {
 const duplicateKeyErrno = 1062;
 const notNullErrno = 1048;
 
-/** Deadlock; lock wait timeout; "record has changed since last read" (MariaDB 11.6+). All rolled back, or to be. */
+/**
+ * Deadlock, lock wait timeout, "record has changed since last read" (MariaDB 11.6+). The server has rolled the
+ * transaction back, or the store does so before it retries.
+ */
 const collisionErrnos = new Set([1213, 1205, 1020]);
 
 /**
  * Too many connections (1040, 1203, 1226), server is stopping (1053), query interrupted (1317), network (1158 to 1161),
- * connection killed (1927, 3169), the server has gone or was lost (2006, 2013), idle for too long (4031), a primary that has
- * become a replica (1290, 1792, 1836), and a node that has left its Galera cluster, before a statement (1047) or in COMMIT
- * (1180): the same call may work in a moment.
+ * connection killed (1927, 3169), connection to the server lost (2006, 2013), idle for too long (4031), a primary that
+ * has become a replica (1290, 1792, 1836), and a node that has left its Galera cluster before a statement (1047) or
+ * during COMMIT (1180). The same call may succeed soon after.
  */
 const transientErrnos = new Set([
   1040, 1047, 1053, 1158, 1159, 1160, 1161, 1180, 1203, 1226, 1290, 1317, 1792, 1836, 1927, 2006, 2013, 3169, 4031,
@@ -31,24 +34,24 @@ export const isDuplicateKey = (error: unknown): boolean => (error as DriverError
 export const isNotNullViolation = (error: unknown): boolean => (error as DriverError).errno === notNullErrno;
 export const isCollision = (error: unknown): boolean => collisionErrnos.has((error as DriverError).errno ?? 0);
 
-/** The connection is of no use any more. */
+/** The connection cannot be used any more. */
 export function isConnectionLost(error: unknown): boolean {
   if (error instanceof PawlError) return false;
   const { code, errno, fatal, message } = error as DriverError;
   if (fatal === true || (code !== undefined && lostConnectionCode.test(code))) return true;
   if (errno !== undefined && [1053, 1927, 2006, 2013, 3169, 4031].includes(errno)) return true;
-  // What mysql2 says without a code when a command is given to a connection that has died in the pool.
+  // mysql2 reports a command on a connection that has already failed with these texts and no code.
   return errno === undefined && /closed state|connection (is )?closed|connection lost/i.test(message ?? "");
 }
 
-/** The server says that it has ended the session: nothing of it can come any more. */
+/** The server itself has ended the session, so nothing that was sent there can still be executed. */
 export const isSessionEnded = (error: unknown): boolean =>
   [1053, 1927, 3169, 4031].includes((error as DriverError).errno ?? 0);
 
-/** A savepoint that is not there any more, because the transaction is not. */
+/** The savepoint does not exist, because its transaction has ended. */
 export const isMissingSavepoint = (error: unknown): boolean => (error as DriverError).errno === 1305;
 
-/** The error as callers see it. */
+/** Converts an error of the server or the driver to a StoreError. */
 export function toStoreError(error: unknown, context = "The database refused"): Error {
   if (error instanceof PawlError || error instanceof TypeError) return error;
   const { errno, message } = error as DriverError;

@@ -1,14 +1,14 @@
 /**
- * What a transactional step gets as `tx`: a mysql2 connection that obeys the guard of its transaction.
+ * The `tx` of a transactional step: a mysql2 connection whose calls ask the transaction's guard first.
  *
- * Its statements are sent one after the other, each when the one before has been answered and the transaction was seen to
- * be still open: once a deadlock or a procedure has ended it, the next statement would commit by itself.
+ * Each statement is sent only when the one before it has been answered and the transaction is known to be open: once a
+ * deadlock or a procedure has ended the transaction, the next statement would commit by itself.
  */
 import { TransactionError } from "../../core/errors/errors.js";
 import type { TransactionGuard } from "../shared/transaction-guard.js";
 import type { PooledConnection } from "./connection-pool.js";
 
-/** The calls of mysql2's promise connections that send SQL. */
+/** The methods of mysql2's promise connections that send SQL. */
 interface SqlMethods {
   query(...args: unknown[]): Promise<unknown>;
   execute(...args: unknown[]): Promise<unknown>;
@@ -21,7 +21,7 @@ export class GuardedConnection {
   readonly #guard: TransactionGuard;
   #lastCall: Promise<unknown> = Promise.resolve();
   #isDisconnected = false;
-  /** Rejects what is under way when the connection is cut off: the driver does not do so for every kind of call. */
+  /** Rejects when the connection is closed, because the driver does not reject every kind of pending call. */
   readonly #untilDisconnected: Promise<never>;
   #rejectPending: (error: unknown) => void = () => {};
 
@@ -36,29 +36,29 @@ export class GuardedConnection {
     this.handle = this.#createHandle();
   }
 
-  /** Resolves when all that user code has asked for is answered, awaited or not. */
+  /** Resolves when all calls of user code have been answered, including those that it does not await. */
   async waitForCalls(): Promise<void> {
     await this.#lastCall;
   }
 
-  /** Calls that are under way get no answer, and those that have not been sent will not be. */
+  /** Rejects the calls in flight and prevents further ones from being sent. */
   disconnect(): void {
     this.#isDisconnected = true;
-    this.#rejectPending(new TransactionError("The transaction was rolled back while this statement was under way."));
+    this.#rejectPending(new TransactionError("The transaction was rolled back while this statement was running."));
   }
 
   #createHandle(): object {
     const { driver } = this.#connection;
     const calls = driver as unknown as SqlMethods;
     const controlMethod = (name: string, sql: string) =>
-      [name, () => ignoreUnhandledRejection(this.#admitAndCall(sql, async () => {}))] as const;
+      [name, () => ignoreUnhandledRejection(this.#callIfAllowed(sql, async () => {}))] as const;
     const refusedMethod = (name: string) =>
       [name, () => ignoreUnhandledRejection(Promise.reject(methodNotAllowedError(name)))] as const;
     const overrides: Record<string | symbol, unknown> = {
       query: (...args: unknown[]) =>
-        ignoreUnhandledRejection(this.#admitAndCall(sqlTextOf(args[0]), () => calls.query(...args))),
+        ignoreUnhandledRejection(this.#callIfAllowed(sqlTextOf(args[0]), () => calls.query(...args))),
       execute: (...args: unknown[]) =>
-        ignoreUnhandledRejection(this.#admitAndCall(sqlTextOf(args[0]), () => calls.execute(...args))),
+        ignoreUnhandledRejection(this.#callIfAllowed(sqlTextOf(args[0]), () => calls.execute(...args))),
       prepare: (...args: unknown[]) => ignoreUnhandledRejection(this.#prepare(calls, args)),
       ...Object.fromEntries([
         controlMethod("beginTransaction", "START TRANSACTION"),
@@ -66,14 +66,14 @@ export class GuardedConnection {
         controlMethod("rollback", "ROLLBACK"),
       ]),
       ...Object.fromEntries(["end", "reset", "changeUser", "connect"].map(refusedMethod)),
-      // Libraries that think they took it from a pool call these when they have done their part.
+      // Libraries that expect a pooled connection call these when they have finished; Pawl releases it later.
       release: () => {},
       destroy: () => {},
       [Symbol.asyncDispose]: async () => {},
-      // The protocol beneath, which would go past the guard.
+      // The low-level connection would bypass the guard.
       connection: undefined,
     };
-    // What is assigned to it stays here, and does not go back to the pool with the connection.
+    // Properties that user code assigns stay on this object and do not reach the pooled connection.
     return new Proxy(Object.assign(Object.create(driver) as object, overrides), {
       get(target, name) {
         if (Object.hasOwn(target, name)) return Reflect.get(target, name);
@@ -83,13 +83,13 @@ export class GuardedConnection {
     });
   }
 
-  async #admitAndCall<T>(text: string, send: () => Promise<T>): Promise<T> {
+  async #callIfAllowed<T>(text: string, send: () => Promise<T>): Promise<T> {
     this.#guard.assertAllowed(text);
     return this.#call(send);
   }
 
   async #prepare(calls: SqlMethods, args: unknown[]): Promise<object> {
-    const statement = await this.#admitAndCall(sqlTextOf(args[0]), () => calls.prepare(...args));
+    const statement = await this.#callIfAllowed(sqlTextOf(args[0]), () => calls.prepare(...args));
     const execute = async (...values: unknown[]) => {
       this.#guard.assertUsable();
       return this.#call(() => statement.execute(...values));
@@ -123,41 +123,41 @@ export class GuardedConnection {
     return answer;
   }
 
-  /** An error may have ended the transaction (a deadlock), or only its own statement (a duplicate key). */
+  /** An error may have ended the transaction (a deadlock) or only failed its own statement (a duplicate key). */
   async #checkTransactionAfter(error: unknown): Promise<void> {
     const answer = await this.#connection.query("DO 0").catch(() => null);
     if (answer === null || hasEndedTransaction(answer)) {
       this.#guard.markBroken(
-        "A statement of this step failed, and the server has rolled the whole transaction back, although the step caught the error. Let it throw: the step will be tried again.",
+        "A statement of this step failed, and the server has rolled the whole transaction back, so the step cannot continue after catching the error. Let it throw: the step will be tried again.",
         error,
       );
     } else if (this.#guard.hasEnded) {
-      this.#guard.markBroken("A statement that this step did not wait for has failed.", error);
+      this.#guard.markBroken("A statement that this step did not await has failed.", error);
     }
   }
 }
 
-/** Still rejects for those who wait for it; if user code does not, that is not to end the process. */
+/** The promise still rejects for user code that awaits it; without an await, the rejection must not end the process. */
 function ignoreUnhandledRejection<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
 }
 
 const methodNotAllowedError = (name: string) =>
-  new TransactionError(`tx.${name}() is not allowed in a transactional step: its connection is Pawl's.`);
+  new TransactionError(`tx.${name}() is not allowed in a transactional step: Pawl manages its connection.`);
 
 function sqlTextOf(query: unknown): string {
   const text = typeof query === "string" ? query : (query as { readonly sql?: unknown } | null | undefined)?.sql;
-  // Refused by the driver, in its own words.
+  // The driver itself refuses a query without text.
   return typeof text === "string" ? text : "";
 }
 
 const inTransactionFlag = 1;
 
-/** The server says with every answer but rows whether a transaction is open; a procedure's answer ends with such a one. */
+/** Every result without rows has a flag for an open transaction; the results of a procedure end with such a one. */
 function hasEndedTransaction(answer: unknown): boolean {
   const [result] = Array.isArray(answer) ? (answer as unknown[]) : [];
-  // Rows are a list of objects, the answers of a procedure a list of such lists with one object at its end.
+  // Rows are a list of objects; the results of a procedure are a list of such lists with one object at its end.
   const isProcedureResult = Array.isArray(result) && result.some(Array.isArray);
   const header: unknown = isProcedureResult ? result.at(-1) : result;
   if (header === null || typeof header !== "object" || !("serverStatus" in header)) return false;

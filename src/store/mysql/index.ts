@@ -1,4 +1,4 @@
-/** The store on MySQL 8.0+ and MariaDB 10.6+. Nothing wakes other processes here: they poll. */
+/** The store on MySQL 8.0+ and MariaDB 10.6+. The server cannot notify clients of commits, so processes poll. */
 
 import { systemRuntime } from "../../runtime/system.js";
 import type {
@@ -47,7 +47,7 @@ export async function openMysql(url: string, options: StoreOptions = {}): Promis
   const db = new Database(await loadDriver(), uri, runtime, options.onWarning, options.pool);
   const store = new MysqlStore(db, description, options.clock);
   try {
-    // Fails now rather than later when the address or the password is wrong.
+    // A wrong address or password fails here rather than at the first use.
     await store.now();
     return store;
   } catch (error) {
@@ -57,7 +57,6 @@ export async function openMysql(url: string, options: StoreOptions = {}): Promis
 }
 
 class MysqlStore extends SqlReads implements Store {
-  /** The server has no way to tell. */
   readonly hasCrossProcessHints = false;
   readonly description: string;
   readonly maintenance: SqlMaintenance;
@@ -107,15 +106,15 @@ class MysqlStore extends SqlReads implements Store {
     starts: readonly NewRun[],
   ): Promise<{ readonly at: number; readonly refused: readonly RefusedStart[] }> {
     const result = await startInTransaction(tx, starts, this.#now());
-    // Too early, since the caller has yet to commit; a worker that looks now in vain finds them at its next poll.
+    // The caller has not committed yet, so a worker may find nothing now; it finds the runs at its next poll.
     this.#hints.emit(hintsOfStarts(starts));
     return result;
   }
 
   async sendInTransaction(tx: unknown, messages: readonly Message[]): Promise<SentInTransaction> {
-    const sent = await sendInTransaction(tx, messages, this.#now());
+    const result = await sendInTransaction(tx, messages, this.#now());
     this.#hints.emit(hintsOfMessages(messages));
-    return sent;
+    return result;
   }
 
   async send(messages: readonly Message[]): Promise<{ readonly undeliverable: readonly string[] }> {
@@ -135,14 +134,14 @@ class MysqlStore extends SqlReads implements Store {
 
   async registerWorker(worker: WorkerInfo): Promise<Fence> {
     this.#db.deadline.addLease(worker.id, worker.leaseMs);
-    const { fence, freed } = await registerWorker(this.#db, worker, this.#now());
-    if (freed) this.#hints.emit(tasksFreedHints);
+    const { fence, hasFreedTasks } = await registerWorker(this.#db, worker, this.#now());
+    if (hasFreedTasks) this.#hints.emit(tasksFreedHints);
     return fence;
   }
 
   async heartbeat(fence: Fence): Promise<HeartbeatResult> {
-    const { freed, ...result } = await heartbeat(this.#db, fence, () => this.#now());
-    if (freed || result.reapedWorkerIds.length > 0) this.#hints.emit(tasksFreedHints);
+    const { hasFreedTasks, ...result } = await heartbeat(this.#db, fence, () => this.#now());
+    if (hasFreedTasks || result.reapedWorkerIds.length > 0) this.#hints.emit(tasksFreedHints);
     return result;
   }
 

@@ -1,4 +1,4 @@
-/** Messages from outside a commit. */
+/** Sends messages outside of a commit. */
 
 import type { Message } from "../contract/store.js";
 import { taskState } from "../sql/records.js";
@@ -21,7 +21,7 @@ export async function sendMessages(db: Database, messages: readonly Message[], n
   });
 }
 
-/** The addressees' tasks are locked first: that orders messages to one run, and their ids with them. */
+/** Locks the receivers' tasks first, so that messages to one run get their ids in the order of their commits. */
 export async function lockReceivers(session: Session, messages: readonly Message[], now: string) {
   const ids = receiverIdsOf(messages);
   const selectTasks = `SELECT run_id FROM pawl_tasks ${forcePrimaryKey} WHERE run_id IN (${placeholders(ids)})`;
@@ -33,7 +33,7 @@ export async function lockReceivers(session: Session, messages: readonly Message
   return { reachable, at: Number(clock?.rows[0]?.at) };
 }
 
-/** Addressees that are parked and have not begun. Their tasks are locked, so that this stays true. */
+/** Finds the receivers that are parked and have not started. Their tasks are locked, so that this stays true. */
 export async function findNotStartedReceivers(
   session: Session,
   messages: readonly Message[],

@@ -9,9 +9,9 @@ import { openMysql } from "./index.js";
 import { migrationPort } from "./migrate.js";
 import { migrations } from "./schema.js";
 
-/** A driver whose connections die after the server has done so many statements like these. */
-function failingDriver(driver: Driver, statement: RegExp, survives: number): Driver {
-  let remaining = survives;
+/** A driver whose connection is destroyed after the server has executed this many statements that match the pattern. */
+function failingDriver(driver: Driver, pattern: RegExp, successfulStatements: number): Driver {
+  let remaining = successfulStatements;
   return {
     escape: driver.escape,
     async createConnection(options) {
@@ -19,7 +19,7 @@ function failingDriver(driver: Driver, statement: RegExp, survives: number): Dri
       const query = connection.query.bind(connection);
       connection.query = async (text) => {
         const answer = await query(text);
-        if (statement.test(text) && remaining-- === 0) {
+        if (pattern.test(text) && remaining-- === 0) {
           connection.destroy();
           throw Object.assign(new Error("killed"), { fatal: true });
         }
@@ -46,9 +46,10 @@ describe.skipIf(isLeftOut("mysql"))("migrating MySQL", () => {
     await connection.end();
     return rows as Record<string, unknown>[];
   };
-  const name = () => new URL(database.url).pathname.slice(1);
-  const empty = () => asAdmin(`DROP DATABASE ${name()}; CREATE DATABASE ${name()} CHARACTER SET utf8mb4`);
-  const shape = async () => [
+  const databaseName = () => new URL(database.url).pathname.slice(1);
+  const recreateDatabase = () =>
+    asAdmin(`DROP DATABASE ${databaseName()}; CREATE DATABASE ${databaseName()} CHARACTER SET utf8mb4`);
+  const readSchema = async () => [
     ...(await asAdmin(
       "SELECT table_name, index_name, column_name, seq_in_index FROM information_schema.statistics " +
         "WHERE table_schema = DATABASE() ORDER BY 1, 2, 4",
@@ -56,8 +57,8 @@ describe.skipIf(isLeftOut("mysql"))("migrating MySQL", () => {
     ...(await asAdmin("SELECT table_name FROM information_schema.views WHERE table_schema = DATABASE()")),
   ];
 
-  test("eight at once end with one set of tables and one record of each migration", async () => {
-    await empty();
+  test("eight concurrent migrations create one set of tables and one record of each migration", async () => {
+    await recreateDatabase();
     const stores = await Promise.all(Array.from({ length: 8 }, () => openMysql(database.url)));
     await Promise.all(stores.map((store) => store.migrate()));
     for (const store of stores) expect(await store.pendingMigrations()).toEqual([]);
@@ -67,31 +68,34 @@ describe.skipIf(isLeftOut("mysql"))("migrating MySQL", () => {
     );
   });
 
-  test("killed after any of its statements, it is completed by the next", async () => {
-    const whole = await shape();
+  test("a migration that was killed after any of its statements is completed by the next process", async () => {
+    const completeSchema = await readSchema();
     const count = migrations.reduce((sum, { statements }) => sum + statements.length + 2, 0);
-    for (let survives = 0; survives < count; survives += 1) {
-      await empty();
-      const dying = new Database(
-        failingDriver(driver, /^(CREATE |INSERT INTO pawl_migrations)/, survives),
+    for (let successfulStatements = 0; successfulStatements < count; successfulStatements += 1) {
+      await recreateDatabase();
+      const failingDatabase = new Database(
+        failingDriver(driver, /^(CREATE |INSERT INTO pawl_migrations)/, successfulStatements),
         database.url,
         systemRuntime,
         undefined,
       );
-      await expect(migrate(migrationPort(dying), migrations), `statement ${survives}`).rejects.toThrow();
-      await dying.close();
+      await expect(
+        migrate(migrationPort(failingDatabase), migrations),
+        `statement ${successfulStatements}`,
+      ).rejects.toThrow();
+      await failingDatabase.close();
       const db = new Database(driver, database.url, systemRuntime, undefined);
-      const isRecorded = survives === count - 1;
+      const isRecorded = successfulStatements === count - 1;
       expect(await pendingMigrations(migrationPort(db), migrations)).toEqual(isRecorded ? [] : [1]);
       await migrate(migrationPort(db), migrations);
       expect(await pendingMigrations(migrationPort(db), migrations)).toEqual([]);
       await db.close();
-      expect(await shape()).toEqual(whole);
+      expect(await readSchema()).toEqual(completeSchema);
     }
   });
 
-  test("it waits for another that migrates", async () => {
-    await empty();
+  test("a migration waits while another process migrates", async () => {
+    await recreateDatabase();
     const other = await createConnection({ uri: database.url });
     const lock = "CONCAT('pawl:', SUBSTRING(SHA2(DATABASE(), 256), 1, 40))";
     await other.query(`SELECT GET_LOCK(${lock}, 1)`);

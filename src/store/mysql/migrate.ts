@@ -1,4 +1,4 @@
-/** How migrations are applied where DDL commits by itself: under a named lock, the record last. */
+/** Applies migrations under a named lock. DDL commits by itself, so a migration is recorded after its statements. */
 import { StoreError } from "../../core/errors/errors.js";
 import type { Migration, MigrationPort, MigrationSession } from "../sql/migrations.js";
 import { serverNow } from "./clock.js";
@@ -7,21 +7,20 @@ import { createMigrationsTable } from "./schema.js";
 import type { Session } from "./session.js";
 import { sql } from "./sql.js";
 
-/** Locks are the server's, so the database's name is in it; hashed, because a lock's name has 64 characters at most. */
+/** Locks belong to the server, so the name contains that of the database, hashed to stay within 64 characters. */
 const lockName = "CONCAT('pawl:', SUBSTRING(SHA2(DATABASE(), 256), 1, 40))";
 const lockTimeoutSeconds = 60;
 
 export function migrationPort(db: Database): MigrationPort {
   return {
-    appliedVersions: () => appliedVersions({ run: (statements) => db.read(statements) }),
-    // The connection is closed afterwards, and that also frees the lock, as does the end of a process that is killed.
+    appliedVersions: () => readAppliedVersions({ run: (statements) => db.read(statements) }),
+    // Closing the connection frees the lock, and so does the end of a killed process.
     withLock: (work) =>
       db.withDedicatedConnection(async (session) => {
         const [result] = await session.run([sql(`SELECT GET_LOCK(${lockName}, ${lockTimeoutSeconds}) AS locked`)]);
         if (Number(result?.rows[0]?.locked) !== 1) {
-          throw new StoreError(`Another process has been migrating this database for ${lockTimeoutSeconds} s.`, {
-            transient: true,
-          });
+          const message = `Another process has been migrating this database for ${lockTimeoutSeconds} s; try again when it has finished.`;
+          throw new StoreError(message, { transient: true });
         }
         await work(toMigrationSession(session));
       }),
@@ -29,11 +28,11 @@ export function migrationPort(db: Database): MigrationPort {
 }
 
 const toMigrationSession = (session: Session): MigrationSession => ({
-  appliedVersions: () => appliedVersions(session),
-  apply: (migration) => apply(session, migration),
+  appliedVersions: () => readAppliedVersions(session),
+  apply: (migration) => applyMigration(session, migration),
 });
 
-async function appliedVersions(session: Session): Promise<number[]> {
+async function readAppliedVersions(session: Session): Promise<number[]> {
   const [tableLookup] = await session.run([
     sql("SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'pawl_migrations'"),
   ]);
@@ -42,7 +41,7 @@ async function appliedVersions(session: Session): Promise<number[]> {
   return result?.rows.map((row) => Number(row.version)) ?? [];
 }
 
-async function apply(session: Session, { version, name, statements }: Migration): Promise<void> {
+async function applyMigration(session: Session, { version, name, statements }: Migration): Promise<void> {
   for (const statement of [createMigrationsTable, ...statements]) await session.run([sql(statement)]);
   const record = `INSERT INTO pawl_migrations (version, name, at) VALUES (?, ?, ${serverNow})`;
   await session.run([sql(record, [version, name])]);

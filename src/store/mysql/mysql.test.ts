@@ -1,4 +1,4 @@
-/** What is MySQL's own: locks, packets, lost connections, transactions of other people's making. */
+/** Tests beyond the store suite: locks, packets, lost connections, and transactions of users. */
 import { randomUUID } from "node:crypto";
 import { createConnection as createCallbackConnection } from "mysql2";
 import { type Connection, createConnection } from "mysql2/promise";
@@ -64,20 +64,21 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     await database.drop();
   });
 
-  const enlist = (leaseMs = 60_000) =>
+  const registerWorker = (leaseMs = 60_000) =>
     store.registerWorker({ id: randomUUID(), name: "w", host: "h", pid: 1, port: null, routes: [], leaseMs });
 
-  const owned = async (fence: Fence, count: number) => {
+  const startOwnedRuns = async (fence: Fence, count: number) => {
     const runs = Array.from({ length: count }, () => newRun({ due: { kind: "owned" } }));
     await store.commit({ fence, transitions: [], starts: runs });
     return runs;
   };
 
-  // 1 row is the statement that checks itself, 40 are looked at first and inserted with their fence.
+  // One row is inserted by the statement that checks everything itself; 40 rows are read first and inserted with the
+  // fence.
   describe.each([1, 40])("an append of %i rows", (count) => {
-    test("waits for a reaper that has begun, and is fenced by it", async () => {
-      const fence = await enlist();
-      const runs = await owned(fence, count);
+    test("waits for a reaper that has locked the worker's row, and is fenced when it commits", async () => {
+      const fence = await registerWorker();
+      const runs = await startOwnedRuns(fence, count);
       await other.query("START TRANSACTION");
       await other.query("UPDATE pawl_workers SET live = 0 WHERE id = ?", [fence.workerId]);
       const committing = store.commit(appendBatch(fence, runs));
@@ -87,9 +88,9 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
       expect((await store.logs(runs.map(({ id }) => id))).size).toBe(0);
     });
 
-    test("goes on when the reaper gives up", async () => {
-      const fence = await enlist();
-      const runs = await owned(fence, count);
+    test("is committed when the reaper rolls back", async () => {
+      const fence = await registerWorker();
+      const runs = await startOwnedRuns(fence, count);
       await other.query("START TRANSACTION");
       await other.query("UPDATE pawl_workers SET live = 0 WHERE id = ?", [fence.workerId]);
       const committing = store.commit(appendBatch(fence, runs));
@@ -98,10 +99,10 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
       expect(await committing).toMatchObject({ kind: "committed" });
     });
 
-    test("makes a reaper wait until it is written", async () => {
-      const fence = await enlist();
-      const runs = await owned(fence, count);
-      // An event of the last run that somebody else has not committed yet holds the append up after its fence.
+    test("makes a reaper wait until the append is committed", async () => {
+      const fence = await registerWorker();
+      const runs = await startOwnedRuns(fence, count);
+      // An uncommitted event of the last run from another connection blocks the append after it has locked its fence.
       const lastId = runs
         .map(({ id }) => id)
         .sort()
@@ -120,9 +121,9 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
       expect((await store.logs(runs.map(({ id }) => id))).size).toBe(count);
     });
 
-    test("names the run whose log ends elsewhere, and writes nothing", async () => {
-      const fence = await enlist();
-      const runs = await owned(fence, count);
+    test("names the run whose log has another end, and writes nothing", async () => {
+      const fence = await registerWorker();
+      const runs = await startOwnedRuns(fence, count);
       const last = runs.at(-1) as NewRun;
       await store.commit(appendBatch(fence, [last]));
       expect(await store.commit(appendBatch(fence, runs))).toEqual({ kind: "conflict", runId: last.id });
@@ -131,9 +132,9 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     });
   });
 
-  test.each([1, 3, 40])("an append of %i runs names the one that has a message", async (count) => {
-    const fence = await enlist();
-    const runs = await owned(fence, count);
+  test.each([1, 3, 40])("an append to %i runs names the one that has a message", async (count) => {
+    const fence = await registerWorker();
+    const runs = await startOwnedRuns(fence, count);
     expect(await store.commit(appendBatch(fence, runs))).toMatchObject({ kind: "committed", ownedWithMessages: [] });
     await store.send([{ to: runs.at(-1)?.id ?? "", kind: "k", data: "{}" }]);
     const result = await store.commit(appendBatch(fence, runs, 1));
@@ -141,8 +142,8 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     expect(result).toMatchObject({ kind: "committed", at: event?.at, ownedWithMessages: [runs.at(-1)?.id] });
   });
 
-  test("a trigger of the user's on the events does not falsify the stamp of a commit, nor which runs have messages", async () => {
-    const fence = await enlist();
+  test("a user's trigger on pawl_events does not change a commit's timestamp or its runs with messages", async () => {
+    const fence = await registerWorker();
     const run = newRun({ due: { kind: "owned" } });
     await store.commit({ fence, transitions: [], starts: [run] });
     await other.query("CREATE TABLE audit (id INT AUTO_INCREMENT PRIMARY KEY, what VARCHAR(36))");
@@ -162,9 +163,9 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     }
   });
 
-  test("an event that somebody commits while we insert it is a conflict", async () => {
-    const fence = await enlist();
-    const runs = await owned(fence, 40);
+  test("an event that another connection commits during the insert is a conflict", async () => {
+    const fence = await registerWorker();
+    const runs = await startOwnedRuns(fence, 40);
     const [first] = runs.map(({ id }) => id).sort();
     await other.query("START TRANSACTION");
     await other.query("INSERT INTO pawl_events VALUES (?, 1, 1, 't', NULL, NULL, NULL, NULL, 1)", [first]);
@@ -174,8 +175,8 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     expect(await committing).toEqual({ kind: "conflict", runId: first });
   });
 
-  test("claims and starts wait neither for open starts nor for open claims", async () => {
-    const fence = await enlist();
+  test("claims and starts do not wait for uncommitted starts and claims", async () => {
+    const fence = await registerWorker();
     const workflow = randomUUID();
     const routes = [{ workflow, version: "" }];
     const runs = [newRun({ workflow }), newRun({ workflow }), newRun({ workflow, due: { kind: "at", ms: 1 } })];
@@ -192,8 +193,8 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     });
   });
 
-  test("a claim that found everything locked says to look again soon", async () => {
-    const fence = await enlist();
+  test("a claim that found all due tasks locked returns a time for the next claim", async () => {
+    const fence = await registerWorker();
     const workflow = randomUUID();
     const run = newRun({ workflow });
     await store.commit(startBatch(run));
@@ -204,8 +205,8 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     expect(claimed).toMatchObject({ tasks: [], nextDueAt: expect.any(Number) });
   });
 
-  test("timers that are due but not taken stand in line by priority from then on", async () => {
-    const fence = await enlist();
+  test("due timers that are not claimed become ready", async () => {
+    const fence = await registerWorker();
     const workflow = randomUUID();
     const soonDue = (await store.now()) + 50;
     const timers = [1, 2].map(() => newRun({ workflow, due: { kind: "at", ms: soonDue } }));
@@ -218,28 +219,28 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     expect(left.map(({ state, dueAt }) => [state, dueAt])).toEqual(timers.map(() => ["ready", soonDue]));
   });
 
-  test("a worker cannot append to a run that it does not own, even if its fence holds", async () => {
-    const [mine, theirs] = [await enlist(), await enlist()];
-    const [run] = await owned(theirs, 1);
-    expect(await store.commit(appendBatch(mine, [run as NewRun]))).toEqual({ kind: "conflict", runId: run?.id });
+  test("a worker with a valid fence cannot append to a run that it does not own", async () => {
+    const [fence, ownerFence] = [await registerWorker(), await registerWorker()];
+    const [run] = await startOwnedRuns(ownerFence, 1);
+    expect(await store.commit(appendBatch(fence, [run as NewRun]))).toEqual({ kind: "conflict", runId: run?.id });
     expect(await store.log(run?.id ?? "", { after: 0, limit: 1 })).toEqual([]);
   });
 
-  test("a worker whose flush hangs is not reaped, the others are", async () => {
-    const me = await enlist();
-    const hanging = await enlist(1);
-    const silent = await enlist(1);
+  test("a worker whose commit is in progress is not reaped, others with an expired lease are", async () => {
+    const live = await registerWorker();
+    const committing = await registerWorker(1);
+    const expired = await registerWorker(1);
     await pendingAfter(20);
     await other.query("START TRANSACTION");
-    await other.query("SELECT * FROM pawl_workers WHERE id = ? LOCK IN SHARE MODE", [hanging.workerId]);
-    expect((await store.heartbeat(me)).reapedWorkerIds).toEqual([silent.workerId]);
+    await other.query("SELECT * FROM pawl_workers WHERE id = ? LOCK IN SHARE MODE", [committing.workerId]);
+    expect((await store.heartbeat(live)).reapedWorkerIds).toEqual([expired.workerId]);
     await other.query("ROLLBACK");
-    expect((await store.heartbeat(me)).reapedWorkerIds).toEqual([hanging.workerId]);
+    expect((await store.heartbeat(live)).reapedWorkerIds).toEqual([committing.workerId]);
   });
 
   test("a batch larger than a packet is split, a value larger than a packet is refused before it is sent", async () => {
-    const fence = await enlist();
-    const runs = await owned(fence, 40);
+    const fence = await registerWorker();
+    const runs = await startOwnedRuns(fence, 40);
     const mebibyte = "💥".repeat(262_144);
     expect(await store.commit(appendBatch(fence, runs, 0, mebibyte))).toMatchObject({ kind: "committed" });
     const log = await store.log(runs[7]?.id ?? "", { after: 0, limit: 1 });
@@ -250,7 +251,7 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     expect(await store.commit(appendBatch(fence, runs.slice(0, 1), 1))).toMatchObject({ kind: "committed" });
   });
 
-  test("names are told apart by case and trailing spaces, and quotes, backslashes and emoji come back", async () => {
+  test("names differ by case and trailing spaces, and quotes, backslashes and emoji are stored unchanged", async () => {
     const names = ["Name", "name", "name ", "name\u0000", "näme", "na\\'\"`me;--", "💥", "?"];
     await store.registerWorkflows(
       names.map((name) => ({ name, queue: null, version: null, signature: name, graph: null })),
@@ -265,28 +266,28 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     ["promise connection", async () => createConnection({ uri: database.url })],
     ["callback connection", async () => createCallbackConnection({ uri: database.url })],
   ])(
-    "a start on the user's own %s, under REPEATABLE READ, sees the key that came after its snapshot",
+    "a start in a user's %s under REPEATABLE READ is refused by a key that was committed after its snapshot",
     async (_, open) => {
       const tx = (await open()) as unknown as { query(sql: string, done?: unknown): unknown; end(): unknown };
-      const ask = (sql: string) =>
+      const query = (sql: string) =>
         tx.query.length === 0 || "promise" in tx
           ? new Promise((resolve) => tx.query(sql, resolve))
           : (tx.query(sql) as Promise<unknown>);
-      await ask("START TRANSACTION");
-      await ask("SELECT * FROM pawl_runs LIMIT 1");
+      await query("START TRANSACTION");
+      await query("SELECT * FROM pawl_runs LIMIT 1");
       const first = newRun({ startKey: randomUUID() });
       await store.commit(startBatch(first));
       const second = newRun({ startKey: first.startKey });
       const third = newRun();
       const { refused } = await store.startInTransaction(tx, [second, third]);
       expect(refused).toMatchObject([{ runId: second.id, reason: "startKey", existing: { id: first.id } }]);
-      await ask("COMMIT");
+      await query("COMMIT");
       await tx.end();
       expect((await store.runsById([second.id, third.id])).map(({ id }) => id)).toEqual([third.id]);
     },
   );
 
-  test("a start takes anything that queries, but no pool", async () => {
+  test("a start accepts any object with a query method, but not a pool", async () => {
     const asRows = { query: async (sql: string, params: unknown[]) => (await other.query(sql, params))[0] };
     const run = newRun();
     await other.query("START TRANSACTION");
@@ -297,21 +298,21 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     await expect(store.startInTransaction(null, [run])).rejects.toThrow(InvalidInputError);
   });
 
-  test("user code's settings do not outlive its transaction, and injection into it stays one statement", async () => {
+  test("settings of user code end with its transaction, and its connection refuses multiple statements", async () => {
     for (let i = 0; i < 3; i += 1) {
       const { handle, rollback } = await store.beginTransaction();
       const connection = handle as Connection;
-      const [rows] = await connection.query("SELECT @left AS was, @@sql_mode AS mode, @@wait_timeout AS idle");
+      const [rows] = await connection.query("SELECT @setting AS setting, @@sql_mode AS mode, @@wait_timeout AS idle");
       const row = (rows as object[])[0];
-      expect(row).toMatchObject({ was: null, mode: expect.stringContaining("STRICT_ALL_TABLES"), idle: 60 });
-      await connection.query("SET @left = 1, sql_mode = ''");
+      expect(row).toMatchObject({ setting: null, mode: expect.stringContaining("STRICT_ALL_TABLES"), idle: 60 });
+      await connection.query("SET @setting = 1, sql_mode = ''");
       await expect(connection.query("SELECT 1; SELECT 2")).rejects.toThrow(/syntax/);
       await rollback();
       await pendingAfter(20);
     }
   });
 
-  test("a transaction sees what others commit meanwhile: READ COMMITTED", async () => {
+  test("a transaction of user code sees commits of others (READ COMMITTED)", async () => {
     const { handle, rollback } = await store.beginTransaction();
     const versions = async (id: string) =>
       (await (handle as Connection).query("SELECT version FROM pawl_runs WHERE id = ?", [id]))[0] as object[];
@@ -322,9 +323,9 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     await rollback();
   });
 
-  test("in a user's transaction, too, an event that somebody commits meanwhile is a conflict", async () => {
-    const fence = await enlist();
-    const runs = await owned(fence, 2);
+  test("in a transaction of user code, an event that another connection commits meanwhile is a conflict", async () => {
+    const fence = await registerWorker();
+    const runs = await startOwnedRuns(fence, 2);
     await other.query("START TRANSACTION");
     await other.query("INSERT INTO pawl_events VALUES (?, 1, 1, 't', NULL, NULL, NULL, NULL, 1)", [runs[1]?.id]);
     const transaction = await store.beginTransaction();
@@ -336,19 +337,19 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     await expect(transaction.commit(appendBatch(fence, runs))).rejects.toThrow(/has ended/);
   });
 
-  test("close does not wait for user code that never ends its transaction", async () => {
+  test("close rolls back a transaction that user code has left open", async () => {
     const second = await openMysql(database.url);
     const { handle, commit } = await second.beginTransaction();
-    const fence = await enlist();
-    const runs = await owned(fence, 1);
+    const fence = await registerWorker();
+    const runs = await startOwnedRuns(fence, 1);
     await (handle as Connection).query("UPDATE pawl_runs SET status = 'x' WHERE id = ?", [runs[0]?.id]);
     await second.close();
     await expect(commit(appendBatch(fence, runs))).rejects.toMatchObject({ code: "STORE_ERROR" });
     expect(await store.run(runs[0]?.id ?? "")).toMatchObject({ status: "running" });
   });
 
-  test("a route that is named twice gives each task once, and limits may be infinite", async () => {
-    const fence = await enlist();
+  test("a claim with a route listed twice returns each task once, and limits may be infinite", async () => {
+    const fence = await registerWorker();
     const workflow = randomUUID();
     await store.commit(startBatch(newRun({ workflow }), newRun({ workflow })));
     const route = { workflow, version: "" };
@@ -356,19 +357,20 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
     expect(await store.claim({ fence, routes: [route, { ...route }], ...limits })).toMatchObject({ tasks: [{}, {}] });
   });
 
-  test("connections that the server kills are replaced, whoever was using them", async () => {
-    const fence = await enlist();
-    const runs = await owned(fence, 3);
-    const mine = "SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()";
+  test("connections that the server has killed are replaced", async () => {
+    const fence = await registerWorker();
+    const runs = await startOwnedRuns(fence, 3);
+    const selectSessions =
+      "SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()";
     for (let round = 0; round < 3; round += 1) {
-      const [rows] = (await other.query(mine)) as unknown as [{ id: number }[]];
+      const [rows] = (await other.query(selectSessions)) as unknown as [{ id: number }[]];
       for (const { id } of rows) await other.query(`KILL ${id}`).catch(() => {});
       expect(await store.run(runs[0]?.id ?? "")).toMatchObject({ status: "running" });
       expect(await store.commit(appendBatch(fence, runs.slice(round, round + 1)))).toMatchObject({ kind: "committed" });
     }
   });
 
-  test("a wrong address says what is wrong, and leaves nothing open", async () => {
+  test("the error for a wrong URL says what is wrong, and mariadb: is accepted", async () => {
     await expect(openMysql("postgres://localhost/x")).rejects.toThrow(/mysql:\/\//);
     await expect(openMysql("mysql://localhost")).rejects.toThrow(/database/);
     await expect(openMysql("mysql://root@127.0.0.1:1/x")).rejects.toMatchObject({ transient: true });

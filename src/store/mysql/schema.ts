@@ -1,48 +1,48 @@
 /**
- * The tables, for MySQL 8.0+ and MariaDB 10.6+ alike.
+ * The tables, which are the same on MySQL 8.0+ and MariaDB 10.6+.
  *
- * pawl_runs        One row per run: its birth, and what is computed from its log when it parks or ends. Written twice in
- *                  the life of a run that never waits, never per step.
- * pawl_tasks       One row per run that has not ended: when it is due and who has it. Small, because it is all that a
- *                  claim looks at. `workflow` and `priority` are the run's until a park says otherwise: what claims go
- *                  by, while the run's row keeps its birth.
- * pawl_events      The logs. One row per commit and run: (run_id, seq) is the number of its first event, `span` how many
- *                  it holds (rows.ts).
- * pawl_inbox       Messages that their run's owner has not taken into the log yet.
- * pawl_cursors     Where resumable steps are: one overwritten row per (run, node).
- * pawl_workers     Who lives. `epoch` grows with every life; writes are fenced by (id, epoch, live).
- * pawl_workflows   Names that somebody registered.
- * pawl_queues      The queues that are paused, since when and why. Those that are not have no row.
- * pawl_migrations  Which of the migrations below are applied.
+ * pawl_runs        One row per run: what was fixed when the run was created, and what is computed from its log when it
+ *                  is parked or ends. No step writes to it; a run that never waits writes it twice.
+ * pawl_tasks       One row per run that has not ended: when it is due and which worker owns it. The rows are small,
+ *                  because claims read only this table. `workflow` and `priority` are what claims search by: at first
+ *                  those of the run, later those of its last park. The run's row keeps the first values.
+ * pawl_events      The logs. One row per commit and run: `seq` is the number of its first event, `span` how many events
+ *                  it contains (shared/event-rows.ts).
+ * pawl_inbox       Messages that the run's owner has not copied to the log yet.
+ * pawl_cursors     The positions of resumable steps: one overwritten row per (run, node).
+ * pawl_workers     The workers, live and dead. `epoch` grows with every registration; writes check (id, epoch, live).
+ * pawl_workflows   What clients need to know of a workflow to start it by name.
+ * pawl_queues      The paused queues, with the time and the reason. A queue that is not paused has no row.
+ * pawl_migrations  The migrations that have been applied.
  *
- * pawl_step_executions is a view for people, computed from the logs (step-executions.ts).
+ * pawl_step_executions is a view for humans, computed from the logs (step-executions.ts).
  *
- * Names, keys and ids are VARBINARY: `utf8mb4_bin` ignores trailing spaces, and the collations that do not
- * (utf8mb4_nopad_bin, utf8mb4_0900_bin) exist in only one of the two each. They hold UTF-8. Payloads are LONGTEXT, so
- * that people can read them and the JSON functions take them. All instants are epoch milliseconds.
+ * Names, keys and ids are VARBINARY, containing UTF-8: `utf8mb4_bin` ignores trailing spaces, and each of the
+ * collations that do not (utf8mb4_nopad_bin, utf8mb4_0900_bin) exists in only one of the two databases. Payloads are
+ * LONGTEXT, so that humans can read them and the JSON functions accept them. All instants are epoch milliseconds.
  *
- * There are no foreign keys: they lock the parent's row for each child's.
+ * There are no foreign keys: each insert of a child row would lock the row of its parent.
  */
 import type { Migration } from "../sql/migrations.js";
 import { stepExecutionsView } from "./step-executions.js";
 
 const tableOptions = "ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin";
 
-/** Not a migration: it must be there before the first one can be recorded. */
+/** Runs before the first migration, which is recorded in this table. */
 export const createMigrationsTable = `CREATE TABLE IF NOT EXISTS pawl_migrations (
   version INT NOT NULL PRIMARY KEY,
   name VARBINARY(255) NOT NULL,
   at BIGINT NOT NULL
 ) ${tableOptions}`;
 
-/** DDL commits by itself here: each statement must be one that can be run again. Indexes are made with their table. */
+/** DDL commits by itself here, so each statement must be repeatable. Indexes are created with their table. */
 export const migrations: readonly Migration[] = [
   {
     version: 1,
     name: "tables",
     statements: [
-      // hero_key and start_key: a unique index takes any number of NULLs, which is what a partial index would be for.
-      // The listing indexes end with the primary key by themselves, so they give (created_at, id) in order.
+      // The unique indexes accept any number of NULLs, so hero_key and start_key need no partial index.
+      // InnoDB appends the primary key to every index, so the listing indexes have the order (created_at, id).
       `CREATE TABLE IF NOT EXISTS pawl_runs (
         id VARBINARY(36) NOT NULL PRIMARY KEY,
         workflow VARBINARY(255) NOT NULL,
@@ -72,10 +72,11 @@ export const migrations: readonly Migration[] = [
         KEY newest_of_workflow (workflow, created_at),
         KEY parent (parent_id)
       ) ${tableOptions}`,
-      // One index serves both kinds of claims. Ready tasks (state 1) are taken by \`rank_no\`, their negated priority (an
-      // index cannot descend before MariaDB 10.8), then by due_at; parked ones (state 0) by due_at alone, so their
-      // rank_no is 0. Finished runs have no task, and sleeping, paused and owned ones are not in the range that is read.
-      // version's 255 bytes and the rest stay below InnoDB's 3072 bytes per key.
+      // Claims read ready and parked tasks from one index. Ready tasks (state 1) are ordered by `rank_no`, their
+      // negated priority (before MariaDB 10.8 an index cannot be descending), then by due_at. Parked tasks (state 0)
+      // are ordered by due_at alone, so their rank_no is 0. Finished runs have no task, and tasks that sleep, are
+      // paused or are owned are outside the range that a claim reads. The columns stay below InnoDB's limit of 3072
+      // bytes per key.
       `CREATE TABLE IF NOT EXISTS pawl_tasks (
         run_id VARBINARY(36) NOT NULL PRIMARY KEY,
         workflow VARBINARY(255) NOT NULL,

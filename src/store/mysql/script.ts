@@ -1,4 +1,4 @@
-/** The migrations as plain SQL for MySQL and MariaDB. */
+/** The migrations as SQL scripts, for MySQL and MariaDB. */
 import { createMigrationScripts, type MigrationScript } from "../sql/migration-script.js";
 import { serverNow } from "./clock.js";
 import { createMigrationsTable, migrations } from "./schema.js";

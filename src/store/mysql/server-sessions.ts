@@ -1,7 +1,7 @@
 /**
- * The server's side of our connections. When a connection is given up, its session may still be there: at work, holding
- * locks, about to commit. What it did is not known before it is gone, so it is ended from another connection, and nothing
- * else is sent until it has.
+ * The sessions on the server that belong to the store's connections. When a connection is given up, its session may
+ * still be executing, have locks or be about to commit. Its effect is known only when it has ended, so it is killed
+ * from another connection, and nothing else is sent until then.
  */
 
 import { StoreError } from "../../core/errors/errors.js";
@@ -14,18 +14,18 @@ import type { Driver, DriverConnection } from "./driver.js";
 interface ServerSession {
   readonly id: number;
   /**
-   * Our end of the connection, as the server sees it. After a restart, and on other servers behind the same address, the
-   * same id is another session.
+   * The host and port of this process as the server sees them. The id alone does not identify the session: after a
+   * restart, or on another server behind the same address, another session may have it.
    */
   readonly client: string;
 }
 
-/** Not from information_schema, which makes a table on disk to answer. Others' sessions are left out, or do no harm. */
+/** Reading information_schema instead would create a temporary table on disk. Sessions of other clients are ignored. */
 export const listSessions = "SHOW PROCESSLIST";
 
 const pollIntervalMs = 20;
 const noSuchThreadErrno = 1094;
-/** The server is done, and its answer does not get through: in MariaDB's words, and in MySQL's. */
+/** The states of MariaDB and MySQL in which the statement is finished but its result does not reach the client. */
 const answeringStatePattern = /writing to net|sending to client/i;
 
 export class ServerSessions {
@@ -43,13 +43,13 @@ export class ServerSessions {
     this.#runtime = runtime;
   }
 
-  /** @param processList the answer to `listSessions` on this connection */
+  /** @param processList the result of `listSessions` on this connection */
   register(connection: DriverConnection, id: number, processList: unknown): void {
     const client = parseProcessList(processList).find((row) => row.id === id)?.client;
     if (client !== undefined) this.#sessions.set(connection, { id, client });
   }
 
-  /** This connection was given up while something was under way. */
+  /** Records that a connection was given up while a statement was in flight. */
   markLost(connection: DriverConnection): void {
     const session = this.#sessions.get(connection);
     if (session !== undefined) this.#lostSessions.add(session);
@@ -59,19 +59,19 @@ export class ServerSessions {
     return this.#lostSessions.haveEnded;
   }
 
-  /** Returns when the sessions of all lost connections are gone; throws when that cannot be found out now. */
+  /** Returns when the sessions of all lost connections have ended; throws when that cannot be verified now. */
   endLostSessions(): Promise<void> {
     return this.#lostSessions.ensureEnded();
   }
 
-  /** Tells the server to end the session of a connection; its locks are free as soon as it has rolled back. */
+  /** Kills the session of a connection; its locks are released as soon as the server has rolled back. */
   async killSession(connection: DriverConnection): Promise<void> {
     const session = this.#sessions.get(connection);
     if (session === undefined) return;
     await this.#withSeparateConnection(async (query) => killAll(query, await findAlive(query, [session])));
   }
 
-  /** Whether the server is at work on what this connection asked for, or has not got it, or has answered long ago. */
+  /** Whether the server is executing a statement of this connection. False if it never received it or has answered. */
   async isExecuting(connection: DriverConnection): Promise<boolean> {
     const session = this.#sessions.get(connection);
     if (session === undefined) return false;
@@ -86,7 +86,7 @@ export class ServerSessions {
         const remaining = await findAlive(query, sessionsToEnd);
         if (remaining.length === 0) break;
         if (this.#runtime.monotonic() > giveUpAt) {
-          throw new StoreError("MySQL: the session of a lost connection does not end.", { transient: true });
+          throw new StoreError("MySQL has not ended the session of a lost connection; try again.", { transient: true });
         }
         await killAll(query, remaining);
         await sleep(this.#runtime, pollIntervalMs);
@@ -98,17 +98,17 @@ export class ServerSessions {
     return Math.min(10_000, Math.max(2_000, this.#deadline.ms));
   }
 
-  /** On a connection outside of the pools, which may be full of silent ones. It is cut off when it is silent, too. */
+  /** Uses a connection outside of the pools, whose connections may all be broken. It has a timeout of its own. */
   async #withSeparateConnection<T>(work: (query: Query) => Promise<T>): Promise<T> {
     const connectTimeout = this.#timeoutMs;
     const connection = await this.#driver.createConnection({ uri: this.#uri, connectTimeout });
     connection.on("error", () => {});
-    const cut = () => connection.connection?.stream?.destroy();
-    const cutTimer = this.#runtime.setTimeout(cut, 2 * connectTimeout);
+    const destroySocket = () => connection.connection?.stream?.destroy();
+    const timeoutTimer = this.#runtime.setTimeout(destroySocket, 2 * connectTimeout);
     try {
       return await work(async (text) => (await connection.query(text))[0]);
     } finally {
-      this.#runtime.clearTimeout(cutTimer);
+      this.#runtime.clearTimeout(timeoutTimer);
       connection.destroy();
     }
   }

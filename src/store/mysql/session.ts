@@ -1,4 +1,4 @@
-/** Running statements on a connection, and what they answer. */
+/** Runs statements on a connection and decodes their results. */
 import { StoreError } from "../../core/errors/errors.js";
 import type { SqlRow } from "../sql/dialect.js";
 import type { Capabilities } from "./capabilities.js";
@@ -14,25 +14,25 @@ import {
 
 export interface Result {
   readonly rows: readonly SqlRow[];
-  /** Rows found by an UPDATE, written by an INSERT. */
+  /** The number of rows that an UPDATE found or an INSERT wrote. */
   readonly affectedRows: number;
-  /** What LAST_INSERT_ID(…) was set to. */
+  /** The value that LAST_INSERT_ID(…) was set to. */
   readonly insertId: number;
 }
 
 export interface Session {
-  /** The results of the statements, in order. The first error ends the series. */
+  /** Returns the results of the statements, in order, and stops at the first error. */
   run(statements: readonly Sql[]): Promise<readonly Result[]>;
 }
 
-/** A transaction that can be ended. */
+/** An open transaction. */
 export interface Transaction extends Session {
-  /** The last statements, and COMMIT. */
+  /** Runs the last statements and COMMIT. */
   commit(statements: readonly Sql[]): Promise<readonly Result[]>;
   rollback(): Promise<void>;
 }
 
-/** Sends a text to the server; answers [rows or header, fields]. */
+/** Sends a text to the server and returns [rows or header, fields]. */
 type Send = (text: string) => Promise<readonly unknown[]>;
 
 interface PacketOptions {
@@ -40,10 +40,10 @@ interface PacketOptions {
   readonly maxPacket: number;
 }
 
-/** What the session needs of a connection; also all that is asked of a connection of the user's. */
+/** Sends one statement with its values. This is all that the store needs of a user's connection. */
 type Query = (text: string, values: readonly Value[]) => Promise<unknown>;
 
-/** Statement by statement, on a connection that takes one at a time. */
+/** Sends each statement in its own packet, for connections that accept only one at a time. */
 export function createSingleStatementSession(query: Query): Session {
   return {
     async run(statements) {
@@ -54,7 +54,7 @@ export function createSingleStatementSession(query: Query): Session {
   };
 }
 
-/** As few packets as possible. Each statement is a transaction of its own, or reads. */
+/** Sends the statements in as few packets as possible. Each of them only reads, or commits by itself. */
 export function createPacketSession(query: Send, { quote, maxPacket }: PacketOptions): Session {
   return {
     async run(statements) {
@@ -62,7 +62,7 @@ export function createPacketSession(query: Send, { quote, maxPacket }: PacketOpt
       for (const packet of splitIntoPackets(statements, quote, maxPacket)) {
         const [answer] = await query(packet.join(";"));
         if (packet.length === 1) results.push(resultOf(answer));
-        else for (const each of answer as unknown[]) results.push(resultOf(each));
+        else for (const statementAnswer of answer as unknown[]) results.push(resultOf(statementAnswer));
       }
       return results;
     },
@@ -70,21 +70,26 @@ export function createPacketSession(query: Send, { quote, maxPacket }: PacketOpt
 }
 
 /**
- * The statements of one transaction, the first of which is `begin`: in blocks (block.ts) if the server has them. What only
- * reads is merely joined where the connection allows that, because it is cheaper (5 to 10 % of a commit's time on the
- * server): if the transaction is lost meanwhile, the next block notices before it writes.
+ * Sends the statements of one transaction, the first of which is `begin`, in blocks (transaction-block.ts) if the
+ * server has them. Where the connection accepts multiple statements, a packet that only reads is sent without a block,
+ * which saves 5 to 10 % of a commit's time on the server: if the transaction is lost meanwhile, the next block fails
+ * before it writes.
  */
 export function createBlockSession(
   query: Send,
-  packing: PacketOptions & Capabilities & { readonly mayJoin: boolean },
+  packing: PacketOptions & Capabilities & { readonly allowsMultipleStatements: boolean },
 ): Session {
-  const { quote, maxPacket, hasBlocks, mayJoin } = packing;
+  const { quote, maxPacket, hasBlocks, allowsMultipleStatements } = packing;
   const send = async (part: readonly string[], hasSavepoint: boolean): Promise<Result[]> => {
     const [first = ""] = part;
     if (!hasBlocks || (part.length === 1 && (first === begin.text || first === rollback.text))) {
       return [resultOf((await query(first))[0])];
     }
-    if (mayJoin && part.length > 1 && part.every((text) => text === begin.text || selectPattern.test(text))) {
+    if (
+      allowsMultipleStatements &&
+      part.length > 1 &&
+      part.every((text) => text === begin.text || selectPattern.test(text))
+    ) {
       const [answers] = await query(part.join(";"));
       return (answers as unknown[]).map(resultOf);
     }
@@ -107,40 +112,40 @@ export function createBlockSession(
 
 const selectPattern = /^\s*SELECT/i;
 
-/** A block answers with the rows of each SELECT, and with one header for all of the others. */
+/** A block returns the rows of each SELECT, and one header for all other statements. */
 function resultsOfBlock(statements: readonly string[], answer: unknown): Result[] {
   const rows = Array.isArray(answer) ? answer.slice() : [];
   return statements.map((text) => resultOf(selectPattern.test(text) ? rows.shift() : undefined));
 }
 
-/** All are written before the first is sent: a value that is too large must not leave half of them done. */
+/** All statements are rendered before the first is sent, so that a value that is too large prevents any write. */
 function splitIntoPackets(statements: readonly Sql[], quote: Quote, maxPacket: number): string[][] {
   const limit = maxPacket - 1024;
-  const all: string[][] = [];
+  const packets: string[][] = [];
   let remainingBytes = 0;
   for (const statement of statements) {
     const text = renderSql(statement, quote);
     const bytes = Buffer.byteLength(text) + 1;
     if (bytes > limit) throw tooLargeError(bytes, maxPacket);
     if (bytes > remainingBytes) {
-      all.push([]);
+      packets.push([]);
       remainingBytes = limit;
     }
-    all.at(-1)?.push(text);
+    packets.at(-1)?.push(text);
     remainingBytes -= bytes;
   }
-  return all;
+  return packets;
 }
 
 function tooLargeError(bytes: number, maxPacket: number): StoreError {
   return new StoreError(
-    `A statement of ${bytes} bytes is more than the server takes (max_allowed_packet = ${maxPacket}). ` +
-      "Raise max_allowed_packet, or keep the data elsewhere and pass a reference to it.",
+    `A statement of ${bytes} bytes is larger than the server accepts (max_allowed_packet = ${maxPacket}). ` +
+      "Raise max_allowed_packet, or store the data elsewhere and pass a reference to it.",
     { transient: false },
   );
 }
 
-/** mysql2's promise connections answer [rows, fields], others may answer the rows. */
+/** Promise connections of mysql2 return [rows, fields]; other objects of users may return the rows alone. */
 function rowsOrHeaderOf(answer: unknown): unknown {
   if (!Array.isArray(answer)) return answer;
   const first: unknown = answer[0];
@@ -154,7 +159,7 @@ function resultOf(answer: unknown): Result {
   return { rows: [], affectedRows: Number(affectedRows ?? 0), insertId: Number(insertId ?? 0) };
 }
 
-/** VARBINARY columns come as buffers, whatever the connection's settings; ours hold UTF-8. */
+/** VARBINARY columns arrive as buffers regardless of the connection's settings; all of Pawl's contain UTF-8. */
 function decodeRow(row: Record<string, unknown>): SqlRow {
   for (const column in row) {
     const value = row[column];

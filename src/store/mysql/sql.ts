@@ -1,10 +1,10 @@
 /**
- * Statements as text with `?` and values, and how they are written out.
+ * Statements as text with `?` and values, and their rendering to SQL.
  *
- * Values are put into the text here rather than bound by the server: a flush is a few statements in one packet, which
- * the binary protocol cannot do, and its rows differ in number from flush to flush, so nothing would stay prepared.
- * Strings are escaped by the driver. That is safe because every connection of ours talks utf8mb4 and has set sql_mode
- * without NO_BACKSLASH_ESCAPES (connections.ts). No text of ours has a `?` that is not a placeholder.
+ * Values are put into the text here rather than bound by the server. A commit is a few statements in one packet, which
+ * the binary protocol does not support, and the number of rows differs between commits, so prepared statements would
+ * not be reused. The driver escapes strings. That is safe because every connection of the store uses utf8mb4 and sets
+ * sql_mode without NO_BACKSLASH_ESCAPES (connection-pool.ts). Every `?` in the store's statements is a placeholder.
  */
 import { StoreError } from "../../core/errors/errors.js";
 
@@ -15,12 +15,12 @@ export interface Sql {
   readonly values: readonly Value[];
 }
 
-/** A string as a literal, quotes and all. */
+/** Returns a string as an SQL literal, with its quotes. */
 export type Quote = (value: string) => string;
 
 export const sql = (text: string, values: readonly Value[] = []): Sql => ({ text, values });
 
-/** The statement with its values written in. */
+/** Returns the text of the statement with its values in place of the placeholders. */
 export function renderSql({ text, values }: Sql, quote: Quote): string {
   if (values.length === 0) return text;
   let out = "";
@@ -57,20 +57,20 @@ function tuple(width: number): string {
 export const placeholders = (values: readonly unknown[]): string => tuple(values.length).slice(1, -1);
 
 /**
- * Behind a table's name wherever rows are locked or changed by their primary keys. Left to itself the optimizer reads a
- * small table from end to end, which locks everybody else's rows on the way: 59 deadlocks in 10 s of a mixed load, 8 with
- * it (over hero keys that all wanted).
+ * Follows a table's name wherever rows are locked or changed by their primary keys. Without it the optimizer scans a
+ * small table, which locks the rows of other transactions on the way: 59 deadlocks in 10 s of a mixed load. With it
+ * there were 8, all between runs that were started with the same hero key.
  */
 export const forcePrimaryKey = "FORCE INDEX (PRIMARY)";
 
 /**
- * Statements grow to about this many characters before they are split. In bytes, escaped, it may be six times as much;
- * a packet has room for 16 MiB (MariaDB) or 64 MiB (MySQL) unless somebody has set it lower.
+ * Statements of more characters than this are split. In escaped bytes it may be six times as much; the default limit of
+ * a packet is 16 MiB (MariaDB) or 64 MiB (MySQL).
  */
 const maxStatementLength = 256 * 1024;
 const maxRowsPerStatement = 500;
 
-/** INSERTs of all rows: one statement unless they are many or large. */
+/** Returns INSERTs of all rows: one statement, unless the rows are many or large. */
 export function insertStatements(tableAndColumns: string, rows: readonly (readonly Value[])[], suffix = ""): Sql[] {
   return splitIntoParts(rows, sizeOf).map((part) =>
     sql(
@@ -80,7 +80,7 @@ export function insertStatements(tableAndColumns: string, rows: readonly (readon
   );
 }
 
-/** One INSERT whose first row is written out by the caller; null if the rows are too many or too large for one statement. */
+/** Returns one INSERT, the first row of which is given as SQL, or null if the rows do not fit into one statement. */
 export function insertInOneStatement(
   tableAndColumns: string,
   first: Sql,
@@ -92,9 +92,9 @@ export function insertInOneStatement(
 }
 
 /**
- * One UPDATE of many rows, each with values of its own: `column = ELT(FIELD(id, …), …)`, or plainly `column = ?` where
- * all rows get the same. Measured on MariaDB 10.11 with 100 rows: this 1.5 ms, CASE 2.1 ms, a join with a derived table
- * 2.5 ms, a statement each 4.2 ms. The time grows with the square of the rows, hence at most 100.
+ * Returns UPDATEs of many rows, each row with its own values: `column = ELT(FIELD(id, …), …)`, or `column = ?` where
+ * all rows get the same value. Measured on MariaDB 10.11 with 100 rows: this 1.5 ms, CASE 2.1 ms, a join with a derived
+ * table 2.5 ms, a statement per row 4.2 ms. The time grows with the square of the rows, so a statement has at most 100.
  */
 export function updateEach<T>(
   items: readonly T[],
@@ -102,13 +102,13 @@ export function updateEach<T>(
     readonly table: string;
     readonly key: string;
     readonly keyOf: (item: T) => string;
-    /** Column → [what is set, with one `?`; the value of a row]. */
+    /** Column → [the assigned expression, with one `?`; the value of a row]. */
     readonly set: Readonly<Record<string, readonly [expression: string, read: (item: T) => Value]>>;
-    /** More assignments, the same for all rows. They come last and see what is set: MySQL assigns from left to right. */
-    readonly also?: string;
+    /** Further assignments, the same for all rows. They see the new values above: MySQL assigns from left to right. */
+    readonly extraAssignments?: string;
   },
 ): Sql[] {
-  const { table, key, keyOf, set, also: extraAssignments } = update;
+  const { table, key, keyOf, set, extraAssignments } = update;
   const sizeOfItem = (item: T) => sizeOf(Object.values(set).map(([, read]) => read(item)));
   return splitIntoParts(items, sizeOfItem, 100).map((part) => {
     const keys = part.map(keyOf);
@@ -130,7 +130,7 @@ export function updateEach<T>(
   });
 }
 
-/** The same statement for parts of a list of keys. */
+/** Returns the same statement for each part of a long list of keys. */
 export function statementsPerKeyPart(keys: readonly string[], statement: (part: readonly string[]) => Sql): Sql[] {
   return splitIntoParts(keys, () => 0).map(statement);
 }

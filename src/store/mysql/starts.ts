@@ -1,4 +1,4 @@
-/** Births: rows for pawl_runs and pawl_tasks, and what happens when a key is taken. */
+/** Creates runs: rows in pawl_runs and pawl_tasks, and refusals when a key is taken. */
 import { StoreError } from "../../core/errors/errors.js";
 import type { Fence, NewRun, RefusedStart, RunRecord } from "../contract/store.js";
 import { decodeRun, encodeTags, runColumns, taskState } from "../sql/records.js";
@@ -18,7 +18,7 @@ export interface RunInsertContext {
   readonly fence: Fence | null;
 }
 
-/** The statements that make these runs; all fail if one of the runs or keys exists. */
+/** Returns the statements that create these runs; they fail if one of the ids or keys exists. */
 export function insertRunStatements(runs: readonly NewRun[], { at, fence }: RunInsertContext): Sql[] {
   const sorted = runs.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   return [
@@ -63,7 +63,7 @@ function taskRow(run: NewRun, at: number, fence: Fence | null): Value[] {
   const { priority, due } = run;
   const route = [run.id, run.route ?? run.workflow, run.version, priority];
   if (due.kind === "owned") {
-    if (fence === null) throw new TypeError("A run can be born owned only in a fenced commit.");
+    if (fence === null) throw new TypeError("A run can be created as owned only in a commit with a fence.");
     return [...route, taskState.owned, 0, null, fence.workerId, fence.epoch, 1, 0, 0];
   }
   const dueAt = dueAtOf(due, at);
@@ -85,26 +85,26 @@ function dueAtOf(due: NewRun["due"], at: number): number | null {
   }
 }
 
-/** Makes runs of which some cannot be made, as a duplicate key has told. Children come before the batch's own starts. */
+/** Creates the runs that can be created, after a duplicate key. Children come before the starts of the batch. */
 export async function startRunsWithFreeKeys(
   session: Session,
   { children, starts }: { readonly children: readonly NewRun[]; readonly starts: readonly NewRun[] },
   context: RunInsertContext,
 ): Promise<readonly RefusedStart[]> {
   for (let attempt = 1; ; attempt += 1) {
-    const { born: accepted, refused } = await partitionStarts(session, children, starts, context.at);
+    const { accepted, refused } = await partitionStarts(session, children, starts, context.at);
     try {
       await session.run([savepoint, ...insertRunStatements(accepted, context)]);
       return refused;
     } catch (error) {
-      // Again only because somebody was quicker between our look and our insert.
+      // Another transaction may have taken a key between the read and the insert; then it is worth repeating.
       if (!isDuplicateKey(error) || attempt === 5) throw error;
       await session.run([rollbackToSavepoint]);
     }
   }
 }
 
-/** What is left to be made, and what is refused: in the order given, the first with a key has it. */
+/** Divides the runs into those to create and those to refuse. Of several runs with the same key, the first gets it. */
 async function partitionStarts(session: Session, children: readonly NewRun[], starts: readonly NewRun[], at: number) {
   const takenKeys = new TakenKeys(await readTakenKeys(session, [...children, ...starts]));
   const accepted: NewRun[] = [];
@@ -125,7 +125,7 @@ async function partitionStarts(session: Session, children: readonly NewRun[], st
     if (refusal === null) accept(run);
     else refused.push(refusal);
   }
-  return { born: accepted, refused };
+  return { accepted, refused };
 }
 
 const childRefusedError = (run: NewRun, { reason, existing }: RefusedStart) =>
@@ -159,9 +159,9 @@ class TakenKeys {
 }
 
 /**
- * The runs that have one of the ids or keys, each by its own index. They are locked: in a transaction of the user's with
- * REPEATABLE READ a plain read might not see the row that is in the way. Their tasks are not (a subquery is a plain
- * read), because workers lock a task before its run, and the other order would be a deadlock.
+ * Reads the runs that have one of the ids or keys, each by its own index. The reads lock: in a user's transaction with
+ * REPEATABLE READ, a plain read might not see the conflicting row. They do not lock the tasks (a subquery is a plain
+ * read), because workers lock a task before its run, and the opposite order could deadlock.
  */
 async function readTakenKeys(session: Session, runs: readonly NewRun[]) {
   const select = `SELECT ${runColumns("pawl_tasks")}, r.hero_key FROM pawl_runs r FORCE INDEX`;
@@ -188,7 +188,7 @@ async function readTakenKeys(session: Session, runs: readonly NewRun[]) {
   return results.flatMap(({ rows }) => rows.map((row) => ({ run: decodeRun(row), heroKey: row.hero_key as string })));
 }
 
-/** A run of this very batch, as a later start of the batch finds it in its way. */
+/** The record of a run that this batch creates, for the refusal of a later start in the same batch. */
 function newRunRecordOf(run: NewRun, at: number): RunRecord {
   const { due: _due, heroKey: _heroKey, ...runFields } = run;
   const emptyFields = { output: null, error: null, waiting: null, startedAt: null, finishedAt: null };

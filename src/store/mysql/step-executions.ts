@@ -1,16 +1,18 @@
 /**
- * The view `pawl_step_executions` on MySQL 8 and MariaDB (sql/step-executions.ts tells how it works): here its events are
- * unpacked.
+ * The view `pawl_step_executions` on MySQL 8 and MariaDB. sql/step-executions.ts explains how it works; this file
+ * unpacks its events.
  *
- * A row of one event has it in its columns, a row of several has them as tuples in `data`, which JSON_TABLE lists. (Not a
- * UNION of the two: before 8.0.29 MySQL moves no condition into one.) Half of a surrogate pair, which is in any error
- * message sooner or later, is no JSON here; U+FFFD takes its place, and that of U+0000. What is still no JSON counts as an
- * empty list, or as an event without data: one damaged row must not hide all the others.
+ * A row with one event has it in its columns. A row with several events has them as tuples in `data`, which JSON_TABLE
+ * lists. (It is not a UNION of the two kinds, because MySQL before 8.0.29 pushes no condition into a UNION.) Half of a
+ * surrogate pair, which occurs in error messages, is invalid JSON here; it is replaced by U+FFFD, and so is U+0000.
+ * JSON that is still invalid counts as an empty list, or as an event without data: one damaged row must not hide all
+ * the others.
  *
- * No literal has a backslash: what that means depends on the sql_mode, and a dump may be read under another one. What comes
- * from JSON_TABLE has its character set named, because MariaDB would take that of the database, and is compared byte for
- * byte as the columns are. INVOKER: the view must outlive the user who migrated. run_id stays as the tables have it,
- * binary, or no condition on it could be searched for.
+ * No literal contains a backslash, because its meaning depends on the sql_mode, and a dump may be restored under
+ * another one. Columns of JSON_TABLE name their character set, because MariaDB's default is that of the database, and
+ * they are compared byte for byte as the tables' columns are. The view has INVOKER security so that it survives the
+ * user who ran the migration. run_id stays binary as in the tables, because otherwise a condition on it could not use
+ * an index.
  */
 import { isRelevantEvent, rewindsIfReattempted, stepExecutionsQuery } from "../sql/step-executions.js";
 
@@ -18,7 +20,7 @@ const backslash = "CHAR(92 USING utf8mb4)";
 const escaped = (code: string) => `CONCAT(${backslash}, '${code}')`;
 const replacement = "CONVERT(0xEFBFBD USING utf8mb4)";
 
-/** After escaped backslashes have become \u005c, what looks like an escape is one. Whole pairs are never escaped. */
+/** Escaped backslashes become \u005c first, so that every remaining \u is an escape. Complete pairs are not escaped. */
 const replaceInvalidEscapes = (
   json: string,
 ) => `CASE WHEN LOCATE(${escaped("u")}, ${json}) = 0 THEN ${json} ELSE REGEXP_REPLACE(
@@ -32,7 +34,7 @@ const tupleOrColumn = (column: string, tuple: string) =>
   `CASE WHEN e.type = 'batch' THEN ${tuple} ELSE e.${column} END AS ${column}`;
 
 const unpackedEvents = `
-      SELECT e.run_id, e.seq + t.place - 1 AS n, e.at,
+      SELECT e.run_id, e.seq + t.ordinal - 1 AS n, e.at,
         ${tupleOrColumn("type", "CAST(t.type AS BINARY)")},
         ${tupleOrColumn("node", "CAST(t.node AS BINARY)")},
         ${tupleOrColumn("attempt", "t.attempt")},
@@ -40,7 +42,7 @@ const unpackedEvents = `
         ${tupleOrColumn("data", "t.data COLLATE utf8mb4_bin")}
       FROM pawl_events e
       JOIN JSON_TABLE(CASE WHEN e.type = 'batch' THEN ${jsonOrDefault("[]", "e.data")} ELSE '[[]]' END, '$[*]' COLUMNS (
-        place FOR ORDINALITY,
+        ordinal FOR ORDINALITY,
         type VARCHAR(255) CHARACTER SET utf8mb4 PATH '$[0]',
         node VARCHAR(1024) CHARACTER SET utf8mb4 PATH '$[1]',
         attempt INT PATH '$[2]',
@@ -51,7 +53,7 @@ const unpackedEvents = `
 const eventsQuery = `
     SELECT u.run_id, u.n, u.at, u.type, u.node, COALESCE(u.attempt, 1) AS attempt, u.outcome,
       u.at + COALESCE(f.retry_ms, f.wait_ms) AS due_at,
-      CASE WHEN f.passed_over_by IS NULL THEN u.at - COALESCE(f.ms, 0) END AS started_at,
+      CASE WHEN f.skipped_by IS NULL THEN u.at - COALESCE(f.ms, 0) END AS started_at,
       f.message
     FROM (
       SELECT run_id, n, at, type, node, attempt, outcome, ${replaceInvalidEscapes("data")} AS data
@@ -62,7 +64,7 @@ const eventsQuery = `
       ms BIGINT PATH '$.ms',
       retry_ms BIGINT PATH '$.retryMs',
       wait_ms BIGINT PATH '$.waitMs',
-      passed_over_by VARCHAR(20) CHARACTER SET utf8mb4 PATH '$.by',
+      skipped_by VARCHAR(20) CHARACTER SET utf8mb4 PATH '$.by',
       rewind VARCHAR(5) CHARACTER SET utf8mb4 PATH '$.rewind',
       message LONGTEXT CHARACTER SET utf8mb4 PATH '$.error.message'
     )) f

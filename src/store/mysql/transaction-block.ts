@@ -1,12 +1,12 @@
 /**
- * Several statements of a transaction in one packet, in a form that cannot be applied by halves.
+ * Builds a block: several statements of a transaction in one packet that cannot be applied in part.
  *
- * Statements that are merely joined by semicolons can: when another node of a Galera cluster aborts the transaction
- * between two of them, those behind may be carried out on their own, or the COMMIT succeeds although nothing is left to be
- * committed (of 2,000 transactions under contention 10 were halves, and 9 were acknowledged and not there). A block ends at
- * the first error, and its handler has rolled everything back before the client hears of it (none of 40,000). It costs about
- * 0.05 ms. MySQL has no blocks outside of stored programs, so there every statement is sent by itself, when the one before
- * it has been answered.
+ * Statements that are only joined by semicolons can be: when another node of a Galera cluster aborts the transaction
+ * between two of them, the later ones may be executed by themselves, or COMMIT succeeds with nothing left to commit (of
+ * 2,000 transactions under contention, 10 were applied in part, and 9 were acknowledged but not written). A block stops
+ * at the first error, and its handler rolls back before the client gets the error (no such case in 40,000). It costs
+ * about 0.05 ms. MySQL has no blocks outside of stored programs, so there each statement is sent when the one before it
+ * has been answered.
  */
 import { sql } from "./sql.js";
 
@@ -14,18 +14,21 @@ export const begin = sql("START TRANSACTION");
 export const commit = sql("COMMIT");
 export const rollback = sql("ROLLBACK");
 
-/** Made when a transaction of user code begins; released before anything is recorded, which fails if it is another one. */
+/**
+ * Set when a transaction of user code begins, and released before the step is recorded. The release fails if the
+ * transaction has been ended meanwhile.
+ */
 export const proofSavepoint = sql("SAVEPOINT pawl_proof");
 export const releaseProofSavepoint = sql("RELEASE SAVEPOINT pawl_proof");
 
-/** Before births, whose keys may be taken: what came before them in the transaction stays. */
+/** Set before runs are created, whose keys may be taken, so that the earlier writes of the transaction are kept. */
 export const savepoint = sql("SAVEPOINT pawl");
 export const rollbackToSavepoint = sql("ROLLBACK TO SAVEPOINT pawl");
 
 export interface BlockOptions {
-  /** The block continues a transaction: one that the server has rolled back since is reported as a deadlock. */
+  /** The block continues an open transaction. If the server has rolled that back, the block fails as a deadlock. */
   readonly continuesTransaction: boolean;
-  /** A duplicate key takes the transaction back to the savepoint, where it goes on; without this it ends everything. */
+  /** A duplicate key rolls back to the savepoint and leaves the transaction open; otherwise it rolls back all of it. */
   readonly hasSavepoint: boolean;
 }
 
@@ -35,7 +38,7 @@ const assertTransactionOpen =
   "IF NOT @@in_transaction THEN SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, " +
   "MESSAGE_TEXT = 'The server has rolled the transaction back'; END IF; ";
 
-/** Room for what a block adds to its statements, in bytes. */
+/** An upper bound for the bytes that a block adds to its statements. */
 export const blockOverheadBytes = 512;
 
 export function buildBlock(

@@ -1,4 +1,4 @@
-/** Transactions that are shared with user code: ours that they write in, and theirs that we write in. */
+/** Transactional steps, and starts and messages inside a transaction that the caller has opened. */
 import { InvalidInputError } from "../../core/errors/errors.js";
 import type {
   Batch,
@@ -43,7 +43,7 @@ export async function beginTransaction(
   };
 }
 
-/** Makes runs in a transaction that the caller began and will end. */
+/** Creates runs inside a transaction that the caller has begun and will end. */
 export async function startInTransaction(
   tx: unknown,
   starts: readonly NewRun[],
@@ -66,7 +66,7 @@ export async function startInTransaction(
   }
 }
 
-/** Sends messages in a transaction that the caller began and will end. */
+/** Sends messages inside a transaction that the caller has begun and will end. */
 export async function sendInTransaction(
   tx: unknown,
   messages: readonly Message[],
@@ -90,7 +90,7 @@ interface QueryConnection {
   getConnection?: unknown;
 }
 
-/** A mysql2 connection with promises or callbacks, or anything with `query(sql, params)` that answers rows or [rows]. */
+/** Accepts a mysql2 connection (promises or callbacks), or any object whose `query(sql, params)` returns rows. */
 function toSession(tx: unknown): Session {
   const connection = tx as QueryConnection | null | undefined;
   if (typeof connection?.query !== "function") {

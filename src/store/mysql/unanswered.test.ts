@@ -1,4 +1,4 @@
-/** A connection that goes silent in the middle of a commit, while its session keeps its locks on the server. */
+/** Tests of a connection that stops answering during a commit, while its session keeps its locks on the server. */
 
 import { randomUUID } from "node:crypto";
 import { type Connection, createConnection } from "mysql2/promise";
@@ -11,7 +11,7 @@ import { StatementDeadline } from "../shared/statement-deadline.js";
 import { openMysql } from "./index.js";
 import { listSessions, ServerSessions } from "./server-sessions.js";
 
-describe.skipIf(isLeftOut("mysql"))("a connection to MySQL that goes silent", () => {
+describe.skipIf(isLeftOut("mysql"))("a connection to MySQL that stops answering", () => {
   let database: TestDatabase;
   let proxy: CuttingProxy;
   let store: Store;
@@ -33,8 +33,7 @@ describe.skipIf(isLeftOut("mysql"))("a connection to MySQL that goes silent", ()
   });
 
   const newWorker = (): WorkerInfo => {
-    const place = { name: "w", host: "h", pid: 1, port: null, routes: [] };
-    return { id: randomUUID(), ...place, leaseMs: 3_000 };
+    return { id: randomUUID(), name: "w", host: "h", pid: 1, port: null, routes: [], leaseMs: 3_000 };
   };
 
   const newRun = (): NewRun => ({
@@ -43,7 +42,7 @@ describe.skipIf(isLeftOut("mysql"))("a connection to MySQL that goes silent", ()
     ...{ parentIndex: null, parentAttempt: null, due: { kind: "owned" } },
   });
 
-  /** Sessions that others than this test have open with a transaction. */
+  /** The number of other sessions that have an open transaction. */
   const openTransactions = async () => {
     const [rows] = await other.query(
       "SELECT t.trx_id FROM information_schema.innodb_trx t JOIN information_schema.processlist p " +
@@ -52,7 +51,7 @@ describe.skipIf(isLeftOut("mysql"))("a connection to MySQL that goes silent", ()
     return (rows as object[]).length;
   };
 
-  test("between look and write: its session is ended before the error is told, and what arrives late is not done", async () => {
+  test("during a commit: its session is ended before the commit rejects, and late packets are not executed", async () => {
     const fence = await store.registerWorker(newWorker());
     const run = newRun();
     await store.commit({ fence, transitions: [], starts: [run] });
@@ -77,11 +76,11 @@ describe.skipIf(isLeftOut("mysql"))("a connection to MySQL that goes silent", ()
     await store.deregisterWorker(fence);
   }, 60_000);
 
-  test("while it is free: it is not handed out again and again, whatever number of them there is", async () => {
+  test("while idle: after the first one, no other broken idle connection is used", async () => {
     const fence = await store.registerWorker(newWorker());
     await Promise.all(Array.from({ length: 10 }, () => store.now()));
     proxy.swallowOpen();
-    // One of them is found to be silent, in a third of the lease; the others would take as long again.
+    // The first one is found after a third of the lease. Finding each of the others would take as long again.
     expect((await store.heartbeat(fence)).isAlive).toBe(true);
     const answers = await Promise.all(Array.from({ length: 10 }, () => store.now()));
     expect(answers).toHaveLength(10);
@@ -91,7 +90,7 @@ describe.skipIf(isLeftOut("mysql"))("a connection to MySQL that goes silent", ()
 });
 
 describe("the session of a connection that was given up", () => {
-  /** A server with these sessions, of which those that are killed disappear. */
+  /** A fake server with these sessions; a killed session disappears. */
   const fakeServer = (sessions: { Id: number; Host: string; Command: string; State: string }[]) => {
     const killed: string[] = [];
     const connection = {
@@ -108,29 +107,29 @@ describe("the session of a connection that was given up", () => {
       on: () => {},
     };
     const driver = { createConnection: async () => connection, escape: (value: string) => value };
-    const known = { ...connection };
+    const lostConnection = { ...connection };
     const server = new ServerSessions(driver, "mysql://fake/fake", new StatementDeadline(systemRuntime), systemRuntime);
-    server.register(known, 5, [{ Id: 5, Host: "10.0.0.1:4000", Command: "Query", State: "" }]);
-    return { server, known, killed };
+    server.register(lostConnection, 5, [{ Id: 5, Host: "10.0.0.1:4000", Command: "Query", State: "" }]);
+    return { server, lostConnection, killed };
   };
 
   const session = { Id: 5, Host: "10.0.0.1:4000", Command: "Sleep", State: "" };
 
-  test("is killed, and waited for", async () => {
-    const { server, known, killed } = fakeServer([session, { ...session, Id: 6 }]);
-    server.markLost(known);
+  test("is killed, and its end is awaited", async () => {
+    const { server, lostConnection, killed } = fakeServer([session, { ...session, Id: 6 }]);
+    server.markLost(lostConnection);
     await server.endLostSessions();
     expect(killed).toEqual(["KILL 5"]);
     expect(server.hasNoLostSessions).toBe(true);
   });
 
-  test("is not taken for another that has its number: on another server, or after a restart", async () => {
-    const { server, known, killed } = fakeServer([{ ...session, Host: "10.0.0.9:4000" }]);
-    server.markLost(known);
+  test("is not confused with a session of the same id on another server or after a restart", async () => {
+    const { server, lostConnection, killed } = fakeServer([{ ...session, Host: "10.0.0.9:4000" }]);
+    server.markLost(lostConnection);
     await server.endLostSessions();
-    await server.killSession(known);
+    await server.killSession(lostConnection);
     expect(killed).toEqual([]);
-    expect(await server.isExecuting(known)).toBe(false);
+    expect(await server.isExecuting(lostConnection)).toBe(false);
   });
 
   test.each([
@@ -139,8 +138,8 @@ describe("the session of a connection that was given up", () => {
     ["Execute", "", true],
     ["Query", "Writing to net", false],
     ["Query", "Sending to client", false],
-  ])("that is in %s (%s) is at work: %s", async (command, state, isAtWork) => {
-    const { server, known } = fakeServer([{ ...session, Command: command, State: state }]);
-    expect(await server.isExecuting(known)).toBe(isAtWork);
+  ])('with the command %s and the state "%s" is executing: %s', async (command, state, isExecuting) => {
+    const { server, lostConnection } = fakeServer([{ ...session, Command: command, State: state }]);
+    expect(await server.isExecuting(lostConnection)).toBe(isExecuting);
   });
 });

@@ -1,4 +1,4 @@
-/** A transaction on a connection of its own, for user code. Nothing is retried. */
+/** The transaction of a transactional step, on its own connection. Nothing is retried. */
 import { StoreError } from "../../core/errors/errors.js";
 import { TransactionGuard } from "../shared/transaction-guard.js";
 import { mysqlSyntax } from "../sql/lexer.js";
@@ -10,16 +10,16 @@ import type { Quote, Sql } from "./sql.js";
 import { begin, commit, proofSavepoint, releaseProofSavepoint, rollback } from "./transaction-block.js";
 
 /**
- * How a transaction leaves its connection: in no transaction; in use by code that was given up on; or with a COMMIT of which
- * is not known whether it was carried out.
+ * The state of the connection after its transaction. "clean": no transaction is open. "in use": user code that was
+ * given up on may still use it. "unknown": it is unknown whether COMMIT was executed.
  */
 export type ConnectionEndState = "clean" | "in use" | "unknown";
 
 type OnEnd = (transaction: UserTransaction, leaving: ConnectionEndState) => Promise<void>;
 
 /**
- * The connection goes back to the pool, and another transaction may have it a moment later. So what has ended is noted
- * here, once per transaction: asking the connection whether it is in use would answer for the other transaction.
+ * After its end the connection goes back to the pool, and another transaction may use it at once. So this object
+ * records that the transaction has ended: the state of the connection would be that of the other transaction.
  */
 export class UserTransaction implements Transaction {
   readonly #connection: PooledConnection;
@@ -27,7 +27,7 @@ export class UserTransaction implements Transaction {
   readonly #onEnd: OnEnd;
   readonly #guard = new TransactionGuard(mysqlSyntax);
   readonly #guardedConnection: GuardedConnection;
-  /** Sent before the first of our own statements: proves that this is still the transaction that was begun. */
+  /** Sent before the first statement of the store: fails unless this is still the transaction that was begun. */
   #openingStatements: readonly Sql[] = [releaseProofSavepoint];
   #endPromise: Promise<void> | null = null;
 
@@ -44,7 +44,7 @@ export class UserTransaction implements Transaction {
     this.#session = createBlockSession((text) => connection.query(text), {
       quote,
       maxPacket,
-      mayJoin: false,
+      allowsMultipleStatements: false,
       ...capabilities,
     });
     this.#guardedConnection = new GuardedConnection(connection, this.#guard);
@@ -54,7 +54,7 @@ export class UserTransaction implements Transaction {
     return this.#guardedConnection.handle;
   }
 
-  /** User code is done. What it did not wait for belongs to the step all the same, so that is waited for here. */
+  /** Called when user code has finished. Waits for calls that it did not await: they belong to the step as well. */
   async waitForUserCode(): Promise<void> {
     this.#assertOpen();
     this.#guard.end();
@@ -68,7 +68,7 @@ export class UserTransaction implements Transaction {
     this.#openingStatements = [];
     const results = await this.#session.run([...openingStatements, ...statements]).catch((error: unknown) => {
       if (openingStatements.length === 0 || !isMissingSavepoint(error)) throw error;
-      throw this.#guard.markBroken("The transaction of this step was ended before its time.", error);
+      throw this.#guard.markBroken("The transaction of this step ended before the step did.", error);
     });
     return results.slice(openingStatements.length);
   }
@@ -79,7 +79,7 @@ export class UserTransaction implements Transaction {
       await this.#end("clean");
       return results.slice(0, -1);
     } catch (error) {
-      // Whether it has committed is not known, and must not change any more when that is asked.
+      // The caller reads next whether it was committed, so the session must have ended by then.
       if (isConnectionLost(error)) await this.#end("unknown");
       throw error;
     }
@@ -88,11 +88,11 @@ export class UserTransaction implements Transaction {
   /** Does nothing if the transaction has ended: its connection may be in another transaction by now. */
   async rollback({ discard = false }: { readonly discard?: boolean } = {}): Promise<void> {
     this.#guard.end();
-    // A statement that is under way would be waited for, and the code that sent it might send another.
+    // A ROLLBACK would wait for a running statement, and user code might send another one after it.
     await (this.#endPromise ?? (discard || this.#guard.isBusy ? this.#end("in use") : this.#rollBack()));
   }
 
-  /** The store closes, whatever user code is doing: the connection is cut off, and the server rolls back. */
+  /** Called when the store closes: closes the connection even if user code uses it, and the server rolls back. */
   abandon(): Promise<void> {
     return this.#end("in use");
   }

@@ -1,4 +1,4 @@
-/** Who lives: enlisting, heartbeats, reaping. Leases are on the server's real clock, whatever the store's clock says. */
+/** Registers, renews and reaps workers. Leases always use the server's real clock, never a virtual one. */
 
 import type { Fence, HeartbeatResult, WorkerInfo } from "../contract/store.js";
 import { taskState } from "../sql/records.js";
@@ -10,18 +10,18 @@ import { forcePrimaryKey, placeholders, type Sql, sql, statementsPerKeyPart } fr
 const matchesFence = "id = ? AND epoch = ? AND live = 1";
 const hasExpiredLease = `live = 1 AND heartbeat_at + lease_ms < ${serverNow}`;
 
-/** What a worker owns is found among all that is owned: a range of the index `due`, of a size that workers can carry. */
+/** Searches all owned tasks, a range of the index `due` that is limited by what live workers can execute. */
 const selectOwnedTasks = (workerId: string, extraCondition = ""): Sql =>
   sql(`SELECT run_id FROM pawl_tasks WHERE state = ${taskState.owned} AND owner = ?${extraCondition} ORDER BY run_id`, [
     workerId,
   ]);
 
-/** The fence, and whether tasks of the worker's former life were freed. */
+/** Also frees the tasks of the worker's earlier epochs. */
 export async function registerWorker(
   db: Database,
   worker: WorkerInfo,
   now: string,
-): Promise<{ readonly fence: Fence; readonly freed: boolean }> {
+): Promise<{ readonly fence: Fence; readonly hasFreedTasks: boolean }> {
   const { id, name, host, pid, port, routes, leaseMs } = worker;
   const columns = "id, name, host, pid, port, routes, lease_ms, epoch, live, started_at, heartbeat_at";
   const overwrittenColumns = [
@@ -48,7 +48,7 @@ export async function registerWorker(
     ]);
     const runIds = tasks?.rows.map((task) => task.run_id as string) ?? [];
     await transaction.commit(freeStatements(id, runIds, now));
-    return { fence: { workerId: id, epoch: Number(row?.rows[0]?.epoch) }, freed: runIds.length > 0 };
+    return { fence: { workerId: id, epoch: Number(row?.rows[0]?.epoch) }, hasFreedTasks: runIds.length > 0 };
   });
 }
 
@@ -56,8 +56,8 @@ export async function heartbeat(
   db: Database,
   { workerId, epoch }: Fence,
   now: () => string,
-): Promise<HeartbeatResult & { readonly freed: boolean }> {
-  // Renewing twice does no harm, so this is tried again like a read when the answer is lost.
+): Promise<HeartbeatResult & { readonly hasFreedTasks: boolean }> {
+  // Renewing a lease twice is harmless, so these are retried like a read when the answer is lost.
   const [renewed, expired, withMessages, paused] = await db.read([
     sql(`UPDATE pawl_workers SET heartbeat_at = ${serverNow} WHERE ${matchesFence}`, [workerId, epoch]),
     sql(`SELECT id FROM pawl_workers WHERE ${hasExpiredLease}`),
@@ -65,47 +65,47 @@ export async function heartbeat(
     sql("SELECT name FROM pawl_queues ORDER BY name"),
   ]);
   if (renewed?.affectedRows !== 1)
-    return { isAlive: false, ownedWithMessages: [], reapedWorkerIds: [], pausedQueues: [], freed: false };
+    return { isAlive: false, ownedWithMessages: [], reapedWorkerIds: [], pausedQueues: [], hasFreedTasks: false };
   const runsWithMessages = withMessages?.rows.map((row) => row.run_id as string) ?? [];
   const pausedQueues = paused?.rows.map((row) => row.name as string) ?? [];
   const report = { isAlive: true, ownedWithMessages: runsWithMessages, pausedQueues };
-  if (expired?.rows.length === 0) return { ...report, reapedWorkerIds: [], freed: false };
+  if (expired?.rows.length === 0) return { ...report, reapedWorkerIds: [], hasFreedTasks: false };
   return { ...report, ...(await reap(db, now())) };
 }
 
 /**
- * Marks silent workers dead and frees their tasks, in one transaction: nobody sees the one without the other. The lock
- * on a worker's row waits for no flush that holds it (SKIP LOCKED): such a worker is not silent.
+ * Marks workers with an expired lease dead and frees their tasks in one transaction. SKIP LOCKED passes over a worker
+ * whose commit has a lock on its row: such a worker is still alive.
  */
 async function reap(
   db: Database,
   now: string,
-): Promise<{ readonly reapedWorkerIds: string[]; readonly freed: boolean }> {
+): Promise<{ readonly reapedWorkerIds: string[]; readonly hasFreedTasks: boolean }> {
   return db.transaction(async (transaction) => {
     const selectExpired = sql(
       `SELECT id FROM pawl_workers WHERE ${hasExpiredLease} ORDER BY id FOR UPDATE SKIP LOCKED`,
     );
     const [expired] = await transaction.run([selectExpired]);
     const reapedWorkerIds = expired?.rows.map((row) => row.id as string) ?? [];
-    const freed = await markDead(transaction, reapedWorkerIds, now);
+    const hasFreedTasks = await markDead(transaction, reapedWorkerIds, now);
     await transaction.commit([]);
-    return { reapedWorkerIds, freed };
+    return { reapedWorkerIds, hasFreedTasks };
   });
 }
 
-/** True when it left tasks behind. */
+/** Returns true if the worker still owned tasks. */
 export async function deregisterWorker(db: Database, { workerId, epoch }: Fence, now: string): Promise<boolean> {
   return db.transaction(async (transaction) => {
     const [workerRows] = await transaction.run([
       sql(`SELECT id FROM pawl_workers WHERE ${matchesFence} FOR UPDATE`, [workerId, epoch]),
     ]);
-    const freed = workerRows?.rows.length === 1 && (await markDead(transaction, [workerId], now));
+    const hasFreedTasks = workerRows?.rows.length === 1 && (await markDead(transaction, [workerId], now));
     await transaction.commit([]);
-    return freed;
+    return hasFreedTasks;
   });
 }
 
-/** Dead first, then its tasks are freed; the rows of the workers are locked. */
+/** Returns whether tasks were freed. The caller has locked the rows of the workers. */
 async function markDead(session: Session, workerIds: readonly string[], now: string): Promise<boolean> {
   if (workerIds.length === 0) return false;
   const setDead = sql(
@@ -124,7 +124,7 @@ async function markDead(session: Session, workerIds: readonly string[], now: str
   return freeUpdates.length > 0;
 }
 
-/** By primary key, as read a moment ago: the worker is dead or locked, so nothing is added to what it owns. */
+/** The tasks were read before; the worker is dead or its row is locked, so it cannot have claimed more since. */
 function freeStatements(workerId: string, runIds: readonly string[], now: string): Sql[] {
   const set = `state = ${taskState.ready}, rank_no = -priority, due_at = ${now}, owner = NULL, epoch = NULL`;
   return statementsPerKeyPart(runIds, (part) =>

@@ -1,4 +1,4 @@
-/** The second half of a commit: its statements, once what they depend on has been seen under lock. */
+/** The second half of a commit: the statements that write the batch, computed from the locked snapshot. */
 
 import type { Batch, CursorWrite, Message, NextTaskState, Transition } from "../contract/store.js";
 import { packEvents } from "../shared/event-rows.js";
@@ -20,20 +20,25 @@ type TransitionTo<K extends NextTaskState["kind"]> = {
   readonly next: Extract<NextTaskState, { kind: K }>;
 };
 
-/** With the number of events that its log has then. */
-type FinishingRun = TransitionTo<"finish"> & { readonly eventCount: number };
+type FinishingRun = TransitionTo<"finish"> & {
+  /** The number of events in its log after this commit. */
+  readonly eventCount: number;
+};
 
-/** Everything but the births. `kept` are the runs whose park is refused by mail, `mailed` those that stay and have some. */
+/**
+ * Returns all statements but those that create runs. `notParked` are the runs that are not parked because they have
+ * unread messages, `ownedWithMessages` those that stay with their owner and have unread messages.
+ */
 export function writeStatements(
   batch: Batch,
   snapshot: CommitSnapshot,
   newRunIds: ReadonlySet<string>,
-): { readonly statements: Sql[]; readonly kept: string[]; readonly runsWithMessages: string[] } {
+): { readonly statements: Sql[]; readonly notParked: string[]; readonly ownedWithMessages: string[] } {
   const { at } = snapshot;
   const { transitions } = batch;
-  const sorted = transitions.toSorted((a, b) => (a.runId < b.runId ? -1 : 1));
-  const kept: string[] = [];
-  const runsWithMessages: string[] = [];
+  const transitionsByRunId = transitions.toSorted((a, b) => (a.runId < b.runId ? -1 : 1));
+  const notParked: string[] = [];
+  const ownedWithMessages: string[] = [];
   const parks: TransitionTo<"park">[] = [];
   const finishes: FinishingRun[] = [];
   const drainedCounts = new Map<string, number>();
@@ -42,9 +47,9 @@ export function writeStatements(
     (snapshot.tasks.get(runId)?.pendingMessages ?? 0) - (drainedCounts.get(runId) ?? 0);
   for (const { runId, next, afterSeq, events } of transitions) {
     if (next.kind === "finish") finishes.push({ runId, next, eventCount: afterSeq + events.length });
-    else if (next.kind === "park" && messagesLeft(runId) > 0) kept.push(runId);
+    else if (next.kind === "park" && messagesLeft(runId) > 0) notParked.push(runId);
     else if (next.kind === "park") parks.push({ runId, next });
-    else if (batch.fence !== null && messagesLeft(runId) > 0) runsWithMessages.push(runId);
+    else if (batch.fence !== null && messagesLeft(runId) > 0) ownedWithMessages.push(runId);
   }
   const hasTask = (runId: string) => snapshot.tasks.has(runId) || newRunIds.has(runId);
   const messages = transitions.flatMap((transition) => transition.messages).filter(({ to }) => hasTask(to));
@@ -55,25 +60,27 @@ export function writeStatements(
     ...deleteTaskStatements(finishes),
     ...messageStatements(messages, at),
     ...releaseStatements(released, at),
-    ...eventStatements(sorted, at),
+    ...eventStatements(transitionsByRunId, at),
     ...parkRunStatements(parks, at),
     ...finishRunStatements(finishes, at),
-    ...cursorStatements(sorted, at),
+    ...cursorStatements(transitionsByRunId, at),
   ];
   if (batch.fence === null) statements.push(...clearFreshStatements(transitions));
-  return { statements, kept, runsWithMessages };
+  return { statements, notParked, ownedWithMessages };
 }
 
 export const eventsTable = "pawl_events (run_id, seq, span, type, node, attempt, outcome, data, at)";
 
-/** One row per run: what makes 1,000 steps that finish together cheap. */
+/** All events of a run are one row, so 1,000 steps of a run that finish together cost one insert. */
 export function eventRow({ runId, afterSeq, events }: Transition): Value[] {
   const { span, type, node, attempt, outcome, data } = packEvents(events);
   return [runId, afterSeq + 1, span, type, node, attempt, outcome, data];
 }
 
 function eventStatements(transitions: readonly Transition[], at: number): Sql[] {
-  const rows = transitions.flatMap((each) => (each.events.length === 0 ? [] : [[...eventRow(each), at]]));
+  const rows = transitions.flatMap((transition) =>
+    transition.events.length === 0 ? [] : [[...eventRow(transition), at]],
+  );
   return insertStatements(eventsTable, rows);
 }
 
@@ -108,7 +115,7 @@ function parkTaskStatements(parks: readonly TransitionTo<"park">[], at: number):
       keyOf: ({ runId }) => runId,
       set: {
         due_at: ["?", dueOf],
-        // Named only where some park has them: the others' statements stay as short as they are.
+        // These columns are set only if a park changes them, which keeps the usual statement short.
         ...(part.some(({ next }) => next.route !== undefined) && {
           workflow: ["COALESCE(?, workflow)", ({ next }) => next.route ?? null],
         }),
@@ -116,8 +123,8 @@ function parkTaskStatements(parks: readonly TransitionTo<"park">[], at: number):
           priority: ["COALESCE(?, priority)", ({ next }) => next.priority ?? null],
         }),
       },
-      // A rank is made of the priority that was just set.
-      also: `${releaseAssignments}, state = ${state}, rank_no = ${rank}`,
+      // rank_no is computed from the priority that is set above.
+      extraAssignments: `${releaseAssignments}, state = ${state}, rank_no = ${rank}`,
     });
   return [
     ...statementsPerKeyPart(keepingDue, clearFreshStatement),
@@ -135,7 +142,7 @@ function deleteTaskStatements(finishes: readonly FinishingRun[]): Sql[] {
   return statementsPerKeyPart(ids, (part) => deleteByKey("pawl_tasks", "run_id", part));
 }
 
-/** DELETE takes no index hint (see `byKey`). In the order of the key, with a limit, it uses the key all the same. */
+/** DELETE accepts no index hint (see `forcePrimaryKey`), but with the order of the key and a limit it uses the key. */
 const deleteByKey = (table: string, key: string, keys: readonly Value[]): Sql =>
   sql(`DELETE FROM ${table} WHERE ${key} IN (${placeholders(keys)}) ORDER BY ${key} LIMIT ${keys.length}`, keys);
 
@@ -164,11 +171,11 @@ function finishRunStatements(finishes: readonly FinishingRun[], at: number): Sql
       waiting: ["?", ({ eventCount }) => String(eventCount)],
       started_at: ["COALESCE(started_at, ?)", ({ next }) => (next.startedAt === "now" ? at : next.startedAt)],
     },
-    also: `hero_key = NULL, finished_at = ${at}`,
+    extraAssignments: `hero_key = NULL, finished_at = ${at}`,
   });
 }
 
-/** Raises the mail counts and wakes whoever is parked, then stores the messages: the tasks are locked already. */
+/** Increments the message counts, makes parked receivers ready and stores the messages. The tasks must be locked. */
 export function messageStatements(messages: readonly Message[], at: number): Sql[] {
   if (messages.length === 0) return [];
   const counts = new Map<string, number>();
@@ -181,8 +188,10 @@ export function messageStatements(messages: readonly Message[], at: number): Sql
         key: "run_id",
         keyOf: ([runId]) => runId,
         set: { pending_messages: ["pending_messages + ?", ([, count]) => count] },
-        // `state` comes last: MySQL assigns from left to right, and the others ask what it was.
-        also: ["due_at", "rank_no", "state"].map((column) => `${column} = ${valueWhenParked(column, at)}`).join(", "),
+        // `state` is last: MySQL assigns from left to right, and the other expressions need its old value.
+        extraAssignments: ["due_at", "rank_no", "state"]
+          .map((column) => `${column} = ${valueWhenParked(column, at)}`)
+          .join(", "),
       },
     ),
     ...insertStatements(
@@ -207,7 +216,7 @@ function releaseStatements(runIds: readonly string[], at: number): Sql[] {
   );
 }
 
-/** A client that appends to a log without moving the run; owners have cleared `fresh` when they claimed. */
+/** For a client that appends to a log and keeps the task's state; for workers the claim has already cleared `fresh`. */
 function clearFreshStatements(transitions: readonly Transition[]): Sql[] {
   const ids = transitions.flatMap(({ runId, next }) => (next.kind === "keep" ? runId : []));
   return statementsPerKeyPart(ids, clearFreshStatement);
@@ -216,7 +225,7 @@ function clearFreshStatements(transitions: readonly Transition[]): Sql[] {
 const clearFreshStatement = (runIds: readonly string[]): Sql =>
   sql(`UPDATE pawl_tasks ${forcePrimaryKey} SET fresh = 0 WHERE run_id IN (${placeholders(runIds)})`, runIds);
 
-/** The columns that are given overwrite, the others stay: one statement for each set of columns. */
+/** Only the columns that a write contains are overwritten, so there is one statement per set of columns. */
 function cursorStatements(transitions: readonly Transition[], at: number): Sql[] {
   const groups = new Map<string, Value[][]>();
   for (const { runId, cursors } of transitions) {

@@ -105,7 +105,7 @@ export class PostgresTransaction implements StoreTransaction {
       );
     });
     if (transactionIdOf(result) !== this.#id)
-      throw this.#guard.markBroken("The transaction of this step was ended before its time.");
+      throw this.#guard.markBroken("The transaction of this step was ended before the step did.");
   }
 
   #sendQuery(query: PgQuery): Promise<PgResult> {

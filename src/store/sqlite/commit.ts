@@ -1,7 +1,8 @@
 /**
- * A batch, applied inside a transaction that its caller opens and ends. The order of work is that of memory.ts.
+ * Applies a batch inside a transaction that the caller begins and ends, in the same order as the memory store does.
  *
- * Prepared statements in a loop: SQLite is a function call away, and passing rows as JSON (json_each) was slower.
+ * The statements are prepared and run in a loop: calls into SQLite stay in this process, and passing many rows as JSON
+ * (json_each) was slower.
  */
 
 import type { Batch, CommitResult, CursorWrite, Fence, NextTaskState, Transition } from "../contract/store.js";
@@ -11,15 +12,16 @@ import type { Connection } from "./connection.js";
 import { deliverMessages, drainMessages, releaseTasks } from "./messages.js";
 import { startChildren, startRuns } from "./starts.js";
 
-/** Whether the writer may write to this run: a worker must own it, anybody else must find it unowned and read up. */
+/** A worker may write to a run that it owns, a client to a run that has no owner and no unread messages. */
 const selectOwnedTask = "SELECT 1 FROM pawl_tasks WHERE run_id = ? AND owner = ? AND epoch = ?";
 export const selectUnownedTask = `SELECT 1 FROM pawl_tasks WHERE run_id = ? AND state <> ${taskState.owned} AND pending_messages = 0`;
 
 export const eventColumns = "run_id, seq, span, type, node, attempt, outcome, data, at";
 
 /**
- * The hot one: all that an inline step writes. The check is part of it, as is that the log ends where the writer thinks
- * it does. The primary key alone would let a gap pass, or a number in the middle of a row that spans several.
+ * The hot statement: an inline step writes nothing else. It checks that the writer may write, and that the log ends
+ * where the writer expects. The primary key alone would accept a gap, or a number inside a row that spans several
+ * events.
  */
 const insertEvents = (
   writableTaskQuery: string,
@@ -29,23 +31,23 @@ const insertEvents = (
 const insertEventsIfOwned = insertEvents(selectOwnedTask);
 const insertEventsIfUnowned = insertEvents(selectUnownedTask);
 
-/** No change: mail came that the owner has not seen, so it keeps the run. */
+/** Changes no row if messages have arrived that the owner has not read; then the owner keeps the run. */
 export const parkTask = `UPDATE pawl_tasks SET state = ?, due_at = ?, owner = NULL, epoch = NULL, deliveries = 0, fresh = 0,
   workflow = coalesce(?, workflow), priority = coalesce(?, priority)
   WHERE run_id = ? AND pending_messages = 0`;
-/** A run that has not begun is written to by a client: its task goes on as it was, but its log is not empty any more. */
+/** A client wrote to a run that has not started: the task keeps its due time, but the log is not empty any more. */
 export const keepTaskDueAt = "UPDATE pawl_tasks SET fresh = 0 WHERE run_id = ? AND pending_messages = 0";
 export const parkRun =
   "UPDATE pawl_runs SET status = ?, waiting = ?, started_at = coalesce(started_at, ?) WHERE id = ?";
 
 const finishRun = `UPDATE pawl_runs SET status = ?, output = ?, error = ?, waiting = ?,
   started_at = coalesce(started_at, ?), finished_at = ?, hero_key = NULL WHERE id = ?`;
-/** No change: mail came that the owner has not seen, so the run cannot end yet; or the run is not the writer's. */
+/** Changes no row if the run has unread messages and so cannot end yet, or if the writer does not own the run. */
 export const deleteTask = "DELETE FROM pawl_tasks WHERE run_id = ? AND pending_messages = 0";
 const deleteTaskIfOwned = `${deleteTask} AND owner = ? AND epoch = ?`;
 
-/** Whether the fence holds, and whether there is any message at all: as a rule there is none, and no run needs to be asked. */
-const selectWorker = `SELECT EXISTS (SELECT 1 FROM pawl_inbox) AS messages FROM pawl_workers
+/** Returns a row if the fence is valid. Usually no run has messages; then no task has to be checked for them. */
+const selectWorker = `SELECT EXISTS (SELECT 1 FROM pawl_inbox) AS inbox_has_messages FROM pawl_workers
   WHERE id = ? AND epoch = ? AND live = 1`;
 const selectTaskWithMessages = "SELECT 1 FROM pawl_tasks WHERE run_id = ? AND pending_messages > 0";
 
@@ -57,13 +59,13 @@ export const upsertCursor = `INSERT INTO pawl_cursors (run_id, node, cursor, pro
   progress = CASE WHEN ? THEN excluded.progress ELSE progress END,
   at = excluded.at`;
 
-/** Anything but "committed" has to be rolled back: part of it may have been written. */
+/** The caller must roll back unless the result is "committed": part of the batch may have been written. */
 export function applyBatch(db: Connection, { fence, transitions, starts }: Batch, at: number): CommitResult {
   const worker = fence === null ? null : db.get(selectWorker, fence.workerId, fence.epoch);
   if (worker === undefined) return { kind: "fenced" };
   const notParked: string[] = [];
   const ownedWithMessages: string[] = [];
-  const inboxHasMessages = worker?.messages === 1;
+  const inboxHasMessages = worker?.inbox_has_messages === 1;
   for (const transition of transitions) {
     const { runId } = transition;
     if (!appendEvents(db, transition, fence, at)) return { kind: "conflict", runId };
@@ -84,7 +86,7 @@ export function applyBatch(db: Connection, { fence, transitions, starts }: Batch
   return { kind: "committed", at, notParked, ownedWithMessages, refused };
 }
 
-/** A run that has messages cannot end yet; one that is not the writer's is not the writer's to end. */
+/** The task was not deleted: either the writer does not own it, or the run has unread messages. */
 function finishConflictOf(db: Connection, runId: string, fence: Fence | null): CommitResult {
   const isOwnedElsewhere = fence !== null && db.get(selectOwnedTask, runId, fence.workerId, fence.epoch) === undefined;
   return isOwnedElsewhere ? { kind: "conflict", runId } : { kind: "conflict", runId, hasUnreadMessages: true };
@@ -92,7 +94,7 @@ function finishConflictOf(db: Connection, runId: string, fence: Fence | null): C
 
 export const isCommitted = (result: CommitResult): boolean => result.kind === "committed";
 
-/** False: this run is not the writer's, or its log is not what the writer thinks. */
+/** Returns false if the writer may not write to this run, or if its log does not end where the writer expects. */
 function appendEvents(
   db: Connection,
   { runId, afterSeq, events, next }: Transition,
@@ -101,7 +103,7 @@ function appendEvents(
 ): boolean {
   const seq = afterSeq + 1;
   if (events.length === 0) {
-    // The statement that ends the run checks that by itself.
+    // The statement that deletes the task checks the owner by itself.
     if (fence !== null && next.kind === "finish") return true;
     const task =
       fence === null ? db.get(selectUnownedTask, runId) : db.get(selectOwnedTask, runId, fence.workerId, fence.epoch);
@@ -119,11 +121,11 @@ function appendEvents(
   return insertedRows === 1;
 }
 
-/** What becomes of the task and the run's row. False: it was to be parked, or to end, but has mail. */
+/** Updates the task and the run's row. Returns false if unread messages keep the run from being parked or ended. */
 function applyNext(db: Connection, transition: Transition, fence: Fence | null, at: number): boolean {
   const { runId, next, afterSeq, events } = transition;
   if (next.kind === "keep") {
-    // A worker's run is no longer fresh since it was claimed.
+    // The claim has already cleared it for a run that a worker owns.
     if (fence === null) db.run(clearFresh, runId);
     return true;
   }
@@ -144,9 +146,9 @@ function applyNext(db: Connection, transition: Transition, fence: Fence | null, 
   return true;
 }
 
-/** When a run that is parked becomes due, and what that makes of its task. */
+/** Computes when a parked run becomes due, and the state of its task: ready if that time has already come. */
 export function dueAndStateOf({ wakeAt, wakeInMs }: Extract<NextTaskState, { kind: "park" }>, at: number) {
-  const dueAt = earlier(wakeAt, wakeInMs === null ? null : at + wakeInMs);
+  const dueAt = earlierOf(wakeAt, wakeInMs === null ? null : at + wakeInMs);
   return { dueAt, state: dueAt !== null && dueAt <= at ? taskState.ready : taskState.parked };
 }
 
@@ -160,4 +162,4 @@ export function cursorValues(runId: string, { node, cursor, progress }: CursorWr
   return [runId, node, cursor ?? null, progress ?? null, at, hasCursor, hasProgress];
 }
 
-const earlier = (a: number | null, b: number | null) => (a === null ? b : b === null ? a : Math.min(a, b));
+const earlierOf = (a: number | null, b: number | null) => (a === null ? b : b === null ? a : Math.min(a, b));

@@ -1,4 +1,4 @@
-/** The suite in memory, and with Node's own driver where there is one (test/stores runs it on a file). */
+/** Runs the store suite in memory, and with node:sqlite where Node has it. test/stores runs it on a file. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,16 +20,16 @@ storeSuite({
   dispose: async () => {},
 });
 
-const builtIn = await loadDriver("node:sqlite").catch(() => undefined);
+const nodeSqlite = await loadDriver("node:sqlite").catch(() => undefined);
 
-// Older Nodes do not have it; there is nothing to test there.
-if (builtIn !== undefined) testNodeSqlite(builtIn);
+// Older versions of Node do not have node:sqlite.
+if (nodeSqlite !== undefined) testNodeSqlite(nodeSqlite);
 
 function testNodeSqlite({ Database }: SqliteDriver): void {
   const directory = mkdtempSync(join(tmpdir(), "pawl-node-sqlite-"));
-  let count = 0;
-  const file = () => join(directory, `${count}.db`);
-  const once = <T>(work: (database: SqliteDatabase) => T): T => {
+  let databaseCount = 0;
+  const file = () => join(directory, `${databaseCount}.db`);
+  const withDatabase = <T>(work: (database: SqliteDatabase) => T): T => {
     const database = new Database(file());
     try {
       return work(database);
@@ -40,7 +40,7 @@ function testNodeSqlite({ Database }: SqliteDriver): void {
   const transactions: TransactionHarness = {
     write: async (handle, value) => void (handle as SqliteDatabase).prepare("INSERT INTO mine VALUES (?)").run(value),
     committedValues: async () =>
-      once((db) => db.prepare("SELECT value FROM mine").all()).map((row) => row.value as string),
+      withDatabase((db) => db.prepare("SELECT value FROM mine").all()).map((row) => row.value as string),
     beginCallerTransaction: async () => {
       const tx = new Database(file());
       tx.exec("BEGIN IMMEDIATE");
@@ -55,8 +55,8 @@ function testNodeSqlite({ Database }: SqliteDriver): void {
     name: "node:sqlite",
     runner,
     fresh: async () => {
-      count += 1;
-      once((db) => db.exec("CREATE TABLE mine (value TEXT)"));
+      databaseCount += 1;
+      withDatabase((db) => db.exec("CREATE TABLE mine (value TEXT)"));
     },
     open: (options) => openSqlite(file(), { ...options, driver: "node:sqlite" }),
     sharesAcrossInstances: true,

@@ -1,10 +1,10 @@
 /**
- * Who may use the connections when.
+ * Schedules the use of the connections.
  *
- * One connection does everything, synchronously, so that reads and whole transactions need no lock among themselves. A
- * transaction over user code is the exception: it lasts over awaits. It has a second connection (in memory there is only
- * the one), and as SQLite has a single write lock, all other writes of this process wait for it here, in order, rather
- * than asking the database again and again.
+ * Reads and whole transactions of the store run synchronously on one connection, so they need no lock among themselves.
+ * The transaction of a transactional step lasts across awaits of user code. It runs on a second connection (a database
+ * in memory has only one). SQLite has a single write lock, so all other writes of this process wait here, in order,
+ * until that transaction has ended, instead of retrying against the database.
  */
 
 import { StoreError } from "../../core/errors/errors.js";
@@ -17,7 +17,7 @@ import { type DatabaseLocation, openConnection } from "./open.js";
 
 export interface ExclusiveTransaction {
   readonly db: Connection;
-  /** A savepoint that no other transaction has: if it is still there at the end, so is the transaction. */
+  /** A savepoint with a unique name. If it still exists at the end, the transaction is the one that was begun. */
   readonly savepoint: string;
   readonly releaseWriteLock: () => void;
 }
@@ -46,17 +46,17 @@ export class ConnectionAccess {
     return this.#runWithRetry(work);
   }
 
-  /** A whole transaction; rolled back when its result is not to be kept. Retried as a whole while others write. */
+  /** Runs `work` as one transaction, and retries all of it while another process has the write lock. */
   async write<T>(work: (db: Connection) => T, shouldCommit?: (result: T) => boolean): Promise<T> {
     return this.#withWriteLock(() => this.#runWithRetry((db) => db.transaction(() => work(db), shouldCommit)));
   }
 
-  /** Statements that are each a transaction of their own, and may be repeated. */
+  /** Runs statements that each commit by themselves. `work` may be repeated, so repeating it must be harmless. */
   async writeWithoutTransaction<T>(work: (db: Connection) => T): Promise<T> {
     return this.#withWriteLock(() => this.#runWithRetry(work));
   }
 
-  /** Opens a transaction that lasts until `end` is called; the caller commits it or rolls it back before. */
+  /** Begins a transaction that the caller commits or rolls back; afterwards the caller calls `releaseWriteLock`. */
   async begin(): Promise<ExclusiveTransaction> {
     await this.#writeMutex.acquire();
     try {
@@ -73,12 +73,12 @@ export class ConnectionAccess {
     }
   }
 
-  /** At once, for what cannot wait; only for reads. */
+  /** Reads without waiting, for callers that are synchronous; returns the fallback when the store is closed. */
   readSync<T>(work: (db: Connection) => T, fallback: T): T {
     return this.#isClosed ? fallback : work(this.#mainConnection);
   }
 
-  /** Waits for what is in flight. */
+  /** Waits for the writes and the transaction that are in progress. */
   async close(): Promise<void> {
     await this.#writeMutex.acquire();
     try {
@@ -107,7 +107,7 @@ export class ConnectionAccess {
     try {
       return await retryWhileBusy(
         () => {
-          // Each time: it may have been closed while this waited.
+          // Checked before each attempt, as the store may have been closed during the wait.
           this.#assertOpen();
           return work(this.#mainConnection);
         },

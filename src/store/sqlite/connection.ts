@@ -1,4 +1,4 @@
-/** One connection, with its prepared statements. Everything here is synchronous. */
+/** A connection and the cache of its prepared statements. Everything here is synchronous. */
 import type { SqlRow } from "../sql/dialect.js";
 import type { SqliteDatabase, SqliteStatement } from "./driver.js";
 
@@ -13,7 +13,7 @@ export class Connection {
     this.database = database;
   }
 
-  /** Runs a statement that returns no rows, and gives back how many it changed. */
+  /** Runs a statement that returns no rows, and returns the number of rows that it changed. */
   run(sql: string, ...values: unknown[]): number {
     return Number(this.#prepare(sql).run(...values).changes);
   }
@@ -26,7 +26,7 @@ export class Connection {
     return this.#prepare(sql).all(...values);
   }
 
-  /** Any statement: its rows, none if it returns none. */
+  /** Runs any statement and returns its rows, or an empty list if it is not a query. */
   query(sql: string, values: readonly unknown[] = []): SqlRow[] {
     const statement = this.#prepare(sql);
     if (statement.reader !== false) return statement.all(...values);
@@ -35,8 +35,9 @@ export class Connection {
   }
 
   /**
-   * A whole transaction, rolled back when `work` throws or its result is not to be kept. Immediate: a deferred one
-   * that has read cannot wait for the write lock (SQLITE_BUSY_SNAPSHOT), it would have to begin again.
+   * Runs `work` as one transaction, which is rolled back when `work` throws or `shouldCommit` returns false. BEGIN
+   * IMMEDIATE takes the write lock first: a deferred transaction that has read may not wait for the lock any more
+   * (SQLITE_BUSY_SNAPSHOT) and would have to start over.
    */
   transaction<T>(work: () => T, shouldCommit: (result: T) => boolean = () => true): T {
     this.run("BEGIN IMMEDIATE");
@@ -50,7 +51,7 @@ export class Connection {
     }
   }
 
-  /** After an error SQLite may have rolled back by itself; then there is nothing to do. */
+  /** After some errors SQLite has already rolled back, and ROLLBACK fails; that failure is ignored. */
   rollBack(): void {
     try {
       this.run("ROLLBACK");

@@ -1,6 +1,6 @@
 /**
- * What the store needs of a SQLite library, and the two that have it as they are: `node:sqlite` where Node brings it
- * (22.13 and later), otherwise `better-sqlite3`. A third is made to fit in store/libsql. All are synchronous.
+ * The interface that the store needs of a SQLite library. `node:sqlite` (Node 22.13 and later) and `better-sqlite3`
+ * have it as they are; store/libsql adapts a third library. All of them are synchronous.
  */
 import { StoreError } from "../../core/errors/errors.js";
 import { createDriverError } from "../shared/missing-driver.js";
@@ -12,7 +12,7 @@ export interface SqliteStatement {
   run(...values: unknown[]): { readonly changes: number | bigint };
   get(...values: unknown[]): SqlRow | undefined;
   all(...values: unknown[]): SqlRow[];
-  /** better-sqlite3: whether it returns rows (`all` throws when it does not). node:sqlite has no such property. */
+  /** Whether the statement returns rows; if not, `all` of better-sqlite3 throws. node:sqlite lacks the property. */
   readonly reader?: boolean;
 }
 
@@ -20,30 +20,33 @@ export interface SqliteDatabase {
   prepare(sql: string): SqliteStatement;
   exec(sql: string): unknown;
   close(): unknown;
-  /** Whether a transaction is open, as better-sqlite3 and (newer) node:sqlite call it. */
+  /** Whether a transaction is open: `inTransaction` in better-sqlite3, `isTransaction` in newer node:sqlite. */
   readonly inTransaction?: boolean;
   readonly isTransaction?: boolean;
 }
 
 export interface SqliteDriver {
-  /** For people. */
+  /** The library's name, for error messages. */
   readonly name: string;
-  /** The library's own class, of which databases that users open are instances. */
+  /** The library's own class. A database that the user has opened must be an instance of it. */
   readonly Database: new (
     file: string,
   ) => SqliteDatabase;
   /** Opens a file, or ":memory:". */
   readonly open: (file: string) => SqliteDatabase;
-  /** A database that a user has opened, made to fit. */
+  /** Wraps a database that the user has opened in the interface of the store. */
   readonly adopt: (database: SqliteDatabase) => SqliteDatabase;
 }
 
-/** The driver that is asked for, or the first that is there. */
+/** Loads the named driver; without a name, node:sqlite if this Node has it, otherwise better-sqlite3. */
 export async function loadDriver(name?: DriverName): Promise<SqliteDriver> {
   if (name !== "better-sqlite3") {
     const Database = loadNodeSqlite();
     if (Database !== undefined) return createDriver("node:sqlite", Database);
-    if (name !== undefined) throw new StoreError("This Node has no node:sqlite; 22.13 has.", { transient: false });
+    if (name !== undefined) {
+      const message = "This version of Node has no node:sqlite; use Node 22.13 or later, or better-sqlite3.";
+      throw new StoreError(message, { transient: false });
+    }
   }
   try {
     const module: { default: unknown } = await import("better-sqlite3");
@@ -58,7 +61,7 @@ function createDriver(name: DriverName, Database: SqliteDriver["Database"]): Sql
   return { name, Database, open: (file) => openDatabase(Database, file), adopt: (database) => database };
 }
 
-/** better-sqlite3 looks for its binary only now, and in a bundle it looks in the wrong place. */
+/** better-sqlite3 loads its binary with the first database; in a bundle it looks for it in the wrong place. */
 function openDatabase(Database: SqliteDriver["Database"], file: string): SqliteDatabase {
   try {
     return new Database(file);
@@ -68,7 +71,7 @@ function openDatabase(Database: SqliteDriver["Database"], file: string): SqliteD
   }
 }
 
-/** Loading it prints a warning that it is experimental, which Pawl's users can do nothing about; others pass. */
+/** Loading node:sqlite prints a warning that it is experimental, which is suppressed: users cannot act on it. */
 function loadNodeSqlite(): SqliteDriver["Database"] | undefined {
   const getBuiltin = process.getBuiltinModule as ((id: string) => unknown) | undefined;
   const emitWarning = process.emitWarning as (...args: unknown[]) => void;
@@ -84,7 +87,7 @@ function loadNodeSqlite(): SqliteDriver["Database"] | undefined {
   }
 }
 
-/** Asked after an error: older versions of node:sqlite do not tell, but a transaction cannot be begun within one. */
+/** Older versions of node:sqlite do not report the state; there BEGIN fails exactly when a transaction is open. */
 export function isInTransaction(database: SqliteDatabase): boolean {
   const reported = database.inTransaction ?? database.isTransaction;
   if (reported !== undefined) return reported;
@@ -97,7 +100,7 @@ export function isInTransaction(database: SqliteDatabase): boolean {
   return false;
 }
 
-/** False when the driver knows that no transaction is open. */
+/** False only when the driver reports that no transaction is open. Sends no statement. */
 export function mayBeInTransaction(database: SqliteDatabase): boolean {
   return (database.inTransaction ?? database.isTransaction) !== false;
 }

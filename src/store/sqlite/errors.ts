@@ -1,7 +1,7 @@
-/** The drivers' errors as Pawl's. */
+/** Converts errors of the drivers to errors of Pawl. */
 import { PawlError, StoreError } from "../../core/errors/errors.js";
 
-/** SQLite's primary result codes that are told apart. */
+/** The primary result codes of SQLite that the store distinguishes. */
 const resultCodes = {
   SQLITE_BUSY: 5,
   SQLITE_LOCKED: 6,
@@ -17,7 +17,7 @@ const resultCodes = {
 
 type ResultCode = (typeof resultCodes)[keyof typeof resultCodes];
 
-/** The same call may work later: somebody else has the lock, or the machine is short of something. */
+/** With these the same call may succeed later: another connection has the lock, or the machine lacks a resource. */
 const transientCodes: ReadonlySet<number | null> = new Set<ResultCode>([
   resultCodes.SQLITE_BUSY,
   resultCodes.SQLITE_LOCKED,
@@ -36,12 +36,12 @@ const explanations: Readonly<Partial<Record<number, string>>> = {
   [resultCodes.SQLITE_NOTADB]: "is not a SQLite database",
 };
 
-/** The primary result code of a driver's error; null for anything else. */
+/** Returns the primary result code of a driver's error, and null for any other value. */
 function resultCodeOf(error: unknown): number | null {
   if (!(error instanceof Error)) return null;
   const { code, errcode, rawCode = errcode } = error as { code?: unknown; errcode?: unknown; rawCode?: unknown };
-  // node:sqlite and libsql have the extended code as a number, better-sqlite3 its name, which begins with the primary
-  // one's.
+  // node:sqlite and libsql have the extended code as a number. better-sqlite3 has its name, which starts with the name
+  // of the primary code.
   if (typeof rawCode === "number") return rawCode & 0xff;
   if (typeof code !== "string" || !code.startsWith("SQLITE_")) return null;
   const primary = code.split("_", 2).join("_");
@@ -53,7 +53,7 @@ export const isBusy = (error: unknown): boolean => {
   return code === resultCodes.SQLITE_BUSY || code === resultCodes.SQLITE_PROTOCOL;
 };
 
-/** A driver's error becomes a StoreError that names the file; whatever else was thrown stays what it is. */
+/** Converts a driver's error to a StoreError that names the file, and returns any other value unchanged. */
 export function toStoreError(error: unknown, description: string): unknown {
   if (error instanceof PawlError) return error;
   const code = resultCodeOf(error);

@@ -30,50 +30,50 @@ function startWatching(file: string) {
   return observed;
 }
 
-test("a write that was somebody else's is told, one of our own is not", async () => {
+test("a write with a commit of another connection is reported, a write without one is not", async () => {
   const file = join(folder, "plain");
   writeFileSync(file, "");
-  const seen = startWatching(file);
-  appendFileSync(file, "ours");
+  const observed = startWatching(file);
+  appendFileSync(file, "own");
   await new Promise((tick) => setTimeout(tick, 300));
-  expect(seen.changes).toBe(0);
-  seen.changed = true;
-  appendFileSync(file, "theirs");
-  await vi.waitFor(() => expect(seen.changes).toBe(1));
+  expect(observed.changes).toBe(0);
+  observed.changed = true;
+  appendFileSync(file, "other");
+  await vi.waitFor(() => expect(observed.changes).toBe(1));
 });
 
-test("a commit that counts only some time after the write is not missed", async () => {
+test("a commit that becomes visible only some time after the write is reported", async () => {
   const file = join(folder, "slow");
   writeFileSync(file, "");
-  const seen = startWatching(file);
-  appendFileSync(file, "theirs");
+  const observed = startWatching(file);
+  appendFileSync(file, "other");
   await new Promise((tick) => setTimeout(tick, 60));
-  seen.changed = true;
-  await vi.waitFor(() => expect(seen.changes).toBe(1));
+  observed.changed = true;
+  await vi.waitFor(() => expect(observed.changes).toBe(1));
 });
 
-test("a file that comes late, is cut to nothing or replaced goes on being watched", async () => {
+test("a file that is created late, truncated or replaced is still watched", async () => {
   const file = join(folder, "late");
-  const seen = startWatching(file);
+  const observed = startWatching(file);
   writeFileSync(file, "first");
-  await vi.waitFor(() => expect(seen.changes).toBeGreaterThan(0));
-  const expectTold = async () => {
-    const before = seen.changes;
-    seen.changed = true;
+  await vi.waitFor(() => expect(observed.changes).toBeGreaterThan(0));
+  const expectReported = async () => {
+    const before = observed.changes;
+    observed.changed = true;
     appendFileSync(file, "more");
-    await vi.waitFor(() => expect(seen.changes).toBeGreaterThan(before));
+    await vi.waitFor(() => expect(observed.changes).toBeGreaterThan(before));
   };
   await new Promise((tick) => setTimeout(tick, 100));
-  await expectTold();
+  await expectReported();
   truncateSync(file);
-  await expectTold();
+  await expectReported();
   for (let round = 0; round < 3; round += 1) {
-    const before = seen.changes;
+    const before = observed.changes;
     writeFileSync(`${file}.new`, "new");
     renameSync(`${file}.new`, file);
-    // It may have missed something, and says so.
-    await vi.waitFor(() => expect(seen.changes).toBeGreaterThan(before));
+    // A write before the new watch may have been missed, so a change is reported.
+    await vi.waitFor(() => expect(observed.changes).toBeGreaterThan(before));
     await new Promise((tick) => setTimeout(tick, 100));
-    await expectTold();
+    await expectReported();
   }
 });

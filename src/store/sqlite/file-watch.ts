@@ -1,24 +1,24 @@
 /**
- * Wake-ups from other processes: the operating system tells of writes to the WAL file, and `hasChanged` (PRAGMA
- * data_version) whether they were somebody else's commit. An idle file costs nothing.
+ * Notices commits of other processes. The operating system reports writes to the WAL file, and `hasChanged` (PRAGMA
+ * data_version) says whether another connection has committed. While the file is idle, nothing runs.
  */
 
 import { type FSWatcher, watch } from "node:fs";
 import type { Runtime, Timer } from "../../runtime/runtime.js";
 
 /**
- * When to look after a write to the file. It is seen before the commit counts: the writer still syncs the file, and
- * what it does last (in shared memory) nobody is told of. So look again, ever later; a change found may be an earlier
- * commit's, with the one that was told of still on its way, so it is no reason to stop.
+ * When to check after a write to the file. The write is reported before the commit is visible: the writer still has to
+ * sync the file and to update shared memory, which is not reported. So the watch checks repeatedly, with growing
+ * delays. It does not stop at the first change, which may belong to an earlier commit than the reported one.
  */
 const checkDelaysMs = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024];
-/** How soon a file that is gone is looked for again, at first and at last. */
+/** The delay before the first and before later attempts to watch a missing file; it doubles with each attempt. */
 const rewatchDelayMs = { first: 50, last: 5_000 };
 
 export interface FileWatchOptions {
   readonly runtime: Runtime;
   readonly file: string;
-  /** Whether somebody else has committed since it was last asked. */
+  /** Whether another connection has committed since the last call. */
   readonly hasChanged: () => boolean;
   readonly onChange: () => void;
   readonly onWarning: (error: unknown) => void;
@@ -46,7 +46,7 @@ export class FileWatch {
 
   #watch(): boolean {
     try {
-      // Not persistent: a process that has nothing else to do may end.
+      // A persistent watcher would keep a process alive that has nothing else to do.
       const watcher = watch(this.#options.file, { persistent: false }, (event) => {
         if (event === "rename") this.#scheduleRewatch(watcher);
         else this.#onFileWritten();
@@ -57,27 +57,27 @@ export class FileWatch {
       return true;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") this.#scheduleRewatch(undefined);
-      // Too many watches on this machine, for instance. Polling is enough.
+      // For instance, the machine's limit of watches is reached. Workers and clients still poll.
       else this.#options.onWarning(error);
       return false;
     }
   }
 
-  /** The file was replaced or is not there yet. */
+  /** Called when the file was replaced or does not exist yet. */
   #scheduleRewatch(watcher: FSWatcher | undefined): void {
     if (this.#isStopped || watcher !== this.#watcher) return;
     watcher?.close();
     this.#watcher = undefined;
     this.#schedule(this.#rewatchDelayMs, () => {
       this.#rewatchDelayMs = Math.min(this.#rewatchDelayMs * 2, rewatchDelayMs.last);
-      // What was written meanwhile was missed.
+      // Writes before the new watch have been missed.
       if (this.#watch()) this.#options.onChange();
     });
   }
 
   #onFileWritten(): void {
     if (this.#isStopped || this.#watcher === undefined) return;
-    // A look is due soon anyway; the later ones begin again after it.
+    // The first check after a write is already scheduled, and the later ones follow it.
     if (this.#timer !== undefined && this.#checkCount === 0) return;
     this.#checkCount = 0;
     this.#scheduleCheck();

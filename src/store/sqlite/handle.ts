@@ -1,6 +1,6 @@
 /**
- * What a transactional step gets as `tx`: the driver's own `prepare` and `exec`, and an asynchronous `query`, under the
- * guard of its transaction. So are the statements that it prepares: they would outlive the transaction, too.
+ * The `tx` of a transactional step: the driver's own `prepare` and `exec`, and an asynchronous `query`. Every call asks
+ * the transaction's guard first. Prepared statements are guarded too, because they would outlive the transaction.
  */
 
 import type { TransactionGuard } from "../shared/transaction-guard.js";
@@ -8,9 +8,13 @@ import type { SqlRow } from "../sql/dialect.js";
 import type { Connection } from "./connection.js";
 import { isInTransaction, type SqliteStatement } from "./driver.js";
 
+/** The `tx` of a transactional step on SQLite. */
 export interface SqliteHandle {
+  /** Prepares a statement, as the driver does. It can be used until the step ends. */
   prepare(sql: string): SqliteStatement;
+  /** Executes one or several statements without values. */
   exec(sql: string): void;
+  /** Executes one statement and resolves with its rows, as the handles of all SQL stores do. */
   query(sql: string, values?: readonly unknown[]): Promise<readonly SqlRow[]>;
 }
 
@@ -18,8 +22,9 @@ type Method = (...args: unknown[]) => unknown;
 
 export function createGuardedHandle(db: Connection, guard: TransactionGuard): SqliteHandle {
   /**
-   * SQLite rolls the whole transaction back when a constraint or a trigger says so (ON CONFLICT ROLLBACK, RAISE(ROLLBACK)), or
-   * when the disk is full. What comes after that would commit by itself.
+   * SQLite rolls the whole transaction back when a constraint or a trigger says so (ON CONFLICT ROLLBACK,
+   * RAISE(ROLLBACK)), or when the disk is full. Statements after that would each commit by themselves, so the guard
+   * refuses them.
    */
   const runGuarded = <T>(work: () => T): T => {
     guard.assertUsable();
@@ -34,13 +39,13 @@ export function createGuardedHandle(db: Connection, guard: TransactionGuard): Sq
     }
   };
 
-  const admit = (sql: string) => guard.assertAllowed(String(sql));
+  const assertAllowed = (sql: string) => guard.assertAllowed(String(sql));
 
   const guardedStatement = (statement: SqliteStatement): SqliteStatement => {
-    // Not of the statement itself, whose properties may not be told otherwise than they are.
+    // The proxy's target is not the statement itself: a proxy must report read-only properties of its target unchanged.
     const proxy: SqliteStatement = new Proxy(Object.create(statement) as SqliteStatement, {
       get(_target, name) {
-        // The database beneath would go past the guard.
+        // better-sqlite3 exposes the database here, whose methods would bypass the guard.
         if (name === "database") return undefined;
         const value: unknown = Reflect.get(statement, name, statement);
         if (typeof value !== "function") return value;
@@ -54,7 +59,7 @@ export function createGuardedHandle(db: Connection, guard: TransactionGuard): Sq
     return proxy;
   };
 
-  /** While one is open the connection does nothing else, not even roll back: the end of the transaction closes it. */
+  /** While an iterator is open the connection refuses everything, even ROLLBACK, so the guard closes it at the end. */
   function* guardedIterator(rows: Iterator<unknown>): Generator<unknown> {
     guard.closeAtEnd(() => void rows.return?.());
     try {
@@ -70,15 +75,15 @@ export function createGuardedHandle(db: Connection, guard: TransactionGuard): Sq
 
   return {
     prepare: (sql) => {
-      admit(sql);
+      assertAllowed(sql);
       return guardedStatement(runGuarded(() => db.database.prepare(sql)));
     },
     exec: (sql) => {
-      admit(sql);
+      assertAllowed(sql);
       runGuarded(() => db.database.exec(sql));
     },
     query: async (sql, values) => {
-      admit(sql);
+      assertAllowed(sql);
       return runGuarded(() => db.query(sql, values));
     },
   };

@@ -1,4 +1,4 @@
-/** SQLite: the default store. One file, any number of processes on one machine. */
+/** The SQLite store, which is the default: one file, used by any number of processes on one machine. */
 import { systemRuntime } from "../../runtime/system.js";
 import type { Store, StoreOptions } from "../contract/store.js";
 import { type DriverName, loadDriver } from "./driver.js";
@@ -7,13 +7,14 @@ import { SqliteStore } from "./store.js";
 
 export type { SqliteHandle } from "./handle.js";
 
+/** Options of {@link openSqlite}. */
 export interface SqliteOptions extends StoreOptions {
   /** Which SQLite library to use. Default: node:sqlite where Node has it, else better-sqlite3. */
   readonly driver?: DriverName;
 }
 
 /**
- * Opens (and if need be creates) a database file; its directory must exist.
+ * Opens a database file, and creates it if it does not exist. Its directory must exist.
  *
  * @example
  * const store = await openSqlite("sqlite:./pawl.db"); // or a plain path, or ":memory:"

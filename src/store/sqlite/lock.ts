@@ -1,16 +1,16 @@
-/** Waiting without blocking the event loop: for this process' turn to write, and for other processes' locks. */
+/** Waits for the write lock, within this process and between processes, without blocking the event loop. */
 
 import { StoreError } from "../../core/errors/errors.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import { sleep, yieldToEventLoop } from "../../runtime/wait.js";
 import { isBusy } from "./errors.js";
 
-/** First come, first served. Taken when free without a tick in between. */
+/** A mutex with a FIFO wait queue. A free mutex is acquired synchronously. */
 export class Mutex {
   #isLocked = false;
   readonly #waiters: (() => void)[] = [];
 
-  /** Undefined when it was free: the caller has it and goes on at once. */
+  /** Returns undefined when the mutex was free; the caller has acquired it and need not await. */
   acquire(): Promise<void> | undefined {
     if (this.#isLocked) return new Promise((resolve) => this.#waiters.push(resolve));
     this.#isLocked = true;
@@ -24,18 +24,19 @@ export class Mutex {
   }
 }
 
-/** How long SQLite itself may sleep for a lock, with the event loop standing still. */
+/** How long SQLite itself may wait for a lock. The event loop is blocked meanwhile. */
 export const busyTimeoutMs = 2;
 const maxLockWaitMs = 30_000;
 /**
- * Short pauses are fair pauses: with up to 25 ms, of four processes that commit without end one got five times as much
- * as another, and 0.9 s was the longest wait; with 8 ms it was 0.4 s. Whoever blocks for a second is no such process.
+ * Short delays are fairer. Among four processes that commit continuously, delays of up to 25 ms gave one process five
+ * times the throughput of another and a longest wait of 0.9 s; with up to 8 ms it was 0.4 s. After one second the lock
+ * is held by a long transaction rather than by such a process, and longer delays suffice.
  */
 const retryDelayMs = (waitedMs: number, random: number) => 1 + random * (waitedMs < 1_000 ? 7 : 24);
 
 /**
- * Calls `work`, a whole transaction, until no other process is in its way. Pauses are random so that several waiting
- * processes do not come back at the same instant.
+ * Calls `work`, a whole transaction, until it no longer fails because another process has the lock. The delays are
+ * random so that several waiting processes do not retry at the same instant.
  */
 export async function retryWhileBusy<T>(work: () => T, description: string, runtime: Runtime): Promise<T> {
   for (let waitingSince: number | null = null; ; ) {
@@ -47,7 +48,7 @@ export async function retryWhileBusy<T>(work: () => T, description: string, runt
       waitingSince ??= now;
       const waitedMs = now - waitingSince;
       if (waitedMs > maxLockWaitMs) {
-        const message = `${description} was locked by others for ${maxLockWaitMs / 1000} s; is a transaction left open?`;
+        const message = `${description} was locked by another connection for ${maxLockWaitMs / 1000} s; look for a transaction that was left open.`;
         throw new StoreError(message, { transient: true, cause: error });
       }
       await sleep(runtime, retryDelayMs(waitedMs, runtime.random()));
@@ -55,12 +56,12 @@ export async function retryWhileBusy<T>(work: () => T, description: string, runt
   }
 }
 
-/** How long work may follow work without the event loop having had a turn. */
+/** How long the store may run statements before it yields to the event loop. */
 const maxBlockingMs = 10;
 
 /**
- * The drivers answer at once, so callers that await one commit after another would keep timers (heartbeats!) and
- * sockets waiting for as long as they have work. This lets them have a turn now and then.
+ * The drivers are synchronous, so a caller that awaits one commit after another runs in microtasks only, and timers
+ * (such as heartbeats) and sockets would starve. This class yields to them every few milliseconds.
  */
 export class EventLoopYielder {
   readonly #runtime: Runtime;
@@ -70,7 +71,7 @@ export class EventLoopYielder {
     this.#runtime = runtime;
   }
 
-  /** Undefined: go on. */
+  /** Returns undefined when the caller may go on without awaiting. */
   yieldIfDue(): Promise<void> | undefined {
     if (this.#busySince === undefined) {
       this.#busySince = this.#runtime.monotonic();

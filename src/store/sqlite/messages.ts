@@ -1,11 +1,11 @@
-/** Messages to runs. */
+/** Delivers messages to the inboxes of runs and drains them. */
 
 import type { Message, SentInTransaction } from "../contract/store.js";
 import type { Queryable } from "../sql/dialect.js";
 import { taskState } from "../sql/records.js";
 import type { Connection } from "./connection.js";
 
-/** A parked addressee is ready at once; one that is owned stays where it is, its owner will look. */
+/** A parked receiver becomes ready at once. An owned receiver stays with its owner, which reads the inbox. */
 export const incrementMessageCount = `UPDATE pawl_tasks SET pending_messages = pending_messages + 1,
   due_at = CASE state WHEN ${taskState.parked} THEN ? ELSE due_at END,
   state = CASE state WHEN ${taskState.parked} THEN ${taskState.ready} ELSE state END
@@ -22,7 +22,7 @@ const decrementMessageCount =
 export const releaseTask = `UPDATE pawl_tasks SET state = ${taskState.ready}, due_at = ?
   WHERE run_id = ? AND state = ${taskState.parked}`;
 
-/** Gives back the addressees that have no task. */
+/** Returns the receivers that have no task. */
 export function deliverMessages(db: Connection, messages: readonly Message[], at: number): string[] {
   const undeliverable: string[] = [];
   for (const { to, kind, data } of messages) {
@@ -32,7 +32,7 @@ export function deliverMessages(db: Connection, messages: readonly Message[], at
   return undeliverable;
 }
 
-/** The same over a transaction that is not ours. A run that is parked and has not begun must not begin because of a message. */
+/** Delivers inside the caller's transaction. A message must not start a parked run that has not started yet. */
 export async function deliverMessagesAsync(
   db: Queryable,
   messages: readonly Message[],
@@ -52,11 +52,11 @@ export async function deliverMessagesAsync(
   return { undeliverable, notStarted };
 }
 
-/** Whether messages are left; null: none was there to be drained, so it is not known. */
+/** Returns whether messages are left; null if no row was deleted, as the count was not read then. */
 export function drainMessages(db: Connection, runId: string, ids: readonly number[]): boolean | null {
-  let drained = 0;
-  for (const id of ids) drained += db.run(deleteMessage, id, runId);
-  return drained === 0 ? null : Number(db.get(decrementMessageCount, drained, runId)?.pending_messages) > 0;
+  let deletedRows = 0;
+  for (const id of ids) deletedRows += db.run(deleteMessage, id, runId);
+  return deletedRows === 0 ? null : Number(db.get(decrementMessageCount, deletedRows, runId)?.pending_messages) > 0;
 }
 
 export function releaseTasks(db: Connection, runIds: readonly string[], at: number): void {

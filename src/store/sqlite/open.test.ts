@@ -19,7 +19,7 @@ async function storeErrorOf(work: () => Promise<unknown>): Promise<StoreError> {
   return error as StoreError;
 }
 
-test("a url, a path and memory are opened", async () => {
+test("a URL, a path and a database in memory are opened", async () => {
   const path = join(folder, "forms.db");
   for (const form of [path, `sqlite:${path}`, `sqlite://${path}`, ":memory:", "sqlite::memory:"]) {
     const store = await openSqlite(form);
@@ -29,7 +29,7 @@ test("a url, a path and memory are opened", async () => {
   }
 });
 
-test("what cannot be a database says why, and names it", async () => {
+test("the error for a path that cannot be a database gives the path and the reason", async () => {
   const missing = join(folder, "no", "such", "place.db");
   expect(await storeErrorOf(() => openSqlite(missing))).toMatchObject({
     transient: false,
@@ -47,7 +47,7 @@ test("what cannot be a database says why, and names it", async () => {
   expect(readFileSync(text, "utf8")).toContain("Dear diary");
 });
 
-test("a damaged file says so", async () => {
+test("the error for a damaged file says that it is damaged", async () => {
   const path = join(folder, "damaged.db");
   const store = await openSqlite(path);
   await store.migrate();
@@ -66,7 +66,7 @@ test("a damaged file says so", async () => {
   expect(error).toMatchObject({ transient: false, message: expect.stringContaining("is damaged") });
 });
 
-test("somebody else's table of our name stops the migration with a clear error, and stays as it is", async () => {
+test("an application's table named pawl_tasks stops the migration with an error and is left unchanged", async () => {
   const path = join(folder, "foreign.db");
   const { Database } = await loadDriver();
   const database = new Database(path);
@@ -79,7 +79,7 @@ test("somebody else's table of our name stops the migration with a clear error, 
   await store.close();
 });
 
-test("a closed store says so, and may be closed again", async () => {
+test("calls on a closed store fail with an error that says so, and it may be closed again", async () => {
   const store = await openSqlite(":memory:");
   await store.migrate();
   await store.close();

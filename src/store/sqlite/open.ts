@@ -1,4 +1,4 @@
-/** From a URL or a path to a connection that is set up. */
+/** Parses a URL or a path, and opens a configured connection to the file that it names. */
 
 import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -10,23 +10,23 @@ import { toStoreError } from "./errors.js";
 import { busyTimeoutMs, retryWhileBusy } from "./lock.js";
 
 export interface DatabaseLocation {
-  /** An absolute path, or null: in memory. */
+  /** An absolute path; null for a database in memory. */
   readonly file: string | null;
-  /** For people. */
+  /** What error messages call the database. */
   readonly description: string;
 }
 
-/** "sqlite:./pawl.db", "sqlite:///srv/pawl.db", "sqlite::memory:", and the same without "sqlite:". */
+/** Accepts "sqlite:./pawl.db", "sqlite:///srv/pawl.db", "sqlite::memory:", and the same without "sqlite:". */
 export function parseLocation(urlOrPath: string): DatabaseLocation {
   return locationOfPath("sqlite", urlOrPath.replace(/^sqlite:(\/\/)?/, ""));
 }
 
-/** A path that may be opened, or ":memory:". The scheme is what people call it by. */
+/** Checks that the path may be opened, or is ":memory:". The scheme appears in the description and in errors. */
 export function locationOfPath(scheme: "sqlite" | "libsql", path: string): DatabaseLocation {
   const description = `${scheme} ${path}`;
   if (path === ":memory:") return { file: null, description };
   if (path === "") {
-    throw new StoreError(`The URL names no file; say "${scheme}:./pawl.db" or "${scheme}::memory:".`, {
+    throw new StoreError(`The URL names no file; use "${scheme}:./pawl.db" or "${scheme}::memory:".`, {
       transient: false,
     });
   }
@@ -42,9 +42,9 @@ function throwCannotOpen(description: string, reason: string): never {
 }
 
 /**
- * For every connection. FULL: an acknowledged commit survives a power cut; in WAL mode that is one fsync per commit,
- * and with 100 rows in a commit it cannot be measured (PERFORMANCE.md). The size limit gives the disk back after a
- * long read had kept the WAL from being reused.
+ * Every connection is configured with these. With `synchronous = FULL` an acknowledged commit survives a power cut; in
+ * WAL mode that is one fsync per commit, whose cost is not measurable at 100 rows per commit. `journal_size_limit`
+ * shrinks the WAL file again after a long read has kept SQLite from reusing it.
  */
 const connectionPragmas = [
   `PRAGMA busy_timeout = ${busyTimeoutMs}`,
@@ -55,8 +55,8 @@ const connectionPragmas = [
 ];
 
 /**
- * Many processes may open a new file at once. Switching it to WAL needs the file alone and does not wait by itself, and
- * meanwhile even a setting, which reads the file's header, finds it locked.
+ * Many processes may open a new file at once. Switching the file to WAL needs exclusive access and does not obey
+ * `busy_timeout`, and meanwhile even the pragmas of other processes, which read the file's header, find it locked.
  */
 export async function openConnection(
   driver: SqliteDriver,

@@ -1,4 +1,4 @@
-/** Several processes on one file, and processes that are killed; with SQLite and with libSQL. */
+/** Tests of several processes on one file, and of processes that are killed, with SQLite and with libSQL. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -19,7 +19,7 @@ let files = 0;
 const newFile = () => join(folder, `${++files}.db`);
 
 beforeAll(() => {
-  // Plain Node runs no TypeScript. Type errors elsewhere are not this test's business.
+  // The child processes are plain Node, which runs no TypeScript. Type errors are left to the type check.
   const tsc = join(root, "node_modules/typescript/bin/tsc");
   spawnSync(process.execPath, [tsc, "-p", join(root, "tsconfig.build.json"), "--outDir", join(folder, "pawl")]);
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
@@ -33,7 +33,7 @@ afterEach(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The same names for both, here and in the processes. */
+/** Both libraries under the same names, here and in the child processes. */
 const libraries = {
   sqlite: { open: openSqlite, load: loadDriver, names: { open: "openSqlite", load: "loadDriver" } },
   libsql: { open: openLibsql, load: loadLibsql, names: { open: "openLibsql", load: "loadLibsql" } },
@@ -44,13 +44,13 @@ const importsOf = (name: keyof typeof libraries) => `
   import { ${libraries[name].names.open} as open } from "./pawl/store/${name}/index.js";
   import { ${libraries[name].names.load} as load } from "./pawl/store/${name}/driver.js";
   import { batch, event, newRun, transition, workerInfo } from "./pawl/testing/store-suite/builders.js";
-  const say = (text) => writeSync(1, text + "\\n");
+  const print = (text) => writeSync(1, text + "\\n");
 `;
 
-/** Runs a script with the URL as its argument; `lines` is what it has said so far. */
+/** Runs a script in a child process; `lines` contains what it has printed so far. */
 function runScript(name: string, script: string, ...args: string[]) {
   const path = join(folder, `${name}.mjs`);
-  // Once: a process that is starting would read an empty file while it is written again, and end at once without an error.
+  // Written only once: a process that starts during another write would read an empty file and exit without an error.
   if (!existsSync(path)) writeFileSync(path, script);
   const child = spawn(process.execPath, [path, ...args], { cwd: folder, stdio: ["pipe", "pipe", "pipe"] });
   children.add(child);
@@ -64,10 +64,10 @@ function runScript(name: string, script: string, ...args: string[]) {
   return { child, lines, ended };
 }
 
-async function until(condition: () => boolean, timeoutMs = 10_000): Promise<void> {
+async function waitUntil(condition: () => boolean, timeoutMs = 10_000): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   while (!condition()) {
-    if (performance.now() > deadline) throw new Error("It never came true.");
+    if (performance.now() > deadline) throw new Error(`The condition was not met within ${timeoutMs} ms.`);
     await new Promise((tick) => setTimeout(tick, 2));
   }
 }
@@ -85,25 +85,25 @@ const committer = `
       const moves = part.map((run) => transition(run.id, { afterSeq: after, events: [event("step", { data: "x".repeat(2000) })] }));
       const result = await store.commit(batch(fence, moves, [child]));
       if (result.kind !== "committed") throw new Error(JSON.stringify(result));
-      say([after + 1, child.id, ...part.map((run) => run.id)].join(" "));
+      print([after + 1, child.id, ...part.map((run) => run.id)].join(" "));
     }
   }
 `;
 
-const dying = `
+const killedDuringMigration = `
   const { Database } = await load();
   const { exec } = Database.prototype;
   const store = await open(process.argv[2]);
-  let left = Number(process.argv[3]);
+  let statementsLeft = Number(process.argv[3]);
   Database.prototype.exec = function (sql) {
-    if (left-- === 0) process.kill(process.pid, "SIGKILL");
+    if (statementsLeft-- === 0) process.kill(process.pid, "SIGKILL");
     return exec.call(this, sql);
   };
   await store.migrate();
 `;
 
 const busyWriter = `
-  const store = await open(process.argv[2], { onWarning: (what) => say(what) });
+  const store = await open(process.argv[2], { onWarning: (message) => print(message) });
   await store.migrate();
   const fence = await store.registerWorker(workerInfo());
   for (let round = 0; round < 150; round += 1) {
@@ -113,17 +113,17 @@ const busyWriter = `
     const moves = tasks.map(({ run }) => transition(run.id, { events: [event("step")] }));
     const result = await store.commit(batch(fence, moves));
     if (result.kind !== "committed") throw new Error(JSON.stringify(result));
-    for (const { run } of tasks) say(run.id);
+    for (const { run } of tasks) print(run.id);
   }
   await store.close();
 `;
 
 const starter = `
   const store = await open(process.argv[2]);
-  say("ready");
+  print("ready");
   for await (const _ of process.stdin) {
     await store.commit(batch(null, [], [newRun()]));
-    say("started");
+    print("started");
   }
   await store.close();
 `;
@@ -142,42 +142,42 @@ describe.each(["sqlite", "libsql"] as const)("%s", (name) => {
   const run = (script: string, code: string, file: string, ...args: string[]) =>
     runScript(`${name}-${script}`, importsOf(name) + code, urlOf(file), ...args);
 
-  async function expectSound(file: string): Promise<void> {
+  async function expectIntegrity(file: string): Promise<void> {
     const { Database } = await library.load();
     const database = new Database(file);
     expect(database.prepare("PRAGMA integrity_check").all()).toMatchObject([{ integrity_check: "ok" }]);
     database.close();
   }
 
-  test("what was acknowledged is there after a kill in the middle of commits", async () => {
+  test("acknowledged commits survive a kill in the middle of later commits", async () => {
     const file = newFile();
     let acknowledged = 0;
     for (let round = 0; round < 8; round += 1) {
       const { child, lines, ended } = run("committer", committer, file);
-      await until(() => lines.length > 0);
+      await waitUntil(() => lines.length > 0);
       await new Promise((tick) => setTimeout(tick, 20 + Math.random() * 150));
       child.kill("SIGKILL");
       expect(await ended).toMatchObject({ signal: "SIGKILL", errors: "" });
       await expectAcknowledged(file, lines);
       acknowledged += lines.length;
     }
-    await expectSound(file);
+    await expectIntegrity(file);
     expect(acknowledged).toBeGreaterThan(50);
   });
 
   async function expectAcknowledged(file: string, lines: readonly string[]): Promise<void> {
     const store = await open(file);
-    const last = new Map<string, number>();
+    const lastSeqByRun = new Map<string, number>();
     const children: string[] = [];
     for (const line of lines) {
       const [seq, child, ...runs] = line.split(" ") as [string, string, ...string[]];
       children.push(child);
-      for (const id of runs) last.set(id, Number(seq));
+      for (const id of runs) lastSeqByRun.set(id, Number(seq));
     }
-    const logs = await store.logs([...last.keys()]);
-    for (const [id, seq] of last) {
+    const logs = await store.logs([...lastSeqByRun.keys()]);
+    for (const [id, seq] of lastSeqByRun) {
       const log = logs.get(id) ?? [];
-      // One more may have been committed, its acknowledgement cut off by the kill.
+      // One more commit may have succeeded whose acknowledgement was not printed before the kill.
       expect(log.length - seq === 0 || log.length - seq === 1, `${log.length} events, ${seq} acknowledged`).toBe(true);
       expect(log.map((event) => event.seq)).toEqual(log.map((_, index) => index + 1));
     }
@@ -185,23 +185,23 @@ describe.each(["sqlite", "libsql"] as const)("%s", (name) => {
     await store.close();
   }
 
-  test("a migration that was killed at any of its statements is done by the next process", async () => {
+  test("a migration that was killed at any of its statements is completed by the next process", async () => {
     for (let statement = 0; ; statement += 3) {
       const file = newFile();
-      const { signal, errors } = await run("dying", dying, file, `${statement}`).ended;
+      const { signal, errors } = await run("killed", killedDuringMigration, file, `${statement}`).ended;
       expect(errors).toBe("");
       const store = await open(file);
       await store.migrate();
       expect(await store.pendingMigrations()).toEqual([]);
       expect(await store.runs({ limit: 1 })).toEqual([]);
       await store.close();
-      await expectSound(file);
+      await expectIntegrity(file);
       if (signal === null) return;
       expect(signal).toBe("SIGKILL");
     }
   });
 
-  test("eight processes migrate and write at once: nobody is refused, nothing is claimed twice", async () => {
+  test("eight processes migrate and write at once: every commit succeeds and no run is claimed twice", async () => {
     const file = newFile();
     const writers = Array.from({ length: 8 }, () => run("writer", busyWriter, file));
     for (const { ended } of writers) expect(await ended).toEqual({ code: 0, signal: null, errors: "" });
@@ -214,24 +214,24 @@ describe.each(["sqlite", "libsql"] as const)("%s", (name) => {
     await store.close();
   }, 120_000);
 
-  test("commits of another process are told at once, for as long as they come", async () => {
+  test("every commit of another process causes a hint at once", async () => {
     const file = newFile();
-    const store = await migrated(file);
+    const store = await openMigrated(file);
     let hints = 0;
     const stop = store.watch(({ kind }) => {
       if (kind === "anything") hints += 1;
     });
     const { child, lines, ended } = run("starter", starter, file);
-    await until(() => lines.includes("ready"));
+    await waitUntil(() => lines.includes("ready"));
     const latencies: number[] = [];
     for (let round = 0; round < 40; round += 1) {
       const before = hints;
       const since = performance.now();
       child.stdin?.write("go\n");
-      await until(() => hints > before, 2_000);
+      await waitUntil(() => hints > before, 2_000);
       latencies.push(performance.now() - since);
-      await until(() => lines.length === round + 2);
-      // The WAL begins anew in between: the file stays, it is written from its start again.
+      await waitUntil(() => lines.length === round + 2);
+      // After the checkpoint the WAL file stays, and SQLite writes it from its start again.
       if (round === 20) await checkpoint(file);
       await new Promise((tick) => setTimeout(tick, 10));
     }
@@ -250,13 +250,13 @@ describe.each(["sqlite", "libsql"] as const)("%s", (name) => {
     database.close();
   }
 
-  async function migrated(file: string): Promise<Store> {
+  async function openMigrated(file: string): Promise<Store> {
     const store = await open(file);
     await store.migrate();
     return store;
   }
 
-  test("a process with a store that is open and watched ends by itself", async () => {
+  test("an open and watched store does not keep its process alive", async () => {
     const { ended } = run("idle", idle, newFile());
     expect(await ended).toEqual({ code: 0, signal: null, errors: "" });
   });

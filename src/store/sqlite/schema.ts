@@ -1,30 +1,32 @@
 /**
  * The tables.
  *
- * - pawl_runs: one row per run, kept after its end. What was fixed at birth, and what was computed from the log when the
- *   run last parked or ended. Nothing here is written per step. "running" is in no column: a run is running while its
- *   task has an owner.
- * - pawl_tasks: one row per run that has not ended: is it due, when, and who has it. state 0 is parked (due_at NULL:
- *   until somebody moves it), 1 ready, 2 owned. Small rows that come and go. `workflow` and `priority` are the run's until
- *   a park says otherwise: what claims go by, while the run's row keeps its birth.
- * - pawl_events: the log, the truth. One row per commit and run; a row holds the events numbered seq … seq + span - 1.
- * - pawl_inbox: messages to runs, until their owner has copied them to the log.
- * - pawl_cursors: where a resumable step is, one row per (run, node), overwritten at each checkpoint.
- * - pawl_workers: who is alive, and with which epoch; every write of a worker is checked against its row.
- * - pawl_workflows: what clients need to know of a workflow to start it by name.
- * - pawl_queues: the queues that are paused, since when and why. Those that are not have no row.
- * - pawl_migrations: which of the migrations below are done.
- * - pawl_step_executions: a view for people, computed from the logs (step-executions.ts).
+ * - pawl_runs: one row per run, kept after the run has ended. It has what was fixed when the run was created, and what
+ *   was computed from the log when the run was last parked or ended. No step writes to it. No column says "running": a
+ *   run is running while its task has an owner.
+ * - pawl_tasks: one row per run that has not ended, with when it is due and which worker owns it. state 0 is parked
+ *   (until due_at, or if that is NULL until a message or a commit wakes the run), 1 ready, 2 owned. `workflow` and
+ *   `priority` are what claims search by: at first those of the run, later those of its last park. The run's row keeps
+ *   the first values.
+ * - pawl_events: the log, from which everything else is computed. One row per commit and run; a row contains the events
+ *   numbered seq … seq + span - 1.
+ * - pawl_inbox: messages to runs, kept until the run's owner has copied them to the log.
+ * - pawl_cursors: the position of a resumable step, one row per (run, node), overwritten at each checkpoint.
+ * - pawl_workers: the workers, live and dead, with their epochs. Every write of a worker is checked against its row.
+ * - pawl_workflows: what a client needs to know of a workflow to start it by name.
+ * - pawl_queues: the paused queues, with the time and the reason. A queue that is not paused has no row.
+ * - pawl_migrations: the migrations that have been applied.
+ * - pawl_step_executions: a view for humans, computed from the logs (step-executions.ts).
  *
  * Instants are epoch milliseconds. Text is compared byte for byte (BINARY is SQLite's default collation).
- * There are no foreign keys: they cost on the hot path, and everything is written by one function.
+ * There are no foreign keys: they cost time on the hot path, and all rows are written by one function.
  */
 import type { Migration } from "../sql/migrations.js";
 import { stepExecutionsView } from "./step-executions.js";
 
 /**
- * Rowid tables throughout, with the key as an index beside them: WITHOUT ROWID would put event rows of up to 1 MiB into
- * a b-tree in the order of their keys, and 1,000 runs that take turns wrote 28k rows/s that way instead of 44k.
+ * All tables are rowid tables with a separate index for the key. WITHOUT ROWID would store event rows of up to 1 MiB in
+ * a b-tree ordered by key: 1,000 runs that wrote in turns reached 28k rows/s that way, and 44k rows/s this way.
  */
 const tables = [
   `CREATE TABLE pawl_runs (
@@ -76,7 +78,8 @@ const tables = [
     at INTEGER NOT NULL,
     PRIMARY KEY (run_id, seq)
   )`,
-  // AUTOINCREMENT: otherwise the number of a deleted row is given again, and a reader would take the new for the old.
+  // Without AUTOINCREMENT SQLite reuses the ids of deleted rows, and a new message could be taken for one already
+  // drained.
   `CREATE TABLE pawl_inbox (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     run_id TEXT NOT NULL,
@@ -121,23 +124,24 @@ const tables = [
 ];
 
 const indexes = [
-  // One active run per hero, one run per start key: the database refuses the second.
+  // The database refuses a second active run with the same hero key, and a second run with the same start key.
   "CREATE UNIQUE INDEX pawl_runs_hero_key ON pawl_runs (hero_key) WHERE hero_key IS NOT NULL",
   "CREATE UNIQUE INDEX pawl_runs_start_key ON pawl_runs (workflow, start_key) WHERE start_key IS NOT NULL",
-  // Listing newest first. The id, last in that order, is left out: 36 bytes for the rare runs of one millisecond.
+  // Runs are listed newest first, then by id. The index lacks the id: 36 bytes per row would only help runs that were
+  // created in the same millisecond.
   "CREATE INDEX pawl_runs_created ON pawl_runs (created_at)",
   "CREATE INDEX pawl_runs_workflow ON pawl_runs (workflow, created_at)",
-  // Runs that have a hero or a parent pay for these, the others do not.
+  // These are partial, so that only runs with a hero or a parent pay for them.
   "CREATE INDEX pawl_runs_hero ON pawl_runs (hero_type, hero_id) WHERE hero_id IS NOT NULL",
   "CREATE INDEX pawl_runs_parent ON pawl_runs (parent_id) WHERE parent_id IS NOT NULL",
-  // What people look for among a million completed runs (0.5 s without). OR, not IN: SQLite must find the condition of
-  // a query in it word for word.
-  `CREATE INDEX pawl_runs_troubled ON pawl_runs (status, created_at)
+  // Operators look for these among a million completed runs, which takes 0.5 s without the index. The condition uses OR
+  // instead of IN because SQLite uses a partial index only if the query's condition matches a term of it literally.
+  `CREATE INDEX pawl_runs_not_successful ON pawl_runs (status, created_at)
     WHERE status = 'failed' OR status = 'canceled' OR status = 'paused'`,
-  // What the claim reads. Owned, paused and finished runs are in neither, sleeping ones only in the second.
+  // The claim reads these two. Owned, paused and finished runs are in neither, sleeping runs only in the second.
   "CREATE INDEX pawl_tasks_ready ON pawl_tasks (workflow, version, priority DESC, due_at) WHERE state = 1",
   "CREATE INDEX pawl_tasks_due ON pawl_tasks (workflow, version, due_at) WHERE state = 0 AND due_at IS NOT NULL",
-  // What the heartbeat reads: mail of owned runs. Almost always empty.
+  // The heartbeat reads this: owned runs with messages. It is almost always empty.
   "CREATE INDEX pawl_tasks_with_messages ON pawl_tasks (owner) WHERE pending_messages > 0 AND owner IS NOT NULL",
   "CREATE INDEX pawl_inbox_run ON pawl_inbox (run_id)",
 ];
@@ -146,6 +150,6 @@ export const migrations: readonly Migration[] = [
   { version: 1, name: "tables", statements: [...tables, ...indexes, stepExecutionsView] },
 ];
 
-/** Made before the first migration: the list of those that are done. */
+/** Runs before the first migration, which is recorded in this table. */
 export const createMigrationsTable =
   "CREATE TABLE IF NOT EXISTS pawl_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, at INTEGER NOT NULL)";

@@ -1,4 +1,4 @@
-/** The migrations as plain SQL for SQLite and libSQL. */
+/** The migrations as SQL scripts, for SQLite and libSQL. */
 import { createMigrationScripts, type MigrationScript } from "../sql/migration-script.js";
 import { createMigrationsTable, migrations } from "./schema.js";
 

@@ -1,4 +1,4 @@
-/** How runs are born: a row in pawl_runs and one in pawl_tasks. */
+/** Creates runs: a row in pawl_runs and one in pawl_tasks. */
 
 import type { Fence, NewRun, RefusedStart } from "../contract/store.js";
 import type { Queryable, SqlRow } from "../sql/dialect.js";
@@ -9,10 +9,10 @@ const insertRun = `INSERT INTO pawl_runs (id, workflow, version, queue, priority
   hero_key, start_key, tags, parent_id, parent_node, parent_index, parent_attempt, created_at)
   VALUES (?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-/** No change means that the id or a key is taken; which it was is looked up then, and only then. */
+/** Changes no row if the id or a key is taken. Only then a query finds out which of them it was. */
 export const insertRunUnlessTaken = `${insertRun} ON CONFLICT DO NOTHING`;
 
-/** A child that exists already is our own. A key that another run has is a mistake of the caller, and an error. */
+/** An existing child was created by an earlier attempt of the same parent. A key that another run has is an error. */
 export const insertChild = `${insertRun} ON CONFLICT (id) DO NOTHING`;
 
 export const insertTaskInto = `INSERT INTO pawl_tasks (run_id, workflow, version, priority, state, due_at, owner, epoch,
@@ -30,7 +30,7 @@ export function startChildren(db: Connection, children: readonly NewRun[], fence
   }
 }
 
-/** Starts what can be started; a run whose key is taken is refused by itself, one that exists already is fine. */
+/** Creates the runs and returns those refused because a key is taken. A run that already exists is not refused. */
 export function startRuns(db: Connection, runs: readonly NewRun[], fence: Fence | null, at: number): RefusedStart[] {
   const refused: RefusedStart[] = [];
   for (const run of runs) {
@@ -44,7 +44,7 @@ export function startRuns(db: Connection, runs: readonly NewRun[], fence: Fence 
   return refused;
 }
 
-/** The same over somebody's asynchronous connection, which tells rows but no number of changes. */
+/** `startRuns` on the caller's asynchronous connection, which returns rows but not the number of changes. */
 export async function startRunsAsync(db: Queryable, runs: readonly NewRun[], at: number): Promise<RefusedStart[]> {
   const refused: RefusedStart[] = [];
   for (const run of runs) {
@@ -63,7 +63,7 @@ export async function startRunsAsync(db: Queryable, runs: readonly NewRun[], at:
 }
 
 function refusalOf(run: NewRun, startKeyOwner: SqlRow | undefined, existing: SqlRow | undefined): RefusedStart {
-  // Not to be had by any order of events: the insert was refused in this very transaction.
+  // This cannot happen: the insert was refused in the same transaction, so no other writer has deleted the run since.
   if (existing === undefined) throw new Error(`Run ${run.id} was refused, but no run has its keys.`);
   return { runId: run.id, reason: startKeyOwner === undefined ? "heroKey" : "startKey", existing: decodeRun(existing) };
 }

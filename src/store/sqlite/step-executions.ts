@@ -1,15 +1,17 @@
 /**
- * The view `pawl_step_executions` on SQLite (sql/step-executions.ts tells how it works): here its events are unpacked.
+ * The view `pawl_step_executions` on SQLite. sql/step-executions.ts explains how it works; this file unpacks its
+ * events.
  *
- * A row of one event has it in its columns, a row of several has them as tuples in `data`, which json_each lists. What is
- * no JSON counts as an empty list, or as an event without data: one damaged row must not hide all the others.
+ * A row with one event has it in its columns. A row with several events has them as tuples in `data`, which json_each
+ * lists. Invalid JSON counts as an empty list, or as an event without data: one damaged row must not hide all the
+ * others.
  *
- * In the text of an error, U+0000 becomes U+FFFD: SQLite keeps it, but its functions take it for the end of the text.
- * Half of a surrogate pair is passed on as it is, and clients show some U+FFFD for it.
+ * In the text of an error, U+0000 becomes U+FFFD: SQLite stores it, but its functions treat it as the end of the text.
+ * Half of a surrogate pair is returned unchanged, and clients show U+FFFD for it.
  */
 import { isRelevantEvent, rewindsIfReattempted, stepExecutionsQuery } from "../sql/step-executions.js";
 
-/** After escaped backslashes have become \u005c, what looks like an escape is one. */
+/** Escaped backslashes become \u005c first, so that every \u0000 that remains is an escape and not literal text. */
 const replaceNulCharacters = (json: string) =>
   String.raw`replace(replace(${json}, '\\', '\u005c'), '\u0000', '\ufffd')`;
 const jsonOrDefault = (fallback: string, json: string) =>

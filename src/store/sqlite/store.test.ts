@@ -1,4 +1,4 @@
-/** Beyond the suite: what only a mistake in this store's statements could break. */
+/** Tests beyond the store suite, for mistakes that only this store's statements could contain. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { batch, event, newMessage, newRun, transition, workerInfo } from "../../testing/store-suite/builders.js";
 import type { Store } from "../contract/store.js";
@@ -11,11 +11,11 @@ beforeEach(async () => {
 });
 afterEach(() => store.close());
 
-test("a live worker cannot write to a run that is not its own, whoever has it", async () => {
+test("a live worker cannot write to a run that another worker or no worker owns", async () => {
   const [first, second] = [await store.registerWorker(workerInfo()), await store.registerWorker(workerInfo())];
-  const [theirs, nobodys] = [newRun({ due: { kind: "owned" } }), newRun()];
-  await store.commit(batch(first, [], [theirs, nobodys]));
-  for (const { id } of [theirs, nobodys]) {
+  const [ownedByFirst, unowned] = [newRun({ due: { kind: "owned" } }), newRun()];
+  await store.commit(batch(first, [], [ownedByFirst, unowned]));
+  for (const { id } of [ownedByFirst, unowned]) {
     for (const events of [[event("x")], []]) {
       const result = await store.commit(batch(second, [transition(id, { events })]));
       expect(result).toEqual({ kind: "conflict", runId: id });
@@ -24,7 +24,7 @@ test("a live worker cannot write to a run that is not its own, whoever has it", 
   }
 });
 
-test("the number of a message is never given again", async () => {
+test("the id of a message is never reused", async () => {
   const run = newRun();
   await store.commit(batch(null, [], [run]));
   const worker = await store.registerWorker(workerInfo());
@@ -44,7 +44,7 @@ test("the number of a message is never given again", async () => {
   }
 });
 
-test("a task whose time has come gets its turn by its priority, however many lesser ones came due before it", async () => {
+test("a due task is claimed by its priority, however many tasks of lower priority became due before it", async () => {
   let now = 1_000;
   const clocked = await openSqlite(":memory:", { clock: () => now });
   await clocked.migrate();
@@ -57,7 +57,7 @@ test("a task whose time has come gets its turn by its priority, however many les
   const urgent = await start(9, 1_200);
   now = 2_000;
   const claimed: string[] = [];
-  // New work of middling priority keeps coming; without it the lesser ones would simply be served.
+  // New runs of middle priority are started all the time; otherwise the runs of lower priority would simply be claimed.
   for (let round = 0; round < 12 && !claimed.includes(urgent); round += 1) {
     await start(5, now);
     await start(5, now);

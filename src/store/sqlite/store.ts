@@ -1,4 +1,4 @@
-/** The SQLite store: each method is a transaction (or a read) of the files beside this one. */
+/** The SQLite store. Each method runs a transaction, or a read, that is defined in the files beside this one. */
 
 import type { Runtime } from "../../runtime/runtime.js";
 import type {
@@ -135,12 +135,12 @@ export class SqliteStore extends SqlReads implements Store {
     const at = this.#clock();
     const openTransaction = typeof tx === "object" && tx !== null ? this.#openTransactions.get(tx) : undefined;
     openTransaction?.guard.assertUsable();
-    const sent = await (openTransaction === undefined
+    const result = await (openTransaction === undefined
       ? sendInCallerTransaction(this.#access, tx, messages, at)
       : deliverMessagesAsync(asQueryable(openTransaction.db), messages, at));
-    // Too early, since the caller has yet to commit; a worker that looks now in vain finds them at its next poll.
+    // The caller has not committed yet, so a worker may find nothing now; it finds the messages at its next poll.
     this.#hints.emit(hintsOfMessages(messages));
-    return sent;
+    return result;
   }
 
   async send(messages: readonly Message[]): Promise<{ readonly undeliverable: readonly string[] }> {
@@ -206,7 +206,7 @@ export class SqliteStore extends SqlReads implements Store {
     return this.#workflowRegistry.registerWorkflows(workflows);
   }
 
-  /** By watching the file; a database in memory has no others. */
+  /** The store watches the file. A database in memory is not shared with other processes. */
   get hasCrossProcessHints(): boolean {
     return this.#access.location.file === null || this.#options.notify !== false;
   }
@@ -237,14 +237,14 @@ export class SqliteStore extends SqlReads implements Store {
     });
   }
 
-  /** The number changes with the commits of other connections, not with our own. */
+  /** `data_version` of a connection changes with the commits of other connections, not with its own. */
   #hasExternalCommits(): boolean {
     const before = this.#dataVersion;
     try {
       this.#dataVersion = this.#access.readSync((db) => db.query("PRAGMA data_version")[0]?.data_version, before);
       return this.#dataVersion !== before;
     } catch {
-      // A timer has nobody to tell. Those who look now will be told.
+      // A timer has no caller that could get the error. The hint makes listeners read, and their reads report it.
       return true;
     }
   }

@@ -1,4 +1,4 @@
-/** Beyond the suite: who waits for whom while a transaction over user code is open, and misuse. */
+/** Tests beyond the store suite: what waits while the transaction of a step is open, and misuse of transactions. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -29,10 +29,9 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const startBatch = (run = newRun()) => batch(null, [], [run]);
 
-/** Whether it is settled within a moment. */
 const settlesSoon = (work: Promise<unknown>) => Promise.race([work.then(() => true), delay(60).then(() => false)]);
 
-test("while a transaction is open, reads go on and commits wait, of this instance and of others, off the event loop", async () => {
+test("while a transaction is open, reads proceed and commits of all stores wait without blocking the event loop", async () => {
   const file = newFile();
   const [store, other] = [await open(file), await open(file)];
   const transaction = await store.beginTransaction();
@@ -52,7 +51,7 @@ test("while a transaction is open, reads go on and commits wait, of this instanc
   await registered;
 });
 
-test("in memory, reads wait too: there is one connection, and what is not committed must not be seen", async () => {
+test("in memory, reads wait too, because the only connection would show uncommitted writes", async () => {
   const store = await open(":memory:");
   const transaction = await store.beginTransaction();
   await (transaction.handle as SqliteHandle).query("CREATE TABLE mine (value TEXT)");
@@ -62,7 +61,7 @@ test("in memory, reads wait too: there is one connection, and what is not commit
   expect(await read).toEqual([]);
 });
 
-test("close waits for the transaction that is open", async () => {
+test("close waits for the open transaction", async () => {
   const store = await openSqlite(newFile());
   await store.migrate();
   const transaction = await store.beginTransaction();
@@ -72,7 +71,7 @@ test("close waits for the transaction that is open", async () => {
   await closing;
 });
 
-test("a worker's lease is renewed by the commit of a transaction that kept its heartbeat waiting", async () => {
+test("the commit of a transaction renews the lease of its worker, whose heartbeat had to wait", async () => {
   const store = await open(newFile());
   const fence = await store.registerWorker(workerInfo());
   const run = newRun({ due: { kind: "owned" } });
@@ -84,7 +83,7 @@ test("a worker's lease is renewed by the commit of a transaction that kept its h
   expect((await store.workers())[0]?.heartbeatAt).toBeGreaterThan(before?.heartbeatAt ?? Number.POSITIVE_INFINITY);
 });
 
-test("the handle queries, and is of no use after the end", async () => {
+test("the handle runs statements until the transaction ends, and throws after that", async () => {
   const store = await open(newFile());
   const transaction = await store.beginTransaction();
   const handle = transaction.handle as SqliteHandle;
@@ -99,8 +98,8 @@ test("the handle queries, and is of no use after the end", async () => {
   expect(await settlesSoon(store.commit(startBatch()))).toBe(true);
 });
 
-/** What rolls a whole transaction back without saying ROLLBACK. */
-const silentRollbacks = {
+/** Statements that roll the whole transaction back without being a ROLLBACK. */
+const implicitRollbacks = {
   "a conflict clause": "INSERT OR ROLLBACK INTO mine VALUES (1)",
   "a constraint of the table": "INSERT INTO strict_one VALUES (1)",
   "a trigger": "INSERT INTO mine VALUES (-1)",
@@ -110,8 +109,8 @@ const tables = `CREATE TABLE mine (value INTEGER PRIMARY KEY);
   CREATE TRIGGER no_negatives BEFORE INSERT ON mine WHEN new.value < 0 BEGIN SELECT RAISE(ROLLBACK, 'negative'); END;
   INSERT INTO mine VALUES (1); INSERT INTO strict_one VALUES (1);`;
 
-test.each(Object.entries(silentRollbacks))(
-  "%s that rolls all of it back is noticed, and what comes after it is refused",
+test.each(Object.entries(implicitRollbacks))(
+  "after a rollback of the whole transaction by %s, later statements and the commit are refused",
   async (_name, sql) => {
     const file = newFile();
     const store = await open(file);
@@ -133,7 +132,7 @@ test.each(Object.entries(silentRollbacks))(
   },
 );
 
-test("an error that ends a statement alone leaves the transaction as it is", async () => {
+test("an error that rolls back only its statement leaves the transaction usable", async () => {
   const store = await open(newFile());
   const transaction = await store.beginTransaction();
   const handle = transaction.handle as SqliteHandle;
@@ -144,7 +143,7 @@ test("an error that ends a statement alone leaves the transaction as it is", asy
   expect(await store.run(run.id)).not.toBeNull();
 });
 
-test("statements and rows of the handle end with it, also those that are being read", async () => {
+test("prepared statements and open iterators end with their transaction", async () => {
   const store = await open(newFile());
   const transaction = await store.beginTransaction();
   const handle = transaction.handle as SqliteHandle;
@@ -159,7 +158,7 @@ test("statements and rows of the handle end with it, also those that are being r
   expect(await settlesSoon(store.commit(startBatch()))).toBe(true);
 });
 
-test("runs are not started with a handle whose transaction has ended", async () => {
+test("starting a run with a handle whose transaction has ended is refused", async () => {
   const store = await open(newFile());
   const transaction = await store.beginTransaction();
   await transaction.rollback();
@@ -168,7 +167,7 @@ test("runs are not started with a handle whose transaction has ended", async () 
   expect(await store.run(run.id)).toBeNull();
 });
 
-test("runs that are started with a transaction's own handle come and go with it, and are told", async () => {
+test("runs started with a transaction's handle exist only if it commits, and then a hint is emitted", async () => {
   const store = await open(":memory:");
   const hints: Hint[] = [];
   store.watch((hint) => hints.push(hint));
@@ -184,7 +183,7 @@ test("runs that are started with a transaction's own handle come and go with it,
   expect(await store.runsById([lost.id, kept.id])).toMatchObject([{ id: kept.id }]);
 });
 
-test("runs are started with anything that has a query", async () => {
+test("runs are started with any object that has a query method", async () => {
   const file = newFile();
   const store = await open(file);
   const first = newRun({ startKey: "k", heroKey: "h" });
@@ -208,7 +207,7 @@ test("runs are started with anything that has a query", async () => {
   expect(await store.run(fine.id)).toMatchObject({ status: "pending" });
 });
 
-test("a transaction that is none, or on another file, is refused", async () => {
+test("a value that is no transaction, or a transaction on another file, is refused", async () => {
   const store = await open(newFile());
   const { Database } = await loadDriver();
   const other = new Database(newFile());
@@ -216,17 +215,17 @@ test("a transaction that is none, or on another file, is refused", async () => {
   other.exec("BEGIN IMMEDIATE");
   await expect(store.startInTransaction(other, [newRun()])).rejects.toThrow("but this store is sqlite");
   other.close();
-  class Stranger extends Object {
+  class ForeignDatabase extends Object {
     prepare() {}
     exec() {}
   }
-  await expect(store.startInTransaction(new Stranger(), [newRun()])).rejects.toThrow("another SQLite library");
-  for (const nothing of [undefined, null, 7, {}]) {
-    await expect(store.startInTransaction(nothing, [newRun()])).rejects.toThrow("a transaction is a database");
+  await expect(store.startInTransaction(new ForeignDatabase(), [newRun()])).rejects.toThrow("another SQLite library");
+  for (const invalid of [undefined, null, 7, {}]) {
+    await expect(store.startInTransaction(invalid, [newRun()])).rejects.toThrow("a database with an open transaction");
   }
 });
 
-test("commit after commit leaves timers their turn", async () => {
+test("timers fire while commits follow each other without a pause", async () => {
   const store = await open(newFile());
   let ticks = 0;
   const timer = setInterval(() => {
@@ -238,7 +237,7 @@ test("commit after commit leaves timers their turn", async () => {
   expect(ticks).toBeGreaterThan(5);
 });
 
-test("an idle store that is watched runs no statement", async () => {
+test("a watched store that is idle runs no statement", async () => {
   const file = newFile();
   const store = await open(file);
   await store.commit(startBatch());
@@ -254,7 +253,7 @@ test("an idle store that is watched runs no statement", async () => {
   expect(hints).toBe(0);
 });
 
-test("without notify, commits of others are not told", async () => {
+test("with notify: false, commits of other stores cause no hint", async () => {
   const file = newFile();
   const [store, other] = [await open(file, { notify: false }), await open(file)];
   const hints: Hint[] = [];

@@ -1,4 +1,4 @@
-/** A transaction over user code, and runs that are started on a transaction of the user's own. */
+/** The transaction of a transactional step, and starts and messages inside a transaction that the caller has opened. */
 
 import { realpathSync } from "node:fs";
 import { StoreError } from "../../core/errors/errors.js";
@@ -25,9 +25,10 @@ import { deliverMessagesAsync } from "./messages.js";
 import { startRuns, startRunsAsync } from "./starts.js";
 import { renewLease } from "./workers.js";
 
-/** Runs that were started with a handle are told of when its transaction commits. */
+/** The transaction behind a handle, for starts and messages that user code makes with that handle. */
 export interface OpenTransaction {
   readonly db: Connection;
+  /** Hints about these runs are emitted when the transaction has committed. */
   readonly startedRuns: NewRun[];
   readonly guard: TransactionGuard;
 }
@@ -67,7 +68,7 @@ export class SqliteTransaction implements StoreTransaction {
       guard.end();
       this.#assertSavepointExists();
       const result = applyBatch(db, batch, this.#clock());
-      // While this transaction had the write lock, the worker's heartbeat could not renew its lease.
+      // The worker's heartbeat could not renew the lease while this transaction had the write lock.
       if (isCommitted(result) && batch.fence !== null) renewLease(db, batch.fence, this.#runtime.now());
       db.run(isCommitted(result) ? "COMMIT" : "ROLLBACK");
       this.#finish();
@@ -79,13 +80,13 @@ export class SqliteTransaction implements StoreTransaction {
     }
   }
 
-  /** What the step wrote is gone if its transaction is: then the step must not be recorded either. */
+  /** If the transaction has ended, the step's own writes are not in it, and the step must not be recorded. */
   #assertSavepointExists(): void {
     const { db, guard } = this.openTransaction;
     try {
       db.database.exec(`RELEASE ${this.#savepoint}`);
     } catch (error) {
-      throw guard.markBroken("The transaction of this step was ended before its time.", error);
+      throw guard.markBroken("The transaction of this step ended before the step did.", error);
     }
   }
 
@@ -108,7 +109,7 @@ interface AsynchronousDatabase {
 
 const selectDatabaseList = "PRAGMA database_list";
 
-/** Starts runs on a transaction that belongs to the caller: a database of the driver, or anything with a `query`. */
+/** Starts runs inside the caller's transaction, which is a database of the driver or any object with a `query`. */
 export function startInCallerTransaction(
   access: ConnectionAccess,
   tx: unknown,
@@ -121,7 +122,7 @@ export function startInCallerTransaction(
   });
 }
 
-/** Sends messages on it. */
+/** Sends messages inside the caller's transaction, which is given as above. */
 export function sendInCallerTransaction(
   access: ConnectionAccess,
   tx: unknown,
@@ -156,7 +157,7 @@ async function runInCallerTransaction<T>(
     throw toStoreError(error, description);
   }
   return throwMisuse(
-    `${description}: a transaction is a database with an open transaction, or { query(sql, values) }.`,
+    `${description}: pass a database with an open transaction, or an object { query(sql, values) }, as the transaction.`,
   );
 }
 
@@ -166,12 +167,12 @@ const hasMethod = (value: unknown, name: string) =>
   typeof value === "object" && value !== null && typeof Reflect.get(value, name) === "function";
 
 function adopt({ driver, location }: ConnectionAccess, tx: SqliteDatabase): Connection {
-  // Two SQLite libraries in one process undo each other's file locks when they close, and then damage the file
-  // (https://www.sqlite.org/howtocorrupt.html, 2.2.1).
+  // When two SQLite libraries in one process use a file, closing one drops the file locks of the other, which can
+  // damage the file (https://www.sqlite.org/howtocorrupt.html, 2.2.1).
   if (!(tx instanceof driver.Database)) {
     throwMisuse(
       `${location.description} was opened with ${driver.name}, the transaction with another SQLite library. ` +
-        "Two in one process damage the file: use the same (openSqlite has the option `driver`).",
+        "Two libraries in one process damage the file: use the same one (`driver` is an option of openSqlite).",
     );
   }
   const database = driver.adopt(tx);

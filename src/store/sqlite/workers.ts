@@ -1,5 +1,7 @@
-/** Who is alive: fences, heartbeats, and what becomes of the tasks of the dead. Leases are real time, always:
- * `now` is the process's clock, where `at` may be a virtual one's. */
+/**
+ * Fences, heartbeats, and the tasks of dead workers. Leases are always measured in real time: `now` is the process's
+ * clock, while `at` may come from a virtual clock.
+ */
 
 import type { Runtime } from "../../runtime/runtime.js";
 import type { Fence, HeartbeatResult, WorkerInfo } from "../contract/store.js";
@@ -19,17 +21,17 @@ const updateHeartbeat = "UPDATE pawl_workers SET heartbeat_at = ? WHERE id = ? A
 const selectExpiredWorkers = "SELECT id FROM pawl_workers WHERE live = 1 AND heartbeat_at + lease_ms < ? ORDER BY id";
 const setWorkerDead = "UPDATE pawl_workers SET live = 0 WHERE id = ?";
 
-/** Without an index on the owner, which every claim would pay for: it reads all open tasks, once per death. */
+/** Reads all open tasks once per dead worker. An index on the owner would cost time in every claim. */
 const freeTasks = `UPDATE pawl_tasks SET state = ${taskState.ready}, due_at = ?, owner = NULL, epoch = NULL
   WHERE owner = ?`;
 
-/** All in one statement: an idle worker asks all day. */
-const selectHeartbeatReport = `SELECT 'messages' AS kind, run_id AS about FROM pawl_tasks WHERE owner = ? AND owner IS NOT NULL AND pending_messages > 0
-  UNION ALL SELECT 'silent', NULL WHERE EXISTS (SELECT 1 FROM pawl_workers WHERE live = 1 AND heartbeat_at + lease_ms < ?)
-  UNION ALL SELECT 'paused', name FROM pawl_queues
-  ORDER BY about`;
+/** One statement reads all three, because an idle worker sends heartbeats all day. */
+const selectHeartbeatReport = `SELECT 'run_with_messages' AS kind, run_id AS subject FROM pawl_tasks WHERE owner = ? AND owner IS NOT NULL AND pending_messages > 0
+  UNION ALL SELECT 'expired_lease', NULL WHERE EXISTS (SELECT 1 FROM pawl_workers WHERE live = 1 AND heartbeat_at + lease_ms < ?)
+  UNION ALL SELECT 'paused_queue', name FROM pawl_queues
+  ORDER BY subject`;
 
-/** Inside a transaction this holds until its end: whoever marks a worker dead needs the same write lock. */
+/** Inside a write transaction the answer stays true until its end: marking a worker dead needs the same write lock. */
 export function holdsFence(db: Connection, { workerId, epoch }: Fence): boolean {
   return db.get(selectFence, workerId, epoch) !== undefined;
 }
@@ -40,7 +42,7 @@ export function renewLease(db: Connection, { workerId, epoch }: Fence, now: numb
 
 interface Registration {
   readonly fence: Fence;
-  /** Tasks of its former life that were made ready. */
+  /** The number of tasks of the worker's earlier epochs that were made ready. */
   readonly freedTaskCount: number;
 }
 
@@ -51,7 +53,7 @@ export function registerWorker(db: Connection, worker: WorkerInfo, at: number, n
   return { fence: { workerId: id, epoch }, freedTaskCount: epoch === 1 ? 0 : db.run(freeTasks, at, id) };
 }
 
-/** Two statements, each by itself; only a death, which is rare, needs a transaction (`reap`). */
+/** Two statements that commit separately; only a dead worker, which is rare, needs a transaction (`reap`). */
 export function heartbeat(
   db: Connection,
   fence: Fence,
@@ -60,26 +62,26 @@ export function heartbeat(
   if (!renewLease(db, fence, runtime.now()))
     return { isAlive: false, ownedWithMessages: [], pausedQueues: [], hasExpiredWorkers: false };
   const reportRows = db.all(selectHeartbeatReport, fence.workerId, runtime.now());
-  const subjectsOf = (kind: string) => reportRows.filter((row) => row.kind === kind).map((row) => row.about as string);
+  const subjectsOf = (kind: string) =>
+    reportRows.filter((row) => row.kind === kind).map((row) => row.subject as string);
   return {
     isAlive: true,
-    ownedWithMessages: subjectsOf("messages"),
-    pausedQueues: subjectsOf("paused"),
-    hasExpiredWorkers: subjectsOf("silent").length > 0,
+    ownedWithMessages: subjectsOf("run_with_messages"),
+    pausedQueues: subjectsOf("paused_queue"),
+    hasExpiredWorkers: subjectsOf("expired_lease").length > 0,
   };
 }
 
 export function reap(db: Connection, at: number, now: number): string[] {
-  const reaped = db.all(selectExpiredWorkers, now).map((row) => row.id as string);
-  for (const id of reaped) markDead(db, id, at);
-  return reaped;
+  const expiredWorkerIds = db.all(selectExpiredWorkers, now).map((row) => row.id as string);
+  for (const id of expiredWorkerIds) markDead(db, id, at);
+  return expiredWorkerIds;
 }
 
 export function deregisterWorker(db: Connection, fence: Fence, at: number): void {
   if (holdsFence(db, fence)) markDead(db, fence.workerId, at);
 }
 
-/** Dead first, then its tasks are freed; here in one transaction anyway. */
 function markDead(db: Connection, workerId: string, at: number): void {
   db.run(setWorkerDead, workerId);
   db.run(freeTasks, at, workerId);

@@ -1,4 +1,4 @@
-/** Rows and batches with everything filled in, so that a test names only what it is about. */
+/** Builds rows and batches with defaults for every field, so that a test names only the fields it is about. */
 
 import { uuidv7 } from "../../core/naming/ids.js";
 import { createTransition } from "../../core/run/transition.js";
@@ -28,7 +28,7 @@ export function uniqueName(stem: string): string {
   return `${stem}-${process.pid}-${count}`;
 }
 
-/** A UUIDv7, as clients make them. */
+/** A UUIDv7, as clients create them. */
 export function newId(): string {
   return uuidv7(systemRuntime.now(), randomHex(systemRuntime, 10));
 }
@@ -56,7 +56,7 @@ export function newRun(overrides: Partial<NewRun> = {}): NewRun {
   };
 }
 
-/** As many runs of one workflow, each with an id of its own. */
+/** This many runs of one workflow, each with its own id. */
 export function newRuns(howMany: number, overrides: Partial<NewRun> = {}): NewRun[] {
   const workflow = overrides.workflow ?? uniqueName("workflow");
   return Array.from({ length: howMany }, () => newRun({ ...overrides, workflow }));
@@ -66,7 +66,7 @@ export function event(type: string, rest: Partial<Omit<NewEvent, "type">> = {}):
   return { type, node: null, attempt: null, outcome: null, data: null, ...rest };
 }
 
-/** Events of the types `${stem}1`, `${stem}2` …, to be told apart. */
+/** Events of the different types `${stem}1`, `${stem}2` … */
 export function events(howMany: number, stem = "event"): NewEvent[] {
   return Array.from({ length: howMany }, (_, index) => event(`${stem}${index + 1}`, { data: `${index + 1}` }));
 }
@@ -87,7 +87,7 @@ export function finish(
   return { kind: "finish", status, output: null, error: null, startedAt: null, ...rest };
 }
 
-/** What one commit does to one run: nothing (it stays with its owner), but for `rest`. */
+/** A transition that changes nothing (the run stays with its owner) except for `rest`. */
 export function transition(runId: string, rest: Partial<Omit<Transition, "runId">> = {}): Transition {
   return { ...createTransition(runId, 0), ...rest };
 }

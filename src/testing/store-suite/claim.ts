@@ -1,4 +1,4 @@
-/** Claims: who gets which of the due tasks, in what order, and that nobody gets what another has. */
+/** Claims: which due tasks a worker gets, in what order, and that no task goes to two workers. */
 import type { Fence, NewRun, Store } from "../../store/contract/store.js";
 import {
   batch,
@@ -52,7 +52,7 @@ export function claimTests(fixture: Fixture): void {
     );
   });
 
-  test("what is claimed is not claimed again", async () => {
+  test("a claimed task is not claimed again", async () => {
     const [first, second] = [await fixture.registerWorker(), await fixture.registerWorker()];
     const run = await fixture.start();
     await fixture.claimOne(first, routesOf(run));
@@ -112,7 +112,7 @@ export function claimTests(fixture: Fixture): void {
     expect(workflows.filter((workflow) => workflow === quiet[0]?.workflow)).toHaveLength(2);
   });
 
-  test("higher priority goes first, then what was due earlier", async () => {
+  test("tasks with a higher priority are claimed first, then those that were due earlier", async () => {
     const worker = await fixture.registerWorker();
     const workflow = uniqueName("ordered");
     const order: NewRun[] = [];
@@ -121,12 +121,12 @@ export function claimTests(fixture: Fixture): void {
       await delay(3);
     }
     const expected = [5, 1, 3, 0, 4, 2].map((index) => order[index]?.id);
-    const served: string[] = [];
+    const claimed: string[] = [];
     for (const _ of order) {
       const { tasks } = await fixture.claim(worker, [{ workflow, version: "" }], { limit: 1 });
-      served.push(...tasks.map(({ run }) => run.id));
+      claimed.push(...tasks.map(({ run }) => run.id));
     }
-    expect(served).toEqual(expected);
+    expect(claimed).toEqual(expected);
   });
 
   test("a task is claimed when its time has come, not before", async () => {
@@ -184,9 +184,9 @@ export function claimTests(fixture: Fixture): void {
     const run = await fixture.start();
     const routes = routesOf(run);
     for (let delivery = 1; delivery <= 3; delivery += 1) {
-      const doomed = await fixture.registerWorker();
-      expect((await fixture.claimOne(doomed, routes)).deliveries).toBe(delivery);
-      await fixture.store.deregisterWorker(doomed);
+      const leaving = await fixture.registerWorker();
+      expect((await fixture.claimOne(leaving, routes)).deliveries).toBe(delivery);
+      await fixture.store.deregisterWorker(leaving);
     }
     const worker = await fixture.registerWorker();
     expect((await fixture.claimOne(worker, routes)).deliveries).toBe(4);
@@ -197,7 +197,7 @@ export function claimTests(fixture: Fixture): void {
     expect((await fixture.claimOne(worker, routes)).deliveries).toBe(1);
   });
 
-  test("fresh is never said of a run that has a log", async () => {
+  test("a run that has a log is never claimed as fresh", async () => {
     const worker = await fixture.registerWorker();
     const parked = await fixture.start();
     await fixture.commitTransition(
@@ -206,18 +206,18 @@ export function claimTests(fixture: Fixture): void {
     );
     expect((await fixture.claimOne(worker, routesOf(parked))).isFresh).toBe(false);
 
-    const doomed = await fixture.registerWorker();
+    const leaving = await fixture.registerWorker();
     const claimed = await fixture.start();
-    expect((await fixture.claimOne(doomed, routesOf(claimed))).isFresh).toBe(true);
-    const createdOwned = await fixture.startOwned(doomed);
+    expect((await fixture.claimOne(leaving, routesOf(claimed))).isFresh).toBe(true);
+    const createdOwned = await fixture.startOwned(leaving);
     for (const { id } of [claimed, createdOwned])
-      await fixture.commitTransition(doomed, transition(id, { events: [event("go")] }));
-    await fixture.store.deregisterWorker(doomed);
+      await fixture.commitTransition(leaving, transition(id, { events: [event("go")] }));
+    await fixture.store.deregisterWorker(leaving);
     expect(await fixture.claimOne(worker, routesOf(claimed))).toMatchObject({ isFresh: false, deliveries: 2 });
     expect(await fixture.claimOne(worker, routesOf(createdOwned))).toMatchObject({ isFresh: false, deliveries: 2 });
   });
 
-  test("a claim tells of the mail that waits", async () => {
+  test("a claim counts the messages in the run's inbox", async () => {
     const worker = await fixture.registerWorker();
     const run = await fixture.start();
     await fixture.store.send([1, 2, 3].map((data) => ({ to: run.id, kind: "signal", data: `${data}` })));
@@ -231,40 +231,40 @@ export function claimTests(fixture: Fixture): void {
     const run = await fixture.start();
     const limits = { routes: routesOf(run), limit: 10, limitPerRoute: 10 };
     expect(await fixture.store.claim({ fence: stale, ...limits })).toEqual({ kind: "fenced" });
-    const unknownWorker = { workerId: uniqueName("nobody"), epoch: 1 };
+    const unknownWorker = { workerId: uniqueName("unknown"), epoch: 1 };
     expect(await fixture.store.claim({ fence: unknownWorker, ...limits })).toEqual({ kind: "fenced" });
     await fixture.store.deregisterWorker(live);
     expect(await fixture.store.claim({ fence: live, ...limits })).toEqual({ kind: "fenced" });
     expect(await fixture.task(run.id)).toMatchObject({ state: "ready", owner: null, deliveries: 0 });
   });
 
-  test("timers are served although ready tasks never run out", async () => {
+  test("due timers are claimed although ready tasks never run out", async () => {
     const worker = await fixture.registerWorker();
     const workflow = uniqueName("flood");
     const timer = await fixture.start({ workflow, due: { kind: "in", ms: 20 } });
     await delay(40);
-    let served = false;
-    for (let round = 0; round < 40 && !served; round += 1) {
+    let isClaimed = false;
+    for (let round = 0; round < 40 && !isClaimed; round += 1) {
       await fixture.startAll(newRuns(20, { workflow }));
       const { tasks } = await fixture.claim(worker, [{ workflow, version: "" }], { limit: 10 });
       expect(tasks).toHaveLength(10);
-      served = tasks.some(({ run }) => run.id === timer.id);
+      isClaimed = tasks.some(({ run }) => run.id === timer.id);
     }
-    expect(served).toBe(true);
+    expect(isClaimed).toBe(true);
   });
 
-  test("ready tasks are served although timers never run out", async () => {
+  test("ready tasks are claimed although due timers never run out", async () => {
     const worker = await fixture.registerWorker();
     const workflow = uniqueName("tick");
     const ready = await fixture.start({ workflow });
-    let served = false;
-    for (let round = 0; round < 40 && !served; round += 1) {
+    let isClaimed = false;
+    for (let round = 0; round < 40 && !isClaimed; round += 1) {
       const ms = (await fixture.store.now()) - 1;
       await fixture.startAll(newRuns(20, { workflow, due: { kind: "at", ms } }));
       const { tasks } = await fixture.claim(worker, [{ workflow, version: "" }], { limit: 10 });
-      served = tasks.some(({ run }) => run.id === ready.id);
+      isClaimed = tasks.some(({ run }) => run.id === ready.id);
     }
-    expect(served).toBe(true);
+    expect(isClaimed).toBe(true);
   });
 
   test("workers that claim at once never get the same task, and none is left", async () => {

@@ -1,4 +1,4 @@
-/** Time: the store's own clock stamps everything, a virtual one replaces it, and leases stay on real time. */
+/** Time: the store's own clock gives every timestamp, a virtual clock can replace it, and leases always run on real time. */
 import { systemRuntime } from "../../runtime/system.js";
 import type { Store } from "../../store/contract/store.js";
 import {
@@ -40,7 +40,7 @@ export function clockTests(fixture: Fixture): void {
     expect(at).toBeLessThanOrEqual(await fixture.store.now());
   });
 
-  test("a virtual clock gives every stamp", async () => {
+  test("a virtual clock gives every timestamp", async () => {
     for (const startAt of [1_000_000, systemRuntime.now() + 50 * yearMs]) {
       const { store, time } = await openWithVirtualClock(startAt);
       expect(await store.now()).toBe(startAt);
@@ -103,14 +103,14 @@ export function clockTests(fixture: Fixture): void {
     expect((await fixture.claimOne(worker, routesOf(run), store)).run.id).toBe(run.id);
   });
 
-  test("leases do not expire because the virtual clock leaps", async () => {
+  test("leases do not expire when the virtual clock jumps", async () => {
     const { store, time } = await openWithVirtualClock(1_000_000);
     const idleWorker = await store.registerWorker(workerInfo());
     const other = await store.registerWorker(workerInfo());
     time.now += 10 * yearMs;
-    const beat = await store.heartbeat(other);
-    expect(beat).toMatchObject({ isAlive: true });
-    expect(beat.reapedWorkerIds).not.toContain(idleWorker.workerId);
+    const heartbeat = await store.heartbeat(other);
+    expect(heartbeat).toMatchObject({ isAlive: true });
+    expect(heartbeat.reapedWorkerIds).not.toContain(idleWorker.workerId);
     const workers = (await store.workers()).filter(({ id }) => [idleWorker.workerId, other.workerId].includes(id));
     for (const { heartbeatAt, startedAt } of workers) {
       expect(Math.abs(heartbeatAt - systemRuntime.now())).toBeLessThan(86_400_000);
@@ -118,7 +118,7 @@ export function clockTests(fixture: Fixture): void {
     }
   });
 
-  test("leases expire although the virtual clock stands, and the tasks are due on it", async () => {
+  test("leases expire although the virtual clock does not move, and the freed tasks are due by the virtual clock", async () => {
     const { store, time } = await openWithVirtualClock(1_000_000);
     const expiredWorker = await store.registerWorker(workerInfo({ leaseMs: 60 }));
     const other = await store.registerWorker(workerInfo());

@@ -1,4 +1,4 @@
-/** Commits: one batch is one transaction; what becomes of a run, its task, its cursors and the runs that it releases. */
+/** Commits: a batch is one transaction; how it changes a run, its task, its cursors and the runs that it releases. */
 import type { NewRun, Transition } from "../../store/contract/store.js";
 import {
   batch,
@@ -22,7 +22,7 @@ const endOfTime = 8.64e15;
 export function commitTests(fixture: Fixture): void {
   const { test, expect } = fixture;
 
-  test("a batch moves many runs at once, all stamped alike", async () => {
+  test("a batch moves many runs at once, all with the same timestamp", async () => {
     const worker = await fixture.registerWorker();
     const [stays, parks, ends] = (await fixture.startOwnedRuns(3, worker)) as [NewRun, NewRun, NewRun];
     const started = newRun();
@@ -51,7 +51,7 @@ export function commitTests(fixture: Fixture): void {
     await fixture.commit(batch(worker, []));
   });
 
-  test("keep leaves run and task as they are", async () => {
+  test("keep leaves the run and its task as they are", async () => {
     const worker = await fixture.registerWorker();
     const run = await fixture.startOwned(worker);
     const before = [await fixture.run(run.id), await fixture.task(run.id)];
@@ -59,7 +59,7 @@ export function commitTests(fixture: Fixture): void {
     expect([await fixture.run(run.id), await fixture.task(run.id)]).toEqual(before);
   });
 
-  test("park gives the run back: no owner, no deliveries, and the columns of its row", async () => {
+  test("park releases the run: it has no owner and no deliveries, and its row has the new columns", async () => {
     const worker = await fixture.registerWorker();
     const run = await fixture.startOwned(worker);
     const { at } = await fixture.commitTransition(
@@ -120,7 +120,7 @@ export function commitTests(fixture: Fixture): void {
     }
   });
 
-  test("the next park overwrites the last one", async () => {
+  test("a park overwrites the one before it", async () => {
     const worker = await fixture.registerWorker();
     const run = await fixture.startOwned(worker);
     const first = park("waiting", { waiting: "first", wakeInMs: 0 });
@@ -134,7 +134,7 @@ export function commitTests(fixture: Fixture): void {
     expect(await fixture.task(run.id)).toMatchObject({ state: "parked", dueAt: null });
   });
 
-  test("finish ends the run: its task and its inbox are gone, its log stays", async () => {
+  test("finish ends the run: its task and its inbox are deleted, its log stays", async () => {
     const worker = await fixture.registerWorker();
     for (const status of ["completed", "failed", "canceled"] as const) {
       const run = await fixture.startOwned(worker);
@@ -154,7 +154,7 @@ export function commitTests(fixture: Fixture): void {
     }
   });
 
-  test("what a run waited for makes room, when it ends, for the number of events in its log", async () => {
+  test("when a run ends, the column waiting holds the number of events in its log", async () => {
     const run = await fixture.start();
     await fixture.commitTransition(
       null,
@@ -191,14 +191,14 @@ export function commitTests(fixture: Fixture): void {
     await fixture.commitTransition(worker, transition(run.id, { afterSeq: 5, events: [event("e")], next }));
     expect(await fixture.run(run.id)).toMatchObject({ startedAt: first });
 
-    const given = await fixture.startOwned(worker);
-    await parkAndReclaim(given, 0, 12_345);
-    expect(await fixture.run(given.id)).toMatchObject({ startedAt: 12_345 });
+    const withInstant = await fixture.startOwned(worker);
+    await parkAndReclaim(withInstant, 0, 12_345);
+    expect(await fixture.run(withInstant.id)).toMatchObject({ startedAt: 12_345 });
 
-    const atOnce = await fixture.startOwned(worker);
-    const ended = transition(atOnce.id, { events: [event("e")], next: finish("completed", { startedAt: "now" }) });
+    const neverParked = await fixture.startOwned(worker);
+    const ended = transition(neverParked.id, { events: [event("e")], next: finish("completed", { startedAt: "now" }) });
     const { at } = await fixture.commitTransition(worker, ended);
-    expect(await fixture.run(atOnce.id)).toMatchObject({ startedAt: at, finishedAt: at });
+    expect(await fixture.run(neverParked.id)).toMatchObject({ startedAt: at, finishedAt: at });
 
     const never = await fixture.start();
     await fixture.commitTransition(null, transition(never.id, { events: [event("e")], next: finish("canceled") }));
@@ -232,7 +232,7 @@ export function commitTests(fixture: Fixture): void {
     expect(await fixture.log(run.id)).toEqual([]);
   });
 
-  test("held runs are released; those that are not parked any more are passed over", async () => {
+  test("held runs are released; runs that are no longer parked are left alone", async () => {
     const worker = await fixture.registerWorker();
     const parent = await fixture.startOwned(worker);
     const held = await fixture.start({ due: { kind: "held" } });
@@ -282,9 +282,9 @@ export function commitTests(fixture: Fixture): void {
     );
     const logs = await fixture.store.logs(ids);
     for (const [index, id] of ids.entries()) expect(logs.get(id)).toHaveLength(2 + (index % 2));
-    const found = await fixture.store.runsById(ids);
-    expect(found.filter(({ id, output, status }) => status === "completed" && output === id)).toHaveLength(167);
-    expect(found.filter(({ id, waiting, status }) => status === "waiting" && waiting === id)).toHaveLength(333);
+    const records = await fixture.store.runsById(ids);
+    expect(records.filter(({ id, output, status }) => status === "completed" && output === id)).toHaveLength(167);
+    expect(records.filter(({ id, waiting, status }) => status === "waiting" && waiting === id)).toHaveLength(333);
     const tasks = await fixture.store.tasks(ids);
     const at = (logs.get(ids[1] as string) ?? []).at(-1)?.at as number;
     expect(tasks.filter(({ runId, dueAt }) => dueAt === at + ids.indexOf(runId) + 60_000)).toHaveLength(333);

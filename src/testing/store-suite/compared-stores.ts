@@ -1,17 +1,17 @@
-/** A store beside the memory store, on one virtual clock: the same is done to both, then both are read and compared. */
+/** Runs the same operations on a store and on the memory store, with one virtual clock, and compares what both contain. */
 
 import type { Batch, Fence, Message, NewRun, Route, Store, TaskRecord } from "../../store/contract/store.js";
 import { MemoryStore } from "../../store/memory/index.js";
 import { byId, uniqueName, workerInfo } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 
-/** A worker that is enlisted in both stores; the epochs of the two may differ. */
+/** A worker that is registered in both stores; the epochs of the two may differ. */
 export interface ComparedWorker {
   readonly id: string;
   readonly fences: readonly [Fence, Fence];
 }
 
-/** A batch for both: what differs between the two is the fence, and the ids of inbox rows, which are given as places. */
+/** A batch for both stores. Fences and ids of inbox rows differ between them: here the ids are positions in the inbox. */
 export type ComparedBatch = Omit<Batch, "fence"> & { readonly worker: ComparedWorker | null };
 
 export class ComparedStores {
@@ -35,21 +35,21 @@ export class ComparedStores {
     return new ComparedStores(fixture, await fixture.open({ clock: () => time.now }), time);
   }
 
-  /** Does the same to both, and expects the same to come of it. */
+  /** Does the same to both stores, and expects the same result. */
   async expectSame<T>(description: string, act: (store: Store, side: 0 | 1) => Promise<T>): Promise<T> {
     const expected = await act(this.model, 1);
     this.#fixture.expect(await act(this.#store, 0), description).toEqual(expected);
     return expected;
   }
 
-  async registerWorker(id = uniqueName("twin")): Promise<void> {
+  async registerWorker(id = uniqueName("compared")): Promise<void> {
     const info = workerInfo({ id, leaseMs: 3_600_000 });
     const fences = [await this.#store.registerWorker(info), await this.model.registerWorker(info)] as const;
     this.workers.push({ id, fences });
   }
 
   async deregisterWorker(worker: ComparedWorker): Promise<void> {
-    await this.expectSame("retire", (store, side) => store.deregisterWorker(worker.fences[side]));
+    await this.expectSame("deregisterWorker", (store, side) => store.deregisterWorker(worker.fences[side]));
     this.workers.splice(this.workers.indexOf(worker), 1);
     this.deregisteredWorkers.push(worker);
   }
@@ -86,7 +86,7 @@ export class ComparedStores {
     await this.expectSame("send", async (store) => [...new Set((await store.send(messages)).undeliverable)].sort());
   }
 
-  /** Takes all that is due: of less, the choice between timers and ready tasks would be the store's. */
+  /** Claims everything that is due: with a smaller limit, each store could choose between timers and ready tasks. */
   async claim(worker: ComparedWorker, routes: readonly Route[]): Promise<void> {
     await this.expectSame("claim", async (store, side) => {
       const limits = { limit: 10_000, limitPerRoute: 10_000 };
@@ -105,13 +105,13 @@ export class ComparedStores {
   }
 
   async heartbeat(worker: ComparedWorker): Promise<void> {
-    await this.expectSame("beat", async (store, side) => {
+    await this.expectSame("heartbeat", async (store, side) => {
       const { isAlive, ownedWithMessages } = await store.heartbeat(worker.fences[side]);
-      return { isAlive: isAlive, ownedWithMessages: [...ownedWithMessages].sort() };
+      return { isAlive, ownedWithMessages: [...ownedWithMessages].sort() };
     });
   }
 
-  /** Reads everything there is of the runs and workers. */
+  /** Reads and compares everything about the runs and the workers. */
   async compare(): Promise<void> {
     const ids = this.runs.map(({ id }) => id);
     await this.expectSame("runs", async (store) => byId(await store.runsById(ids)));
@@ -129,12 +129,12 @@ export class ComparedStores {
     });
     const workers = new Set([...this.workers, ...this.deregisteredWorkers].map(({ id }) => id));
     await this.expectSame("workers", async (store) => {
-      const found = (await store.workers()).filter(({ id }) => workers.has(id));
-      return byId(found.map(({ id, live, ownedTaskCount }) => ({ id, live, owned: ownedTaskCount })));
+      const records = (await store.workers()).filter(({ id }) => workers.has(id));
+      return byId(records.map(({ id, live, ownedTaskCount }) => ({ id, live, owned: ownedTaskCount })));
     });
   }
 
-  /** A task whose time has come may be called ready before it is claimed; an owned one may have any due time. */
+  /** A store may call a due task ready before it is claimed, and may leave any due time on an owned task. */
   #comparable({ runId, state, dueAt, owner, deliveries, pendingMessages }: TaskRecord) {
     const isDue = state === "parked" && dueAt !== null && dueAt <= this.time.now;
     return {
@@ -148,7 +148,7 @@ export class ComparedStores {
   }
 }
 
-/** Without the runs that have nothing, in the order of their ids. */
+/** The entries with at least one row, in the order of their ids. */
 function nonEmptyEntries<T>(rows: ReadonlyMap<string, readonly T[]>): [string, readonly T[]][] {
   return [...rows].filter(([, items]) => items.length > 0).sort(([a], [b]) => (a < b ? -1 : 1));
 }

@@ -27,7 +27,7 @@ export function concurrencyTests(fixture: Fixture): void {
       const shared = newRuns(6, { due: { kind: "held" } });
       await fixture.startAll(shared);
       const warnings: string[] = [];
-      const onWarning = (what: string) => warnings.push(what);
+      const onWarning = (text: string) => warnings.push(text);
       const instances: Store[] = fixture.harness.sharesAcrossInstances
         ? [await fixture.open({ onWarning }), await fixture.open({ onWarning })]
         : [fixture.store, fixture.store];
@@ -35,8 +35,8 @@ export function concurrencyTests(fixture: Fixture): void {
         const worker = await fixture.registerWorker({}, store);
         const own = newRuns(4, { due: { kind: "owned" } });
         await fixture.startAll(own, worker, store);
-        const forward = number % 2 === 0;
-        const order = <T>(items: readonly T[]) => (forward ? items : items.toReversed());
+        const isForward = number % 2 === 0;
+        const order = <T>(items: readonly T[]) => (isForward ? items : items.toReversed());
         for (let round = 0; round < 75; round += 1) {
           const transitions = order(own).map(({ id }, index) =>
             transition(id, {
@@ -50,7 +50,7 @@ export function concurrencyTests(fixture: Fixture): void {
         return own;
       });
       const owned = (await Promise.all(writers)).flat();
-      expect(warnings, "no deadlock had to be dealt with").toEqual([]);
+      expect(warnings, "no deadlock occurred").toEqual([]);
       const logs = await fixture.store.logs(owned.map(({ id }) => id));
       for (const { id } of owned) expect(logs.get(id)).toHaveLength(75);
       for (const task of await fixture.tasks(...shared))
@@ -67,7 +67,7 @@ export function concurrencyTests(fixture: Fixture): void {
   );
 
   test(
-    "clients that move the same runs in opposite orders: each commit is whole, or a conflict",
+    "clients that move the same runs in opposite orders: each commit succeeds as a whole, or is a conflict",
     async () => {
       const runs = newRuns(5, { due: { kind: "held" } });
       await fixture.startAll(runs);
@@ -134,7 +134,7 @@ export function concurrencyTests(fixture: Fixture): void {
     longTimeoutMs,
   );
 
-  /** Claims, drains, parks, as a worker does, until so many messages were read. */
+  /** Claims, drains and parks, as a worker does, until this many messages have been read. */
   async function drainMessages(run: NewRun, worker: Fence, howMany: number): Promise<void> {
     let position = 0;
     let seen = 0;
@@ -163,57 +163,58 @@ export function concurrencyTests(fixture: Fixture): void {
   }
 
   test(
-    "a worker that writes while it is reapedWorkerIds: what was accepted is there, what was refused is not",
+    "a worker that writes while it is reaped: accepted events are in the log, refused ones are not",
     async () => {
       const other = await fixture.openAnother();
       for (let round = 0; round < 10; round += 1) {
-        const doomed = await fixture.registerWorker({ leaseMs: 1 });
-        const run = await fixture.startOwned(doomed);
+        const expired = await fixture.registerWorker({ leaseMs: 1 });
+        const run = await fixture.startOwned(expired);
         const reaper = await fixture.registerWorker({}, other);
         await delay(round % 3);
         let accepted = 0;
         const writes = async () => {
-          for (let end: CommitResult["kind"] = "committed"; end === "committed" && accepted < 10_000; await delay(0)) {
-            const given = transition(run.id, { afterSeq: accepted, events: [event(`${accepted}`)] });
-            end = (await fixture.store.commit(batch(doomed, [given]))).kind;
-            if (end === "committed") accepted += 1;
-            else expect(end).toBe("fenced");
+          let result: CommitResult["kind"] = "committed";
+          for (; result === "committed" && accepted < 10_000; await delay(0)) {
+            const append = transition(run.id, { afterSeq: accepted, events: [event(`${accepted}`)] });
+            result = (await fixture.store.commit(batch(expired, [append]))).kind;
+            if (result === "committed") accepted += 1;
+            else expect(result).toBe("fenced");
           }
         };
         const takeOver = async () => {
           await fixture.waitUntil("the worker is reaped", async () => {
-            return (await other.heartbeat(reaper)).reapedWorkerIds.includes(doomed.workerId);
+            return (await other.heartbeat(reaper)).reapedWorkerIds.includes(expired.workerId);
           });
           expect(await fixture.claimOne(reaper, routesOf(run), other)).toMatchObject({ deliveries: 2 });
           return fixture.log(run.id, other);
         };
-        const [found] = await Promise.all([takeOver(), writes()]);
+        const [logAtTakeover] = await Promise.all([takeOver(), writes()]);
         const log = eventTypes(await fixture.log(run.id));
         expect(log).toEqual(Array.from({ length: accepted }, (_, index) => `${index}`));
-        expect(log, "nothing was written after the run was taken over").toEqual(eventTypes(found));
+        expect(log, "nothing was written after the run was taken over").toEqual(eventTypes(logAtTakeover));
       }
     },
     longTimeoutMs,
   );
 
   test(
-    "a large commit and the end of its worker exclude each other",
+    "a large commit and the deregistration of its worker exclude each other",
     async () => {
       const other = await fixture.openAnother();
       const padding = JSON.stringify("x".repeat(4_000));
       for (let round = 0; round < 24; round += 1) {
-        const doomed = await fixture.registerWorker();
-        const ids = (await fixture.startOwnedRuns(300, doomed)).map(({ id }) => id);
+        const leaving = await fixture.registerWorker();
+        const ids = (await fixture.startOwnedRuns(300, leaving)).map(({ id }) => id);
         const appends = ids.map((id) => transition(id, { events: [event("late", { data: padding })] }));
         const ends = async () => {
           await delay(round * 2);
-          await other.deregisterWorker(doomed);
-          // From here on nothing of this worker's may appear.
+          await other.deregisterWorker(leaving);
+          // From here on no write of this worker may appear.
           return fixture.log(ids[0] as string, other);
         };
-        const [result, found] = await Promise.all([fixture.store.commit(batch(doomed, appends)), ends()]);
+        const [result, firstLog] = await Promise.all([fixture.store.commit(batch(leaving, appends)), ends()]);
         const expected = result.kind === "committed" ? 1 : 0;
-        expect(found, `${result.kind}, round ${round}`).toHaveLength(expected);
+        expect(firstLog, `${result.kind}, round ${round}`).toHaveLength(expected);
         const after = await fixture.store.logs(ids);
         expect([...after.values()].flat()).toHaveLength(expected * ids.length);
       }
@@ -222,7 +223,7 @@ export function concurrencyTests(fixture: Fixture): void {
   );
 
   test(
-    "a message and the end of its addressee at once: the end waits for the message, or the sender learns of the end",
+    "a message and the end of its recipient at once: either the end is refused, or the message is undeliverable",
     async () => {
       const other = await fixture.openAnother();
       for (let round = 0; round < 30; round += 1) {
@@ -248,7 +249,7 @@ export function concurrencyTests(fixture: Fixture): void {
     longTimeoutMs,
   );
 
-  test("a burst of calls on one instance comes through, whatever they are", async () => {
+  test("a burst of calls of all kinds on one instance succeeds", async () => {
     const worker = await fixture.registerWorker();
     const runs = newRuns(300, { due: { kind: "owned" } });
     await fixture.startAll(runs, worker);
@@ -267,13 +268,13 @@ export function concurrencyTests(fixture: Fixture): void {
     expect(await fixture.store.ownedWithMessages({ ...worker, epoch: worker.epoch - 1 })).toEqual([]);
   });
 
-  test("of two writers at the same place of a log one wins", async () => {
+  test("of several writers at the same position of a log one wins", async () => {
     const other = await fixture.openAnother();
     for (let round = 0; round < 20; round += 1) {
       const run = await fixture.start({ due: { kind: "held" } });
       const write = (store: Store, name: string): Promise<CommitResult> => {
-        const given: Batch = batch(null, [transition(run.id, { events: [event(name)], next: park("paused") })]);
-        return store.commit(given);
+        const append: Batch = batch(null, [transition(run.id, { events: [event(name)], next: park("paused") })]);
+        return store.commit(append);
       };
       const results = await Promise.all([write(fixture.store, "a"), write(other, "b"), write(fixture.store, "c")]);
       expect(results.filter(({ kind }) => kind === "committed")).toHaveLength(1);
@@ -283,7 +284,7 @@ export function concurrencyTests(fixture: Fixture): void {
   });
 
   test(
-    "starts, claims, messages and ends of many writers at once leave nothing behind",
+    "starts, claims, messages and ends of many writers at once leave no task and no message behind",
     async () => {
       const workflow = uniqueName("busy");
       const routes = [{ workflow, version: "" }];
@@ -312,7 +313,7 @@ export function concurrencyTests(fixture: Fixture): void {
             continue;
           }
           for (const { run } of tasks) {
-            // A message may still come after the inbox was read: then the end is refused, and tried again.
+            // A message may arrive after the inbox was read: then the end is refused, and tried again.
             let isEnded = false;
             while (!isEnded) {
               const rows = (await store.inbox([run.id])).get(run.id) ?? [];

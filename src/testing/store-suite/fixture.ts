@@ -1,4 +1,4 @@
-/** What the tests of one topic stand on: a database, an open store, and the moves that most tests begin with. */
+/** The fixture of the tests of one topic: a database, an open store, and the operations that most tests start with. */
 import { systemRuntime } from "../../runtime/system.js";
 import type {
   Batch,
@@ -60,7 +60,7 @@ export class Fixture {
     this.#store = undefined;
   }
 
-  /** An instance with options of its own. Where instances share nothing it has data of its own. */
+  /** Opens an instance with other options. If the instances of the store share no data, it has its own. */
   async open(options: StoreOptions): Promise<Store> {
     const store = await this.harness.open(options);
     this.#otherInstances.push(store);
@@ -68,7 +68,7 @@ export class Fixture {
     return store;
   }
 
-  /** An instance on the same data; the same instance where that is not possible. */
+  /** Opens an instance on the same data, or returns the same instance if the store cannot share data. */
   async openAnother(): Promise<Store> {
     return this.harness.sharesAcrossInstances ? this.open({}) : this.store;
   }
@@ -101,7 +101,7 @@ export class Fixture {
     this.expect(refused, "nothing is refused").toEqual([]);
   }
 
-  /** A run that belongs to the worker from its birth. */
+  /** Starts a run that the worker owns from its creation. */
   async startOwned(fence: Fence, overrides: Partial<NewRun> = {}, store: Store = this.store): Promise<NewRun> {
     const run = newRun({ ...overrides, due: { kind: "owned" } });
     await this.startAll([run], fence, store);
@@ -126,7 +126,7 @@ export class Fixture {
     return result as ClaimedTasks;
   }
 
-  /** Claims what must be exactly one task. */
+  /** Claims a task, and expects exactly one. */
   async claimOne(fence: Fence, routes: readonly Route[], store: Store = this.store): Promise<ClaimedTask> {
     const { tasks } = await this.claim(fence, routes, {}, store);
     this.expect(tasks, "one task is due").toHaveLength(1);
@@ -143,7 +143,7 @@ export class Fixture {
     return (await store.tasks([runId]))[0];
   }
 
-  /** In the order of their runs' ids, to be compared. */
+  /** The tasks of these runs, in the order of the runs' ids, so that they can be compared. */
   async tasks(...runs: readonly { readonly id: string }[]): Promise<readonly TaskRecord[]> {
     const tasks = await this.store.tasks(runs.map(({ id }) => id));
     return [...tasks].sort((a, b) => (a.runId < b.runId ? -1 : 1));
@@ -157,12 +157,11 @@ export class Fixture {
     return (await store.inbox([runId])).get(runId) ?? [];
   }
 
-  /** Waits for what must become true, and fails when it does not. */
+  /** Waits until the condition is true, and throws if it stays false. */
   async waitUntil(description: string, isTrue: () => Promise<boolean> | boolean): Promise<void> {
     const deadline = systemRuntime.monotonic() + timeoutMs;
     while (!(await isTrue())) {
-      if (systemRuntime.monotonic() > deadline)
-        throw new Error(`In ${timeoutMs} ms it never came true that ${description}.`);
+      if (systemRuntime.monotonic() > deadline) throw new Error(`Waited ${timeoutMs} ms in vain until ${description}.`);
       await delay(10);
     }
   }

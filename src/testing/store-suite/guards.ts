@@ -1,4 +1,4 @@
-/** What refuses a commit: a fence that is gone, a log that has moved on, a run that a client may not move. */
+/** Refused commits: a stale fence, a log that has grown, a run that a client may not move. */
 import type { Fence, NewRun, TaskRecord, Transition } from "../../store/contract/store.js";
 import {
   batch,
@@ -19,14 +19,14 @@ import type { Fixture } from "./fixture.js";
 export function guardTests(fixture: Fixture): void {
   const { test, expect } = fixture;
 
-  /** Everything a transition can do beside its events, to see whether a refused batch did any of it. */
+  /** A transition that does everything a transition can do, to check that a refused batch does none of it. */
   async function prepareFullTransition(runId: string, afterSeq: number, fence: Fence) {
     const recipient = await fixture.start({ due: { kind: "held" } });
     const held = await fixture.start({ due: { kind: "held" } });
     const child = newRun();
     const started = newRun();
     const inbox = await fixture.inbox(runId);
-    const given: Transition = transition(runId, {
+    const full: Transition = transition(runId, {
       afterSeq,
       events: events(2),
       next: park("paused", { waiting: "w" }),
@@ -44,12 +44,12 @@ export function guardTests(fixture: Fixture): void {
       cursors: await fixture.store.cursors(runId),
       others: await fixture.tasks(recipient, held),
       pendingMessages: await fixture.inbox(recipient.id),
-      born: await fixture.store.runsById([child.id, started.id]),
+      createdRuns: await fixture.store.runsById([child.id, started.id]),
     });
-    return { batch: batch(fence, [given], [started]), seen: readState };
+    return { batch: batch(fence, [full], [started]), readState };
   }
 
-  test("a client that keeps a run due as it is changes its row and its log, but not when it begins", async () => {
+  test("a client's park with keepsDueTime changes the row and the log of the run, but not when it is due", async () => {
     const [ready, planned, held] = await Promise.all([
       fixture.start(),
       fixture.start({ due: { kind: "in", ms: 3_600_000 } }),
@@ -86,21 +86,21 @@ export function guardTests(fixture: Fixture): void {
     expect(eventTypes(await fixture.log(run.id))).toEqual(["end"]);
   });
 
-  test("a log that has moved on is a conflict that names the run, and nothing is written", async () => {
+  test("a log that has grown is a conflict that names the run, and nothing is written", async () => {
     const worker = await fixture.registerWorker();
     const run = await fixture.startOwned(worker);
     await fixture.store.send([newMessage(run.id, "unread")]);
     await fixture.commitTransition(worker, transition(run.id, { events: events(2) }));
     await fixture.commitTransition(worker, transition(run.id, { afterSeq: 2, events: events(3) }));
     for (const after of [0, 2]) {
-      const { batch: stale, seen } = await prepareFullTransition(run.id, after, worker);
-      const before = await seen();
+      const { batch: stale, readState } = await prepareFullTransition(run.id, after, worker);
+      const before = await readState();
       expect(await fixture.store.commit(stale)).toEqual({ kind: "conflict", runId: run.id });
-      expect(await seen()).toEqual(before);
+      expect(await readState()).toEqual(before);
     }
   });
 
-  test("one run in conflict keeps the whole batch from being written, wherever it stands", async () => {
+  test("one run in conflict prevents the whole batch, at any position in it", async () => {
     const worker = await fixture.registerWorker();
     const runs = await fixture.startOwnedRuns(5, worker);
     await fixture.commit(
@@ -127,14 +127,14 @@ export function guardTests(fixture: Fixture): void {
     expect(await fixture.store.runs({ workflow: runs[0]?.workflow ?? "", limit: 10 })).toHaveLength(5);
   });
 
-  test("a commit under a fence that is gone writes nothing", async () => {
+  test("a commit under a stale fence writes nothing", async () => {
     const info = { id: `fenced-${newId()}` };
     const stale = await fixture.registerWorker(info);
     const run = await fixture.startOwned(stale);
     await fixture.store.send([newMessage(run.id, "unread")]);
-    const { batch: late, seen } = await prepareFullTransition(run.id, 0, stale);
+    const { batch: late, readState } = await prepareFullTransition(run.id, 0, stale);
     await fixture.registerWorker(info);
-    const before = await seen();
+    const before = await readState();
     const invalidFences: Fence[] = [
       stale,
       { workerId: stale.workerId, epoch: stale.epoch + 5 },
@@ -147,11 +147,11 @@ export function guardTests(fixture: Fixture): void {
       });
       expect(await fixture.store.commit(batch(fence, []))).toEqual({ kind: "fenced" });
     }
-    expect(await seen()).toEqual(before);
+    expect(await readState()).toEqual(before);
     expect(await fixture.store.runs({ workflow: run.workflow, limit: 10 })).toHaveLength(1);
   });
 
-  test("a client moves runs that nobody owns", async () => {
+  test("a client moves runs that no worker owns", async () => {
     const runs = newRuns(3);
     await fixture.startAll(runs);
     const [paused, canceled, woken] = runs as [NewRun, NewRun, NewRun];
@@ -168,7 +168,7 @@ export function guardTests(fixture: Fixture): void {
     expect((await fixture.claimOne(worker, routesOf(woken))).run.id).toBe(woken.id);
   });
 
-  test("a client's commit conflicts with a run that is owned, has mail, has moved on, has ended or never was", async () => {
+  test("a client's commit conflicts if the run is owned, has messages, has a longer log, has ended or does not exist", async () => {
     const worker = await fixture.registerWorker();
     const owned = await fixture.startOwned(worker);
     const runWithMessages = await fixture.start({ due: { kind: "held" } });
@@ -193,42 +193,42 @@ export function guardTests(fixture: Fixture): void {
     expect(await fixture.tasks(owned, runWithMessages, moved, validRun)).toEqual(before);
   });
 
-  test("a client's commit that would leave a gap in a log, or begin inside a packed row, conflicts", async () => {
+  test("a client's commit that would leave a gap in a log, or start inside a packed row, conflicts", async () => {
     const run = await fixture.start();
     await fixture.commitTransition(null, transition(run.id, { events: events(3), next: park() }));
     for (const afterSeq of [1, 2, 4, 100]) {
-      const given = transition(run.id, { afterSeq, events: [event("x")], next: park("paused") });
-      expect(await fixture.store.commit(batch(null, [given]))).toEqual({ kind: "conflict", runId: run.id });
+      const misplaced = transition(run.id, { afterSeq, events: [event("x")], next: park("paused") });
+      expect(await fixture.store.commit(batch(null, [misplaced]))).toEqual({ kind: "conflict", runId: run.id });
     }
     expect(await fixture.log(run.id)).toHaveLength(3);
     expect(await fixture.run(run.id)).toMatchObject({ status: "waiting" });
   });
 
-  test("a worker's commit that would leave a gap in a log, or begin inside a packed row, conflicts", async () => {
+  test("a worker's commit that would leave a gap in a log, or start inside a packed row, conflicts", async () => {
     const worker = await fixture.registerWorker();
     const [run, other] = (await fixture.startOwnedRuns(2, worker)) as [NewRun, NewRun];
     await fixture.commitTransition(worker, transition(run.id, { events: events(3) }));
     await fixture.commitTransition(worker, transition(run.id, { afterSeq: 3, events: events(3) }));
     for (const afterSeq of [0, 1, 2, 3, 4, 5, 7, 12]) {
       const conflict = { kind: "conflict", runId: run.id };
-      const given = transition(run.id, { afterSeq, events: [event("late")] });
-      const beside = transition(other.id, { events: [event("beside")] });
-      expect(await fixture.store.commit(batch(worker, [given]))).toEqual(conflict);
-      expect(await fixture.store.commit(batch(worker, [beside, given]))).toEqual(conflict);
-      expect(await fixture.store.commit(batch(worker, [{ ...given, next: finish() }]))).toEqual(conflict);
-      expect(await fixture.store.commit(batch(worker, [{ ...given, next: park() }]))).toEqual(conflict);
-      expect(await (await fixture.store.beginTransaction()).commit(batch(worker, [given]))).toEqual(conflict);
+      const misplaced = transition(run.id, { afterSeq, events: [event("late")] });
+      const valid = transition(other.id, { events: [event("beside")] });
+      expect(await fixture.store.commit(batch(worker, [misplaced]))).toEqual(conflict);
+      expect(await fixture.store.commit(batch(worker, [valid, misplaced]))).toEqual(conflict);
+      expect(await fixture.store.commit(batch(worker, [{ ...misplaced, next: finish() }]))).toEqual(conflict);
+      expect(await fixture.store.commit(batch(worker, [{ ...misplaced, next: park() }]))).toEqual(conflict);
+      expect(await (await fixture.store.beginTransaction()).commit(batch(worker, [misplaced]))).toEqual(conflict);
     }
     expect(await fixture.log(run.id)).toHaveLength(6);
     expect(await fixture.log(other.id)).toEqual([]);
     await fixture.commitTransition(worker, transition(run.id, { afterSeq: 6, events: [event("next")] }));
   });
 
-  test("a client's commit without events conflicts with an owned run all the same", async () => {
+  test("a client's commit without events conflicts with an owned run, too", async () => {
     const worker = await fixture.registerWorker();
     const run = await fixture.startOwned(worker);
-    const given = transition(run.id, { next: finish("canceled") });
-    expect(await fixture.store.commit(batch(null, [given]))).toEqual({ kind: "conflict", runId: run.id });
+    const ends = transition(run.id, { next: finish("canceled") });
+    expect(await fixture.store.commit(batch(null, [ends]))).toEqual({ kind: "conflict", runId: run.id });
     expect(await fixture.run(run.id)).toMatchObject({ status: "running" });
   });
 }

@@ -1,8 +1,8 @@
 /**
- * What the conformance suite needs to know of a store, and of the test runner.
+ * What the conformance suite needs to know about a store and about the test runner.
  *
- * The runner's functions come with the harness, typed by the shape that is used: the suite is part of the published
- * library and imports no test runner. What a store cannot do is a flag here, and the tests of it are then not defined.
+ * The harness contains the runner's functions, because the suite is part of the published library and imports no test
+ * runner. Flags say what a store cannot do; the suite leaves those tests out.
  */
 import type { Store, StoreOptions } from "../../store/contract/store.js";
 
@@ -31,32 +31,34 @@ export interface TestRunner {
   afterEach(hook: () => Promise<void>): void;
 }
 
-/** How tests write rows of their own, beside Pawl's: into a table of values that `fresh` has made. */
+/** How tests write rows of the user, beside Pawl's: into a table of values that `fresh` has created. */
 export interface TransactionHarness {
-  /** Writes one value with what `StoreTransaction.handle` or `own().tx` is. */
+  /** Writes one value with a `StoreTransaction.handle` or with the `tx` of `beginCallerTransaction()`. */
   write(handle: unknown, value: string): Promise<void>;
   /** The values that are committed, in any order. */
   committedValues(): Promise<readonly string[]>;
-  /** Opens a transaction of the caller's own, on a connection that the store knows nothing of. */
+  /** Opens a transaction on a connection that does not belong to the store. */
   beginCallerTransaction(): Promise<{ readonly tx: unknown; commit(): Promise<void>; rollback(): Promise<void> }>;
 }
 
+/** What `storeSuite` needs to test your store. */
 export interface StoreHarness {
-  /** In the names of the tests. */
+  /** The name of the store, for the names of the tests. */
   readonly name: string;
+  /** The functions of your test runner: those of vitest and jest fit. */
   readonly runner: TestRunner;
-  /** Makes a new, empty database, without tables of Pawl. The instances on the one before are closed by then. */
+  /** Creates a new, empty database without Pawl's tables. All instances on the previous one are closed by then. */
   fresh(): Promise<void>;
   /** Opens another instance on the current database; the suite migrates and closes it. */
   open(options?: StoreOptions): Promise<Store>;
-  /** Two instances see the same data. If not, the tests that need two use one. */
+  /** Whether two instances see the same data. If not, tests that need two instances use one. */
   readonly sharesAcrossInstances: boolean;
-  /** A watcher of one instance is told of the commits of another. */
+  /** Whether a watcher of one instance gets hints about the commits of another. */
   readonly notifiesAcrossInstances: boolean;
-  /** An empty database has migrations that are pending. */
+  /** Whether an empty database has pending migrations. */
   readonly hasMigrations: boolean;
-  /** Absent: `begin` gives no handle to write with, and `startInTransaction` is not possible. */
+  /** Leave it out if `beginTransaction` gives no handle to write with and `startInTransaction` is not possible. */
   readonly transactions?: TransactionHarness;
-  /** Removes what `fresh` has made. */
+  /** Removes everything that `fresh` has created. */
   dispose(): Promise<void>;
 }

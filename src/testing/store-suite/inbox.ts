@@ -1,4 +1,4 @@
-/** Messages: they arrive in order, wake who is parked, and are never lost between a sender and a run that parks. */
+/** Messages: they arrive in order, wake parked runs, and are never lost between a sender and a run that parks. */
 import type { InboxRow, NewRun, Transition } from "../../store/contract/store.js";
 import {
   batch,
@@ -40,7 +40,7 @@ export function inboxTests(fixture: Fixture): void {
     }
   });
 
-  test("a message to a run that is ready or owned only counts", async () => {
+  test("a message to a run that is ready or owned only changes the count of its messages", async () => {
     const worker = await fixture.registerWorker();
     const ready = await fixture.start();
     const owned = await fixture.startOwned(worker);
@@ -48,12 +48,12 @@ export function inboxTests(fixture: Fixture): void {
     await delay(5);
     await fixture.store.send([newMessage(ready.id, "1"), newMessage(owned.id, "1")]);
     await fixture.store.send([newMessage(owned.id, "2")]);
-    const mail = new Map([
+    const messageCounts = new Map([
       [ready.id, 1],
       [owned.id, 2],
     ]);
     expect(await fixture.tasks(ready, owned)).toEqual(
-      before.map((task) => ({ ...task, pendingMessages: mail.get(task.runId) })),
+      before.map((task) => ({ ...task, pendingMessages: messageCounts.get(task.runId) })),
     );
   });
 
@@ -73,7 +73,7 @@ export function inboxTests(fixture: Fixture): void {
     expect((await fixture.store.inbox([])).size).toBe(0);
   });
 
-  test("who has no task gets no message, and the sender is told", async () => {
+  test("a run without a task gets no message, and the sender gets its id back", async () => {
     const ended = await fixture.start();
     await fixture.commitTransition(null, transition(ended.id, { events: [event("end")], next: finish() }));
     const run = await fixture.start();
@@ -91,7 +91,7 @@ export function inboxTests(fixture: Fixture): void {
     expect(await fixture.store.send([])).toEqual({ undeliverable: [] });
   });
 
-  test("drained messages are gone and counted off; the others stay", async () => {
+  test("drained messages are deleted and no longer counted; the others stay", async () => {
     const worker = await fixture.registerWorker();
     const run = await fixture.startOwned(worker);
     const other = await fixture.startOwned(worker);
@@ -133,7 +133,7 @@ export function inboxTests(fixture: Fixture): void {
     }
   });
 
-  test("a run that would park with undrained mail is not parked: its events count, its row and task stay", async () => {
+  test("a run that would park with undrained messages is not parked: its events are written, its row and task stay", async () => {
     const worker = await fixture.registerWorker();
     const run = await fixture.startOwned(worker);
     const recipient = await fixture.start({ due: { kind: "held" } });
@@ -160,7 +160,7 @@ export function inboxTests(fixture: Fixture): void {
     expect(await fixture.task(run.id)).toMatchObject({ state: "ready", pendingMessages: 0, deliveries: 0 });
   });
 
-  test("a run is kept when only some of its mail is drained, and parked when all of it is", async () => {
+  test("a run is kept if only some of its messages are drained, and parked if all of them are", async () => {
     const worker = await fixture.registerWorker();
     const [some, all, none] = (await fixture.startOwnedRuns(3, worker)) as [NewRun, NewRun, NewRun];
     await fixture.store.send([some, all].flatMap(({ id }) => [newMessage(id, "1"), newMessage(id, "2")]));
@@ -187,22 +187,22 @@ export function inboxTests(fixture: Fixture): void {
     await fixture.store.send(recipients.flatMap(({ id }) => [newMessage(id, "1"), newMessage(id, "2")]));
     const rows = async (run: NewRun | undefined, howMany: number) =>
       ids(await fixture.inbox((run as NewRun).id)).slice(0, howMany);
-    const one = (run: NewRun | undefined, rest: Partial<Transition>) =>
+    const transitionOf = (run: NewRun | undefined, rest: Partial<Transition>) =>
       transition((run as NewRun).id, { events: [event("a")], ...rest });
     const { ownedWithMessages } = await fixture.commit(
       batch(worker, [
-        one(written, {}),
-        one(drainedAll, { drainedInboxIds: await rows(drainedAll, 2) }),
-        one(drainedSome, { drainedInboxIds: await rows(drainedSome, 1) }),
-        one(parked, { next: park() }),
-        one(ended, { drainedInboxIds: await rows(ended, 2), next: finish() }),
-        one(runWithoutMessages, {}),
+        transitionOf(written, {}),
+        transitionOf(drainedAll, { drainedInboxIds: await rows(drainedAll, 2) }),
+        transitionOf(drainedSome, { drainedInboxIds: await rows(drainedSome, 1) }),
+        transitionOf(parked, { next: park() }),
+        transitionOf(ended, { drainedInboxIds: await rows(ended, 2), next: finish() }),
+        transitionOf(runWithoutMessages, {}),
       ]),
     );
     expect([...ownedWithMessages].sort()).toEqual([written, drainedSome].map((run) => (run as NewRun).id).sort());
   });
 
-  test("a commit of one event, of one checkpoint, or in a transaction names its run when a message waits", async () => {
+  test("a commit of one event, of one checkpoint, or in a transaction names its run if a message waits", async () => {
     const worker = await fixture.registerWorker();
     const run = await fixture.startOwned(worker);
     const cursors = [{ node: "n", cursor: "1", progress: "1" }];
@@ -219,14 +219,14 @@ export function inboxTests(fixture: Fixture): void {
     expect(
       (await fixture.commitTransition(worker, transition(run.id, { afterSeq: 2, cursors }))).ownedWithMessages,
     ).toEqual([run.id]);
-    const elsewhere = [{ node: "other", progress: "1" }];
+    const otherCursors = [{ node: "other", progress: "1" }];
     expect(
-      (await fixture.commitTransition(worker, transition(run.id, { afterSeq: 2, cursors: elsewhere })))
+      (await fixture.commitTransition(worker, transition(run.id, { afterSeq: 2, cursors: otherCursors })))
         .ownedWithMessages,
     ).toEqual([run.id]);
     const transaction = await fixture.store.beginTransaction();
-    const given = batch(worker, [transition(run.id, { afterSeq: 2, events: [event("c")] })]);
-    expect(await transaction.commit(given)).toMatchObject({ kind: "committed", ownedWithMessages: [run.id] });
+    const append = batch(worker, [transition(run.id, { afterSeq: 2, events: [event("c")] })]);
+    expect(await transaction.commit(append)).toMatchObject({ kind: "committed", ownedWithMessages: [run.id] });
 
     const drainedInboxIds = ids(await fixture.inbox(run.id));
     const { ownedWithMessages } = await fixture.commitTransition(
@@ -236,7 +236,7 @@ export function inboxTests(fixture: Fixture): void {
     expect(ownedWithMessages).toEqual([]);
   });
 
-  test("a run that has messages does not end before they are drained, and nothing of the batch is written", async () => {
+  test("a run does not end before its messages are drained, and nothing of the batch is written", async () => {
     const worker = await fixture.registerWorker();
     const [run, other, parent] = (await fixture.startOwnedRuns(3, worker)) as [NewRun, NewRun, NewRun];
     await fixture.store.send([newMessage(run.id, "early"), newMessage(run.id, "late")]);
@@ -267,7 +267,7 @@ export function inboxTests(fixture: Fixture): void {
     expect((await fixture.store.send([newMessage(run.id, "later")])).undeliverable).toEqual([run.id]);
   });
 
-  test("a transition's mail reaches runs of any owner, and of none", async () => {
+  test("a transition's messages reach runs of any owner, and runs without an owner", async () => {
     const [sender, owner] = [await fixture.registerWorker(), await fixture.registerWorker()];
     const [from, also] = (await fixture.startOwnedRuns(2, sender)) as [NewRun, NewRun];
     const runOfOther = await fixture.startOwned(owner);
@@ -304,7 +304,7 @@ export function inboxTests(fixture: Fixture): void {
     expect(await fixture.inbox(ended.id)).toEqual([]);
   });
 
-  test("a client's commit sends mail too", async () => {
+  test("a client's commit sends messages, too", async () => {
     const from = await fixture.start();
     const to = await fixture.start({ due: { kind: "held" } });
     const messages = [newMessage(to.id, "done")];

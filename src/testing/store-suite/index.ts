@@ -1,16 +1,4 @@
-/**
- * The conformance suite: what every `Store` does, by topic. A store that passes it can carry Pawl.
- *
- * @example
- * import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
- * storeSuite({
- *   name: "mine",
- *   runner: { afterAll, afterEach, beforeAll, describe, expect, test },
- *   fresh: async () => { … },
- *   open: (options) => openMine(url, options),
- *   …
- * });
- */
+/** The conformance suite: what every `Store` must do, by topic. */
 import { claimTests } from "./claim.js";
 import { clockTests } from "./clock.js";
 import { commitTests } from "./commit.js";
@@ -25,6 +13,7 @@ import { logTests } from "./log.js";
 import { maintenanceTests } from "./maintenance.js";
 import { modelTests } from "./model.js";
 import { openingTests } from "./opening.js";
+import { pausedQueueTests } from "./paused-queues.js";
 import { queryTests } from "./queries.js";
 import { registryTests } from "./registry.js";
 import { routingTests } from "./routing.js";
@@ -47,7 +36,8 @@ const topics: Record<string, (fixture: Fixture) => void> = {
   workers: workerTests,
   queries: queryTests,
   "the registry": registryTests,
-  upkeep: maintenanceTests,
+  maintenance: maintenanceTests,
+  "paused queues": pausedQueueTests,
   hints: hintTests,
   transactions: transactionTests,
   "the clock": clockTests,
@@ -55,7 +45,27 @@ const topics: Record<string, (fixture: Fixture) => void> = {
   "the model": modelTests,
 };
 
-/** Defines the tests of the suite for one store. Each topic gets a fresh database, which its tests share. */
+/**
+ * Defines the tests that every store must pass, for your own store. Each topic gets a fresh database, which its tests
+ * share.
+ *
+ * @example
+ * ```ts
+ * import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+ * import { MemoryStore } from "pawl/memory";
+ *
+ * storeSuite({
+ *   name: "memory",
+ *   runner: { afterAll, afterEach, beforeAll, describe, expect, test },
+ *   fresh: async () => {},
+ *   open: async (options) => new MemoryStore(options),
+ *   dispose: async () => {},
+ *   sharesAcrossInstances: false,
+ *   notifiesAcrossInstances: false,
+ *   hasMigrations: false,
+ * });
+ * ```
+ */
 export function storeSuite(harness: StoreHarness): void {
   const { describe, beforeAll, afterEach, afterAll } = harness.runner;
   describe(`the ${harness.name} store`, () => {

@@ -1,3 +1,4 @@
+/** Start keys and hero keys: a start whose key is taken is refused, and a repeated start changes nothing. */
 import { batch, event, finish, newRun, newRuns, park, routesOf, transition, uniqueName } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 
@@ -13,7 +14,7 @@ export function keyTests(fixture: Fixture): void {
     expect(await fixture.task(second.id)).toBe(undefined);
   });
 
-  test("start keys are apart for each workflow, and differ by case", async () => {
+  test("each workflow has its own start keys, and keys differ by case, accents and spaces", async () => {
     const first = await fixture.start({ startKey: "key" });
     await fixture.start({ startKey: "key" });
     await fixture.start({ workflow: first.workflow, startKey: "KEY" });
@@ -41,7 +42,7 @@ export function keyTests(fixture: Fixture): void {
     await fixture.start({ heroKey: heroKey.toUpperCase() });
   });
 
-  test("the hero key is free again once its run has ended, and not before", async () => {
+  test("a hero key is free again when its run has ended, and not before", async () => {
     const heroKey = uniqueName("hero");
     const first = await fixture.start({ heroKey });
     await fixture.commitTransition(null, transition(first.id, { events: [event("wait")], next: park("paused") }));
@@ -55,7 +56,7 @@ export function keyTests(fixture: Fixture): void {
     expect(await fixture.run(second.id)).toMatchObject({ status: "pending" });
   });
 
-  test("a refusal by both keys is told as one of the start key", async () => {
+  test("a start that both keys refuse is refused for the start key", async () => {
     const heroKey = uniqueName("hero");
     const holder = await fixture.start({ heroKey });
     const keyed = await fixture.start({ startKey: "both" });
@@ -134,7 +135,7 @@ export function keyTests(fixture: Fixture): void {
     expect((await fixture.claimOne(worker, routesOf(run))).deliveries).toBe(1);
   });
 
-  test("of twenty starts with one key at once one wins, and the others are told who", async () => {
+  test("of twenty starts with one key at once one wins, and the others get its run", async () => {
     const other = await fixture.openAnother();
     for (const keys of [{ startKey: "race" }, { heroKey: uniqueName("hero") }]) {
       const runs = newRuns(20, keys);

@@ -1,10 +1,10 @@
-/** Logs: numbered without a gap however they were packed, read in pages or whole, and every text comes back. */
+/** Logs: events are numbered without a gap however they are packed, are read in pages or whole, and keep every text. */
 import { batch, event, events, eventTypes, finish, newId, newRuns, transition } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 
 const mebibyte = 1024 * 1024;
 
-/** What a caller's encoder makes of awkward values, and awkward text that it need not escape. */
+/** Encoded awkward values, and awkward text that the encoder does not escape. */
 const awkwardTexts = [
   "",
   " ",
@@ -21,7 +21,7 @@ const awkwardTexts = [
 export function logTests(fixture: Fixture): void {
   const { test, expect } = fixture;
 
-  test("events are numbered from 1 without a gap, and stamped with their commit", async () => {
+  test("events are numbered from 1 without a gap, and have the time of their commit", async () => {
     const worker = await fixture.registerWorker();
     const run = await fixture.startOwned(worker);
     const first = await fixture.commitTransition(worker, transition(run.id, { afterSeq: 0, events: [event("a")] }));
@@ -46,8 +46,8 @@ export function logTests(fixture: Fixture): void {
     const zero = event("", { node: "", attempt: 0, outcome: "", data: "" });
     const bare = event("bare");
     const alone = await fixture.startOwned(worker);
-    for (const [afterSeq, one] of [full, zero, bare].entries()) {
-      await fixture.commitTransition(worker, transition(alone.id, { afterSeq, events: [one] }));
+    for (const [afterSeq, single] of [full, zero, bare].entries()) {
+      await fixture.commitTransition(worker, transition(alone.id, { afterSeq, events: [single] }));
     }
     const packed = await fixture.startOwned(worker);
     await fixture.commitTransition(worker, transition(packed.id, { events: [full, zero, bare] }));
@@ -57,7 +57,7 @@ export function logTests(fixture: Fixture): void {
     }
   });
 
-  test("a page begins after any event and has any length, inside packed rows too", async () => {
+  test("a page starts after any event and has any length, also inside packed rows", async () => {
     const worker = await fixture.registerWorker();
     const run = await fixture.startOwned(worker);
     let afterSeq = 0;
@@ -78,7 +78,7 @@ export function logTests(fixture: Fixture): void {
     }
   });
 
-  test("whole logs of many runs are read at once, each its own", async () => {
+  test("the whole logs of many runs are read at once", async () => {
     const worker = await fixture.registerWorker();
     const runs = newRuns(120, { due: { kind: "owned" } });
     await fixture.startAll(runs, worker);
@@ -105,7 +105,7 @@ export function logTests(fixture: Fixture): void {
     expect((await fixture.store.logs([])).size).toBe(0);
   });
 
-  test("a run's log is read after it has ended", async () => {
+  test("the log of an ended run can be read", async () => {
     const run = await fixture.start();
     await fixture.commitTransition(null, transition(run.id, { events: events(2), next: finish() }));
     expect(eventTypes(await fixture.log(run.id))).toEqual(["event1", "event2"]);
@@ -117,10 +117,10 @@ export function logTests(fixture: Fixture): void {
     for (const text of awkwardTexts) {
       const run = await fixture.startOwned(worker, { input: text });
       await fixture.store.send([{ to: run.id, kind: text.slice(0, 20), data: text }]);
-      const one = event("one", { data: text, outcome: text });
+      const awkward = event("one", { data: text, outcome: text });
       const cursors = [{ node: "n", cursor: text, progress: text }];
-      await fixture.commitTransition(worker, transition(run.id, { events: [one], cursors }));
-      await fixture.commitTransition(worker, transition(run.id, { afterSeq: 1, events: [one, one] }));
+      await fixture.commitTransition(worker, transition(run.id, { events: [awkward], cursors }));
+      await fixture.commitTransition(worker, transition(run.id, { afterSeq: 1, events: [awkward, awkward] }));
       expect((await fixture.log(run.id)).map(({ data, outcome }) => [data, outcome])).toEqual(
         Array.from({ length: 3 }, () => [text, text]),
       );
@@ -146,10 +146,10 @@ export function logTests(fixture: Fixture): void {
     await fixture.commitTransition(worker, transition(run.id, { events: [event("large", { data: wide })] }));
     const two = [event("large", { data: ascii }), event("large", { data: wide })];
     await fixture.commitTransition(worker, transition(run.id, { afterSeq: 1, events: two }));
-    const same = (await fixture.log(run.id)).map(({ data }) =>
+    const payloads = (await fixture.log(run.id)).map(({ data }) =>
       data === wide ? "wide" : data === ascii ? "ascii" : "",
     );
-    expect(same).toEqual(["wide", "ascii", "wide"]);
+    expect(payloads).toEqual(["wide", "ascii", "wide"]);
     expect((await fixture.run(run.id)).input === ascii).toBe(true);
     expect((await fixture.inbox(run.id))[0]?.data === wide).toBe(true);
     const drainedInboxIds = (await fixture.inbox(run.id)).map(({ id }) => id);

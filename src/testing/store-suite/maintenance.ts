@@ -1,5 +1,5 @@
-/** Upkeep: what is old is found and removed, what waits is counted, queues are paused. */
-import type { AgePosition, ChildKey, Fence, Hint, NewRun, RunSample } from "../../store/contract/store.js";
+/** Maintenance: old runs are found and deleted, the backlog is counted, and the tables are audited. */
+import type { AgePosition, ChildKey, Fence, NewRun, RunSample } from "../../store/contract/store.js";
 import {
   batch,
   byId,
@@ -19,7 +19,7 @@ import type { Fixture } from "./fixture.js";
 export function maintenanceTests(fixture: Fixture): void {
   const { test, expect } = fixture;
 
-  /** Ended runs, each with two events and a cursor. */
+  /** Starts and ends these runs, each with two events and a cursor. */
   async function startAndFinish(runs: readonly NewRun[], fence?: Fence): Promise<void> {
     const owner = fence ?? (await fixture.registerWorker());
     await fixture.startAll(
@@ -32,7 +32,7 @@ export function maintenanceTests(fixture: Fixture): void {
     await fixture.commit(batch(owner, ends));
   }
 
-  test("roots come oldest first, in pages without gaps; children are none", async () => {
+  test("root runs are listed oldest first, in pages without gaps, and without children", async () => {
     const { maintenance } = fixture.store;
     const workflow = uniqueName("roots");
     const runs = newRuns(7, { workflow });
@@ -59,7 +59,7 @@ export function maintenanceTests(fixture: Fixture): void {
     expect(older.map(({ id }) => id)).toEqual(byId(runs.slice(0, 3)).map(({ id }) => id));
   });
 
-  test("roots and children say which of them have failed", async () => {
+  test("lists of root runs and of children tell which runs have failed", async () => {
     const { maintenance } = fixture.store;
     const workflow = uniqueName("failed");
     const worker = await fixture.registerWorker();
@@ -103,16 +103,16 @@ export function maintenanceTests(fixture: Fixture): void {
     const expected = byParent.flatMap(({ id }) => byId(children.filter(({ parentId }) => parentId === id)));
     expect(found).toEqual(expected.map(({ id }) => id));
     expect(await maintenance.childRuns([], { after: null, limit: 2 })).toEqual([]);
-    expect(await maintenance.childRuns([uniqueName("nobody")], { after: null, limit: 2 })).toEqual([]);
+    expect(await maintenance.childRuns([uniqueName("unknown")], { after: null, limit: 2 })).toEqual([]);
   });
 
-  test("ended runs are removed with all that they had; the others stay as they are", async () => {
+  test("ended runs are deleted with all their rows; open runs stay as they are", async () => {
     const { store } = fixture;
-    const workflow = uniqueName("removed");
-    const [gone, stays] = newRuns(2, { workflow }) as [NewRun, NewRun];
+    const workflow = uniqueName("deleted");
+    const [deleted, stays] = newRuns(2, { workflow }) as [NewRun, NewRun];
     const keyed = newRun({ workflow, startKey: "once" });
     const fence = await fixture.registerWorker();
-    await startAndFinish([gone, stays, keyed], fence);
+    await startAndFinish([deleted, stays, keyed], fence);
     const open = await fixture.start({ workflow, startKey: "open" });
     await fixture.claimOne(fence, routesOf(open));
     await fixture.commitTransition(
@@ -120,16 +120,16 @@ export function maintenanceTests(fixture: Fixture): void {
       transition(open.id, { events: events(1), cursors: [{ node: "n", cursor: "1" }] }),
     );
     await store.send([newMessage(open.id, "m")]);
-    expect(await store.maintenance.deleteRuns([gone.id, keyed.id, open.id, uniqueName("nobody")])).toBe(2);
-    expect(await store.runsById([gone.id, keyed.id])).toEqual([]);
-    expect(await fixture.log(gone.id)).toEqual([]);
-    expect(await store.cursors(gone.id)).toEqual([]);
+    expect(await store.maintenance.deleteRuns([deleted.id, keyed.id, open.id, uniqueName("unknown")])).toBe(2);
+    expect(await store.runsById([deleted.id, keyed.id])).toEqual([]);
+    expect(await fixture.log(deleted.id)).toEqual([]);
+    expect(await store.cursors(deleted.id)).toEqual([]);
     expect(await fixture.log(stays.id)).toHaveLength(2);
     expect(await store.cursors(stays.id)).toHaveLength(1);
     expect(await fixture.log(open.id)).toHaveLength(1);
     expect(await fixture.inbox(open.id)).toHaveLength(1);
     expect(await store.cursors(open.id)).toHaveLength(1);
-    expect(await store.maintenance.deleteRuns([gone.id, keyed.id])).toBe(0);
+    expect(await store.maintenance.deleteRuns([deleted.id, keyed.id])).toBe(0);
     expect(await store.maintenance.deleteRuns([])).toBe(0);
     const again = await fixture.start({ workflow, startKey: "once", input: "2" });
     expect((await fixture.run(again.id)).input).toBe("2");
@@ -137,14 +137,14 @@ export function maintenanceTests(fixture: Fixture): void {
     expect(refused.refused).toHaveLength(1);
   });
 
-  test("more runs than fit into one statement are removed", async () => {
+  test("more runs than fit into one statement are deleted", async () => {
     const runs = newRuns(1_200);
     await startAndFinish(runs);
     expect(await fixture.store.maintenance.deleteRuns(runs.map(({ id }) => id))).toBe(1_200);
     expect(await fixture.store.runsById(runs.map(({ id }) => id))).toEqual([]);
   });
 
-  test("two that remove the same runs at once do no harm", async () => {
+  test("two instances can delete the same runs at once", async () => {
     const runs = newRuns(100);
     await startAndFinish(runs);
     const ids = runs.map(({ id }) => id);
@@ -153,26 +153,26 @@ export function maintenanceTests(fixture: Fixture): void {
     expect(await fixture.store.runsById(ids)).toEqual([]);
   });
 
-  test("dead workers are forgotten when they have been silent for long, the living never", async () => {
+  test("dead workers are deleted after their last heartbeat is old enough, live workers never", async () => {
     const { store } = fixture;
-    const [dead, living] = [await fixture.registerWorker(), await fixture.registerWorker()];
+    const [dead, live] = [await fixture.registerWorker(), await fixture.registerWorker()];
     await store.deregisterWorker(dead);
-    const known = async () => (await store.workers()).map(({ id }) => id);
+    const workerIds = async () => (await store.workers()).map(({ id }) => id);
     const heartbeatAt = (await store.workers()).find(({ id }) => id === dead.workerId)?.heartbeatAt as number;
     await store.maintenance.deleteDeadWorkers({ lastHeartbeatBefore: heartbeatAt });
-    for (const { workerId } of [dead, living]) expect(await known()).toContain(workerId);
+    for (const { workerId } of [dead, live]) expect(await workerIds()).toContain(workerId);
     expect(await store.maintenance.deleteDeadWorkers({ lastHeartbeatBefore: heartbeatAt + 1_000_000 })).toContain(
       dead.workerId,
     );
-    expect(await known()).toContain(living.workerId);
-    expect(await known()).not.toContain(dead.workerId);
+    expect(await workerIds()).toContain(live.workerId);
+    expect(await workerIds()).not.toContain(dead.workerId);
     expect(await store.maintenance.expiredWorkers({ lastHeartbeatBefore: heartbeatAt + 1_000_000 })).toContain(
-      living.workerId,
+      live.workerId,
     );
     expect(await store.maintenance.expiredWorkers({ lastHeartbeatBefore: heartbeatAt - 1_000_000 })).not.toContain(
-      living.workerId,
+      live.workerId,
     );
-    expect((await store.heartbeat(living)).isAlive).toBe(true);
+    expect((await store.heartbeat(live)).isAlive).toBe(true);
     expect((await store.heartbeat(dead)).isAlive).toBe(false);
   });
 
@@ -200,9 +200,9 @@ export function maintenanceTests(fixture: Fixture): void {
     await fixture.start();
     const samples = await store.maintenance.runSamples(workflow, { since, limit: 100 });
     expect(samples.map(({ status }) => status).toSorted()).toEqual(["failed", "paused", "pending", "running"]);
-    const ofFailed = samples.find(({ status }) => status === "failed") as RunSample;
+    const failedSample = samples.find(({ status }) => status === "failed") as RunSample;
     const { createdAt, startedAt, finishedAt } = await fixture.run(failed.id);
-    expect(ofFailed).toEqual({ status: "failed", createdAt, startedAt, finishedAt });
+    expect(failedSample).toEqual({ status: "failed", createdAt, startedAt, finishedAt });
     expect(startedAt).toBe(since + 5);
     expect(samples[0]?.createdAt).toBe((await fixture.run(pending.id)).createdAt);
     expect(await store.maintenance.runSamples(workflow, { since: 0, limit: 100 })).toHaveLength(5);
@@ -210,7 +210,7 @@ export function maintenanceTests(fixture: Fixture): void {
     expect(await store.maintenance.runSamples(uniqueName("none"), { since: 0, limit: 2 })).toEqual([]);
   });
 
-  test("the backlog is what is ready or overdue, per route and version; what sleeps or is owned is not in it", async () => {
+  test("the backlog counts ready and overdue tasks per route and version, not sleeping or owned ones", async () => {
     const { store } = fixture;
     const [one, two] = [uniqueName("backlog-a"), uniqueName("backlog-b")];
     const fence = await fixture.registerWorker();
@@ -248,28 +248,28 @@ export function maintenanceTests(fixture: Fixture): void {
     ]);
   });
 
-  test("what workers execute is known of the live and the dead", async () => {
+  test("the routes of live and dead workers are listed", async () => {
     const { store } = fixture;
     const [workflow, other] = [uniqueName("route"), uniqueName("route")];
     const dead = await fixture.registerWorker({ routes: [{ workflow, version: "" }] });
     await fixture.registerWorker({ routes: [{ workflow: other, version: "2" }], leaseMs: 12_345 });
     await store.deregisterWorker(dead);
-    const known = (await store.maintenance.workerRoutes()).filter(({ routes }) =>
+    const workers = (await store.maintenance.workerRoutes()).filter(({ routes }) =>
       routes.some((route) => route.workflow === workflow || route.workflow === other),
     );
-    expect(known.toSorted((a, b) => Number(a.live) - Number(b.live))).toMatchObject([
+    expect(workers.toSorted((a, b) => Number(a.live) - Number(b.live))).toMatchObject([
       { routes: [{ workflow, version: "" }], live: false },
       { routes: [{ workflow: other, version: "2" }], live: true, leaseMs: 12_345 },
     ]);
   });
 
-  test("parents wait for children of a route that are due and not taken, unless they are paused or have mail", async () => {
+  test("parents of due, unowned children on a route are listed, unless they are paused or have messages", async () => {
     const { store } = fixture;
     const [route, other] = [uniqueName("waited"), uniqueName("waited")];
     const fence = await fixture.registerWorker();
     const parents = byId(newRuns(6, { due: { kind: "owned" } }));
     await fixture.startAll(parents, fence);
-    const [two, late, sleeping, taken, paused, mailed] = parents.map(({ id }) => id) as [string, ...string[]];
+    const [two, late, sleeping, owned, paused, withMessage] = parents.map(({ id }) => id) as [string, ...string[]];
     const child = (parentId: string | undefined, rest: Partial<NewRun> = {}) =>
       newRun({ workflow: route, parentId: parentId as string, parentNode: "n", ...rest });
     await fixture.startAll([
@@ -279,22 +279,22 @@ export function maintenanceTests(fixture: Fixture): void {
       child(late, { due: { kind: "in", ms: 5 } }),
       child(sleeping, { due: { kind: "in", ms: 1_000_000 } }),
       child(paused),
-      child(mailed),
+      child(withMessage),
       newRun({ workflow: route }),
     ]);
-    await fixture.startAll([child(taken, { due: { kind: "owned" } })], fence);
+    await fixture.startAll([child(owned, { due: { kind: "owned" } })], fence);
     await fixture.commitTransition(fence, transition(paused as string, { next: park("paused") }));
-    await store.send([newMessage(mailed as string, "{}")]);
+    await store.send([newMessage(withMessage as string, "{}")]);
     await delay(10);
-    const found = (routes: readonly string[], limit = 100) => store.maintenance.parentsWaitingFor(routes, limit);
-    expect(await found([route])).toEqual([
+    const findParents = (routes: readonly string[], limit = 100) => store.maintenance.parentsWaitingFor(routes, limit);
+    expect(await findParents([route])).toEqual([
       { parentId: two, route },
       { parentId: late, route },
     ]);
-    expect(await found([route], 1)).toEqual([{ parentId: two, route }]);
-    expect(await found([other])).toEqual([{ parentId: two, route: other }]);
-    expect(await found([route, other])).toHaveLength(3);
-    expect(await found([])).toEqual([]);
+    expect(await findParents([route], 1)).toEqual([{ parentId: two, route }]);
+    expect(await findParents([other])).toEqual([{ parentId: two, route: other }]);
+    expect(await findParents([route, other])).toHaveLength(3);
+    expect(await findParents([])).toEqual([]);
   });
 
   test("all workflows are listed by name", async () => {
@@ -305,58 +305,14 @@ export function maintenanceTests(fixture: Fixture): void {
     const all = await fixture.store.maintenance.workflows();
     const listed = all.map(({ name }) => name);
     expect(listed).toEqual(listed.toSorted((a, b) => (a < b ? -1 : 1)));
-    for (const name of names) expect(all.find((one) => one.name === name)).toEqual(await fixture.store.workflow(name));
+    for (const name of names)
+      expect(all.find((workflow) => workflow.name === name)).toEqual(await fixture.store.workflow(name));
   });
 
-  test("a queue is paused until it is resumed, and every beat says so", async () => {
-    const { store } = fixture;
-    const other = await fixture.openAnother();
-    const fence = await fixture.registerWorker();
-    const [mails, Mails] = [uniqueName("mails"), uniqueName("Mails")];
-    const paused = async () =>
-      (await other.maintenance.pausedQueues()).filter(({ name }) => [mails, Mails].includes(name));
-    expect(await paused()).toEqual([]);
-    const before = await store.now();
-    await store.maintenance.pauseQueue(mails, "the provider is down");
-    const [first] = await paused();
-    expect(first).toEqual({ name: mails, pausedAt: first?.pausedAt, reason: "the provider is down" });
-    expect(first?.pausedAt).toBeGreaterThanOrEqual(before);
-    await delay(3);
-    await other.maintenance.pauseQueue(mails, null);
-    await store.maintenance.pauseQueue(Mails, "ünï");
-    expect(await paused()).toMatchObject([
-      { name: Mails, reason: "ünï" },
-      { name: mails, pausedAt: first?.pausedAt, reason: null },
-    ]);
-    for (const name of [mails, Mails]) expect((await store.heartbeat(fence)).pausedQueues).toContain(name);
-    await store.maintenance.resumeQueue(mails);
-    await store.maintenance.resumeQueue(mails);
-    expect((await paused()).map(({ name }) => name)).toEqual([Mails]);
-    expect((await store.heartbeat(fence)).pausedQueues).not.toContain(mails);
-    await store.maintenance.resumeQueue(Mails);
-  });
-
-  test("whoever listens is told to look when a queue is paused or resumed", async () => {
-    const hints: Hint[] = [];
-    const { harness, store } = fixture;
-    const listener = harness.notifiesAcrossInstances ? await fixture.openAnother() : store;
-    const unwatch = listener.watch((hint) => hints.push(hint));
-    const countHints = () => hints.filter(({ kind }) => kind === "anything").length;
-    if (harness.notifiesAcrossInstances)
-      await fixture.waitUntil("the listener is there", hasStoppedGrowing(countHints));
-    const queue = uniqueName("told");
-    for (const change of ["pauseQueue", "resumeQueue"] as const) {
-      const before = countHints();
-      await store.maintenance[change](queue, null);
-      await fixture.waitUntil("it is told", () => countHints() > before);
-    }
-    unwatch();
-  });
-
-  test("an audit has every run with its task, its messages and the length of its log, in pages without gaps", async () => {
+  test("an audit lists every run with its task, its messages and the length of its log, in pages without gaps", async () => {
     const { audit } = fixture.store.maintenance;
-    const [over, open] = newRuns(2) as [NewRun, NewRun];
-    await startAndFinish([over]);
+    const [ended, open] = newRuns(2) as [NewRun, NewRun];
+    await startAndFinish([ended]);
     await fixture.start({ ...open, due: { kind: "held" } });
     await fixture.store.send([newMessage(open.id, "a"), newMessage(open.id, "b")]);
     const seen: string[] = [];
@@ -367,11 +323,11 @@ export function maintenanceTests(fixture: Fixture): void {
       after = (page[1] as { readonly id: string }).id;
     }
     expect(new Set(seen).size).toBe(seen.length);
-    expect(seen).toContain(over.id);
+    expect(seen).toContain(ended.id);
     expect(seen).toContain(open.id);
-    const byIds = await audit.runsById([open.id, over.id, newRun().id]);
+    const byIds = await audit.runsById([open.id, ended.id, newRun().id]);
     expect(byIds.length).toBe(2);
-    expect(byIds.find(({ id }) => id === over.id)).toMatchObject({
+    expect(byIds.find(({ id }) => id === ended.id)).toMatchObject({
       status: "completed",
       task: null,
       inboxRows: 0,
@@ -393,13 +349,4 @@ export function maintenanceTests(fixture: Fixture): void {
       expect(await audit.orphanedRunIds(table, { after: null, limit: 100 })).toEqual([]);
     }
   });
-
-  /** A listener that has just connected says so by a hint of its own; where it does not, nothing comes for a while. */
-  function hasStoppedGrowing(count: () => number): () => Promise<boolean> {
-    return async () => {
-      const before = count();
-      await delay(100);
-      return count() === before;
-    };
-  }
 }

@@ -1,6 +1,6 @@
 /**
- * Random sequences of operations, all combinations of what a batch can hold among them: a store ends where the memory
- * store ends. The sequences are drawn from fixed seeds, and a failure names its own.
+ * Random sequences of operations, with all combinations of what a batch can contain: the store must end in the same state
+ * as the memory store. The sequences are drawn from fixed seeds, and the name of a failed test contains its seed.
  */
 
 import { keepOwner } from "../../core/run/transition.js";
@@ -16,13 +16,14 @@ const operations = 60;
 
 export function modelTests(fixture: Fixture): void {
   for (let seed = 1; seed <= seeds; seed += 1) {
-    fixture.test(`random operations leave what they leave in the memory store (seed ${seed})`, () =>
-      runRandomOperations(fixture, seed, "at home"),
+    fixture.test(`random operations have the same result as in the memory store (seed ${seed})`, () =>
+      runRandomOperations(fixture, seed, "fixed"),
     );
   }
   for (let seed = 1; seed <= changingRouteSeeds; seed += 1) {
-    fixture.test(`so do random operations on runs that are parked on other routes (seed ${seed})`, () =>
-      runRandomOperations(fixture, seed, "roaming"),
+    fixture.test(
+      `random operations that change routes have the same result as in the memory store (seed ${seed})`,
+      () => runRandomOperations(fixture, seed, "changing"),
     );
   }
 }
@@ -39,22 +40,22 @@ async function runRandomOperations(fixture: Fixture, seed: number, routeMode: Ro
   await stores.compare();
 }
 
-/** Runs that roam have no keys: what is about keys is about those that stay on the route of their workflow. */
-type RouteMode = "at home" | "roaming";
+/** Runs that change their routes have no keys: only runs that stay on the route of their workflow can have them. */
+type RouteMode = "fixed" | "changing";
 
 class RandomOperations {
   readonly #stores: ComparedStores;
   readonly #random: SeededRandom;
   readonly #changesRoutes: boolean;
   readonly #routes: Route[];
-  /** Where runs may roam to, in all versions; the last is no workflow's name. */
+  /** The routes that runs may change to, in all versions; the last is not the name of a workflow. */
   readonly #otherRoutes: readonly string[];
   readonly #heroes = [uniqueName("hero"), uniqueName("hero"), uniqueName("hero")];
 
-  constructor(twin: ComparedStores, random: SeededRandom, runs: RouteMode) {
-    this.#stores = twin;
+  constructor(stores: ComparedStores, random: SeededRandom, routeMode: RouteMode) {
+    this.#stores = stores;
     this.#random = random;
-    this.#changesRoutes = runs === "roaming";
+    this.#changesRoutes = routeMode === "changing";
     const [first, second] = [uniqueName("model"), uniqueName("model")];
     this.#routes = [
       { workflow: first, version: "" },
@@ -110,14 +111,14 @@ class RandomOperations {
           next,
           drainedInboxIds: random.chance(0.5) ? positions : random.sample(positions, 3),
           newChildren: random.chance(0.2) ? this.#randomChildren(runId) : [],
-          // Each run gets the mail of one transition: among those of one batch there is no order to compare.
+          // Each run gets messages of one transition only: the order between transitions of a batch is not defined.
           messages: random.chance(0.4) ? this.#randomMessages(recipients.splice(0, 2)) : [],
           releasedChildIds: random.chance(0.2) ? recipients.splice(0, 1) : [],
           cursors: random.chance(0.2) ? this.#randomCursors() : [],
         }),
       );
     }
-    // A hero's key that is freed and taken in one batch may go either way.
+    // A hero key that one batch frees and takes may be refused or not.
     const withKeys = !nexts.some(({ kind }) => kind === "finish");
     const starts = random.chance(0.4) ? this.#randomStarts(1 + random.integerBelow(3), withKeys, true) : [];
     await this.#stores.commit({ worker, transitions, starts }, random.chance(0.2));
@@ -266,7 +267,7 @@ class RandomOperations {
     });
   }
 
-  /** Up to so many runs, in whatever state, and sometimes one that does not exist. */
+  /** Up to this many runs in any state, and sometimes one that does not exist. */
   #anyRunIds(maxCount: number): string[] {
     const ids = this.#random.sample(this.#stores.runs, maxCount).map(({ id }) => id);
     return this.#random.chance(0.1) ? [...ids.slice(1), newId()] : ids;

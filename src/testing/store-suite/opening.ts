@@ -1,4 +1,4 @@
-/** Opening, migrating (many processes at once, again and again) and closing. */
+/** Opening, migrating (repeatedly, and by many processes at once) and closing. */
 import type { Store } from "../../store/contract/store.js";
 import { batch, event, finish, newRuns, transition } from "./builders.js";
 import type { Fixture } from "./fixture.js";
@@ -19,7 +19,7 @@ export function openingTests(fixture: Fixture): void {
   });
 
   if (fixture.harness.sharesAcrossInstances) {
-    test("closing waits for what is in flight, and loses none of it", async () => {
+    test("closing waits for the calls in flight, and loses none of them", async () => {
       const store = await fixture.harness.open();
       const runs = newRuns(20);
       const commits = Promise.allSettled(runs.map((run) => store.commit(batch(null, [], [run]))));
@@ -30,7 +30,7 @@ export function openingTests(fixture: Fixture): void {
       expect(await fixture.store.runsById(runs.map(({ id }) => id))).toHaveLength(20);
     });
 
-    test("what one instance has written another reads at once", async () => {
+    test("an instance reads at once what another has written", async () => {
       const other = await fixture.openAnother();
       for (let round = 0; round < 10; round += 1) {
         const run = await fixture.start();

@@ -1,4 +1,4 @@
-/** Lists of runs: filters, the order, pages, and names that a careless collation or pattern would mix up. */
+/** Lists of runs: filters, order, pages, and names that a careless collation or pattern would confuse. */
 import type { NewRun, RunFilter } from "../../store/contract/store.js";
 import {
   batch,
@@ -44,7 +44,7 @@ export function queryTests(fixture: Fixture): void {
     return { workflow, worker, runs: { pending, running, waiting, paused, completed, failed, canceled } };
   }
 
-  test("by workflow, whose names differ by case, accents and trailing spaces", async () => {
+  test("runs are found by workflow, whose names differ by case, accents and trailing spaces", async () => {
     const name = uniqueName("Names");
     const names = [name, name.toLowerCase(), name.replace("N", "Ñ"), `${name} `, `${name}%`, name.replace("a", "_")];
     const runs = names.map((workflow) => newRun({ workflow }));
@@ -53,7 +53,7 @@ export function queryTests(fixture: Fixture): void {
     expectSameRuns(await findIds({ workflow: uniqueName("none") }), []);
   });
 
-  test("by the key of its start, which is of one workflow, and exact", async () => {
+  test("runs are found by their start key, exactly and within their workflow", async () => {
     const [workflow, other] = [uniqueName("keys"), uniqueName("keys")];
     const runs = ["k", "K", "k ", "k%"].map((startKey) => newRun({ workflow, startKey }));
     await fixture.startAll([...runs, newRun({ workflow: other, startKey: "k" }), newRun({ workflow })]);
@@ -61,7 +61,7 @@ export function queryTests(fixture: Fixture): void {
     expectSameRuns(await findIds({ workflow, startKey: "none" }), []);
   });
 
-  test("by status, where running is what a worker owns now", async () => {
+  test("runs are found by status; a run that a worker owns is running", async () => {
     const { workflow, runs } = await startOneOfEachStatus();
     for (const [status, run] of Object.entries(runs)) {
       expectSameRuns(await findIds({ workflow, status: status as keyof typeof runs }), [run]);
@@ -69,7 +69,7 @@ export function queryTests(fixture: Fixture): void {
     }
   });
 
-  test("a run that parked and is owned again is running, and waiting no more", async () => {
+  test("a parked run that is owned again is running, and no longer waiting", async () => {
     const worker = await fixture.registerWorker();
     const run = await fixture.start();
     const { workflow } = run;
@@ -92,7 +92,7 @@ export function queryTests(fixture: Fixture): void {
     expect(await findIds({ workflow })).toHaveLength(7);
   });
 
-  test("by hero", async () => {
+  test("runs are found by hero", async () => {
     const workflow = uniqueName("heroes");
     const heroes = [
       ["User", "1"],
@@ -108,7 +108,7 @@ export function queryTests(fixture: Fixture): void {
     expectSameRuns(await findIds({ workflow, heroType: "user" }), [runs[2]]);
   });
 
-  test("by tag, exactly, whatever it is made of", async () => {
+  test("runs are found by tag, exactly, whatever characters it has", async () => {
     const workflow = uniqueName("tags");
     const tags = [
       "plain",
@@ -144,8 +144,8 @@ export function queryTests(fixture: Fixture): void {
     expect((await fixture.run(several.id)).tags).toEqual(["first", "second", "plain"]);
   });
 
-  test("by parent", async () => {
-    const [parent, workflow] = [newId(), uniqueName("family")];
+  test("runs are found by parent", async () => {
+    const [parent, workflow] = [newId(), uniqueName("children")];
     const children = newRuns(3, { parentId: parent, workflow });
     const root = newRun({ workflow });
     await fixture.startAll([...children, newRun({ parentId: newId() }), root]);
@@ -153,7 +153,7 @@ export function queryTests(fixture: Fixture): void {
     expectSameRuns(await findIds({ workflow, parentId: null }), [root]);
   });
 
-  test("filters narrow each other", async () => {
+  test("several filters apply together", async () => {
     const { workflow, runs } = await startOneOfEachStatus();
     const tagged = await fixture.start({ workflow, tags: ["x"], heroType: "User", heroId: "1" });
     await fixture.start({ workflow, tags: ["x"], heroType: "User", heroId: "2" });
@@ -164,7 +164,7 @@ export function queryTests(fixture: Fixture): void {
     expect(await findIds({ workflow, status: "running" })).toEqual([runs.running?.id]);
   });
 
-  test("newest first, in pages that neither repeat nor miss a run", async () => {
+  test("runs are listed newest first, in pages that neither repeat nor miss a run", async () => {
     const workflow = uniqueName("pages");
     for (let round = 0; round < 5; round += 1) {
       await fixture.startAll(newRuns(5, { workflow }));
@@ -188,7 +188,7 @@ export function queryTests(fixture: Fixture): void {
     }
   });
 
-  test("pages of a filtered list", async () => {
+  test("a filtered list has pages, too", async () => {
     const workflow = uniqueName("filtered");
     const runs = newRuns(9, { workflow, tags: ["a"] });
     await fixture.startAll([...runs, ...newRuns(9, { workflow, tags: ["b"] })]);
@@ -202,7 +202,7 @@ export function queryTests(fixture: Fixture): void {
     );
   });
 
-  test("by time of birth, from the first instant up to before the second", async () => {
+  test("runs are found by time of creation, from the first instant up to before the second", async () => {
     let now = 1_000_000;
     const store = await fixture.open({ clock: () => now });
     const workflow = uniqueName("times");

@@ -1,4 +1,4 @@
-/** The registry of workflows: what is null stays, the rest overwrites. */
+/** The registry of workflows: null keeps the stored value, any other value overwrites it. */
 import type { WorkflowRegistration } from "../../store/contract/store.js";
 import { uniqueName } from "./builders.js";
 import type { Fixture } from "./fixture.js";
@@ -10,15 +10,15 @@ export function registryTests(fixture: Fixture): void {
     return { name, queue: null, version: null, signature: null, graph: null, ...rest };
   }
 
-  test("a workflow that nobody registered is null", async () => {
+  test("a workflow that is not registered is null", async () => {
     expect(await fixture.store.workflow(uniqueName("none"))).toBeNull();
   });
 
-  test("a new one gets a queue of its own name and no version, unless told otherwise", async () => {
+  test("a new workflow gets a queue of its own name and no version, unless the registration names them", async () => {
     const [bare, full] = [uniqueName("bare"), uniqueName("full")];
     const before = await fixture.store.now();
-    const told = { queue: "mails", version: "v3", signature: "s", graph: '{"nodes":[]}' };
-    await fixture.store.registerWorkflows([registration(bare), registration(full, told)]);
+    const settings = { queue: "mails", version: "v3", signature: "s", graph: '{"nodes":[]}' };
+    await fixture.store.registerWorkflows([registration(bare), registration(full, settings)]);
     const found = await fixture.store.workflow(bare);
     expect(found).toEqual({
       name: bare,
@@ -29,10 +29,10 @@ export function registryTests(fixture: Fixture): void {
       createdAt: found?.createdAt,
     });
     expect(found?.createdAt).toBeGreaterThanOrEqual(before);
-    expect(await fixture.store.workflow(full)).toMatchObject({ name: full, ...told });
+    expect(await fixture.store.workflow(full)).toMatchObject({ name: full, ...settings });
   });
 
-  test("null leaves what is there, the rest overwrites, and its time of birth stays", async () => {
+  test("null keeps the stored value, other values overwrite it, and the time of creation stays", async () => {
     const name = uniqueName("again");
     const first = { queue: "q1", version: "v1", signature: "s1", graph: "g1" };
     await fixture.store.registerWorkflows([registration(name, first)]);
@@ -46,7 +46,7 @@ export function registryTests(fixture: Fixture): void {
     expect(await fixture.store.workflow(name)).toEqual({ ...registered, ...last });
   });
 
-  test("what was registered bare is filled in later", async () => {
+  test("a workflow that was registered without settings gets them later", async () => {
     const name = uniqueName("bare");
     await fixture.store.registerWorkflows([registration(name)]);
     await fixture.store.registerWorkflows([registration(name, { queue: "q", signature: "s" })]);
@@ -62,7 +62,7 @@ export function registryTests(fixture: Fixture): void {
     expect(await fixture.store.workflow(name.toUpperCase())).toBeNull();
   });
 
-  test("many are registered at once by many, and none at all", async () => {
+  test("many processes register many workflows at once, and an empty list is accepted", async () => {
     const other = await fixture.openAnother();
     const names = Array.from({ length: 50 }, () => uniqueName("many"));
     const registrations = names.map((name) => registration(name, { queue: "q", graph: "g" }));

@@ -1,4 +1,4 @@
-/** Routes and priorities: a park may change who is asked for a task, and what it goes before. Its run stays as born. */
+/** Routes and priorities: a park may change the route and the priority of a task; the row of its run stays as created. */
 import type { Fence, NewRun, NextTaskState, Route, Transition } from "../../store/contract/store.js";
 import { batch, event, newMessage, newRun, newRuns, park, routesOf, transition, uniqueName } from "./builders.js";
 import type { Fixture } from "./fixture.js";
@@ -8,7 +8,7 @@ type RouteAndPriority = Pick<Extract<NextTaskState, { kind: "park" }>, "route" |
 const parkReady = (place: RouteAndPriority) => park("waiting", { wakeInMs: 0, ...place });
 const routeTo = (workflow: string, version = ""): Route[] => [{ workflow, version }];
 
-/** No two of the priorities are the same, so there is one order. */
+/** All priorities are different, so there is one order. */
 const sortByPriority = (priorities: readonly number[], runs: readonly NewRun[]): NewRun[] =>
   runs
     .map((run, index) => ({ run, priority: priorities[index] as number }))
@@ -18,7 +18,7 @@ const sortByPriority = (priorities: readonly number[], runs: readonly NewRun[]):
 export function routingTests(fixture: Fixture): void {
   const { test, expect } = fixture;
 
-  /** What claims give for these routes, one after the other until there is no more. */
+  /** Claims one task after the other on these routes until none is left. */
   async function claimAllInOrder(worker: Fence, routes: readonly Route[]): Promise<string[]> {
     const ids: string[] = [];
     for (;;) {
@@ -35,21 +35,21 @@ export function routingTests(fixture: Fixture): void {
       return { fence: owner, run: await fixture.startOwned(owner, overrides) };
     };
 
-    test(`a run that ${parkedBy} parks on a route is claimed by that route, and is still a run of its workflow`, async () => {
+    test(`a run that ${parkedBy} parks on a route is claimed on that route, and is still a run of its workflow`, async () => {
       const worker = await fixture.registerWorker();
       const { fence, run } = await startRun({ priority: 3, version: "v2", startKey: uniqueName("key"), tags: ["t"] });
-      const born = await fixture.run(run.id);
+      const created = await fixture.run(run.id);
       const route = uniqueName("route");
       await fixture.commitTransition(
         fence,
         transition(run.id, { events: [event("w")], next: parkReady({ route, priority: 8 }) }),
       );
-      expect(await fixture.run(run.id)).toEqual({ ...born, status: "waiting" });
+      expect(await fixture.run(run.id)).toEqual({ ...created, status: "waiting" });
       expect(await claimAllInOrder(worker, [...routesOf(run), ...routeTo(run.workflow), ...routeTo(route)])).toEqual(
         [],
       );
       expect(await fixture.claimOne(worker, routeTo(route, "v2"))).toMatchObject({
-        run: { ...born, status: "running" },
+        run: { ...created, status: "running" },
       });
       const again = newRun({ workflow: run.workflow, startKey: run.startKey });
       expect(await fixture.commit(batch(null, [], [again]))).toMatchObject({ refused: [{ existing: { id: run.id } }] });
@@ -57,7 +57,7 @@ export function routingTests(fixture: Fixture): void {
       expect(await fixture.store.runs({ workflow: route, limit: 10 })).toEqual([]);
     });
 
-    test(`what ${parkedBy} does not name at a park stays as the last one left it`, async () => {
+    test(`a park by ${parkedBy} that names no route or priority keeps those of the park before`, async () => {
       const worker = await fixture.registerWorker();
       const { fence, run } = await startRun({ priority: 1 });
       const route = uniqueName("route");
@@ -82,7 +82,7 @@ export function routingTests(fixture: Fixture): void {
     });
   }
 
-  test("one batch parks each run on its own route, whatever characters it is made of, or leaves it", async () => {
+  test("one batch parks each run on its own route, whatever characters it has, or leaves its route", async () => {
     const worker = await fixture.registerWorker();
     const stem = uniqueName("r");
     const odd = ["\t", "\tb", "\tB", " ", "'\"\\", "{,}", "NULL", "🙂", "?", "é".repeat(120)].map((end) => stem + end);
@@ -109,7 +109,7 @@ export function routingTests(fixture: Fixture): void {
     expect(await claimAllInOrder(worker, routesOf(left))).toEqual([raised.id, left.id, untouched.id]);
   });
 
-  test("a run that mail keeps with its owner is not moved; once that is drained it is", async () => {
+  test("a run that is kept because of messages does not change its route; after draining them it does", async () => {
     const owner = await fixture.registerWorker();
     const run = await fixture.startOwned(owner);
     const rival = await fixture.start({ workflow: run.workflow, priority: 1 });
@@ -132,14 +132,14 @@ export function routingTests(fixture: Fixture): void {
     expect(await fixture.claimOne(worker, routeTo(next.route as string))).toMatchObject({ run: { id: run.id } });
   });
 
-  test("a refused batch moves nobody", async () => {
+  test("a refused batch changes no route", async () => {
     const worker = await fixture.registerWorker();
     const run = await fixture.start();
     const next = parkReady({ route: uniqueName("route"), priority: 2 });
     const { store } = fixture;
     const gap = transition(run.id, { afterSeq: 7, events: [event("w")], next });
     expect(await store.commit(batch(null, [gap]))).toEqual({ kind: "conflict", runId: run.id });
-    const unknownWorker = { workerId: uniqueName("nobody"), epoch: 1 };
+    const unknownWorker = { workerId: uniqueName("unknown"), epoch: 1 };
     expect(await store.commit(batch(unknownWorker, [{ ...gap, afterSeq: 0 }]))).toEqual({ kind: "fenced" });
     expect((await fixture.claim(worker, routeTo(next.route as string))).tasks).toEqual([]);
     await fixture.claimOne(worker, routesOf(run));
@@ -159,7 +159,7 @@ export function routingTests(fixture: Fixture): void {
     expect(await fixture.claimOne(worker, routeTo(route))).toMatchObject({ run: { id: run.id }, pendingMessages: 1 });
   });
 
-  test("one claim takes the highest of all its routes by their new priorities; the runs are as born", async () => {
+  test("one claim takes the highest of all its routes by their new priorities; the rows of the runs stay as created", async () => {
     const worker = await fixture.registerWorker();
     const [firstRuns, secondRuns] = [newRuns(10, { priority: 50 }), newRuns(10)];
     const runs = [...firstRuns, ...secondRuns];
@@ -176,12 +176,12 @@ export function routingTests(fixture: Fixture): void {
     expect(tasks).toMatchObject(highest.map(({ id, workflow, priority }) => ({ run: { id, workflow, priority } })));
   });
 
-  test("tasks whose priorities change again and again while they are ready are served by the last", async () => {
+  test("tasks whose priorities change repeatedly while they are ready are claimed by the last priority", async () => {
     const worker = await fixture.registerWorker();
     const runs = newRuns(40);
     await fixture.startAll(runs);
     const priorities = runs.map(() => 0);
-    // Ever fewer of them, so that what is left of the earlier places stands between the others.
+    // Each round changes fewer tasks, so that old positions stay between the new ones.
     for (const [after, step] of [1, 2, 3, 5].entries()) {
       const changed = runs.filter((_, index) => index % step === 0);
       const transitions: Transition[] = [];
@@ -221,12 +221,12 @@ export function routingTests(fixture: Fixture): void {
     "parked until an instant that has passed": (runs, places) => parkAll(null, runs, places, { wakeAt: 1_000 }),
     "left behind by a worker that was reaped": async (runs, places) => {
       await parkAll(null, runs, places, { wakeInMs: 0 });
-      const doomed = await fixture.registerWorker({ leaseMs: 1 });
+      const expired = await fixture.registerWorker({ leaseMs: 1 });
       const [{ route }] = places as [Required<RouteAndPriority>];
-      expect((await fixture.claim(doomed, routeTo(route))).tasks).toHaveLength(runs.length);
+      expect((await fixture.claim(expired, routeTo(route))).tasks).toHaveLength(runs.length);
       const reaper = await fixture.registerWorker();
-      await fixture.waitUntil("the silent worker is reaped", async () => {
-        return (await fixture.store.heartbeat(reaper)).reapedWorkerIds.includes(doomed.workerId);
+      await fixture.waitUntil("the expired worker is reaped", async () => {
+        return (await fixture.store.heartbeat(reaper)).reapedWorkerIds.includes(expired.workerId);
       });
     },
   };
@@ -250,11 +250,11 @@ export function routingTests(fixture: Fixture): void {
   }
 
   for (const [howReady, makeReady] of Object.entries(waysToBeReady)) {
-    test(`tasks that are ${howReady} are served by route, in the order of their new priorities`, async () => {
+    test(`tasks that are ${howReady} are claimed on their new route, in the order of their new priorities`, async () => {
       const worker = await fixture.registerWorker();
       const runs = newRuns(30).map((run, index) => ({ ...run, priority: index % 4 }));
       const route = uniqueName("route");
-      // Each number once, far from the order that they were born in.
+      // Each priority occurs once, in an order far from that of creation.
       const priorities = runs.map((_, index) => ((index * 11) % 30) - 10);
       await fixture.startAll(runs);
       await makeReady(

@@ -1,4 +1,4 @@
-/** The generator "mulberry32": small, seeded, and good enough to draw operations with. */
+/** The generator "mulberry32": small, seeded, and good enough to draw random operations. */
 export class SeededRandom {
   #state: number;
 
@@ -25,7 +25,7 @@ export class SeededRandom {
     return items[this.integerBelow(items.length)];
   }
 
-  /** Up to so many different ones, in random order. */
+  /** Up to this many different items, in random order. */
   sample<T>(items: readonly T[], maxCount: number): T[] {
     const remaining = [...items];
     const howMany = Math.min(remaining.length, this.integerBelow(maxCount + 1));

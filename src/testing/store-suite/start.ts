@@ -1,12 +1,12 @@
-/** Births: what a start writes, when its task becomes due, and children. */
-import type { RunRecord } from "../../store/contract/store.js";
+/** Starts: what a start writes, when its task becomes due, and children. */
+import type { NewRun, RunRecord } from "../../store/contract/store.js";
 import { batch, event, finish, newId, newRun, newRuns, routesOf, transition, uniqueName } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 
 export function startTests(fixture: Fixture): void {
   const { test, expect } = fixture;
 
-  test("a run is read as it was born", async () => {
+  test("a run is read as it was created", async () => {
     const { store } = fixture;
     const run = newRun({
       version: "v2",
@@ -24,9 +24,9 @@ export function startTests(fixture: Fixture): void {
       parentAttempt: 3,
     });
     const { at } = await fixture.commit(batch(null, [], [run]));
-    const { heroKey: _, due: __, ...birth } = run;
+    const { heroKey: _, due: __, ...columns } = run;
     const expected: RunRecord = {
-      ...birth,
+      ...columns,
       status: "pending",
       output: null,
       error: null,
@@ -40,7 +40,7 @@ export function startTests(fixture: Fixture): void {
     expect(await store.log(run.id, { after: 0, limit: 10 })).toEqual([]);
   });
 
-  test("what is left out of a birth is null, and there are no tags", async () => {
+  test("fields that a start leaves out are null, and there are no tags", async () => {
     const run = await fixture.start();
     expect(await fixture.run(run.id)).toMatchObject({
       heroType: null,
@@ -72,8 +72,8 @@ export function startTests(fixture: Fixture): void {
     const empty = newRun({ queue: "", heroType: "", heroId: "", startKey: "", parentNode: "", tags: [""], input: "" });
     for (const run of [long, empty]) {
       await fixture.startAll([run]);
-      const { heroKey: _, due: __, ...birth } = run;
-      expect(await fixture.run(run.id)).toMatchObject(birth);
+      const { heroKey: _, due: __, ...columns } = run;
+      expect(await fixture.run(run.id)).toMatchObject(columns);
       const again = newRun({ workflow: run.workflow, startKey: run.startKey });
       const { refused } = await fixture.commit(batch(null, [], [again]));
       expect(refused).toMatchObject([{ runId: again.id, reason: "startKey" }]);
@@ -82,14 +82,14 @@ export function startTests(fixture: Fixture): void {
     }
   });
 
-  test("a run that does not exist is null, and missing among runsById", async () => {
+  test("a run that does not exist is null, and is missing in runsById", async () => {
     const run = await fixture.start();
     expect(await fixture.store.run(newId())).toBeNull();
     expect((await fixture.store.runsById([newId(), run.id])).map(({ id }) => id)).toEqual([run.id]);
     expect(await fixture.store.runsById([])).toEqual([]);
   });
 
-  test("due now: its task is ready at once", async () => {
+  test("the task of a run that is due now is ready at once", async () => {
     const run = newRun();
     const { at } = await fixture.commit(batch(null, [], [run]));
     expect(await fixture.task(run.id)).toEqual({
@@ -104,7 +104,7 @@ export function startTests(fixture: Fixture): void {
     });
   });
 
-  test("due at an instant: parked until then", async () => {
+  test("a run that is due at an instant is parked until then", async () => {
     const at = (await fixture.store.now()) + 3_600_000;
     const run = await fixture.start({ due: { kind: "at", ms: at } });
     expect(await fixture.task(run.id)).toMatchObject({ state: "parked", dueAt: at });
@@ -112,26 +112,26 @@ export function startTests(fixture: Fixture): void {
     expect((await fixture.claim(worker, routesOf(run))).tasks).toEqual([]);
   });
 
-  test("due at an instant that has passed: claimed at once", async () => {
+  test("a run that is due at an instant in the past is claimed at once", async () => {
     const run = await fixture.start({ due: { kind: "at", ms: (await fixture.store.now()) - 5_000 } });
     const worker = await fixture.registerWorker();
     expect((await fixture.claimOne(worker, routesOf(run))).run.id).toBe(run.id);
   });
 
-  test("due in a while: counted from the commit", async () => {
+  test("the delay of a run that is due later counts from the commit", async () => {
     const run = newRun({ due: { kind: "in", ms: 3_600_000 } });
     const { at } = await fixture.commit(batch(null, [], [run]));
     expect(await fixture.task(run.id)).toMatchObject({ state: "parked", dueAt: at + 3_600_000 });
   });
 
-  test("held: never due by itself", async () => {
+  test("a held run never becomes due by itself", async () => {
     const run = await fixture.start({ due: { kind: "held" } });
     expect(await fixture.task(run.id)).toMatchObject({ state: "parked", dueAt: null });
     const worker = await fixture.registerWorker();
     expect(await fixture.claim(worker, routesOf(run))).toMatchObject({ tasks: [], nextDueAt: null });
   });
 
-  test("owned: it belongs to the committing worker, which is its first delivery", async () => {
+  test("a run that starts as owned belongs to the committing worker, as its first delivery", async () => {
     const worker = await fixture.registerWorker();
     const run = await fixture.startOwned(worker);
     expect(await fixture.task(run.id)).toMatchObject({
@@ -146,7 +146,7 @@ export function startTests(fixture: Fixture): void {
     expect((await fixture.claim(other, routesOf(run))).tasks).toEqual([]);
   });
 
-  test("five hundred runs are born in one batch", async () => {
+  test("five hundred runs are started in one batch", async () => {
     const runs = newRuns(500, { tags: ["many"] });
     await fixture.startAll(runs);
     const storedRuns = await fixture.store.runsById(runs.map(({ id }) => id));
@@ -154,7 +154,7 @@ export function startTests(fixture: Fixture): void {
     expect(await fixture.store.tasks(runs.map(({ id }) => id))).toHaveLength(500);
   });
 
-  test("children are born in their parent's transition, held and owned ones too", async () => {
+  test("children are created in their parent's transition, also held and owned ones", async () => {
     const worker = await fixture.registerWorker();
     const parent = await fixture.startOwned(worker);
     const child = { parentId: parent.id, parentNode: "fan", workflow: uniqueName("child") };
@@ -186,10 +186,10 @@ export function startTests(fixture: Fixture): void {
     );
   });
 
-  test("a child whose id exists already is passed over", async () => {
+  test("a child whose id exists already is not created again", async () => {
     const worker = await fixture.registerWorker();
     const parent = await fixture.startOwned(worker);
-    const [first, second] = newRuns(2, { parentId: parent.id, input: "1" }) as [RunOf, RunOf];
+    const [first, second] = newRuns(2, { parentId: parent.id, input: "1" }) as [NewRun, NewRun];
     await fixture.commitTransition(worker, transition(parent.id, { events: [event("one")], newChildren: [first] }));
     await fixture.commitTransition(null, transition(first.id, { events: [event("end")], next: finish() }));
     const again = [{ ...first, input: "2" }, second];
@@ -202,5 +202,3 @@ export function startTests(fixture: Fixture): void {
     expect(await fixture.run(second.id)).toMatchObject({ status: "pending" });
   });
 }
-
-type RunOf = ReturnType<typeof newRun>;

@@ -1,4 +1,4 @@
-/** Transactions: user writes commit with the batch or not at all, on the store's connection and on the caller's own. */
+/** Transactions: the user's writes commit with the batch or not at all, on the store's connection and on the caller's. */
 import type { NewRun } from "../../store/contract/store.js";
 import {
   batch,
@@ -19,7 +19,7 @@ import type { TransactionHarness } from "./harness.js";
 export function transactionTests(fixture: Fixture): void {
   const { test, expect } = fixture;
 
-  test("a batch is applied in a transaction as it is without", async () => {
+  test("a batch has the same effect in a transaction as without one", async () => {
     const worker = await fixture.registerWorker();
     const run = await fixture.startOwned(worker);
     const started = newRun();
@@ -32,12 +32,12 @@ export function transactionTests(fixture: Fixture): void {
     expect(await fixture.run(started.id)).toMatchObject({ status: "pending" });
   });
 
-  test("refusals, conflicts, fences and mail are told in a transaction as they are without", async () => {
+  test("refusals, conflicts, fences and messages have the same result in a transaction as without one", async () => {
     const worker = await fixture.registerWorker();
     const run = await fixture.startOwned(worker, { startKey: "taken" });
     await fixture.commitTransition(worker, transition(run.id, { events: [event("one")] }));
-    const commit = async (given: Parameters<typeof batch>) =>
-      (await fixture.store.beginTransaction()).commit(batch(...given));
+    const commit = async (parts: Parameters<typeof batch>) =>
+      (await fixture.store.beginTransaction()).commit(batch(...parts));
     const stale = transition(run.id, { events: [event("x")] });
     expect(await commit([worker, [stale]])).toEqual({ kind: "conflict", runId: run.id });
     expect(await commit([{ ...worker, epoch: worker.epoch + 1 }, [stale]])).toEqual({ kind: "fenced" });
@@ -50,26 +50,26 @@ export function transactionTests(fixture: Fixture): void {
     expect(eventTypes(await fixture.log(run.id))).toEqual(["one", "two"]);
   });
 
-  test("the store goes on after many transactions, however they end", async () => {
+  test("the store works after many transactions, however they end", async () => {
     const worker = await fixture.registerWorker();
     const run = await fixture.startOwned(worker);
     for (let round = 0; round < 30; round += 1) {
       const transaction = await fixture.store.beginTransaction();
-      const given = transition(run.id, { afterSeq: Math.floor(round / 3), events: [event(`${round}`)] });
+      const append = transition(run.id, { afterSeq: Math.floor(round / 3), events: [event(`${round}`)] });
       if (round % 3 === 0) await transaction.rollback();
-      else if (round % 3 === 1) await transaction.commit(batch({ workerId: "nobody", epoch: 1 }, [given]));
-      else expect(await transaction.commit(batch(worker, [given]))).toMatchObject({ kind: "committed" });
+      else if (round % 3 === 1) await transaction.commit(batch({ workerId: "unknown", epoch: 1 }, [append]));
+      else expect(await transaction.commit(batch(worker, [append]))).toMatchObject({ kind: "committed" });
     }
     expect(await fixture.log(run.id)).toHaveLength(10);
   });
 
-  test("transactions and commits of other runs at once all come through", async () => {
+  test("transactions and commits of different runs at once all succeed", async () => {
     const worker = await fixture.registerWorker();
     const runs = await Promise.all(Array.from({ length: 12 }, () => fixture.startOwned(worker)));
     const works = runs.map(async ({ id }, index) => {
-      const given = batch(worker, [transition(id, { events: [event(`${index}`)] })]);
+      const append = batch(worker, [transition(id, { events: [event(`${index}`)] })]);
       const target = index % 2 === 0 ? fixture.store : await fixture.store.beginTransaction();
-      return target.commit(given);
+      return target.commit(append);
     });
     for (const result of await Promise.all(works)) expect(result).toMatchObject({ kind: "committed" });
     for (const [index, { id }] of runs.entries()) expect(eventTypes(await fixture.log(id))).toEqual([`${index}`]);
@@ -81,38 +81,38 @@ export function transactionTests(fixture: Fixture): void {
 function userWriteTests(fixture: Fixture, user: TransactionHarness): void {
   const { test, expect } = fixture;
 
-  async function written(value: string): Promise<boolean> {
+  async function isCommitted(value: string): Promise<boolean> {
     return (await user.committedValues()).includes(value);
   }
 
-  test("what user code writes with the handle is committed with the batch", async () => {
+  test("the user's writes with the handle are committed with the batch", async () => {
     const worker = await fixture.registerWorker();
     const run = await fixture.startOwned(worker);
     const value = uniqueName("value");
     const transaction = await fixture.store.beginTransaction();
     await user.write(transaction.handle, value);
-    const given = transition(run.id, { events: [event("done")], next: finish() });
-    expect(await transaction.commit(batch(worker, [given]))).toMatchObject({ kind: "committed" });
-    expect(await written(value)).toBe(true);
+    const ends = transition(run.id, { events: [event("done")], next: finish() });
+    expect(await transaction.commit(batch(worker, [ends]))).toMatchObject({ kind: "committed" });
+    expect(await isCommitted(value)).toBe(true);
     expect(await fixture.run(run.id)).toMatchObject({ status: "completed" });
   });
 
-  test("what user code writes is gone after a rollback", async () => {
+  test("the user's writes are undone by a rollback", async () => {
     const value = uniqueName("value");
     const transaction = await fixture.store.beginTransaction();
     await user.write(transaction.handle, value);
     await transaction.rollback();
-    expect(await written(value)).toBe(false);
+    expect(await isCommitted(value)).toBe(false);
   });
 
-  test("a batch that is refused takes the user's write with it", async () => {
+  test("a refused batch undoes the user's writes", async () => {
     const info = workerInfo();
     const stale = await fixture.store.registerWorker(info);
     const first = await fixture.startOwned(stale);
     const live = await fixture.store.registerWorker(info);
     await fixture.claimOne(live, routesOf(first));
     await fixture.commitTransition(live, transition(first.id, { events: [event("moved on")] }));
-    const given = [transition(first.id, { events: [event("late")] })];
+    const late = [transition(first.id, { events: [event("late")] })];
     for (const [fence, kind] of [
       [stale, "fenced"],
       [live, "conflict"],
@@ -121,24 +121,24 @@ function userWriteTests(fixture: Fixture, user: TransactionHarness): void {
       const value = uniqueName("value");
       const transaction = await fixture.store.beginTransaction();
       await user.write(transaction.handle, value);
-      expect(await transaction.commit(batch(fence, given))).toMatchObject({ kind });
-      expect(await written(value)).toBe(false);
+      expect(await transaction.commit(batch(fence, late))).toMatchObject({ kind });
+      expect(await isCommitted(value)).toBe(false);
     }
     expect(eventTypes(await fixture.log(first.id))).toEqual(["moved on"]);
   });
 
-  test("what is written is seen by nobody else before the commit", async () => {
+  test("the user's writes are visible to other connections only after the commit", async () => {
     const worker = await fixture.registerWorker();
     const run = await fixture.startOwned(worker);
     const value = uniqueName("value");
     const transaction = await fixture.store.beginTransaction();
     await user.write(transaction.handle, value);
-    expect(await written(value)).toBe(false);
+    expect(await isCommitted(value)).toBe(false);
     await transaction.commit(batch(worker, [transition(run.id, { events: [event("done")] })]));
-    expect(await written(value)).toBe(true);
+    expect(await isCommitted(value)).toBe(true);
   });
 
-  test("runs that are started on the caller's transaction are there when it commits, not before", async () => {
+  test("runs that are started on the caller's transaction exist when it commits, not before", async () => {
     const value = uniqueName("value");
     const run = newRun({ tags: ["tx"], startKey: "k", heroKey: uniqueName("hero") });
     const later = newRun({ workflow: run.workflow, due: { kind: "in", ms: 3_600_000 } });
@@ -148,14 +148,14 @@ function userWriteTests(fixture: Fixture, user: TransactionHarness): void {
     expect(refused).toEqual([]);
     expect(await fixture.store.run(run.id)).toBeNull();
     await own.commit();
-    expect(await written(value)).toBe(true);
+    expect(await isCommitted(value)).toBe(true);
     expect(await fixture.run(run.id)).toMatchObject({ status: "pending", createdAt: at, tags: ["tx"] });
     expect(await fixture.task(later.id)).toMatchObject({ state: "parked", dueAt: at + 3_600_000 });
     const worker = await fixture.registerWorker();
     expect(await fixture.claimOne(worker, routesOf(run))).toMatchObject({ run: { id: run.id }, isFresh: true });
   });
 
-  test("runs that are started on the caller's transaction are gone when it rolls back", async () => {
+  test("runs that are started on the caller's transaction do not exist after it rolls back", async () => {
     const value = uniqueName("value");
     const keys = { startKey: "k", heroKey: uniqueName("hero") };
     const run = newRun(keys);
@@ -163,7 +163,7 @@ function userWriteTests(fixture: Fixture, user: TransactionHarness): void {
     await fixture.store.startInTransaction(own.tx, [run]);
     await user.write(own.tx, value);
     await own.rollback();
-    expect(await written(value)).toBe(false);
+    expect(await isCommitted(value)).toBe(false);
     expect(await fixture.store.run(run.id)).toBeNull();
     expect(await fixture.task(run.id)).toBe(undefined);
     await fixture.start({ workflow: run.workflow, ...keys });
@@ -184,7 +184,7 @@ function userWriteTests(fixture: Fixture, user: TransactionHarness): void {
     ]);
     await user.write(own.tx, value);
     await own.commit();
-    expect(await written(value)).toBe(true);
+    expect(await isCommitted(value)).toBe(true);
     expect(await fixture.run(fine.id)).toMatchObject({ status: "pending" });
     expect(await fixture.store.runsById([byKey.id, byHero.id])).toEqual([]);
   });
@@ -200,30 +200,30 @@ function userWriteTests(fixture: Fixture, user: TransactionHarness): void {
     expect(await fixture.store.run(second.id)).toBeNull();
   });
 
-  test("messages that are sent on the caller's transaction are there when it commits, not before", async () => {
+  test("messages that are sent on the caller's transaction arrive when it commits, not before", async () => {
     const worker = await fixture.registerWorker();
     const run = await fixture.startOwned(worker);
     const parked = await fixture.startOwned(worker);
     await fixture.commit(batch(worker, [transition(parked.id, { next: park("waiting", { startedAt: "now" }) })]));
-    const gone = newRun();
+    const unknown = newRun();
     const own = await user.beginCallerTransaction();
-    const mail = [
+    const messages = [
       newMessage(run.id, "a"),
       newMessage(run.id, "b"),
       newMessage(parked.id, "c"),
-      newMessage(gone.id, "d"),
+      newMessage(unknown.id, "d"),
     ];
-    const sent = await fixture.store.sendInTransaction(own.tx, mail);
-    expect(sent).toEqual({ undeliverable: [gone.id], notStarted: [] });
+    const sent = await fixture.store.sendInTransaction(own.tx, messages);
+    expect(sent).toEqual({ undeliverable: [unknown.id], notStarted: [] });
     expect((await fixture.store.inbox([run.id])).get(run.id) ?? []).toEqual([]);
     await own.commit();
     const inbox = await fixture.store.inbox([run.id, parked.id]);
-    expect(inbox.get(run.id)?.map(({ data }) => data)).toEqual([mail[0]?.data, mail[1]?.data]);
+    expect(inbox.get(run.id)?.map(({ data }) => data)).toEqual([messages[0]?.data, messages[1]?.data]);
     expect(await fixture.task(run.id)).toMatchObject({ state: "owned", pendingMessages: 2 });
     expect(await fixture.task(parked.id)).toMatchObject({ state: "ready", pendingMessages: 1 });
   });
 
-  test("messages that are sent on the caller's transaction are gone when it rolls back", async () => {
+  test("messages that are sent on the caller's transaction do not arrive if it rolls back", async () => {
     const worker = await fixture.registerWorker();
     const run = await fixture.startOwned(worker);
     const own = await user.beginCallerTransaction();
@@ -233,7 +233,7 @@ function userWriteTests(fixture: Fixture, user: TransactionHarness): void {
     expect(await fixture.task(run.id)).toMatchObject({ pendingMessages: 0 });
   });
 
-  test("a run that is planned for later gets no message on a transaction: it would begin before its time", async () => {
+  test("a run that is due later gets no message on a transaction: it would start before its time", async () => {
     const later = await fixture.start({ due: { kind: "in", ms: 3_600_000 } });
     const due = await fixture.start({});
     const own = await user.beginCallerTransaction();

@@ -1,4 +1,4 @@
-/** Workers: epochs, leases, and what becomes of the tasks of one that is gone. Leases run on real time. */
+/** Workers: epochs, leases, and how the tasks of a dead worker become ready. Leases run on real time. */
 import { systemRuntime } from "../../runtime/system.js";
 import type { Fence, Store, WorkerRecord } from "../../store/contract/store.js";
 import {
@@ -26,7 +26,7 @@ export function workerTests(fixture: Fixture): void {
     return (await store.workers()).find(({ id }) => id === fence.workerId);
   }
 
-  test("a worker is read as it enlisted", async () => {
+  test("a worker is read as it was registered", async () => {
     const routes = [
       { workflow: 'a"b', version: "v1" },
       { workflow: "ü", version: "" },
@@ -47,7 +47,7 @@ export function workerTests(fixture: Fixture): void {
     expect(found?.heartbeatAt).toBe(found?.startedAt);
   });
 
-  test("each enlisting has a higher epoch, whatever became of the one before", async () => {
+  test("each registration has a higher epoch than the one before", async () => {
     const info = workerInfo({ name: "old" });
     const first = await fixture.store.registerWorker(info);
     const second = await fixture.store.registerWorker({ ...info, name: "new" });
@@ -59,71 +59,74 @@ export function workerTests(fixture: Fixture): void {
     expect(found).toMatchObject([{ name: "newest", port: 8080, leaseMs: 999, live: true, epoch: third.epoch }]);
   });
 
-  test("enlistings of one id at once get different epochs, and one of them is live", async () => {
+  test("registrations of one id at once get different epochs, and one of them is live", async () => {
     const other = await fixture.openAnother();
     const info = workerInfo();
     const fences = await Promise.all(
       Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? fixture.store : other).registerWorker(info)),
     );
     expect(new Set(fences.map(({ epoch }) => epoch)).size).toBe(10);
-    const alive = await Promise.all(fences.map((fence) => fixture.store.heartbeat(fence)));
-    expect(alive.filter((beat) => beat.isAlive)).toHaveLength(1);
+    const heartbeats = await Promise.all(fences.map((fence) => fixture.store.heartbeat(fence)));
+    expect(heartbeats.filter(({ isAlive }) => isAlive)).toHaveLength(1);
     const highest = Math.max(...fences.map(({ epoch }) => epoch));
     expect((await readWorker(fences[0] as Fence))?.epoch).toBe(highest);
   });
 
-  test("what a worker owned before it enlisted anew is ready again", async () => {
+  test("tasks that a worker owned before it registered again are ready", async () => {
     const info = workerInfo();
     const first = await fixture.store.registerWorker(info);
     const run = await fixture.startOwned(first);
     const otherWorker = await fixture.registerWorker();
-    const theirs = await fixture.startOwned(otherWorker);
+    const otherRun = await fixture.startOwned(otherWorker);
     const second = await fixture.store.registerWorker(info);
     expect(await fixture.task(run.id)).toMatchObject({ state: "ready", owner: null, epoch: null, deliveries: 1 });
-    expect(await fixture.task(theirs.id)).toMatchObject({ state: "owned", owner: otherWorker.workerId });
+    expect(await fixture.task(otherRun.id)).toMatchObject({ state: "owned", owner: otherWorker.workerId });
     expect(await fixture.claimOne(second, routesOf(run))).toMatchObject({ deliveries: 2 });
   });
 
-  test("a beat renews the lease and tells of nothing when there is nothing", async () => {
+  test("a heartbeat renews the lease, and lists no run if none has messages", async () => {
     const fence = await fixture.registerWorker();
     const before = await readWorker(fence);
     await delay(20);
-    const beat = await fixture.store.heartbeat(fence);
-    expect(beat).toMatchObject({ isAlive: true, ownedWithMessages: [] });
+    const heartbeat = await fixture.store.heartbeat(fence);
+    expect(heartbeat).toMatchObject({ isAlive: true, ownedWithMessages: [] });
     const after = await readWorker(fence);
     expect(after?.heartbeatAt).toBeGreaterThan(before?.heartbeatAt ?? 0);
     expect(after).toEqual({ ...before, heartbeatAt: after?.heartbeatAt });
   });
 
-  test("a beat names the own runs that have undrained mail", async () => {
-    const [mine, theirs] = [await fixture.registerWorker(), await fixture.registerWorker()];
+  test("a heartbeat lists the worker's own runs that have undrained messages", async () => {
+    const [worker, other] = [await fixture.registerWorker(), await fixture.registerWorker()];
     const runs = newRuns(4, { due: { kind: "owned" } });
-    await fixture.startAll(runs, mine);
-    const runOfOther = await fixture.startOwned(theirs);
+    await fixture.startAll(runs, worker);
+    const runOfOther = await fixture.startOwned(other);
     const ready = await fixture.start();
-    const mailed = [runs[0], runs[2]].map((run) => run?.id as string);
+    const withMessages = [runs[0], runs[2]].map((run) => run?.id as string);
     await fixture.store.send(
-      [...mailed, mailed[0] as string, runOfOther.id, ready.id].map((to) => newMessage(to, "x")),
+      [...withMessages, withMessages[0] as string, runOfOther.id, ready.id].map((to) => newMessage(to, "x")),
     );
-    const beat = await fixture.store.heartbeat(mine);
-    expect([...beat.ownedWithMessages].sort()).toEqual([...mailed].sort());
-    const drainedInboxIds = (await fixture.inbox(mailed[1] as string)).map(({ id }) => id);
-    await fixture.commitTransition(mine, transition(mailed[1] as string, { events: [event("got")], drainedInboxIds }));
-    expect((await fixture.store.heartbeat(mine)).ownedWithMessages).toEqual([mailed[0]]);
-    expect((await fixture.store.heartbeat(theirs)).ownedWithMessages).toEqual([runOfOther.id]);
+    const heartbeat = await fixture.store.heartbeat(worker);
+    expect([...heartbeat.ownedWithMessages].sort()).toEqual([...withMessages].sort());
+    const drainedInboxIds = (await fixture.inbox(withMessages[1] as string)).map(({ id }) => id);
+    await fixture.commitTransition(
+      worker,
+      transition(withMessages[1] as string, { events: [event("got")], drainedInboxIds }),
+    );
+    expect((await fixture.store.heartbeat(worker)).ownedWithMessages).toEqual([withMessages[0]]);
+    expect((await fixture.store.heartbeat(other)).ownedWithMessages).toEqual([runOfOther.id]);
   });
 
   test("a worker whose lease has expired is reaped: its tasks are ready again, what it has written stays", async () => {
-    const silent = await fixture.registerWorker({ leaseMs: shortLeaseMs });
+    const expired = await fixture.registerWorker({ leaseMs: shortLeaseMs });
     const runs = newRuns(3, { due: { kind: "owned" } });
-    await fixture.startAll(runs, silent);
+    await fixture.startAll(runs, expired);
     const [first] = runs.map(({ id }) => id) as [string];
-    await fixture.commitTransition(silent, transition(first, { events: [event("done")] }));
+    await fixture.commitTransition(expired, transition(first, { events: [event("done")] }));
     await delay(afterLeaseMs);
     const other = await fixture.openAnother();
     const reaper = await fixture.registerWorker({}, other);
-    expect((await other.heartbeat(reaper)).reapedWorkerIds).toContain(silent.workerId);
-    expect(await readWorker(silent)).toMatchObject({ live: false, ownedTaskCount: 0, epoch: silent.epoch });
+    expect((await other.heartbeat(reaper)).reapedWorkerIds).toContain(expired.workerId);
+    expect(await readWorker(expired)).toMatchObject({ live: false, ownedTaskCount: 0, epoch: expired.epoch });
     for (const task of await fixture.tasks(...runs)) {
       expect(task).toMatchObject({ state: "ready", owner: null, epoch: null, deliveries: 1 });
       expect(task.dueAt).not.toBeNull();
@@ -132,22 +135,22 @@ export function workerTests(fixture: Fixture): void {
     const { tasks } = await fixture.claim(reaper, routesOf(...runs), {}, other);
     expect(tasks.map(({ deliveries }) => deliveries)).toEqual([2, 2, 2]);
     expect(eventTypes(await fixture.log(first))).toEqual(["done"]);
-    expect((await other.heartbeat(reaper)).reapedWorkerIds).not.toContain(silent.workerId);
+    expect((await other.heartbeat(reaper)).reapedWorkerIds).not.toContain(expired.workerId);
   });
 
-  test("a run that was reaped while its owner slept keeps the status it had parked with", async () => {
-    const silent = await fixture.registerWorker({ leaseMs: shortLeaseMs });
+  test("a run whose owner was reaped has the status that it was last parked with", async () => {
+    const expired = await fixture.registerWorker({ leaseMs: shortLeaseMs });
     const run = await fixture.start();
     const next = park("waiting", { waiting: "w", wakeInMs: 0 });
     await fixture.commitTransition(null, transition(run.id, { events: [event("wait")], next }));
-    await fixture.claimOne(silent, routesOf(run));
+    await fixture.claimOne(expired, routesOf(run));
     expect(await fixture.run(run.id)).toMatchObject({ status: "running", waiting: "w" });
     await delay(afterLeaseMs);
     await fixture.store.heartbeat(await fixture.registerWorker());
     expect(await fixture.run(run.id)).toMatchObject({ status: "waiting", waiting: "w" });
   });
 
-  test("the fence of a reaped worker is refused everywhere", async () => {
+  test("every call refuses the fence of a reaped worker", async () => {
     const info = workerInfo({ leaseMs: shortLeaseMs });
     const stale = await fixture.store.registerWorker(info);
     const run = await fixture.startOwned(stale);
@@ -174,10 +177,10 @@ export function workerTests(fixture: Fixture): void {
     expect(await fixture.task(run.id)).toMatchObject({ state: "owned", owner: reaper.workerId });
   });
 
-  test("a dead worker's beat reaps nobody", async () => {
+  test("the heartbeat of a dead worker reaps no other worker", async () => {
     const dead = await fixture.registerWorker();
     await fixture.store.deregisterWorker(dead);
-    const silent = await fixture.registerWorker({ leaseMs: shortLeaseMs });
+    const expired = await fixture.registerWorker({ leaseMs: shortLeaseMs });
     await delay(afterLeaseMs);
     expect(await fixture.store.heartbeat(dead)).toEqual({
       isAlive: false,
@@ -185,32 +188,32 @@ export function workerTests(fixture: Fixture): void {
       reapedWorkerIds: [],
       pausedQueues: [],
     });
-    expect(await readWorker(silent)).toMatchObject({ live: true });
+    expect(await readWorker(expired)).toMatchObject({ live: true });
   });
 
-  test("a worker that was late but not reaped goes on", async () => {
+  test("a worker whose lease expired but was not reaped continues with its next heartbeat", async () => {
     const late = await fixture.registerWorker({ leaseMs: shortLeaseMs });
     const run = await fixture.startOwned(late);
     await delay(afterLeaseMs);
-    const beat = await fixture.store.heartbeat(late);
-    expect(beat.isAlive).toBe(true);
-    expect(beat.reapedWorkerIds).not.toContain(late.workerId);
+    const heartbeat = await fixture.store.heartbeat(late);
+    expect(heartbeat.isAlive).toBe(true);
+    expect(heartbeat.reapedWorkerIds).not.toContain(late.workerId);
     await fixture.commitTransition(late, transition(run.id, { events: [event("go")] }));
   });
 
-  test("a lease is counted from the last beat", async () => {
+  test("a lease counts from the last heartbeat", async () => {
     const worker = await fixture.registerWorker({ leaseMs: 2_000 });
     const other = await fixture.registerWorker();
     await delay(1_200);
     expect(await fixture.store.heartbeat(worker)).toMatchObject({ isAlive: true });
     await delay(1_200);
-    const beat = await fixture.store.heartbeat(other);
-    expect(beat.isAlive).toBe(true);
-    expect(beat.reapedWorkerIds).not.toContain(worker.workerId);
+    const heartbeat = await fixture.store.heartbeat(other);
+    expect(heartbeat.isAlive).toBe(true);
+    expect(heartbeat.reapedWorkerIds).not.toContain(worker.workerId);
     expect(await readWorker(worker)).toMatchObject({ live: true });
   });
 
-  test("a worker that is silent within its lease is left alone", async () => {
+  test("a worker without a heartbeat is not reaped before its lease expires", async () => {
     const [quiet, other] = [await fixture.registerWorker(), await fixture.registerWorker()];
     const run = await fixture.startOwned(quiet);
     await delay(afterLeaseMs);
@@ -219,14 +222,14 @@ export function workerTests(fixture: Fixture): void {
     await fixture.commitTransition(quiet, transition(run.id, { events: [event("go")] }));
   });
 
-  test("each silent worker is reaped by one of those that beat at once", async () => {
+  test("each expired worker is reaped once by several simultaneous heartbeats", async () => {
     const other = await fixture.openAnother();
-    const silent = await Promise.all(
+    const expired = await Promise.all(
       Array.from({ length: 5 }, () => fixture.registerWorker({ leaseMs: shortLeaseMs })),
     );
     const runs = newRuns(5);
     await fixture.startAll(runs);
-    for (const fence of silent) await fixture.claim(fence, routesOf(...runs), { limit: 1 });
+    for (const fence of expired) await fixture.claim(fence, routesOf(...runs), { limit: 1 });
     await delay(afterLeaseMs);
     const reapers = await Promise.all(
       Array.from({ length: 8 }, async (_, index) => {
@@ -234,13 +237,13 @@ export function workerTests(fixture: Fixture): void {
         return { store, fence: await fixture.registerWorker({}, store) };
       }),
     );
-    const beats = await Promise.all(reapers.map(({ store, fence }) => store.heartbeat(fence)));
-    const reaped = beats.flatMap((beat) => beat.reapedWorkerIds);
-    for (const { workerId } of silent) expect(reaped.filter((id) => id === workerId)).toHaveLength(1);
+    const heartbeats = await Promise.all(reapers.map(({ store, fence }) => store.heartbeat(fence)));
+    const reaped = heartbeats.flatMap(({ reapedWorkerIds }) => reapedWorkerIds);
+    for (const { workerId } of expired) expect(reaped.filter((id) => id === workerId)).toHaveLength(1);
     for (const task of await fixture.tasks(...runs)) expect(task).toMatchObject({ state: "ready", deliveries: 1 });
   });
 
-  test("a worker that retires leaves its tasks ready", async () => {
+  test("the tasks of a deregistered worker are ready", async () => {
     const worker = await fixture.registerWorker();
     const run = await fixture.startOwned(worker);
     const parked = await fixture.startOwned(worker);
@@ -253,7 +256,7 @@ export function workerTests(fixture: Fixture): void {
     await fixture.store.deregisterWorker(worker);
   });
 
-  test("a retired worker is not reaped again", async () => {
+  test("a deregistered worker is not reaped", async () => {
     const deregistered = await fixture.registerWorker({ leaseMs: shortLeaseMs });
     await fixture.store.deregisterWorker(deregistered);
     await delay(afterLeaseMs);
@@ -269,6 +272,6 @@ export function workerTests(fixture: Fixture): void {
     await fixture.claim(busy, routesOf(...runs), { limit: 4 });
     expect(await readWorker(busy)).toMatchObject({ ownedTaskCount: 4 });
     expect(await readWorker(idle)).toMatchObject({ ownedTaskCount: 0 });
-    expect(await readWorker({ workerId: uniqueName("nobody"), epoch: 1 })).toBe(undefined);
+    expect(await readWorker({ workerId: uniqueName("unknown"), epoch: 1 })).toBe(undefined);
   });
 }

@@ -1,6 +1,6 @@
 /**
- * Children of a run that goes on for another one. Those that the other run had and that completed are taken over as they
- * are; a child that did not goes on where it ended. Both only with the same input: with another, it is another child.
+ * The children of a run that retries another one. Children of the earlier run that completed are adopted with their
+ * results; other children are retried. Both require the same workflow and input; otherwise a new child is started.
  */
 
 import { childRunId } from "../../core/naming/ids.js";
@@ -16,84 +16,88 @@ type ParentTurn = RunPort & WritePort;
 
 export type ChildRunSpec = Omit<NewRun, "id" | "due">;
 
-/** Rows are read with their outputs, so not too many at a time. */
+/** Rows are read with their outputs, so the page size is limited. */
 const readsPerPage = 500;
 
-/** The child that an earlier run had for this call; null: none, or one with another input. */
-export async function predecessorOfChild(turn: ParentTurn, key: string, spec: ChildRunSpec): Promise<RunRecord | null> {
-  const places = turn.state.lineage?.childrenOrigins.get(key);
-  if (places === undefined) return null;
-  const rows = await readRows(turn, idsOf(places, 0));
-  return findSameChild(spec, places, 0, rows);
+/** The child that an earlier run started for this call; null when there is none with the same workflow and input. */
+export async function findChildPredecessor(
+  turn: ParentTurn,
+  key: string,
+  spec: ChildRunSpec,
+): Promise<RunRecord | null> {
+  const origins = turn.state.lineage?.childrenOrigins.get(key);
+  if (origins === undefined) return null;
+  const rows = await readRows(turn, idsOf(origins, 0));
+  return findSameChild(spec, origins, 0, rows);
 }
 
-export const asSuccessor = (spec: ChildRunSpec, of: RunRecord): ChildRunSpec => ({
+export const asSuccessor = (spec: ChildRunSpec, predecessor: RunRecord): ChildRunSpec => ({
   ...spec,
-  parentNode: retryParentNode(spec.parentNode, of.id),
+  parentNode: retryParentNode(spec.parentNode, predecessor.id),
 });
 
-/** The births of a map's children from this index on; the map itself, if the log has it already. */
 export interface MapChildren {
   readonly key: string;
+  /** The index of the first spec. */
   readonly first: number;
+  /** `adoptChildren` replaces the specs of children that are retried. */
   readonly specs: ChildRunSpec[];
+  /** The map in the log; undefined when it has not started. */
   readonly map: MapOp | undefined;
 }
 
 export interface Adoption {
-  /** Whose children they are that need not run. Once the map is in the log, that is settled. */
+  /** The children to adopt, by origin. Empty once the map is in the log, which has them then. */
   readonly adopted: readonly AdoptedChildren[];
   readonly isAdopted: (index: number) => boolean;
 }
 
-/** Finds out which children of a map are there already. Of the others, `births` says from here on whom they go on for. */
+/** Finds the children of a map that can be adopted, and turns the specs of unfinished ones into retries. */
 export async function adoptChildren(turn: ParentTurn, { key, first, specs, map }: MapChildren): Promise<Adoption> {
-  const places = turn.state.lineage?.childrenOrigins.get(key) ?? [];
-  const adopted = new Set((map?.adopted ?? []).flatMap((one) => [...expandRanges(one.indexes)]));
-  const found = places.map((place) => ({ place, indexes: [] as number[] }));
-  const perPage = Math.max(1, Math.floor(readsPerPage / Math.max(1, places.length)));
-  for (let from = 0; places.length > 0 && from < specs.length; from += perPage) {
-    const page = specs
-      .slice(from, from + perPage)
-      .map((spec, offset) => ({ born: spec, index: first + from + offset }));
+  const origins = turn.state.lineage?.childrenOrigins.get(key) ?? [];
+  const adopted = new Set((map?.adopted ?? []).flatMap(({ indexes }) => [...expandRanges(indexes)]));
+  const foundByOrigin = origins.map((origin) => ({ origin, indexes: [] as number[] }));
+  const perPage = Math.max(1, Math.floor(readsPerPage / Math.max(1, origins.length)));
+  for (let from = 0; origins.length > 0 && from < specs.length; from += perPage) {
+    const page = specs.slice(from, from + perPage).map((spec, offset) => ({ spec, index: first + from + offset }));
     const rows = await readRows(
       turn,
-      page.flatMap(({ index }) => idsOf(places, index)),
+      page.flatMap(({ index }) => idsOf(origins, index)),
     );
-    for (const { born: spec, index } of page) {
-      const earlier = findSameChild(spec, places, index, rows);
+    for (const { spec, index } of page) {
+      const earlier = findSameChild(spec, origins, index, rows);
       if (earlier === null || adopted.has(index)) continue;
-      const isWhole = earlier.status === "completed" && map === undefined;
-      if (!isWhole) specs[index - first] = asSuccessor(spec, earlier);
+      const canAdopt = earlier.status === "completed" && map === undefined;
+      if (!canAdopt) specs[index - first] = asSuccessor(spec, earlier);
       else {
         adopted.add(index);
-        found[idsOf(places, index).indexOf(earlier.id)]?.indexes.push(index);
+        foundByOrigin[idsOf(origins, index).indexOf(earlier.id)]?.indexes.push(index);
       }
     }
   }
-  const taken = found.filter((one) => one.indexes.length > 0);
+  const adoptedByOrigin = foundByOrigin.filter(({ indexes }) => indexes.length > 0);
   return {
-    adopted: taken.map(({ place, indexes: of }) => ({ ...place, indexes: rangesOf(of) })),
+    adopted: adoptedByOrigin.map(({ origin, indexes }) => ({ ...origin, indexes: rangesOf(indexes) })),
     isAdopted: (index) => adopted.has(index),
   };
 }
 
-const idsOf = (places: readonly ChildrenOrigin[], index: number): string[] =>
-  places.map(({ run, node }) => childRunId(run, node, index));
+const idsOf = (origins: readonly ChildrenOrigin[], index: number): string[] =>
+  origins.map(({ run, node }) => childRunId(run, node, index));
 
 async function readRows(turn: ParentTurn, ids: readonly string[]): Promise<ReadonlyMap<string, RunRecord>> {
   const rows = await readForTurn(turn, () => turn.host.store.runsById(ids));
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** The newest that there is. */
+/** The newest earlier child at this index, if it has the same workflow and input. */
 function findSameChild(
   spec: ChildRunSpec,
-  places: readonly ChildrenOrigin[],
+  origins: readonly ChildrenOrigin[],
   index: number,
   rows: ReadonlyMap<string, RunRecord>,
 ): RunRecord | null {
-  for (const id of idsOf(places, index)) {
+  for (const id of idsOf(origins, index)) {
     const row = rows.get(id);
     if (row !== undefined) return row.workflow === spec.workflow && row.input === spec.input ? row : null;
   }

@@ -1,4 +1,4 @@
-/** Runs started by a run: single children and maps. Each has its own log and may run on any worker. */
+/** Children of a run, single or as a map. Each child is a run with its own log and may be executed by any worker. */
 
 import { decode } from "../../core/encoding/decode.js";
 import { encode } from "../../core/encoding/encode.js";
@@ -31,15 +31,15 @@ import type { CallScope } from "../replay/call-scope.js";
 import type { Deferred } from "../replay/result-delivery.js";
 import type { CallPort, PausePort, RunPort, WritePort } from "../turn/ports.js";
 import { readForTurn } from "../turn/read.js";
-import { adoptChildren, asSuccessor, type ChildRunSpec, predecessorOfChild } from "./adoption.js";
+import { adoptChildren, asSuccessor, type ChildRunSpec, findChildPredecessor } from "./adoption.js";
 
 type AnsweringTurn = RunPort & WritePort & PausePort;
 type ParentTurn = AnsweringTurn & CallPort;
 
-/** More children than this are born in several commits. */
+/** More children than this are created in several commits. */
 const startsPerCommit = 500;
 const readsPerPage = 500;
-/** A map of so many took 216 MB and 65 s on SQLite; all its results are one array in one process. */
+/** A map of 100,000 items took 216 MB and 65 s on SQLite; all results are in one array in one process. */
 const maxMapItems = 100_000;
 
 const childOptions = new Set<string>(["hero", "name", "tags", "priority", "added"] satisfies (keyof ChildOptions)[]);
@@ -53,37 +53,37 @@ export async function startChild<I, O>(
 ): Promise<ChildHandle<O>> {
   const { turn } = scope;
   checkOptions(`Child "${nameOf(child)}"`, options, childOptions);
-  const chosen = checkTagsAndPriority(options);
+  const checkedOptions = checkTagsAndPriority(options);
   const key = scope.takeKey(checkName("step", options.name ?? nameOf(child)));
   const op = scope.findRecorded(key, "child");
-  // One that was taken over from another run has the id that it has there.
+  // An adopted child keeps the id that the earlier run gave it.
   const runId = op?.runId ?? childId(turn, key, 0);
-  // Asked for now, so that it counts as a thing the code did; the answer is kept until the code wants it.
+  // Requested now, so that the replay counts the call as made; the result is kept until the code asks for it.
   const isAdded = options.added === true;
-  const answer = guardPromise(scope.requestResult(key, isAdded) as Promise<O>);
-  const handle: ChildHandle<O> = { runId, result: () => answer };
-  const live = op === undefined ? scope.waitUntilLive(key, isAdded) : undefined;
-  if (live !== undefined) await live;
+  const result = guardPromise(scope.requestResult(key, isAdded) as Promise<O>);
+  const handle: ChildHandle<O> = { runId, result: () => result };
+  const untilLive = op === undefined ? scope.waitUntilLive(key, isAdded) : undefined;
+  if (untilLive !== undefined) await untilLive;
   if (op !== undefined || turn.isDraining) {
     turn.scheduleIdleCheck();
     return handle;
   }
   const [spec, predecessor] = await scope.startCall(key, async () => {
-    const createSpec = await createSpecFactory(turn, child, key, { ...options, ...chosen });
-    const fresh = await createSpec(input, null);
-    const known = await predecessorOfChild(turn, key, fresh);
-    if (known?.status === "completed") await turn.submit(completedChildEvents(key, known));
-    return [fresh, known] as const;
+    const createSpec = await createSpecFactory(turn, child, key, { ...options, ...checkedOptions });
+    const newSpec = await createSpec(input, null);
+    const foundPredecessor = await findChildPredecessor(turn, key, newSpec);
+    if (foundPredecessor?.status === "completed") await turn.submit(completedChildEvents(key, foundPredecessor));
+    return [newSpec, foundPredecessor] as const;
   });
   if (predecessor?.status === "completed") return { ...handle, runId: predecessor.id };
-  const own = predecessor === null ? spec : asSuccessor(spec, predecessor);
-  turn.pendingWrites.starts.push({ ...own, id: runId, due: { kind: "now" } });
+  const ownSpec = predecessor === null ? spec : asSuccessor(spec, predecessor);
+  turn.pendingWrites.starts.push({ ...ownSpec, id: runId, due: { kind: "now" } });
   turn.pendingWrites.addWaitEvent(newEvent("child.started", { node: key }, { runId, workflow: nameOf(child) }));
   turn.scheduleIdleCheck();
   return handle;
 }
 
-/** A child of an earlier run that has completed is this one's: its result is there already. */
+/** The events that adopt a completed child of an earlier run with its result. */
 const completedChildEvents = (node: string, { id, workflow, output }: RunRecord): NewEvent[] => [
   newEvent("child.started", { node }, { runId: id, workflow }),
   newEvent("child.completed", { node }, {}, { output: output as string }),
@@ -104,36 +104,36 @@ export async function mapChildren<I, O>(
   const tolerate = checkCount("tolerate", options.tolerate ?? 0, 0);
   const op = scope.findRecorded(key, "map");
   if (op !== undefined && op.count !== count) {
-    turn.pauseDiverged([key], `the map "${key}" began with ${op.count} items and now has ${count}`);
+    turn.pauseDiverged([key], `the map "${key}" started with ${op.count} items and now has ${count}`);
   }
   const isAdded = options.added === true;
-  const answer = scope.requestResult(key, isAdded) as Promise<MapResult<O>>;
-  const live = op === undefined ? scope.waitUntilLive(key, isAdded) : undefined;
-  if (live !== undefined) await live;
+  const result = scope.requestResult(key, isAdded) as Promise<MapResult<O>>;
+  const untilLive = op === undefined ? scope.waitUntilLive(key, isAdded) : undefined;
+  if (untilLive !== undefined) await untilLive;
   if (!turn.isDraining && (op === undefined || (op.phase === "open" && op.spawnedCount < count))) {
     await scope.startCall(key, () =>
-      spawn(turn, child, items, {
+      spawnChildren(turn, child, items, {
         key,
         count,
         concurrency,
         tolerate,
         spawned: op?.spawnedCount ?? 0,
-        settled: op?.endedCount ?? 0,
         isNew: op === undefined,
       }),
     );
   }
   turn.scheduleIdleCheck();
-  return answer;
+  return result;
 }
 
-interface Spawning {
+interface SpawnOptions {
   readonly key: string;
   readonly count: number;
   readonly concurrency: number;
   readonly tolerate: number;
+  /** How many children were already created. */
   readonly spawned: number;
-  readonly settled: number;
+  /** The map is not in the log yet. */
   readonly isNew: boolean;
 }
 
@@ -146,7 +146,7 @@ function checkItems(items: unknown): asserts items is readonly unknown[] {
     );
 }
 
-/** What a caller says about a child beside its input; refused before anything is recorded. */
+/** Invalid options are rejected before anything is recorded. */
 function checkTagsAndPriority({ tags, priority }: ChildOptions): ChildOptions {
   return {
     ...(tags === undefined ? {} : { tags: checkTags(tags) }),
@@ -155,39 +155,44 @@ function checkTagsAndPriority({ tags, priority }: ChildOptions): ChildOptions {
 }
 
 /**
- * Children are born in pages, each in a commit of its own; those beyond the concurrency are held until others have ended.
- * One item that cannot be stored must not leave half a map behind, so all are tried before the first page is written. They
- * are not kept meanwhile: encoded, 100,000 items would be in memory twice.
+ * Creates the children in pages, one commit per page; those beyond the concurrency are held until others have ended. An
+ * item that cannot be stored must not leave a partial map behind, so all items are validated before the first commit.
+ * The encoded items are not kept, because 100,000 items would then be in memory twice.
  */
-async function spawn<I, O>(
+async function spawnChildren<I, O>(
   turn: ParentTurn,
   child: ChildWorkflow<I, O>,
   items: readonly I[],
-  map: Spawning,
+  map: SpawnOptions,
 ): Promise<void> {
   const { key, count, concurrency, tolerate } = map;
   const createSpec = await createSpecFactory(turn, child, key, {});
   let spawned = map.spawned;
   let isNew = map.isNew;
-  // Items of a map that has begun were all tried then.
+  // The items of a map that is in the log were validated when it started.
   if (isNew && count > startsPerCommit) await validateAllItems(turn, items, createSpec);
   const createSpecs = async (first: number, end: number) => {
     const specs: ChildRunSpec[] = [];
     for (let index = first; index < end; index += 1) specs.push(await createSpec(items[index] as I, index));
     return specs;
   };
-  // A retry has to know of all children whether the failed run has them, before it says which of them it takes over.
-  const all = turn.state.lineage?.childrenOrigins.has(key) ? await createSpecs(spawned, count) : null;
-  const known = turn.state.ops.get(key) as MapOp | undefined;
-  const { adopted, isAdopted } = await adoptChildren(turn, { key, first: spawned, specs: all ?? [], map: known });
+  // The event that starts the map lists all adopted children, so a retry looks for all of them first.
+  const allSpecs = turn.state.lineage?.childrenOrigins.has(key) ? await createSpecs(spawned, count) : null;
+  const recordedMap = turn.state.ops.get(key) as MapOp | undefined;
+  const { adopted, isAdopted } = await adoptChildren(turn, {
+    key,
+    first: spawned,
+    specs: allSpecs ?? [],
+    map: recordedMap,
+  });
   const from = adopted.length === 0 ? {} : { from: [...adopted] };
   do {
-    const upTo = Math.min(count, spawned + startsPerCommit);
-    const specs = all?.slice(spawned - map.spawned, upTo - map.spawned) ?? (await createSpecs(spawned, upTo));
-    // Children that ended meanwhile have made room already.
+    const end = Math.min(count, spawned + startsPerCommit);
+    const specs = allSpecs?.slice(spawned - map.spawned, end - map.spawned) ?? (await createSpecs(spawned, end));
+    // Children that have ended meanwhile allow more to be released.
     const op = turn.state.ops.get(key) as MapOp | undefined;
-    const released = nextReleasedCount(op ?? { ...nothingYet, concurrency, endedIndexes: { has: isAdopted } }, upTo);
-    for (let index = spawned; index < upTo; index += 1) {
+    const released = nextReleasedCount(op ?? { ...emptyMapCounts, concurrency, endedIndexes: { has: isAdopted } }, end);
+    for (let index = spawned; index < end; index += 1) {
       if (isAdopted(index)) continue;
       const spec = specs[index - spawned] as ChildRunSpec;
       turn.pendingWrites.starts.push({
@@ -196,22 +201,22 @@ async function spawn<I, O>(
         due: { kind: index < released ? "now" : "held" },
       });
     }
-    const fixed = { workflow: nameOf(child), count, concurrency, tolerate };
+    const settings = { workflow: nameOf(child), count, concurrency, tolerate };
     turn.pendingWrites.events.push(
       isNew
-        ? newEvent("map.started", { node: key }, { ...fixed, spawned: upTo, released, ...from })
-        : newEvent("map.spawned", { node: key }, { spawned: upTo, released }),
+        ? newEvent("map.started", { node: key }, { ...settings, spawned: end, released, ...from })
+        : newEvent("map.spawned", { node: key }, { spawned: end, released }),
     );
     isNew = false;
-    spawned = upTo;
+    spawned = end;
     if (!(await turn.submit([]))) return;
     if (turn.inboxCheck !== null) await turn.inboxCheck;
-    // A run that was paused or canceled meanwhile goes on with the rest when it is resumed, or never.
+    // A paused run creates the remaining children when it is resumed; a canceled run never does.
     if (turn.isDraining) return;
   } while (spawned < count && (turn.state.ops.get(key) as MapOp).phase === "open");
 }
 
-/** After each page other things of this process get their turn. */
+/** Yields to the event loop after each page. */
 async function validateAllItems(
   { host }: RunPort,
   items: readonly unknown[],
@@ -224,7 +229,7 @@ async function validateAllItems(
   }
 }
 
-/** Everything about a child but its input and id, looked up once. */
+/** The fields that all children of one call share are looked up once; the factory adds the input and the index. */
 async function createSpecFactory<I, O>(
   turn: ParentTurn,
   child: ChildWorkflow<I, O>,
@@ -236,7 +241,7 @@ async function createSpecFactory<I, O>(
   const registered = definition === null ? await readForTurn(turn, () => turn.host.findRegistration(name)) : null;
   const schema = definition?.inputSchema ?? null;
   const hero = checkHero(name, definition?.hero ?? registered?.hero ?? defaultHeroPolicy, options.hero);
-  const fixed = {
+  const sharedFields = {
     workflow: name,
     version: definition?.version ?? registered?.version ?? "",
     queue: definition?.queue ?? registered?.queue ?? name,
@@ -252,62 +257,62 @@ async function createSpecFactory<I, O>(
   };
   return async (input: unknown, parentIndex: number | null): Promise<ChildRunSpec> => {
     if (schema !== null) await validate(schema, input, `input of child workflow "${name}"`);
-    return { ...fixed, parentIndex, input: encode(input, { label: `the input of child workflow "${name}"` }) };
+    return { ...sharedFields, parentIndex, input: encode(input, { label: `the input of child workflow "${name}"` }) };
   };
 }
 
 const childId = (turn: RunPort, key: string, index: number) =>
   childRunId(turn.runId, childNode(turn.state, key), index);
 
-/** Those that were taken over have the ids that they have where they come from. */
+/** Adopted children keep the ids that the earlier run gave them. */
 function childIds(turn: RunPort, key: string, { adopted }: MapOp): (index: number) => string {
   const adoptedIds = new Map<number, string>();
-  for (const { run, node, indexes: of } of adopted ?? [])
-    for (const index of expandRanges(of)) adoptedIds.set(index, childRunId(run, node, index));
+  for (const { run, node, indexes } of adopted ?? [])
+    for (const index of expandRanges(indexes)) adoptedIds.set(index, childRunId(run, node, index));
   return (index) => adoptedIds.get(index) ?? childId(turn, key, index);
 }
 
-/** Of a map that is not in the log. */
-const nothingYet = { releasedCount: 0, endedCount: 0, endedBeforeRelease: 0 };
+/** The counts of a map that is not in the log. */
+const emptyMapCounts = { releasedCount: 0, endedCount: 0, endedBeforeRelease: 0 };
 
 const nameOf = (child: ChildWorkflow<any, any>): string =>
   typeof child === "string" ? child : asDefinition(child).name;
 
-function checkCount(name: string, value: number, least: number): number {
-  if (Number.isInteger(value) && value >= least && value <= Number.MAX_SAFE_INTEGER) return value;
+function checkCount(name: string, value: number, min: number): number {
+  if (Number.isInteger(value) && value >= min && value <= Number.MAX_SAFE_INTEGER) return value;
   if (value === Number.POSITIVE_INFINITY) return Number.MAX_SAFE_INTEGER;
-  throw new InvalidInputError(`The ${name} of a map is a whole number of at least ${least}, not ${value}.`);
+  throw new InvalidInputError(`The ${name} of a map is a whole number of at least ${min}, not ${value}.`);
 }
 
-/** Lets held children run now that others have ended. Looked at after every commit, so that nothing is missed. */
+/** Releases held children of maps when others have ended. */
 export function releaseChildren(turn: ParentTurn): void {
   for (const [key, op] of turn.state.ops) {
     if (op.kind !== "map" || op.phase !== "open") continue;
-    const allowed = nextReleasedCount(op, op.spawnedCount);
-    if (allowed <= op.releasedCount) continue;
-    for (let index = op.releasedCount; index < allowed; index += 1)
+    const releasedCount = nextReleasedCount(op, op.spawnedCount);
+    if (releasedCount <= op.releasedCount) continue;
+    for (let index = op.releasedCount; index < releasedCount; index += 1)
       if (!op.endedIndexes.has(index)) turn.pendingWrites.releasedChildIds.push(childId(turn, key, index));
-    turn.pendingWrites.events.push(newEvent("map.released", { node: key }, { released: allowed }));
-    // Noted here already: it must not be said twice while it is on its way into the log.
-    releaseUpTo(op, allowed);
+    turn.pendingWrites.events.push(newEvent("map.released", { node: key }, { released: releasedCount }));
+    // Applied to the state before the commit, so that the same children are not released twice.
+    releaseUpTo(op, releasedCount);
   }
 }
 
-/** A map that has failed sends its children home. */
+/** Cancels the remaining children of maps with more failures than they tolerate. */
 export function cancelChildrenOfFailedMaps(turn: ParentTurn, events: readonly NewEvent[]): void {
-  for (const settled of events) {
-    const op = settled.type === "map.settled" ? turn.state.ops.get(settled.node ?? "") : undefined;
-    if (op?.kind !== "map" || settled.node === null) continue;
-    const { completed, failed } = dataOf(settled, "map.settled");
+  for (const event of events) {
+    const op = event.type === "map.settled" ? turn.state.ops.get(event.node ?? "") : undefined;
+    if (op?.kind !== "map" || event.node === null) continue;
+    const { completed, failed } = dataOf(event, "map.settled");
     const failures = [...expandRanges(failed)];
     if (op.failedIndexes.length + failures.length <= op.tolerate) continue;
     const ended = new Set([...expandRanges(completed), ...failures]);
-    for (const message of cancelMapChildren(turn.runId, turn.state, settled.node, op, ended))
+    for (const message of cancelMapChildren(turn.runId, turn.state, event.node, op, ended))
       turn.pendingWrites.messages.push(message);
   }
 }
 
-/** Reads the children's results in pages, when the map as a whole has an answer. */
+/** Settles the call of an ended map; the results of its children are read in pages. */
 export async function resolveMap(turn: AnsweringTurn, key: string, op: MapOp, call: Deferred): Promise<void> {
   try {
     const idOf = childIds(turn, key, op);
@@ -325,7 +330,7 @@ export async function resolveMap(turn: AnsweringTurn, key: string, op: MapOp, ca
       }
     }
     if (found < ids.length) {
-      const problem = `${ids.length - found} of the children of map "${key}" do not exist any more, and their results with them.`;
+      const problem = `${ids.length - found} of the children of map "${key}" no longer exist, so their results cannot be read.`;
       return turn.pauseWithError(problem, null);
     }
     failures.sort((a, b) => a.index - b.index);

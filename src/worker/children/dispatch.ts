@@ -1,4 +1,7 @@
-/** Nodes of frozen graphs: each attempt is a run of its own, for whichever worker has the job; its end comes back by mail. */
+/**
+ * Dispatches the nodes of frozen graphs: each attempt is a separate run that any worker with the job may execute, and
+ * its result arrives as a message.
+ */
 
 import { encode } from "../../core/encoding/encode.js";
 import { toFailure } from "../../core/encoding/error-record.js";
@@ -16,9 +19,12 @@ import type { JobInfo } from "../turn/turn-host.js";
 import { pauseRunOnError } from "../turn/user-code.js";
 import { pauseForMissingJob } from "./missing-job.js";
 
-/** More nodes than this are handed out in several commits. With larger ones, this worker would be too slow to get its share. */
+/**
+ * More nodes than this are dispatched in several commits. With larger commits, other workers would claim the nodes
+ * before this one gets its share.
+ */
 const startsPerCommit = 200;
-/** Arguments as large as any payload, and what is said of the node beside them. */
+/** The limit of a payload (1 MB) for the arguments, plus room for the description of the node. */
 const inputLimitBytes = 1024 * 1024 + 4_096;
 
 export class Dispatcher {
@@ -26,7 +32,7 @@ export class Dispatcher {
   readonly #turn: StepTurn;
   readonly #dispatchedAttempts = new Map<string, number>();
   readonly #jobs = new Map<string, JobInfo | Promise<JobInfo>>();
-  /** While a part is being written: what comes after it. */
+  /** The nodes that follow the batch being committed; null when no batch is under way. */
   #queuedNodes: (readonly [DispatchedNode, StepOp | undefined, JobInfo])[] | null = null;
 
   constructor(scope: CallScope) {
@@ -36,16 +42,16 @@ export class Dispatcher {
 
   dispatch(node: DispatchedNode): Promise<unknown> {
     const op = this.#scope.findRecorded(node.id, "step");
-    const answer = this.#scope.requestResult(node.id);
+    const result = this.#scope.requestResult(node.id);
     this.#startNode(node, op);
-    return answer;
+    return result;
   }
 
   #startNode(node: DispatchedNode, op: StepOp | undefined): void {
     const turn = this.#turn;
-    // It may be tried again later, in this same turn.
-    turn.inboxProcessor.scheduleRetry(node.id, (later: Op | undefined) =>
-      this.#startNode(node, later as StepOp | undefined),
+    // The node may be attempted again in the same turn.
+    turn.inboxProcessor.scheduleRetry(node.id, (retriedOp: Op | undefined) =>
+      this.#startNode(node, retriedOp as StepOp | undefined),
     );
     if (op !== undefined && (hasEnded(op) || isDispatched(op) || (op.dueAt ?? 0) > turn.storeNow())) return;
     if (!turn.phase.mayStart(node.id)) return;
@@ -58,8 +64,8 @@ export class Dispatcher {
   }
 
   #readJobInfo(job: string): JobInfo | Promise<JobInfo> {
-    const known = this.#jobs.get(job);
-    if (known !== undefined) return known;
+    const cachedInfo = this.#jobs.get(job);
+    if (cachedInfo !== undefined) return cachedInfo;
     const { host } = this.#turn;
     const pendingRead = readForTurn(this.#turn, () => host.jobInfo(job)).then((info) => {
       this.#jobs.set(job, info);
@@ -73,17 +79,17 @@ export class Dispatcher {
     if (this.#queuedNodes !== null) return void this.#queuedNodes.push([node, op, info]);
     this.#dispatchNode(node, op, info);
     if (this.#turn.pendingWrites.starts.length >= startsPerCommit)
-      pauseRunOnError(this.#turn, () => this.#turn.attempts.preventParkingDuring(() => this.#inParts()));
+      pauseRunOnError(this.#turn, () => this.#turn.attempts.preventParkingDuring(() => this.#dispatchInBatches()));
   }
 
-  /** One after the other: the committer makes one commit of all that waits for it, however large that becomes. */
-  async #inParts(): Promise<void> {
+  /** Batches are committed one after another, because the committer merges all waiting transitions into one commit. */
+  async #dispatchInBatches(): Promise<void> {
     const { pendingWrites } = this.#turn;
     this.#queuedNodes = [];
     while (pendingWrites.isEmpty || (await this.#turn.submit([]))) {
-      const part = this.#queuedNodes.splice(0, startsPerCommit);
-      if (part.length === 0) break;
-      for (const [node, op, info] of part) this.#dispatchNode(node, op, info);
+      const batch = this.#queuedNodes.splice(0, startsPerCommit);
+      if (batch.length === 0) break;
+      for (const [node, op, info] of batch) this.#dispatchNode(node, op, info);
     }
     this.#queuedNodes = null;
   }
@@ -94,15 +100,15 @@ export class Dispatcher {
     if (!turn.phase.mayStart(id)) return;
     if (info === null) return pauseForMissingJob(turn, { id, name, job, frozenAt: Date.parse(frozenAt) });
     const attempt = (op?.attempt ?? turn.state.attemptsBeforeRewind?.get(id) ?? 0) + 1;
-    // Until it is in the log, it still looks as if it had to be sent.
+    // Until `node.dispatched` is in the log, the state does not show that the attempt was dispatched.
     if (this.#dispatchedAttempts.get(id) === attempt) return;
     this.#dispatchedAttempts.set(id, attempt);
-    const owner = turn.keyOwner(id);
-    const key = owner === turn.runId ? {} : { key: `${owner}:${id}` };
-    const described = { run: turn.runId, node: { id, name }, attempt, failures: op?.countedFailures ?? 0, ...key };
-    // JSON has no undefined: with one, the input would be written in the slow way, and read in it.
-    const input = (node.args === undefined ? described : { args: node.args, ...described }) as JobInput;
-    const text = this.#written(input);
+    const idempotencyRunId = turn.keyOwner(id);
+    const key = idempotencyRunId === turn.runId ? {} : { key: `${idempotencyRunId}:${id}` };
+    const description = { run: turn.runId, node: { id, name }, attempt, failures: op?.countedFailures ?? 0, ...key };
+    // JSON has no undefined: a field with that value would need the slower encoding and decoding.
+    const input = (node.args === undefined ? description : { args: node.args, ...description }) as JobInput;
+    const text = this.#encodeInput(input);
     if (text === null) return;
     turn.pendingWrites.starts.push({
       id: nodeRunId(turn.runId, turn.state, id, attempt),
@@ -123,13 +129,13 @@ export class Dispatcher {
       due: { kind: "now" },
     });
     turn.pendingWrites.events.push(newEvent("node.dispatched", { node: id, attempt }, { job }));
-    // Others are about to execute it, and tell.
+    // The run of the node will send a message when it ends.
     turn.parkDelay.expectMessages();
     turn.scheduleIdleCheck();
   }
 
-  /** Those of a step are computed as it begins, and may turn out to be unfit. A person has to see to that. */
-  #written(input: JobInput): string | null {
+  /** The arguments of a step are computed when it starts; if they cannot be encoded, the run is paused. */
+  #encodeInput(input: JobInput): string | null {
     const { id, name } = input.node;
     try {
       return encode(input, { label: `the arguments of node "${name}"`, limitBytes: inputLimitBytes });

@@ -1,4 +1,4 @@
-/** Jobs that no live worker has: runs that wait for one are paused with an error that says so. */
+/** Pauses a run whose graph needs a job that no live worker has. */
 
 import { toFailure } from "../../core/encoding/error-record.js";
 import { MissingJobError } from "../../core/errors/errors.js";
@@ -9,9 +9,11 @@ import { readForTurn } from "../turn/read.js";
 
 type JobWaitingTurn = RunPort & WritePort & PhasePort & PausePort;
 
-/** The node that needs the job, by the id that the log has and the name that people gave it. */
+/** The node that needs the job. */
 interface JobWaitingNode {
+  /** The key of the node in the log. */
   readonly id: string;
+  /** The name in the graph, for display. */
   readonly name: string;
   readonly job: string;
   readonly frozenAt: number | null;
@@ -22,7 +24,9 @@ export function pauseForMissingJob(turn: JobWaitingTurn, { id, name, job, frozen
   turn.pauseWithError(error.message, toFailure(error), id);
 }
 
-/** Another worker has found that the job is gone. Whether the run still needs it, and the job is still gone, is looked at here. */
+/**
+ * Another worker reported that no live worker has the job. That, and whether the run needs the job, is checked again.
+ */
 export async function pauseIfJobIsMissing(turn: JobWaitingTurn, job: string): Promise<void> {
   const waitingNode = findJobWaitingNode(turn, job);
   if (waitingNode === null || turn.isDraining) return;
@@ -31,11 +35,11 @@ export async function pauseIfJobIsMissing(turn: JobWaitingTurn, job: string): Pr
 }
 
 function findJobWaitingNode({ run, state, storedInput }: JobWaitingTurn, job: string): JobWaitingNode | null {
-  for (const one of runningJobs(state)) {
-    if (one.job !== job) continue;
+  for (const runningJob of runningJobs(state)) {
+    if (runningJob.job !== job) continue;
     const dag = dagOf(run, state, () => storedInput.value);
-    const name = dag?.nodes[one.step]?.name ?? one.step;
-    return { id: one.step, name, job, frozenAt: dag === null ? null : Date.parse(dag.frozen_at) };
+    const name = dag?.nodes[runningJob.step]?.name ?? runningJob.step;
+    return { id: runningJob.step, name, job, frozenAt: dag === null ? null : Date.parse(dag.frozen_at) };
   }
   return null;
 }

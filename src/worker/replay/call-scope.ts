@@ -1,6 +1,6 @@
 /**
- * Who asks: the handler of a workflow, or the body of one of its declared steps. Each numbers its own calls, and what a
- * body asks for is recorded under its step's name, so that it finds it again when it is run again.
+ * The scope in which durable calls are made: the handler of a workflow, or the body of one declared step. Each scope
+ * numbers its own calls. Calls of a body are recorded under its step's name, so that a later attempt finds them again.
  */
 
 import { InvalidInputError } from "../../core/errors/errors.js";
@@ -15,23 +15,25 @@ import type { ReplayGate } from "./replay-gate.js";
 
 export class CallScope {
   readonly turn: StepTurn;
-  /** null: the handler itself. */
+  /** The attempt whose body makes the calls; null for the handler. */
   readonly stepAttempt: TurnAttempt | null;
-  /** null: the log has nothing that this code would have to ask for again. */
+  /** null when the log has no calls that this code has to make again. */
   gate: ReplayGate | null;
   readonly #prefix: string;
-  readonly #names = new Map<string, number>();
-  /** While the code for one item of a resumable step runs: its number, and the names used for it. */
+  /** How often each name was used. */
+  readonly #nameCounts = new Map<string, number>();
+  /** The item of a resumable step whose code runs now. */
   #item: Item | null = null;
   #random: (() => number) | null = null;
-  /** Conditions have numbers of their own: they are not asked again when the body goes on after a wait. */
-  #randomOfConditions: (() => number) | null = null;
-  #forbidden: string | null = null;
-  /** The cursor of the step was moved in this execution. */
-  #moved = false;
-  /** Calls of the body that have no answer yet: while there are any it only waits, and the run may be parked. */
-  #open = 0;
-  #closed = false;
+  /** Conditions draw separate random numbers: they are not evaluated again when the body resumes after a wait. */
+  #conditionRandom: (() => number) | null = null;
+  /** What is running that must not make durable calls, for the error message. */
+  #recordsForbiddenIn: string | null = null;
+  /** The cursor of the step has moved in this attempt. */
+  #hasCursorMoved = false;
+  /** Calls of the body without a result: while there are any, the body waits and the run may be parked. */
+  #openCallCount = 0;
+  #isClosed = false;
 
   constructor(turn: StepTurn, stepAttempt: TurnAttempt | null = null, gate: ReplayGate | null = null) {
     this.turn = turn;
@@ -40,12 +42,12 @@ export class CallScope {
     this.#prefix = stepAttempt === null ? "" : scopeOf(stepAttempt.key);
   }
 
-  /** The name in the log: a name that is used again gets #2, #3… in the order of the calls. */
+  /** The key of the call in the log: a name that is used again gets #2, #3… in the order of the calls. */
   takeKey(callName: string): string {
     const name = this.#recordedName(callName);
     const key = this.#buildKey(name);
-    const names = this.#item?.names ?? this.#names;
-    names.set(name, (names.get(name) ?? 0) + 1);
+    const nameCounts = this.#item?.nameCounts ?? this.#nameCounts;
+    nameCounts.set(name, (nameCounts.get(name) ?? 0) + 1);
     return key;
   }
 
@@ -61,16 +63,19 @@ export class CallScope {
   }
 
   #buildKey(name: string): string {
-    if (this.#forbidden !== null) {
+    if (this.#recordsForbiddenIn !== null) {
       const where = this.turn.definition.declared === null ? "before or after the step" : "in the step itself";
-      throw new InvalidInputError(`${this.#forbidden} cannot wait for "${name}" or record it; do that ${where}.`);
+      throw new InvalidInputError(
+        `${this.#recordsForbiddenIn} cannot wait for "${name}" or record it; do that ${where}.`,
+      );
     }
-    const count = ((this.#item?.names ?? this.#names).get(name) ?? 0) + 1;
-    if (count > 1 && this.#moved && this.#item === null) throw repeated(name, this.stepAttempt?.key ?? "");
+    const count = ((this.#item?.nameCounts ?? this.#nameCounts).get(name) ?? 0) + 1;
+    if (count > 1 && this.#hasCursorMoved && this.#item === null)
+      throw createRepeatedNameError(name, this.stepAttempt?.key ?? "");
     return this.#prefix + (this.#item?.prefix ?? "") + (count === 1 ? name : `${name}#${count}`);
   }
 
-  /** Each item has its own names, so that it finds its own records again when it is the one in flight. */
+  /** Each item has its own names, so that an interrupted item finds its own records again. */
   async runItem(number: number, run: () => unknown): Promise<void> {
     if (this.#item !== null)
       throw new InvalidInputError(
@@ -84,63 +89,63 @@ export class CallScope {
     }
   }
 
-  /** Conditions are asked once per attempt, and not again when the body goes on after a wait: they cannot wait themselves. */
-  async withoutRecords<T>(what: string, ask: () => Promise<T>): Promise<T> {
-    this.#forbidden = what;
+  /** Conditions and hooks run without durable calls: they are not repeated when the body resumes after a wait. */
+  async withoutRecords<T>(caller: string, work: () => Promise<T>): Promise<T> {
+    this.#recordsForbiddenIn = caller;
     try {
-      return await ask();
+      return await work();
     } finally {
-      this.#forbidden = null;
+      this.#recordsForbiddenIn = null;
     }
   }
 
   get forbidsRecords(): boolean {
-    return this.#forbidden !== null;
+    return this.#recordsForbiddenIn !== null;
   }
 
   markCursorMoved(): void {
-    this.#moved = true;
+    this.#hasCursorMoved = true;
   }
 
-  /** Asked for as often as one likes: it is one thing per scope. */
+  /** A patch has one key per scope, however often the code asks for it. */
   patchKey(id: string): string {
     return `${this.#prefix}patch:${id}`;
   }
 
-  /** A body draws the same random numbers at each of its attempts, and not those of another step or item. */
+  /** Every attempt of a body draws the same random numbers; each step and item has its own sequence. */
   random(): number {
     if (this.#item !== null) return (this.#item.random ??= seededRandom(this.#seed(this.#item.prefix)))();
-    if (this.#forbidden === null) return (this.#random ??= seededRandom(this.#seed("")))();
-    return (this.#randomOfConditions ??= seededRandom(this.#seed("?")))();
+    if (this.#recordsForbiddenIn === null) return (this.#random ??= seededRandom(this.#seed("")))();
+    return (this.#conditionRandom ??= seededRandom(this.#seed("?")))();
   }
 
   #seed(suffix: string): string {
-    // A run that goes on for another draws the same numbers: what was done with them is in its log.
+    // A retry of another run draws the same numbers, because its inherited log depends on them.
     const run = this.turn.state.lineage?.rootRunId ?? this.turn.runId;
     return this.#prefix === "" ? run : `${run}/${this.#prefix}${suffix}`;
   }
 
-  /** The promise of an answer. After the turn it never settles: the next turn replays the code, which asks again. */
+  /** The promise of the result. After the turn it never settles: the next turn replays the code, which calls again. */
   requestResult(key: string, isAdded = false): Promise<unknown> {
     const isOutOfOrder = this.gate?.isOutOfOrder(key, isAdded) === true;
     this.gate?.markReached(key);
-    // An earlier attempt at this step may have left it behind.
+    // An earlier attempt of this step may have withdrawn the call.
     if (this.stepAttempt !== null) this.turn.withdrawnKeys?.delete(key);
-    if (this.turn.isOver) this.#warnLate(key);
+    if (this.turn.isOver) this.#warnOfLateCall(key);
     const { results } = this.turn;
-    const answer = isOutOfOrder ? results.requestOutOfOrder(key) : results.request(key);
-    if (this.stepAttempt !== null && !this.#closed) this.#markWaitingUntil(answer);
-    return answer;
+    const result = isOutOfOrder ? results.requestOutOfOrder(key) : results.request(key);
+    if (this.stepAttempt !== null && !this.#isClosed) this.#markWaitingUntil(result);
+    return result;
   }
 
-  #warnLate(key: string): void {
+  #warnOfLateCall(key: string): void {
     const { log, runId } = this.turn;
     log.warn(
-      `Run ${runId}: "${key}" was asked for after the run had been parked. The workflow awaits something that is not under ctx beside a durable wait; put it into a step.`,
+      `Run ${runId}: "${key}" was called after the run had been parked. The workflow awaits something outside ctx in parallel with a durable wait; put it into a step.`,
     );
   }
 
-  /** What the log has under this key. The same name must still be the same kind of thing. */
+  /** What the log has under this key. If it is of another kind, the code has changed and the run is paused. */
   findRecorded<Kind extends Op["kind"]>(key: string, kind: Kind): Extract<Op, { kind: Kind }> | undefined {
     const op = this.turn.state.ops.get(key);
     if (op === undefined || op.kind === kind) return op as Extract<Op, { kind: Kind }> | undefined;
@@ -148,7 +153,7 @@ export class CallScope {
     return undefined;
   }
 
-  /** Keeps the run from being parked while `work` brings this call under way. If that fails, the call has failed. */
+  /** Keeps the run from being parked while `work` starts this call. If that throws, the call is rejected. */
   async startCall<T>(key: string, work: () => Promise<T>): Promise<T> {
     try {
       return await this.turn.attempts.preventParkingDuring(work);
@@ -158,41 +163,41 @@ export class CallScope {
     }
   }
 
-  /** Begins what the log lacks: at once, unless the code has yet to come to calls that the log has. */
-  startWhenLive(key: string, isAdded: boolean, begin: () => void): void {
-    if (this.gate === null) begin();
-    else this.gate.startWhenLive(key, isAdded, begin);
+  /** Starts a call that is not in the log: at once, or when the code has reached every call in the log. */
+  startWhenLive(key: string, isAdded: boolean, start: () => void): void {
+    if (this.gate === null) start();
+    else this.gate.startWhenLive(key, isAdded, start);
   }
 
-  /** The same for what is awaited. It comes back when the call may begin; after the end of the turn, never. */
+  /** Resolves when the call may start; never if the turn ends first. undefined: the call may start now. */
   waitUntilLive(key: string, isAdded: boolean): Promise<void> | undefined {
     if (this.gate === null) return undefined;
     return new Promise((resolve) => this.startWhenLive(key, isAdded, resolve));
   }
 
-  #markWaitingUntil(answer: Promise<unknown>): void {
-    this.#open += 1;
-    if (this.#open === 1) this.turn.attempts.onBodyWaiting(this.stepAttempt as TurnAttempt);
-    const goOn = () => {
-      if (this.#closed) return;
-      this.#open -= 1;
-      if (this.#open === 0) this.turn.attempts.retain();
+  #markWaitingUntil(result: Promise<unknown>): void {
+    this.#openCallCount += 1;
+    if (this.#openCallCount === 1) this.turn.attempts.onBodyWaiting(this.stepAttempt as TurnAttempt);
+    const onSettled = () => {
+      if (this.#isClosed) return;
+      this.#openCallCount -= 1;
+      if (this.#openCallCount === 0) this.turn.attempts.retain();
     };
-    answer.then(goOn, goOn);
+    result.then(onSettled, onSettled);
   }
 
-  /** The body has ended; what it asked for and did not wait for is not its business any more. */
+  /** The body has ended: calls that it did not await are withdrawn. */
   close(): void {
     this.gate?.close();
-    if (!this.#closed && this.#open > 0) {
+    if (!this.#isClosed && this.#openCallCount > 0) {
       this.turn.attempts.retain();
-      this.#withdrawOpen();
+      this.#withdrawOpenCalls();
     }
-    this.#closed = true;
+    this.#isClosed = true;
   }
 
-  /** They are over when the end of the step is in the log; a signal that is decided about before that is for others. */
-  #withdrawOpen(): void {
+  /** Until the end of the step is committed, its open waits must not receive signals that other waits could get. */
+  #withdrawOpenCalls(): void {
     for (const key of this.turn.results.pending.keys()) {
       if (key.startsWith(this.#prefix)) (this.turn.withdrawnKeys ??= new Set()).add(key);
     }
@@ -203,10 +208,10 @@ export class CallScope {
   }
 }
 
-/** Made for every item, so it makes nothing before the code asks for it: most items do nothing durably. */
+/** Created for every item; its fields are created on first use, because most items make no durable calls. */
 class Item {
   readonly #number: number;
-  #names: Map<string, number> | null = null;
+  #nameCounts: Map<string, number> | null = null;
   random: (() => number) | null = null;
 
   constructor(number: number) {
@@ -217,14 +222,14 @@ class Item {
     return itemPrefix(this.#number);
   }
 
-  get names(): Map<string, number> {
-    this.#names ??= new Map();
-    return this.#names;
+  get nameCounts(): Map<string, number> {
+    this.#nameCounts ??= new Map();
+    return this.#nameCounts;
   }
 }
 
-/** In a loop with a cursor, "the second call" is another one each time the loop is continued. */
-function repeated(name: string, step: string): InvalidInputError {
+/** When a loop resumes at its cursor, the numbers of repeated names start over, so #2 would mean another item. */
+function createRepeatedNameError(name: string, step: string): InvalidInputError {
   return new InvalidInputError(
     `"${name}" is used again after the cursor of step "${step}" has moved. In a loop of your own, give each item's calls a name of their own, such as \`${name} \${id}\`; over(), records(), batches() and each() do that by themselves.`,
   );

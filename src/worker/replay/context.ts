@@ -1,4 +1,4 @@
-/** `ctx`: what the calls of workflow code mean. Each asks the log first; only what is not there is done. */
+/** Implements `ctx`. Every call looks into the log first and only does what is not recorded there. */
 
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { guardMethods } from "../../core/errors/guarded-promise.js";
@@ -35,7 +35,7 @@ import { TurnAttempt } from "../step/turn-attempt.js";
 import type { StepTurn } from "../turn/ports.js";
 import { copyOfInput } from "../turn/stored-input.js";
 import type { CallScope } from "./call-scope.js";
-import { nestedCall, trackedAttempt } from "./nested-calls.js";
+import { createNestedCallError, trackedAttempt } from "./nested-calls.js";
 
 export function createContext(scope: CallScope): WorkflowContext<any> {
   return new Context(scope);
@@ -54,8 +54,8 @@ class Context implements WorkflowContext<any> {
   readonly #scope: CallScope;
   readonly #turn: StepTurn;
   #input: { readonly value: unknown } | null = null;
-  /** The keys of timers and waits, for `race`. */
-  #keys: WeakMap<Promise<unknown>, string> | null = null;
+  /** The keys of timers and waits by their promises, so that `race` can withdraw the losers. */
+  #keyByPromise: WeakMap<Promise<unknown>, string> | null = null;
 
   constructor(scope: CallScope) {
     this.#scope = scope;
@@ -70,7 +70,7 @@ class Context implements WorkflowContext<any> {
     return this.#turn.definition.name;
   }
 
-  /** Each execution of a declared step has a copy of its own: what one does to it, no other sees. */
+  /** Each attempt of a declared step gets its own copy, so that modifications are not shared. */
   get input(): any {
     if (this.#scope.stepAttempt === null) return this.#turn.handler.input;
     this.#input ??= { value: copyOfInput(this.#turn) };
@@ -99,43 +99,45 @@ class Context implements WorkflowContext<any> {
 
   step<T>(name: string, fn: (step: StepTools) => T | Promise<T>, options?: StepOptions): Promise<T> {
     this.#checkFunction("step", name, fn);
-    return callStep(this.#scope, name, this.#hooked(fn), options) as Promise<T>;
+    return callStep(this.#scope, name, this.#withHooks(fn), options) as Promise<T>;
   }
 
   transaction<T, Tx>(name: string, fn: (tx: Tx, step: StepTools) => T | Promise<T>, options?: StepOptions): Promise<T> {
     this.#checkFunction("transaction", name, fn);
-    return callStep(this.#scope, name, this.#hooked(fn as never), options, "transaction") as Promise<T>;
+    return callStep(this.#scope, name, this.#withHooks(fn as never), options, "transaction") as Promise<T>;
   }
 
-  /** Hooks of a graph are for its nodes, and not for what the body of a node asks for. */
-  #hooked(body: Body): Body {
+  /** In declared workflows, hooks apply to the declared steps and not to calls inside their bodies. */
+  #withHooks(body: Body): Body {
     const { definition, phase } = this.#turn;
     const { hooks, declared } = definition;
     if (hooks === null || declared !== null || phase.isFailing) return body;
     return withHooks(hooks, this.#turn, body, createContext);
   }
 
-  /** A function of a step that is not declared cannot wait for anything durable, nor record anything of its own. */
+  /** The function of an undeclared step cannot make durable calls. */
   #checkOutsideOfSteps(call: string): void {
     const turn = this.#turn;
     if (turn.definition.declared !== null || this.#scope.forbidsRecords) return;
     const attempt = turn.flowControl.current ?? trackedAttempt();
-    if (attempt instanceof TurnAttempt && attempt.turn === turn) throw nestedCall(call, attempt.key);
+    if (attempt instanceof TurnAttempt && attempt.turn === turn) throw createNestedCallError(call, attempt.key);
   }
 
-  #checkFunction(what: string, name: string, fn: unknown): void {
+  #checkFunction(method: string, name: string, fn: unknown): void {
     checkName("step", name);
-    this.#checkOutsideOfSteps(`${what}("${name}")`);
+    this.#checkOutsideOfSteps(`${method}("${name}")`);
     if (name === onFailureStep && this.#turn.definition.onFailure !== null && !this.#turn.phase.isFailing)
-      throw new InvalidInputError(`"${name}" is what onFailure is recorded as; give the step another name.`);
+      throw new InvalidInputError(
+        `"${name}" is the name under which onFailure is recorded; give the step another name.`,
+      );
     if (typeof fn !== "function")
-      throw new InvalidInputError(`ctx.${what}("${name}", …) needs a function, not ${typeof fn}.`);
+      throw new InvalidInputError(`ctx.${method}("${name}", …) needs a function, not ${typeof fn}.`);
   }
 
   sleep(name: string, duration: Duration, options: CallOptions = noOptions): Promise<void> {
     if (options !== noOptions) checkOptions(`ctx.sleep("${name}")`, options, callOptions);
     const ms = parseDuration(duration, `duration of sleep "${name}"`);
-    return this.#timer(name, { ms }, { inMs: ms }, options.added === true);
+    return this.#startTimer(name, { ms }, { inMs: ms }, options.added === true);
   }
 
   sleepUntil(name: string, date: Date | number, options: CallOptions = noOptions): Promise<void> {
@@ -146,55 +148,56 @@ class Context implements WorkflowContext<any> {
         `ctx.sleepUntil("${name}", …) needs a valid Date, or milliseconds since 1970; to wait for a length of time call ctx.sleep("${name}", "2 days").`,
       );
     }
-    return this.#timer(name, { until }, { at: until }, options.added === true);
+    return this.#startTimer(name, { until }, { at: until }, options.added === true);
   }
 
-  #timer(
+  #startTimer(
     name: string,
     data: { ms?: number; until?: number },
     due: { inMs?: number; at?: number },
     isAdded: boolean,
   ): Promise<void> {
-    const checked = checkName("step", name);
+    const checkedName = checkName("step", name);
     this.#checkOutsideOfSteps(`sleep("${name}")`);
-    const key = this.#scope.takeKey(checked);
+    const key = this.#scope.takeKey(checkedName);
     const op = this.#scope.findRecorded(key, "timer");
-    const answer = this.#remember(this.#scope.requestResult(key, isAdded) as Promise<void>, key);
+    const result = this.#rememberKey(this.#scope.requestResult(key, isAdded) as Promise<void>, key);
     if (op === undefined)
-      this.#scope.startWhenLive(key, isAdded, () => this.#open(newEvent("timer.started", { node: key }, data), due));
+      this.#scope.startWhenLive(key, isAdded, () =>
+        this.#recordWaitStart(newEvent("timer.started", { node: key }, data), due),
+      );
     this.#turn.scheduleIdleCheck();
-    return answer;
+    return result;
   }
 
-  /** A timer or a wait begins, unless nothing may begin any more. */
-  #open(started: NewEvent, due: { readonly inMs?: number; readonly at?: number }): void {
-    if (!this.#turn.isDraining) this.#turn.pendingWrites.addWaitEvent(started, due);
+  #recordWaitStart(startedEvent: NewEvent, due: { readonly inMs?: number; readonly at?: number }): void {
+    if (!this.#turn.isDraining) this.#turn.pendingWrites.addWaitEvent(startedEvent, due);
     this.#turn.scheduleIdleCheck();
   }
 
   waitForSignal<Payload>(name: SignalName<Payload>, options?: WaitOptions): Promise<Payload | null> {
-    return this.#wait([name], "any", options, (signals) => signals[0]?.payload as Payload);
+    return this.#waitForSignals([name], "any", options, (signals) => signals[0]?.payload as Payload);
   }
 
   waitForAny(names: readonly SignalName<any>[], options?: WaitOptions): Promise<AnySignal<any> | null> {
-    return this.#wait(names, "any", options, (signals) => signals[0] as AnySignal<any>);
+    return this.#waitForSignals(names, "any", options, (signals) => signals[0] as AnySignal<any>);
   }
 
   waitForAll(names: readonly SignalName<any>[], options?: WaitOptions): Promise<Record<string, any> | null> {
-    return this.#wait(names, "all", options, (signals) =>
+    return this.#waitForSignals(names, "all", options, (signals) =>
       Object.fromEntries(signals.map(({ name, payload }) => [name, payload])),
     );
   }
 
-  #wait<T>(
+  #waitForSignals<T>(
     signalNames: readonly SignalName[],
     mode: "any" | "all",
     options: WaitOptions = noOptions,
-    read: (signals: readonly AnySignal[]) => T,
+    toResult: (signals: readonly AnySignal[]) => T,
   ): Promise<T | null> {
     const turn = this.#turn;
-    const names = signalNames.map((one) =>
-      checkName("signal", typeof one === "object" && one !== null ? one.signal : one),
+    const names = signalNames.map((signalName) =>
+      checkName("signal", typeof signalName === "object" && signalName !== null ? signalName.signal : signalName),
     );
     if (options !== noOptions) checkOptions(`A wait for "${names.join(", ")}"`, options, waitOptions);
     if (names.length === 0) throw new InvalidInputError("There must be at least one signal to wait for.");
@@ -203,19 +206,21 @@ class Context implements WorkflowContext<any> {
     const key = this.#scope.takeKey(waitKey(names.join(mode === "any" ? "|" : "&")));
     const op = this.#scope.findRecorded(key, "wait");
     const isAdded = options.added === true;
-    const answer = this.#scope.requestResult(key, isAdded);
+    const signalsReceived = this.#scope.requestResult(key, isAdded);
     if (op === undefined) {
       const data = timeoutMs === undefined ? { names, mode } : { names, mode, timeoutMs };
       const due = timeoutMs === undefined ? {} : { inMs: timeoutMs };
-      this.#scope.startWhenLive(key, isAdded, () => this.#open(newEvent("wait.started", { node: key }, data), due));
+      this.#scope.startWhenLive(key, isAdded, () =>
+        this.#recordWaitStart(newEvent("wait.started", { node: key }, data), due),
+      );
     }
     turn.scheduleIdleCheck();
-    const result = answer.then((signals) => (signals === null ? null : read(signals as AnySignal[])));
-    return this.#remember(result, key);
+    const result = signalsReceived.then((signals) => (signals === null ? null : toResult(signals as AnySignal[])));
+    return this.#rememberKey(result, key);
   }
 
-  #remember<T>(promise: Promise<T>, key: string): Promise<T> {
-    (this.#keys ??= new WeakMap()).set(promise, key);
+  #rememberKey<T>(promise: Promise<T>, key: string): Promise<T> {
+    (this.#keyByPromise ??= new WeakMap()).set(promise, key);
     return promise;
   }
 
@@ -231,16 +236,16 @@ class Context implements WorkflowContext<any> {
     }
   }
 
-  /** A timer or wait that lost is not waited for any more: it neither wakes the run nor takes a signal. */
+  /** A timer or wait that lost the race must neither wake the run nor receive a signal. */
   #withdraw(arm: Promise<unknown>): void {
     const turn = this.#turn;
-    const key = this.#keys?.get(arm);
+    const key = this.#keyByPromise?.get(arm);
     if (key === undefined || !turn.results.pending.has(key)) return;
     turn.results.forget(key);
     if (this.#scope.gate?.withdraw(key)) return turn.scheduleIdleCheck();
     const op = turn.state.ops.get(key);
-    const unseen = op === undefined || (op.kind === "timer" && op.phase === "open") || op.kind === "wait";
-    if (unseen && (op as { phase?: string } | undefined)?.phase !== "withdrawn") {
+    const canBeWithdrawn = op === undefined || (op.kind === "timer" && op.phase === "open") || op.kind === "wait";
+    if (canBeWithdrawn && (op as { phase?: string } | undefined)?.phase !== "withdrawn") {
       (turn.withdrawnKeys ??= new Set()).add(key);
       turn.pendingWrites.events.push(newEvent("wait.withdrawn", { node: key }));
     }
@@ -270,14 +275,14 @@ class Context implements WorkflowContext<any> {
     if (options !== noOptions) checkOptions(`ctx.branch("${name}")`, options, callOptions);
     const turn = this.#turn;
     const isAdded = options.added === true;
-    const checked = checkName("step", name);
+    const checkedName = checkName("step", name);
     this.#checkOutsideOfSteps(`branch("${name}")`);
-    const key = this.#scope.takeKey(checked);
+    const key = this.#scope.takeKey(checkedName);
     const op = this.#scope.findRecorded(key, "branch");
-    const answer = this.#scope.requestResult(key, isAdded) as Promise<keyof Cases & string>;
+    const recordedChoice = this.#scope.requestResult(key, isAdded) as Promise<keyof Cases & string>;
     if (op === undefined) {
-      const live = this.#scope.waitUntilLive(key, isAdded);
-      if (live !== undefined) await live;
+      const untilLive = this.#scope.waitUntilLive(key, isAdded);
+      if (untilLive !== undefined) await untilLive;
       if (!turn.isDraining)
         await this.#scope.startCall(key, async () => {
           const choice = await choose();
@@ -286,7 +291,7 @@ class Context implements WorkflowContext<any> {
         });
     }
     turn.scheduleIdleCheck();
-    const choice = await answer;
+    const choice = await recordedChoice;
     checkCase(name, choice, cases);
     return (await (cases[choice] as () => unknown)()) as Awaited<ReturnType<Cases[keyof Cases]>>;
   }
@@ -310,7 +315,7 @@ class Context implements WorkflowContext<any> {
   patched(id: string): boolean {
     const turn = this.#turn;
     const key = this.#scope.patchKey(checkName("patch id", id));
-    // The first answer stands for the whole turn: code that asks before and behind a recorded step must not go two ways.
+    // The first result holds for the whole turn: code that asks before and after a recorded step must take one path.
     const patches = (turn.handler.patches ??= new Map());
     const earlierAnswer = patches.get(key);
     if (earlierAnswer !== undefined) return earlierAnswer;
@@ -328,7 +333,7 @@ class Context implements WorkflowContext<any> {
     return this.#raiseFlowControl({ kind: "cancel", reason: checkReason(reason) });
   }
 
-  /** In the handler, a pause that was resumed lies behind it; in a step, the step runs again and decides anew. */
+  /** After a resume, the handler continues past its recorded pause, whereas a step runs again and may pause again. */
   pause(reason?: string): never {
     const turn = this.#turn;
     const checkedReason = checkReason(reason);
@@ -365,7 +370,7 @@ class Context implements WorkflowContext<any> {
     });
   }
 
-  /** The signal is noted before it is thrown: a `catch` in user code cannot make it unsaid. */
+  /** The interrupt is recorded before it is thrown, so that a `catch` in user code cannot suppress it. */
   #raiseFlowControl(action: FlowControlAction): never {
     const signal = new FlowControlInterrupt(action);
     this.#scope.raise(signal);
@@ -373,10 +378,10 @@ class Context implements WorkflowContext<any> {
   }
 }
 
-// Steps and timers hand out the promise of a `Deferred`, which is guarded when it rejects: one more for each would cost 2 %.
+// Steps and timers return the promise of a `Deferred`, which guards its own rejection; a second guard would cost 2 %.
 guardMethods(Context, ["waitForSignal", "waitForAny", "waitForAll", "race", "run", "start", "map", "branch"]);
 
-/** Many long names make a short key all the same. */
+/** Long lists of names are hashed, so that the key stays short. */
 function waitKey(names: string): string {
   return `signal:${names.length <= maxWaitKeyLength ? names : childRunId("wait", names, 0)}`;
 }

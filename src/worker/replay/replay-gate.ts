@@ -1,11 +1,11 @@
 /**
  * Replay first, then go live.
  *
- * The results of calls are durable before code sees them, so in unchanged code no recorded call depends on one that is not
- * recorded: replay alone brings the code to every call in the log. As long as the log has calls that the code has not made
- * (they are left over), a call that the log lacks is therefore held back. Either the code comes to what is left over, and
- * the held calls begin in the order in which they were made; or it never does, because the code has changed, and the run
- * is paused before anything ran that its log may have under another name.
+ * The results of calls are durable before code sees them, so in unchanged code no recorded call depends on an
+ * unrecorded one: replay alone makes the code reach every call in the log. As long as the log has calls that the code
+ * has not made (left-over calls), a call that is not in the log is therefore gated. If the code reaches all left-over
+ * calls, the gated calls start in the order in which they were made. If it never does, the code has changed, and the
+ * run is paused before it runs a step that the log may have under another name.
  */
 import { isCompensation } from "../../core/run/compensation.js";
 import type { RunState } from "../../core/run/state.js";
@@ -15,19 +15,19 @@ import type { Runtime, Timer } from "../../runtime/runtime.js";
 
 interface GatedCall {
   readonly key: string;
-  readonly begin: () => void;
+  readonly start: () => void;
 }
 
 export interface ReplayGateHost {
   readonly runtime: Runtime;
   readonly state: RunState;
-  /** How long code at rest may take to make the calls that are left over. */
+  /** How long idle code may take to make the left-over calls. */
   readonly replayGraceMs: number;
-  /** Something is executed, delivered or written: it may lead the code to what is left over. */
+  /** Something is executed, delivered or written, so the code may still reach the left-over calls. */
   isMakingProgress(): boolean;
-  /** The call begins although something is left over: the log has to say so. */
+  /** A call starts despite left-over calls, which has to be recorded. */
   onAdded(key: string): void;
-  /** Held calls and left-over keys are all that there is. */
+  /** Gated calls and left-over calls wait for each other, and nothing else is under way. */
   onMismatch(gatedKeys: readonly string[], leftOver: readonly string[]): void;
 }
 
@@ -36,9 +36,9 @@ export class ReplayGate {
   readonly #leftOver: Set<string>;
   #gatedCalls: GatedCall[] = [];
   #timer: Timer | null = null;
-  #seqAtGrace = 0;
+  #seqAtGraceStart = 0;
 
-  /** @param keys what the log has of this code, as far as the code must ask for it again */
+  /** @param keys the calls in the log that the code must make again */
   constructor(host: ReplayGateHost, keys: Iterable<string>) {
     this.#host = host;
     this.#leftOver = new Set(keys);
@@ -56,33 +56,33 @@ export class ReplayGate {
     return this.#gatedCalls.length > 0;
   }
 
-  /** The code has come to this call. */
+  /** The code has made this call. */
   markReached(key: string): void {
     if (this.#leftOver.delete(key) && this.#leftOver.size === 0) this.#startGatedCalls();
     else if (this.#gatedCalls.length > 0) this.#restartGrace();
   }
 
   /**
-   * Whether the answer to this call is delivered outside the order of the log: its record stands behind records of calls
-   * that the code makes later, and would otherwise be waited for by them.
+   * Whether the result of this call is delivered outside the order of the log. Its record comes after records of calls
+   * that the code makes later, so delivery in log order would wait for calls that the code can only make afterwards.
    */
   isOutOfOrder(key: string, isAdded: boolean): boolean {
     if (this.#host.state.addedCalls?.has(key) === true) return true;
     return this.isReplaying && !this.#host.state.ops.has(key) && this.#isExempt(key, isAdded);
   }
 
-  /** Begins a call that the log lacks: now, or when nothing is left over. */
-  startWhenLive(key: string, isAdded: boolean, begin: () => void): void {
-    if (!this.isReplaying) return begin();
+  /** Starts a call that is not in the log: now, or when no calls are left over. */
+  startWhenLive(key: string, isAdded: boolean, start: () => void): void {
+    if (!this.isReplaying) return start();
     if (this.#isExempt(key, isAdded)) {
       if (this.#host.state.addedCalls?.has(key) !== true) this.#host.onAdded(key);
-      return begin();
+      return start();
     }
-    this.#gatedCalls.push({ key, begin });
+    this.#gatedCalls.push({ key, start });
     this.#restartGrace();
   }
 
-  /** True: the call was held back, and will not begin. */
+  /** True when the call was gated; then it will not start. */
   withdraw(key: string): boolean {
     const before = this.#gatedCalls.length;
     this.#gatedCalls = this.#gatedCalls.filter((call) => call.key !== key);
@@ -103,13 +103,13 @@ export class ReplayGate {
   }
 
   #startGatedCalls(): void {
-    const held = this.#gatedCalls;
+    const gatedCalls = this.#gatedCalls;
     this.close();
-    for (const { begin } of held) begin();
+    for (const { start } of gatedCalls) start();
   }
 
   #restartGrace(): void {
-    this.#seqAtGrace = this.#host.state.seq;
+    this.#seqAtGraceStart = this.#host.state.seq;
     this.#host.runtime.clearTimeout(this.#timer);
     this.#timer = this.#host.runtime.setTimeout(() => this.#onGraceOver(), this.#host.replayGraceMs);
   }
@@ -117,8 +117,8 @@ export class ReplayGate {
   #onGraceOver(): void {
     this.#timer = null;
     if (this.#gatedCalls.length === 0 || !this.isReplaying) return;
-    // A message that arrived, or a timer, may lead the code to what is left over as well.
-    if (this.#host.isMakingProgress() || this.#host.state.seq !== this.#seqAtGrace) return this.#restartGrace();
+    // The log has grown: a message or a timer may also make the code reach the left-over calls.
+    if (this.#host.isMakingProgress() || this.#host.state.seq !== this.#seqAtGraceStart) return this.#restartGrace();
     this.#host.onMismatch(
       this.#gatedCalls.map(({ key }) => key),
       this.leftOver,
@@ -126,11 +126,11 @@ export class ReplayGate {
   }
 }
 
-/** What the handler of a function must ask for again. */
+/** The recorded calls that the handler of a function workflow must make again. */
 export function keysOfHandler(state: RunState): string[] {
   const keys: string[] = [];
   for (const [key, op] of state.ops) {
-    // Patches may be taken out of the code, and a pause lies behind a run that goes on.
+    // A patch may be removed from the code, and a pause in the log is over once the run was resumed.
     if (op.kind === "patch" || op.kind === "pause" || isCompensation(key) || key === onFailureStep) continue;
     if (!isAccepted(state, key)) keys.push(key);
   }
@@ -138,18 +138,18 @@ export function keysOfHandler(state: RunState): string[] {
 }
 
 /**
- * What the body of a declared step that goes on after a rest must ask for again. Once its cursor has moved, that is what
- * it did for the item in flight: what it did for others, under whichever names, lies behind it.
+ * The recorded calls that the body of a declared step must make again when it resumes after a wait. Once its cursor has
+ * moved, these are the calls of the current item; those of earlier items are not repeated.
  */
 export function keysOfBody(state: RunState, step: string, item: number): string[] {
   const keys: string[] = [];
   const scope = scopeOf(step);
-  const current = scope + itemPrefix(item);
+  const currentItem = scope + itemPrefix(item);
   for (const key of state.bodyCalls?.get(step) ?? []) {
     const op = state.ops.get(key);
     if (op === undefined || op.kind === "patch" || op.kind === "pause") continue;
     const isOfBody = item === 0 && !key.startsWith("#", scope.length);
-    if (!isOfBody && !key.startsWith(current)) continue;
+    if (!isOfBody && !key.startsWith(currentItem)) continue;
     if (!isAccepted(state, key)) keys.push(key);
   }
   return keys;

@@ -1,4 +1,4 @@
-/** What a call of user code gets, from what the log says about it. */
+/** Settles a call of user code with the result that the log has for it. */
 
 import { decode } from "../../core/encoding/decode.js";
 import { reviveFailure, toFailure } from "../../core/encoding/error-record.js";
@@ -12,16 +12,16 @@ import type { Deferred } from "./result-delivery.js";
 
 type AnsweringTurn = RunPort & WritePort & PausePort;
 
-/** A promise when it takes reading more: the results of a map's children. */
+/** Returns a promise when more rows have to be read: the results of the children of a map. */
 export function resolveCall(turn: AnsweringTurn, key: string, call: Deferred): void | Promise<void> {
   const op = turn.state.ops.get(key) as Op;
   if (op.kind === "map") return resolveMap(turn, key, op, call);
   try {
     resolveFromOp(turn.runId, key, op, call);
   } catch (error) {
-    // The row is damaged. That is for a person to look at, and must not take the worker down.
+    // The row is damaged. The run is paused for an operator; the worker must not crash.
     const failure = toFailure(error);
-    turn.pauseWithError(`What the log has of "${key}" cannot be read: ${failure.message}`, failure);
+    turn.pauseWithError(`The recorded result of "${key}" cannot be read: ${failure.message}`, failure);
   }
 }
 
@@ -43,7 +43,7 @@ function resolveFromOp(runId: string, key: string, op: Op, call: Deferred): void
     case "timer":
       return call.resolve(undefined);
     default:
-      throw new RangeError(`Run ${runId}: "${key}" is a ${op.kind}, which has no answer.`);
+      throw new RangeError(`Run ${runId}: "${key}" is a ${op.kind}, which has no result.`);
   }
 }
 

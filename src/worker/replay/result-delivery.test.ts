@@ -9,8 +9,8 @@ const completed = (node: string) =>
   newEvent("step.completed", { node, attempt: 1 }, {}, { output: JSON.stringify(node) });
 const macrotask = () => new Promise((resolve) => setImmediate(resolve));
 
-function open(...recorded: NewEvent[]) {
-  const state: RunState = fold(recorded.map((one, index) => ({ ...one, seq: index + 1, at: (index + 1) * 10 })));
+function openDelivery(...recorded: NewEvent[]) {
+  const state: RunState = fold(recorded.map((event, index) => ({ ...event, seq: index + 1, at: (index + 1) * 10 })));
   let idle = 0;
   const owner: ResultOwner = {
     state,
@@ -22,15 +22,15 @@ function open(...recorded: NewEvent[]) {
   };
   const results = new ResultDelivery(owner, 1);
   const write = (...events: NewEvent[]) => {
-    for (const one of events) evolve(state, { ...one, seq: state.seq + 1, at: (state.seq + 1) * 10 });
+    for (const event of events) evolve(state, { ...event, seq: state.seq + 1, at: (state.seq + 1) * 10 });
     results.deliver();
   };
   return { results, write, idle: () => idle };
 }
 
-describe("answers", () => {
-  test("come in the order of the log, each after everything the one before set off", async () => {
-    const { results } = open(completed("b"), completed("a"), completed("c"));
+describe("result delivery", () => {
+  test("follows the order of the log, each result after all code that the one before triggered has run", async () => {
+    const { results } = openDelivery(completed("b"), completed("a"), completed("c"));
     const order: string[] = [];
     const chain = (key: string) =>
       results
@@ -45,8 +45,8 @@ describe("answers", () => {
     expect(order).toEqual(["b", "after b", "a", "after a", "c", "after c"]);
   });
 
-  test("are not handed over before there is code that could have asked", async () => {
-    const { results, write } = open(completed("a"));
+  test("does not start before the code was called", async () => {
+    const { results, write } = openDelivery(completed("a"));
     write(completed("b"));
     await macrotask();
     expect(results.now).toBe(1);
@@ -58,8 +58,8 @@ describe("answers", () => {
     expect(order).toEqual(["a", "b"]);
   });
 
-  test("move the code's idea of now to the instant of each answer", async () => {
-    const { results } = open(completed("a"), completed("b"));
+  test("sets now to the time of each delivered result", async () => {
+    const { results } = openDelivery(completed("a"), completed("b"));
     const times: number[] = [];
     const note = () => times.push(results.now);
     const all = Promise.all([results.request("a").then(note), results.request("b").then(note)]);
@@ -69,16 +69,16 @@ describe("answers", () => {
     expect(times).toEqual([1, 10, 20]);
   });
 
-  test("that passed before the code asked are given at once", async () => {
-    const { results } = open(completed("a"), completed("b"));
+  test("is immediate for a call that the code makes after its result was passed", async () => {
+    const { results } = openDelivery(completed("a"), completed("b"));
     const b = results.request("b");
     results.startDelivery();
     expect(await b).toBe("b");
     expect(await results.request("a")).toBe("a");
   });
 
-  test("come live as they are written", async () => {
-    const { results, write, idle } = open();
+  test("happens live as results are written", async () => {
+    const { results, write, idle } = openDelivery();
     results.startDelivery();
     const a = results.request("a");
     write(completed("a"));
@@ -87,22 +87,22 @@ describe("answers", () => {
     expect(results.isDelivering).toBe(false);
   });
 
-  test("to a call that was added come at once, and those that the code asks for only behind it wait for it", async () => {
-    const { results } = open(completed("a"), completed("b"), completed("added"));
-    const came: string[] = [];
+  test("is immediate for an added call, and waits for it before results of calls that the code makes after it", async () => {
+    const { results } = openDelivery(completed("a"), completed("b"), completed("added"));
+    const delivered: string[] = [];
     results.startDelivery();
-    const other = results.request("a").then(() => came.push("a"));
+    const other = results.request("a").then(() => delivered.push("a"));
     const added = results.requestOutOfOrder("added").then(async () => {
-      came.push("added");
+      delivered.push("added");
       await results.request("b");
-      came.push("b");
+      delivered.push("b");
     });
     await Promise.all([other, added]);
-    expect(came).toEqual(["added", "a", "b"]);
+    expect(delivered).toEqual(["added", "a", "b"]);
   });
 
-  test("that are stuck behind a call without an answer do not keep the run from being parked", async () => {
-    const { results, write } = open(completed("a"));
+  test("does not prevent parking while results are stuck behind a call without a result", async () => {
+    const { results, write } = openDelivery(completed("a"));
     results.startDelivery();
     const added = results.requestOutOfOrder("added");
     await new Promise((resolve) => setImmediate(resolve));
@@ -113,37 +113,37 @@ describe("answers", () => {
     expect(await results.request("a")).toBe("a");
   });
 
-  test("that are forgotten never come; the others do", async () => {
-    const { results, write } = open();
+  test("leaves out a forgotten call and continues with the others", async () => {
+    const { results, write } = openDelivery();
     results.startDelivery();
-    let came = false;
+    let isDelivered = false;
     void results.request("a").then(() => {
-      came = true;
+      isDelivered = true;
     });
     results.forget("a");
     const b = results.request("b");
     write(completed("a"), completed("b"));
     expect(await b).toBe("b");
-    expect(came).toBe(false);
+    expect(isDelivered).toBe(false);
   });
 
-  test("stop when they are closed: what is pending never settles", async () => {
-    const { results, write } = open();
+  test("stops when it is closed, and pending calls never settle", async () => {
+    const { results, write } = openDelivery();
     results.startDelivery();
-    let came = false;
+    let isDelivered = false;
     void results.request("a").then(() => {
-      came = true;
+      isDelivered = true;
     });
     results.close();
     write(completed("a"));
     await macrotask();
     await macrotask();
-    expect(came).toBe(false);
+    expect(isDelivered).toBe(false);
   });
 
-  test("that take reading more hold up those behind them", async () => {
+  test("waits for a result that has to be read before it delivers the next one", async () => {
     const state = fold(
-      [completed("slow"), completed("quick")].map((one, index) => ({ ...one, seq: index + 1, at: 0 })),
+      [completed("slow"), completed("quick")].map((event, index) => ({ ...event, seq: index + 1, at: 0 })),
     );
     const order: string[] = [];
     let read = () => {};

@@ -1,7 +1,7 @@
 /**
- * Hands the answers in the log to the calls of user code that wait for them, in the order of the log, one at a time:
- * before the next one is handed over, everything the last one set off has run (a macrotask passes). Live and on replay
- * alike, so that `Promise.all` and `Promise.race` over steps, timers and signals always end the same way.
+ * Delivers the results in the log to the calls of user code that await them, in log order and one at a time: a
+ * macrotask passes before the next delivery, so that all code that the last one triggered has run. This is the same
+ * live and on replay, so `Promise.all` and `Promise.race` over steps, timers and signals always end the same way.
  */
 
 import { type AnsweredCall, isAnswered, type Op, type RunState } from "../../core/run/state.js";
@@ -10,140 +10,141 @@ import type { Runtime } from "../../runtime/runtime.js";
 
 export class Deferred {
   resolve: (value: unknown) => void = noop;
-  #refuse: (error: unknown) => void = noop;
+  #reject: (error: unknown) => void = noop;
   readonly promise = new Promise<unknown>((resolve, reject) => {
     this.resolve = resolve;
-    this.#refuse = reject;
+    this.#reject = reject;
   });
 
-  /** A step that the code does not await may fail all the same; that must not take the worker's process down. */
+  /** A step that the code does not await may fail; its unhandled rejection must not crash the worker's process. */
   reject(error: unknown): void {
     this.promise.catch(noop);
-    this.#refuse(error);
+    this.#reject(error);
   }
 }
 
 const noop = (): void => {};
 
-/** The turn whose code waits for the answers. */
+/** The turn whose code awaits the results. */
 export interface ResultOwner {
   readonly state: RunState;
   readonly host: { readonly runtime: Runtime };
-  /** Settles a call from what the log says; a promise when that takes reading more (the results of a map's children). */
+  /** Settles a call from the log; returns a promise when more rows have to be read (results of a map's children). */
   resolveCall(key: string, call: Deferred): void | Promise<void>;
-  /** Everything that the log holds has been handed over. */
+  /** All results in the log have been delivered, or delivery is stuck. */
   onDeliveryIdle(): void;
 }
 
 export class ResultDelivery {
-  /** Calls without an answer yet. */
+  /** Calls without a result yet. */
   readonly pending = new Map<string, Deferred>();
-  /** Every key that the code has asked for in this turn. */
+  /** The keys of all calls that the code has made in this turn. */
   readonly requestedKeys = new Set<string>();
-  /** The instant of the last answer that was handed over: user code's idea of now. */
+  /** The time of the last delivered result, which is the value of `ctx.now()`. */
   now: number;
   readonly #state: RunState;
   readonly #owner: ResultOwner;
-  /** Calls that stand before others in the code and behind them in the log, and that have no answer yet. */
+  /** Calls without a result yet that come before others in the code but after them in the log. */
   #outOfOrder: Set<string> | null = null;
-  /** The next answer in the log is to a call that the code makes only after one of those. */
+  /** The next result in the log is for a call that the code can only make after one of `#outOfOrder`. */
   #isStuck = false;
-  /** Answers, by key, whose place in the log was passed before the code made the call. */
-  #passed: Map<string, Op> | null = null;
-  /** Answers, by key, that bodies of steps got: a body that runs again makes the same calls again. */
-  #deliveredToBodies: Map<string, Op> | null = null;
-  #cursor = 0;
-  /** Answers that are being read, outside of the order of the log. */
-  #late = 0;
-  #scheduled = false;
-  /** Messages are taken before anything more is handed over. */
+  /** By key: results whose position in the log was passed before the code made the call. */
+  #passedOps: Map<string, Op> | null = null;
+  /** By key: results that step bodies received; a body that runs again makes the same calls again. */
+  #opsDeliveredToBodies: Map<string, Op> | null = null;
+  /** The position in `answeredCalls` of the next result to deliver. */
+  #nextIndex = 0;
+  /** Results that are being read outside of log order. */
+  #lateReads = 0;
+  #isScheduled = false;
+  /** The inbox is being processed, and nothing is delivered meanwhile. */
   #isPaused = false;
-  /** Nothing is handed over before there is code that could have asked. */
-  #open = false;
-  #closed = false;
+  /** The code has been called. Nothing is delivered before that, because the code could not have made its calls. */
+  #isOpen = false;
+  #isClosed = false;
 
-  /** @param createdAt when the run was made: what the code takes for now until it has its first answer */
+  /** @param createdAt when the run was created: the value of `ctx.now()` until the first result */
   constructor(owner: ResultOwner, createdAt: number) {
     this.#owner = owner;
     this.#state = owner.state;
     this.now = createdAt;
   }
 
-  /** True while an answer is on its way: the code must not be parked now. */
+  /** True while a result is being delivered; the run must not be parked then. */
   get isDelivering(): boolean {
-    if (this.#scheduled || this.#late > 0 || this.#isPaused) return true;
-    return this.#cursor < this.#state.answeredCalls.length && !this.#isStuck;
+    if (this.#isScheduled || this.#lateReads > 0 || this.#isPaused) return true;
+    return this.#nextIndex < this.#state.answeredCalls.length && !this.#isStuck;
   }
 
-  /** The answer is delivered as soon as it is there, whatever else the code has not asked for yet. */
+  /** The result is delivered as soon as it is in the log, even before results that precede it there. */
   requestOutOfOrder(key: string): Promise<unknown> {
     (this.#outOfOrder ??= new Set()).add(key);
-    const answer = this.request(key);
-    if (this.#open && !this.#scheduled) this.#schedule();
-    return answer;
+    const result = this.request(key);
+    if (this.#isOpen && !this.#isScheduled) this.#schedule();
+    return result;
   }
 
   request(key: string): Promise<unknown> {
     this.requestedKeys.add(key);
     if (this.#isStuck) {
       this.#isStuck = false;
-      if (!this.#scheduled) this.#schedule();
+      if (!this.#isScheduled) this.#schedule();
     }
     const call = new Deferred();
-    // Its turn came before the code asked (the code has changed since): it gets the answer at once.
+    // Delivered at once when its position in the log was passed (the code has changed), or when a body runs again.
     const op = this.#state.ops.get(key);
-    if (op !== undefined && (this.#passed?.get(key) === op || this.#deliveredToBodies?.get(key) === op)) {
-      this.#passed?.delete(key);
+    if (op !== undefined && (this.#passedOps?.get(key) === op || this.#opsDeliveredToBodies?.get(key) === op)) {
+      this.#passedOps?.delete(key);
       this.#noteDelivered(key, op);
       this.#resolveNow(key, call);
     } else this.pending.set(key, call);
     return call.promise;
   }
 
-  /** The results of a map take reading: until they are here, the code must not be parked. */
+  /** The results of a map are read from the store; until then, the run must not be parked. */
   #resolveNow(key: string, call: Deferred): void {
-    const later = this.#owner.resolveCall(key, call);
-    if (later === undefined) return;
-    this.#late += 1;
-    void later.then(() => {
-      this.#late -= 1;
+    const pendingRead = this.#owner.resolveCall(key, call);
+    if (pendingRead === undefined) return;
+    this.#lateReads += 1;
+    void pendingRead.then(() => {
+      this.#lateReads -= 1;
       this.#owner.onDeliveryIdle();
     });
   }
 
   #noteDelivered(key: string, op: Op): void {
-    if (key.includes(scopeSeparator)) (this.#deliveredToBodies ??= new Map()).set(key, op);
+    if (key.includes(scopeSeparator)) (this.#opsDeliveredToBodies ??= new Map()).set(key, op);
   }
 
-  /** For what is in the log but has no answer to wait for. */
+  /** Notes a call that is in the log but has no result to await. */
   markRequested(key: string): void {
     this.requestedKeys.add(key);
   }
 
-  /** A call that is not waited for any more. */
+  /** Drops a call that is no longer awaited. */
   forget(key: string): void {
     this.pending.delete(key);
     this.#outOfOrder?.delete(key);
   }
 
-  /** A call that could not be brought under way: the log will never have an answer to it. */
+  /** Rejects a call that could not be started: the log will never have a result for it. */
   rejectCall(key: string, error: unknown): void {
     this.pending.get(key)?.reject(error);
     this.pending.delete(key);
   }
 
-  /** The code runs. Begins to hand over what the log holds, once the code had a chance to ask. */
+  /** Called when the code starts. The first delivery is a macrotask later, after the code has made its first calls. */
   startDelivery(): void {
-    this.#open = true;
+    this.#isOpen = true;
     if (this.#state.answeredCalls.length > 0) this.#schedule();
   }
 
-  /** More events were folded into the state. */
+  /** Called when more events were folded into the state. */
   deliver(): void {
-    if (this.#open && !this.#scheduled) this.#deliverNext();
+    if (this.#isOpen && !this.#isScheduled) this.#deliverNext();
   }
 
-  /** Nothing is handed over until `goOn`. */
+  /** Nothing is delivered until `resumeDelivery`. */
   pauseDelivery(): void {
     this.#isPaused = true;
   }
@@ -154,54 +155,54 @@ export class ResultDelivery {
   }
 
   close(): void {
-    this.#closed = true;
+    this.#isClosed = true;
     this.pending.clear();
   }
 
-  /** Bound once: it is scheduled for every answer. */
+  /** Bound once, because it is scheduled for every result. */
   readonly #onScheduled = (): void => {
-    this.#scheduled = false;
+    this.#isScheduled = false;
     this.#deliverNext();
   };
 
   #schedule(): void {
-    this.#scheduled = true;
+    this.#isScheduled = true;
     this.#owner.host.runtime.setImmediate(this.#onScheduled);
   }
 
   #deliverNext(): void {
-    if (this.#closed || this.#isPaused || this.#deliverOutOfOrder()) return;
+    if (this.#isClosed || this.#isPaused || this.#deliverOutOfOrder()) return;
     const { answeredCalls } = this.#state;
-    while (this.#cursor < answeredCalls.length) {
-      if (this.#mustWait(answeredCalls[this.#cursor] as AnsweredCall)) break;
-      const { key, at, op } = answeredCalls[this.#cursor++] as AnsweredCall;
+    while (this.#nextIndex < answeredCalls.length) {
+      if (this.#mustWait(answeredCalls[this.#nextIndex] as AnsweredCall)) break;
+      const { key, at, op } = answeredCalls[this.#nextIndex++] as AnsweredCall;
       this.now = at;
-      // Code that started over has forgotten what it was once told.
+      // The call was reset meanwhile (the handler rewound, or the node was reopened), so this result is obsolete.
       if (op === undefined || this.#state.ops.get(key) !== op) continue;
       const call = this.pending.get(key);
       if (call === undefined) {
-        (this.#passed ??= new Map()).set(key, op);
+        (this.#passedOps ??= new Map()).set(key, op);
         continue;
       }
-      if (this.#deliverAnswer(key, op, call)) return;
-      // Also when this was the last: more may come in this same tick, and must not overtake what this one set off.
-      if (this.#cursor < answeredCalls.length || this.pending.size > 0) return this.#schedule();
+      if (this.#deliverResult(key, op, call)) return;
+      // Also after the last one: a result that arrives in this tick must not overtake the code that this one triggered.
+      if (this.#nextIndex < answeredCalls.length || this.pending.size > 0) return this.#schedule();
     }
     this.#owner.onDeliveryIdle();
   }
 
-  /** True: the answer is being read, and the next one follows when that is done. */
-  #deliverAnswer(key: string, op: Op, call: Deferred): boolean {
+  /** True when the result is still being read; the next one follows after that. */
+  #deliverResult(key: string, op: Op, call: Deferred): boolean {
     this.pending.delete(key);
     this.#noteDelivered(key, op);
-    const later = this.#owner.resolveCall(key, call);
-    if (later === undefined) return false;
-    this.#scheduled = true;
-    void later.then(() => this.#schedule());
+    const pendingRead = this.#owner.resolveCall(key, call);
+    if (pendingRead === undefined) return false;
+    this.#isScheduled = true;
+    void pendingRead.then(() => this.#schedule());
     return true;
   }
 
-  /** The code comes to this call only when it has the answer to one that stands before it. */
+  /** True when the code has not made this call and awaits an out-of-order call that may come before it. */
   #mustWait({ key, op }: AnsweredCall): boolean {
     if (this.#outOfOrder === null || this.#outOfOrder.size === 0) return false;
     this.#isStuck = op !== undefined && this.#state.ops.get(key) === op && !this.requestedKeys.has(key);
@@ -209,9 +210,9 @@ export class ResultDelivery {
   }
 
   /**
-   * In the order of the calls: branches that run side by side make their next calls in the order in which the log has
-   * them, or `#2` of one branch would be given to another.
-   * True: one was handed over, and the next follows when everything that it set off has run.
+   * Delivers in the order of the calls, so that parallel branches make their next calls in the order of the log;
+   * otherwise `#2` of one branch could get the result of another. True when a result was delivered; the next one
+   * follows a macrotask later.
    */
   #deliverOutOfOrder(): boolean {
     const [key] = this.#outOfOrder ?? [];
@@ -219,8 +220,8 @@ export class ResultDelivery {
     if (key === undefined || op === undefined || !isAnswered(op)) return false;
     this.#outOfOrder?.delete(key);
     this.#isStuck = false;
-    this.now = this.#state.answeredCalls.findLast((one) => one.key === key)?.at ?? this.now;
-    if (!this.#deliverAnswer(key, op, this.pending.get(key) as Deferred)) this.#schedule();
+    this.now = this.#state.answeredCalls.findLast((answered) => answered.key === key)?.at ?? this.now;
+    if (!this.#deliverResult(key, op, this.pending.get(key) as Deferred)) this.#schedule();
     return true;
   }
 }

@@ -17,7 +17,7 @@ import { bindContext } from "../../telemetry/async-context.js";
 import type { CallScope } from "../replay/call-scope.js";
 import type { StepTurn } from "../turn/ports.js";
 import { yieldToWaitingRuns } from "../turn/step-placement.js";
-import { pauseRunOnError, warnOfInvalidTerms } from "../turn/user-code.js";
+import { pauseRunOnError, warnOfInvalidOptions } from "../turn/user-code.js";
 import type { Body } from "./attempt.js";
 import { decideConsequence } from "./failure-events.js";
 import { reportError } from "./report-error.js";
@@ -258,7 +258,7 @@ export class Step {
     };
     const { events, interrupt: runInterrupt, isFailure } = decideConsequence(turn, error, attempt, exceptionContext);
     if (isFailure) reportError(turn, error, this.#key, attempt.attempt);
-    else warnOfInvalidTerms(turn, error, `step "${this.#key}"`);
+    else warnOfInvalidOptions(turn, error, `step "${this.#key}"`);
     this.#record(attempt, events, runInterrupt);
   }
 

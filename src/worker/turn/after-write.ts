@@ -1,4 +1,4 @@
-/** What follows when events of a run have become durable, and its state knows them. */
+/** What a turn does after events of its run have been committed and folded into the state. */
 import type { NewEvent } from "../../core/run/event.js";
 import { scopeSeparator } from "../../core/run/step-key.js";
 import { releaseChildren } from "../children/children.js";
@@ -11,17 +11,17 @@ type WrittenTurn = WholeTurn & HostedTurn & { readonly inboxProcessor: Pick<Inbo
 export function afterWrite(turn: WrittenTurn, events: readonly NewEvent[], at: number): void {
   const { host, phase, state } = turn;
   turn.results.deliver();
-  let listens = false;
+  let mayMatchSignal = false;
   for (const { type, node } of events) {
     if (host.onStepEnded !== null && (type === "step.completed" || type === "step.skipped")) {
       if (!(node as string).includes(scopeSeparator)) host.onStepEnded(turn);
     }
     if (type === "map.settled" || type === "map.spawned") releaseChildren(turn);
-    // The code has had its answer already, so it begins again.
+    // The code may already have acted on a result that this command makes obsolete, so it is called again.
     else if ((type === "run.resumed" || type === "node.reopened") && phase.hasCalledCode) phase.mustRestartCode = true;
-    else if (type === "wait.started" || type === "wait.withdrawn" || type === "run.paused") listens = true;
+    else if (type === "wait.started" || type === "wait.withdrawn" || type === "run.paused") mayMatchSignal = true;
   }
-  if (listens && state.pendingSignals.length > 0) void turn.inboxProcessor.process([], at);
+  if (mayMatchSignal && state.pendingSignals.length > 0) void turn.inboxProcessor.process([], at);
   if (turn.isDraining) turn.drain();
   else if (!turn.pendingWrites.isEmpty) turn.scheduleIdleCheck();
 }

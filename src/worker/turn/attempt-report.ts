@@ -1,12 +1,12 @@
-/** What a run that was an attempt at a node tells the graph's run beside its end. */
+/** What the run of a job, which is one attempt at a graph node, reports to the run of the graph when it ends. */
 import { decode } from "../../core/encoding/decode.js";
 import { type Failure, reviveFailure } from "../../core/encoding/error-record.js";
 import type { HandlerOwner, RunPort, TurnEndPort } from "./ports.js";
 
 type ReportingTurn = RunPort & Pick<TurnEndPort, "openedAt"> & HandlerOwner;
 
-/** Whether there is to be another attempt is the job's business, and so it is decided where the job is. */
-export function attemptReport(
+/** The retry delay is computed here because only workers that have the job know its retry policy. */
+export function createAttemptReport(
   turn: ReportingTurn,
   error: Failure | null,
 ): { readonly retryMs: number | null; readonly ms: number } {
@@ -14,11 +14,14 @@ export function attemptReport(
   const ms = Math.round(turn.host.runtime.monotonic() - turn.openedAt);
   if (nodeRetryDelayMs === null || error === null) return { retryMs: null, ms };
   try {
-    // The very error that was thrown, if it was thrown here.
+    // If the error was thrown in this process, the retry policy gets the original instance.
     const thrown = turn.handler.thrown === null ? reviveFailure(error) : turn.handler.thrown.error;
     return { retryMs: nodeRetryDelayMs(thrown, decode(turn.run.input), turn.host.runtime.random()), ms };
-  } catch (broken) {
-    turn.log.error(`Run ${turn.runId}: what its job says about retrying failed itself.`, broken);
+  } catch (retryPolicyError) {
+    turn.log.error(
+      `Run ${turn.runId}: the retry policy of its job threw, so the node is not attempted again.`,
+      retryPolicyError,
+    );
     return { retryMs: null, ms };
   }
 }

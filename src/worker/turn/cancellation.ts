@@ -1,4 +1,7 @@
-/** A canceled run tells its code to hurry, and waits for it only so long. Made when there is code that wants to know. */
+/**
+ * Aborts the running code of a canceled run and stops waiting for it after the grace period. Created when user code
+ * asks for an abort signal or when the run is canceled.
+ */
 import { RunCanceledError } from "../../core/errors/errors.js";
 import type { RunState } from "../../core/run/state.js";
 import type { Timer } from "../../runtime/runtime.js";
@@ -10,7 +13,7 @@ export class Cancellation {
   readonly #turn: CanceledTurn;
   #controller: AbortController | null = null;
   #timer: Timer | null = null;
-  #hasBegun = false;
+  #isStarted = false;
 
   constructor(turn: CanceledTurn) {
     this.#turn = turn;
@@ -27,12 +30,12 @@ export class Cancellation {
     this.#controller?.abort(reason);
   }
 
-  /** What runs is told, and given up on when it takes longer than the grace; at once, when the cancel is forced. */
+  /** Aborts running steps and waits for them for `cancelGraceMs`, or not at all when the cancel is forced. */
   start({ force, reason }: NonNullable<RunState["cancelRequest"]>): void {
     const { host, attempts, runId } = this.#turn;
     if (force) attempts.stopWaiting();
-    if (this.#hasBegun) return;
-    this.#hasBegun = true;
+    if (this.#isStarted) return;
+    this.#isStarted = true;
     this.#turn.abort(new RunCanceledError(runId, reason ?? undefined));
     this.#timer = host.runtime.setTimeout(() => {
       attempts.stopWaiting();
@@ -40,7 +43,6 @@ export class Cancellation {
     }, host.cancelGraceMs);
   }
 
-  /** What undoes the run is not given up on. */
   stop(): void {
     if (this.#timer !== null) this.#turn.host.runtime.clearTimeout(this.#timer);
   }

@@ -1,4 +1,4 @@
-/** The code may have another shape than when the run was last executed: what that means for it is told in its log, once. */
+/** Records in the log, once per change, that the declared steps differ from those the run was last executed with. */
 
 import { findShapeChange, type ShapeChange, undeclaredSignature } from "../../core/graph/signature.js";
 import { newEvent } from "../../core/run/event.js";
@@ -8,27 +8,29 @@ import type { RunPort, WritePort } from "./ports.js";
 
 type ChangedTurn = RunPort & WritePort;
 
-export function noteChangedCode(turn: ChangedTurn): void {
+export function recordCodeChange(turn: ChangedTurn): void {
   const { state } = turn;
   const { declared, name } = turn.definition;
   if (state.stepSignature === null || state.stepSignature === (declared?.signature ?? undeclaredSignature)) return;
   if (declared === null) {
-    // A function has taken the place of a class or a graph: what it does from here on is no part of their proof.
+    // A function has replaced a class or a graph: its steps are not covered by the recorded signature.
     turn.pendingWrites.events.push(newEvent("shape.changed", {}, { shape: undeclaredSignature }));
-    return turn.log.warn(`Run ${turn.runId}: "${name}" declares no steps any more.`);
+    return turn.log.warn(`Run ${turn.runId}: workflow "${name}" no longer declares steps.`);
   }
   const change = findShapeChange(
     withLogNames(declared.nodes, turn),
     state,
     (key) => state.ops.get(key)?.kind === "step" && isDeclared(key),
   );
-  turn.pendingWrites.events.push(newEvent("shape.changed", {}, { shape: declared.signature, ...filled(change) }));
+  turn.pendingWrites.events.push(
+    newEvent("shape.changed", {}, { shape: declared.signature, ...withoutEmptyLists(change) }),
+  );
   turn.log.warn(
-    `Run ${turn.runId}: the steps of "${name}" have changed since it was last executed.${describeChange(change)}`,
+    `Run ${turn.runId}: the steps of "${name}" have changed since the run was last executed.${describeChange(change)}`,
   );
 }
 
-function filled({ removedSteps, passedSteps }: ShapeChange): Partial<Record<keyof ShapeChange, string[]>> {
+function withoutEmptyLists({ removedSteps, passedSteps }: ShapeChange): Partial<Record<keyof ShapeChange, string[]>> {
   return {
     ...(removedSteps.length > 0 ? { removedSteps: [...removedSteps] } : {}),
     ...(passedSteps.length > 0 ? { passedSteps: [...passedSteps] } : {}),
@@ -37,8 +39,9 @@ function filled({ removedSteps, passedSteps }: ShapeChange): Partial<Record<keyo
 
 function describeChange({ removedSteps, passedSteps }: ShapeChange): string {
   const list = (names: readonly string[]) => names.map((name) => `"${name}"`).join(", ");
-  const gone =
-    removedSteps.length > 0 ? ` It has a record of ${list(removedSteps)}, which the code does not have any more.` : "";
-  const late = passedSteps.length > 0 ? ` It is past steps that now come after ${list(passedSteps)}.` : "";
-  return gone + late;
+  const removedText =
+    removedSteps.length > 0 ? ` The log has ${list(removedSteps)}, which the code no longer has.` : "";
+  const passedText =
+    passedSteps.length > 0 ? ` The run has already passed steps that now come after ${list(passedSteps)}.` : "";
+  return removedText + passedText;
 }

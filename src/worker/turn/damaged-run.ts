@@ -1,6 +1,6 @@
 /**
- * A run whose log cannot be folded is paused with the reason, or ended if it was canceled. That is written behind the log as
- * it is, and so are its messages: a person may restore what is missing, and the run goes on then.
+ * A run whose log cannot be folded is paused with the reason, or ended if it was canceled. The event is appended to the
+ * damaged log, together with the received messages, so an operator can restore the missing rows and resume the run.
  */
 
 import { type Failure, toFailure } from "../../core/encoding/error-record.js";
@@ -23,25 +23,25 @@ export interface DamagedRun {
   readonly reason: string;
 }
 
-/** @param lastSeq the number of the last event that the rows of the log claim to hold */
+/** @param lastSeq the sequence number of the last event according to the rows of the log */
 export function damagedRun({ run, log, inbox, claimedAt }: TurnSnapshot, lastSeq: number, thrown: unknown): DamagedRun {
   const error = thrown instanceof DamagedDataError ? thrown.ofRun(run.id) : thrown;
   const failure = toFailure(error);
   const reason = failure.message;
   const state = foldBeforeDamage(log, lastSeq);
-  const commands = inbox.flatMap(readable);
-  const events = eventsOf(state, commands);
+  const commands = inbox.flatMap(decodeReadable);
+  const events = eventsToKeep(state, commands);
   const drainedInboxIds = inbox.map(({ id }) => id);
-  const canceled = commands.find(({ type }) => type === "cancel");
-  if (canceled?.type === "cancel") {
-    const why: Failure | null =
-      canceled.reason === null ? null : { name: "RunCanceledError", message: canceled.reason };
-    const data = { ...(canceled.reason === null ? {} : { reason: canceled.reason }), force: true as const };
-    const end = { status: "canceled", output: null, error: why } as const;
-    const canceling = [...events, newEvent("run.cancel_requested", {}, data)];
+  const cancelCommand = commands.find(({ type }) => type === "cancel");
+  if (cancelCommand?.type === "cancel") {
+    const cancelError: Failure | null =
+      cancelCommand.reason === null ? null : { name: "RunCanceledError", message: cancelCommand.reason };
+    const data = { ...(cancelCommand.reason === null ? {} : { reason: cancelCommand.reason }), force: true as const };
+    const end = { status: "canceled", output: null, error: cancelError } as const;
+    const eventsWithCancel = [...events, newEvent("run.cancel_requested", {}, data)];
     return {
       transition: createTransition(run.id, lastSeq, {
-        events: canceling,
+        events: eventsWithCancel,
         drainedInboxIds,
         ...finishRun(run, end, state.startedAt, cancelChildren(run.id, state)),
       }),
@@ -49,14 +49,14 @@ export function damagedRun({ run, log, inbox, claimedAt }: TurnSnapshot, lastSeq
     };
   }
   events.push(newEvent("run.paused", {}, { reason, error: failure }));
-  // If it had not begun yet: a worker had it, so its time has come.
+  // A worker claimed the run, so its start time has passed; this event lets it start as soon as it is resumed.
   if (state.startedAt === null) events.push(newEvent("run.became_due", {}));
   const waiting = writePauseNote(reason, claimedAt);
   const next = { kind: "park", status: "paused", waiting, startedAt: null, wakeAt: null, wakeInMs: null } as const;
   return { transition: createTransition(run.id, lastSeq, { events, next, drainedInboxIds }), reason };
 }
 
-function readable(row: InboxRow): Command[] {
+function decodeReadable(row: InboxRow): Command[] {
   try {
     const command = decodeMessage(row);
     return command === null ? [] : [command];
@@ -65,11 +65,14 @@ function readable(row: InboxRow): Command[] {
   }
 }
 
-const ofChildren = new Set<Command["type"]>(["child", "children", "nodes"]);
+const childCommandTypes = new Set<Command["type"]>(["child", "children", "nodes"]);
 
-/** Signals and the ends of children are kept. Nothing is decided about them: what they would lead to may be in the damaged part. */
-function eventsOf(state: RunState, commands: readonly Command[]): NewEvent[] {
-  const fromChildren = commands.filter(({ type }) => ofChildren.has(type));
+/**
+ * Signals and the results of children are recorded and nothing else is decided, because the events that a signal leads
+ * to may already be in the damaged part of the log.
+ */
+function eventsToKeep(state: RunState, commands: readonly Command[]): NewEvent[] {
+  const fromChildren = commands.filter(({ type }) => childCommandTypes.has(type));
   const received = fromChildren.map((command) => ({ command, at: 0, strict: false }));
   const events = received.length === 0 ? [] : decide({ ...state, pendingSignals: [], paused: null }, received, 0);
   for (const command of commands) {

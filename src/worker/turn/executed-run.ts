@@ -1,4 +1,4 @@
-/** The run that a turn is about: its row, its definition, its state, and the worker that has it. */
+/** The run that a turn executes: its row, its definition, its state, and the worker that owns it. */
 
 import type { PredecessorsOf } from "../../core/graph/predecessors.js";
 import type { NewEvent } from "../../core/run/event.js";
@@ -13,7 +13,7 @@ import type { RunRecord } from "../../store/contract/store.js";
 import { logPause, publishCommit } from "../../telemetry/publish.js";
 import { boundLogger } from "../../telemetry/safe-logger.js";
 import type { RunWriter } from "../commit/run-writer.js";
-import { parentsIn } from "./node-parents.js";
+import { createParentLookup } from "./node-parents.js";
 import type { RunPort } from "./ports.js";
 import { StoredInput } from "./stored-input.js";
 import type { TurnHost, TurnSnapshot } from "./turn-host.js";
@@ -27,14 +27,14 @@ export abstract class ExecutedRun implements RunPort {
   readonly state: RunState;
   readonly storedInput: StoredInput;
   readonly parentsOf: PredecessorsOf;
-  /** Our own monotonic clock when the turn was made. */
+  /** The monotonic clock of this process when the turn was created. */
   readonly openedAt: number;
   abstract readonly phase: PhaseTracker;
   abstract readonly writer: RunWriter;
   readonly #pausedBefore: Pause | null;
   #log: Logger | null = null;
 
-  /** @throws DamagedDataError when its log cannot be folded */
+  /** @throws DamagedDataError when the log cannot be folded */
   constructor(host: TurnHost, definition: WorkflowDefinition, snapshot: TurnSnapshot) {
     this.host = host;
     this.definition = definition;
@@ -43,7 +43,7 @@ export abstract class ExecutedRun implements RunPort {
     this.state = fold(snapshot.log);
     this.#pausedBefore = this.state.paused;
     this.storedInput = new StoredInput(snapshot.run.input);
-    this.parentsOf = parentsIn(snapshot.run, this.state, this.storedInput, definition);
+    this.parentsOf = createParentLookup(snapshot.run, this.state, this.storedInput, definition);
     this.openedAt = host.runtime.monotonic();
   }
 
@@ -71,7 +71,7 @@ export abstract class ExecutedRun implements RunPort {
     return this.virtualNow ?? this.writer.storeNow();
   }
 
-  /** What is done because the run failed is its own: another run failed for another reason. */
+  /** The onFailure step always uses the id of this run: an earlier run that it retries failed for its own reason. */
   keyOwner(node: string): string {
     return node === this.phase.lastStep ? this.runId : idempotencyRunIdOf(this.state, this.runId, node);
   }
@@ -87,7 +87,7 @@ export abstract class ExecutedRun implements RunPort {
     return op?.kind === "step" ? dataOf(op, "step.completed").output : undefined;
   }
 
-  /** Tells of what has become durable. A paused run waits for a person: it must not do so in silence. One that was paused before is no news. */
+  /** Publishes committed events. A new pause is also logged, because it needs an operator. */
   publish(
     events: readonly NewEvent[],
     afterSeq: number,

@@ -1,4 +1,4 @@
-/** How the handler of a workflow ended, and what that means for the run. */
+/** What happens to a run when its handler returns, throws or raises flow control. */
 import { encode } from "../../core/encoding/encode.js";
 import { type Failure, reviveFailure, toFailure } from "../../core/encoding/error-record.js";
 import { PauseError } from "../../core/errors/errors.js";
@@ -18,17 +18,17 @@ import { pausedBy } from "../step/pause-event.js";
 import { describePostponedTooOften, isPostponedTooOften } from "../step/postponement.js";
 import type { WholeTurn } from "./ports.js";
 import { endRun } from "./run-end.js";
-import { warnOfInvalidTerms } from "./user-code.js";
+import { warnOfInvalidOptions } from "./user-code.js";
 
 export function handlerReturned(turn: WholeTurn, output: unknown): Promise<void> | void {
   if (turn.isOver) return;
   const swallowed = turn.flowControl.take();
   if (swallowed !== null) return applyFlowControl(turn, swallowed);
   if (turn.phase.ignoresHandlerResult) return turn.scheduleIdleCheck();
-  if (!pauseIfCallsAreMissing(turn)) return complete(turn, output);
+  if (!pauseIfCallsAreMissing(turn)) return completeRun(turn, output);
 }
 
-/** Code that ends without having made the calls in its log is not the code of this run: nothing ends, nothing is undone. */
+/** A handler that ends without making every call in the log has changed: the run is paused without compensation. */
 function pauseIfCallsAreMissing(turn: WholeTurn, thrown?: unknown): boolean {
   const leftOver = turn.handler.gate?.leftOver ?? [];
   if (leftOver.length === 0) return false;
@@ -43,15 +43,15 @@ export async function handlerThrew(turn: WholeTurn, thrown: unknown): Promise<vo
   if (error instanceof FlowControlInterrupt || swallowed !== null)
     return applyFlowControl(turn, error instanceof FlowControlInterrupt ? error : (swallowed as FlowControlInterrupt));
   if (turn.isDraining) return turn.scheduleIdleCheck();
-  warnOfInvalidTerms(turn, error, "its code");
+  warnOfInvalidOptions(turn, error, "its code");
   if (isTransientError(error) && (await postponeRun(turn, error))) return;
   if (pauseIfCallsAreMissing(turn, error)) return;
   if (error instanceof PauseError) return recordPause(turn, pausedBy(error, {}, turn.host.recheckPausedMs));
   await failRun(turn, error);
 }
 
-/** null: the backoff of the policy fails itself, so there is no telling when; what was thrown stands, as it would in a step. */
-function delayAfter(turn: WholeTurn, error: unknown): number | null {
+/** null when the retry policy itself throws: then the original error fails the run, as it would fail a step. */
+function retryDelayAfter(turn: WholeTurn, error: unknown): number | null {
   try {
     return nextDelayMs(
       turn.definition.retry,
@@ -59,31 +59,34 @@ function delayAfter(turn: WholeTurn, error: unknown): number | null {
       turn.host.runtime.random(),
       error,
     );
-  } catch (broken) {
-    turn.log.error(`Run ${turn.runId}: what its workflow says about retrying failed itself.`, broken);
+  } catch (retryPolicyError) {
+    turn.log.error(
+      `Run ${turn.runId}: the retry policy of its workflow threw, so the run is not retried.`,
+      retryPolicyError,
+    );
     return null;
   }
 }
 
 /**
- * Flow control that was raised in the handler itself, or in a step but concerning the whole run. `ended` is the end of
- * that step: it is written together with the end of the run, or code would go on behind it.
+ * Applies flow control that the handler raised, or that a step raised for the whole run. `stepEndEvents` end that step;
+ * they are committed together with the end of the run, so that the handler never continues after the step.
  */
 export async function applyFlowControl(
   turn: WholeTurn,
   { action }: FlowControlInterrupt,
   stepEndEvents: readonly NewEvent[] = [],
 ): Promise<void> {
-  // What a step raised was asked for by a step that the log knows; what the handler raised may come from changed code.
+  // A step that raised it was allowed to start, so the code fits the log. The handler may have changed.
   const endsRun = action.kind === "cancel" || action.kind === "finish" || action.kind === "skip";
   if (endsRun && stepEndEvents.length === 0 && !turn.phase.ignoresHandlerResult && pauseIfCallsAreMissing(turn)) return;
   switch (action.kind) {
     case "cancel":
       return cancelRun(turn, action.reason, stepEndEvents);
     case "finish":
-      return complete(turn, action.output, stepEndEvents);
+      return completeRun(turn, action.output, stepEndEvents);
     case "skip":
-      return complete(turn, undefined);
+      return completeRun(turn, undefined);
     case "pause": {
       const reason = action.reason ?? "Paused by the workflow.";
       const paused = newEvent("run.paused", { node: action.key }, { reason, continuesWhenResumed: true });
@@ -98,26 +101,29 @@ export async function applyFlowControl(
   }
 }
 
-/** "Come back later" is not a failure; but the wait grows as if it were one, and there is an end to it. False: it cannot be put off. */
+/**
+ * A `TransientError` retries the run without counting as a failure; the delay grows each time, and after too many in a
+ * row the run is paused. False when the retry policy threw.
+ */
 async function postponeRun(turn: WholeTurn, error: unknown): Promise<boolean> {
   if (isPostponedTooOften(turn.state.consecutiveTransientFailures)) {
     const reason = describePostponedTooOften("The run", error);
     await recordPause(turn, newEvent("run.paused", {}, { reason, error: toFailure(error) }));
     return true;
   }
-  const waitMs = delayAfter(turn, error);
+  const waitMs = retryDelayAfter(turn, error);
   if (waitMs === null) return false;
   await reattemptRun(turn, waitMs, false, true);
   return true;
 }
 
-/** The pause is recorded; what runs beside may finish, and then the run is parked. */
+/** Steps that are still running may finish; then the run is parked. */
 async function recordPause(turn: WholeTurn, paused: NewEvent): Promise<void> {
   await turn.submit([paused]);
 }
 
 async function reattemptRun(turn: WholeTurn, waitMs: number, rewind: boolean, isTransient = false): Promise<void> {
-  // What the handler forgets is not waited for any more: also what it has only just asked for.
+  // A rewound handler starts over and awaits none of its children, so all are canceled, including uncommitted ones.
   if (rewind) {
     await turn.attempts.preventParkingDuring(() => turn.writer.flushPendingStarts());
     for (const message of cancelChildren(turn.runId, turn.state)) turn.pendingWrites.messages.push(message);
@@ -127,9 +133,9 @@ async function reattemptRun(turn: WholeTurn, waitMs: number, rewind: boolean, is
   return turn.park();
 }
 
-function complete(turn: WholeTurn, output: unknown, stepEndEvents: readonly NewEvent[] = []): Promise<void> | void {
+function completeRun(turn: WholeTurn, output: unknown, stepEndEvents: readonly NewEvent[] = []): Promise<void> | void {
   const { name, outputSchema } = turn.definition;
-  if (outputSchema !== null) return completeChecked(turn, output, outputSchema, stepEndEvents);
+  if (outputSchema !== null) return completeWithSchema(turn, output, outputSchema, stepEndEvents);
   let text: string;
   try {
     text = encode(output, { label: `the output of workflow "${name}"` });
@@ -139,7 +145,7 @@ function complete(turn: WholeTurn, output: unknown, stepEndEvents: readonly NewE
   return endRun(turn, { status: "completed", events: stepEndEvents, output: text, error: null });
 }
 
-async function completeChecked(
+async function completeWithSchema(
   turn: WholeTurn,
   output: unknown,
   schema: StandardSchemaV1,
@@ -162,7 +168,7 @@ export async function failRun(turn: WholeTurn, error: unknown, stepEndEvents: re
   turn.handler.thrown = { error };
   const failure = toFailure(error);
   if (openCompensations(turn.state).length > 0) {
-    if (!turn.phase.on({ type: "undoing began" })) return;
+    if (!turn.phase.on({ type: "compensation started" })) return;
     if (!(await compensate(turn, `the run failed: ${failure.message}`))) return;
     await callOnFailure(turn, error);
   } else if (!turn.isDraining || turn.state.timeoutFailure !== null) await callOnFailure(turn, error);
@@ -170,20 +176,20 @@ export async function failRun(turn: WholeTurn, error: unknown, stepEndEvents: re
   await endRun(turn, { status: "failed", events: stepEndEvents, output: null, error: failure });
 }
 
-/** A last, recorded step. Whatever it does, the run has failed. */
+/** onFailure runs as the last recorded step of the run. Its outcome does not change that the run fails. */
 async function callOnFailure(turn: WholeTurn, error: unknown): Promise<void> {
   const { onFailure, name } = turn.definition;
   if (onFailure === null) return;
-  turn.phase.on({ type: "last step began", step: onFailureStep });
+  turn.phase.on({ type: "last step started", step: onFailureStep });
   const cause = error instanceof Error ? error : reviveFailure(toFailure(error));
   const info = { runId: turn.runId, workflowName: name, input: turn.handler.input, error: cause };
   try {
-    // No code can read what it returned, so nothing of that is recorded: it may be the result of a database driver.
+    // The return value is not recorded: no code can read it, and a database driver's result may not be encodable.
     await createContext(new CallScope(turn)).step(onFailureStep, async () => {
       await onFailure(info);
     });
-  } catch (secondary) {
-    turn.log.error(`Run ${turn.runId}: onFailure itself failed.`, secondary);
+  } catch (onFailureError) {
+    turn.log.error(`Run ${turn.runId}: onFailure threw; the run still fails with its own error.`, onFailureError);
   }
 }
 
@@ -196,7 +202,6 @@ export function cancelRun(
   return cancelWithoutCompensation(turn, reason, stepEndEvents);
 }
 
-/** Without undoing anything. */
 export function cancelWithoutCompensation(
   turn: WholeTurn,
   reason: string | null,
@@ -206,7 +211,7 @@ export function cancelWithoutCompensation(
   return endRun(turn, { status: "canceled", events: stepEndEvents, output: null, error });
 }
 
-/** That the run is canceled is in the log before anything is undone: the next owner goes on undoing. */
+/** The cancel is committed before compensation starts, so that the next owner continues compensating after a crash. */
 async function compensateAndCancel(
   turn: WholeTurn,
   reason: string | null,
@@ -216,6 +221,6 @@ async function compensateAndCancel(
     await turn.submit([...stepEndEvents, newEvent("run.cancel_requested", {}, reason === null ? {} : { reason })]);
     return;
   }
-  if (!turn.phase.on({ type: "undoing began" })) return;
+  if (!turn.phase.on({ type: "compensation started" })) return;
   if (await compensate(turn, `the run was canceled${reason === null ? "." : `: ${reason}`}`)) cancelRun(turn, reason);
 }

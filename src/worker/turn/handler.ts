@@ -1,4 +1,4 @@
-/** Calls the code of a run: its handler, with its input, in a context and a stack frame of its own. */
+/** Calls the handler of a run with its input, in a fresh async context and a watchdog frame. */
 import { newEvent } from "../../core/run/event.js";
 import type { WorkflowContext } from "../../define/context.js";
 import { stepEngineKey } from "../../define/step-engine.js";
@@ -8,11 +8,11 @@ import { CallScope } from "../replay/call-scope.js";
 import { createContext } from "../replay/context.js";
 import { keysOfHandler, ReplayGate } from "../replay/replay-gate.js";
 import { DeclaredSteps } from "../step/declared-steps.js";
-import { noteChangedCode } from "./code-change.js";
+import { recordCodeChange } from "./code-change.js";
 import { handlerReturned, handlerThrew } from "./handler-end.js";
 import type { HandlerPort, WholeTurn } from "./ports.js";
 import { pauseRunOnError } from "./user-code.js";
-import { callWithInput, knownInput } from "./validated-input.js";
+import { callWithInput, readRecordedInput } from "./validated-input.js";
 
 export class Handler implements HandlerPort {
   input: unknown;
@@ -27,18 +27,18 @@ export class Handler implements HandlerPort {
     this.#turn = turn;
   }
 
-  /** Not in the context of the code that started the run, sent it a message or shared a commit with it. */
+  /** The code runs in an isolated async context, not in that of a caller that started the run or sent a message. */
   call(): void {
     const { state, host } = this.#turn;
-    const begin = () => inIsolatedContext(() => this.#call());
-    if ((state.blockedWorkers?.size ?? 0) === 0) return begin();
-    host.suspectRuns.enqueue(this, begin);
+    const startCode = () => inIsolatedContext(() => this.#call());
+    if ((state.blockedWorkers?.size ?? 0) === 0) return startCode();
+    host.suspectRuns.enqueue(this, startCode);
   }
 
   skip(): void {
     const turn = this.#turn;
     turn.phase.on({ type: "code called" });
-    this.input = knownInput(turn);
+    this.input = readRecordedInput(turn);
     turn.results.startDelivery();
   }
 
@@ -47,7 +47,7 @@ export class Handler implements HandlerPort {
     this.releaseSuspectSlot();
   }
 
-  // ── A run that has blocked the event loop of a worker is executed apart from others like it ────────────────────────
+  // ── Runs suspected of blocking the event loop are executed one at a time ───────────────────────────────────────────
 
   get runId(): string {
     return this.#turn.runId;
@@ -57,8 +57,8 @@ export class Handler implements HandlerPort {
     return this.#turn.slots;
   }
 
-  onSuspectSlotAcquired(end: () => void): void {
-    this.#releaseSuspectSlot = end;
+  onSuspectSlotAcquired(release: () => void): void {
+    this.#releaseSuspectSlot = release;
   }
 
   releaseSuspectSlot(): void {
@@ -72,16 +72,16 @@ export class Handler implements HandlerPort {
     const turn = this.#turn;
     turn.phase.on({ type: "code called" });
     if (turn.definition.timeoutMs !== null) turn.inboxProcessor.scheduleDueTimer();
-    callWithInput(turn, (input) => this.#callWith(input));
+    callWithInput(turn, (input) => this.#callHandler(input));
   }
 
-  #callWith(input: unknown): void {
+  #callHandler(input: unknown): void {
     const turn = this.#turn;
     this.input = input;
     turn.results.startDelivery();
     let result: Promise<unknown>;
     try {
-      result = Promise.resolve(turn.callInFrame("", () => this.#enter(input)));
+      result = Promise.resolve(turn.callInFrame("", () => this.#invoke(input)));
     } catch (error) {
       return pauseRunOnError(turn, () => handlerThrew(turn, error));
     }
@@ -91,7 +91,7 @@ export class Handler implements HandlerPort {
     );
   }
 
-  #enter(input: unknown): unknown {
+  #invoke(input: unknown): unknown {
     const { definition, run } = this.#turn;
     const ctx = this.#createContext();
     const { handler } = definition;
@@ -100,7 +100,7 @@ export class Handler implements HandlerPort {
 
   #createContext(): WorkflowContext<any> {
     const turn = this.#turn;
-    noteChangedCode(turn);
+    recordCodeChange(turn);
     const isFunction = turn.definition.declared === null;
     if (isFunction && turn.state.ops.size > 0) this.gate = this.openGate(keysOfHandler(turn.state));
     const scope = new CallScope(turn, null, this.gate);
@@ -125,7 +125,7 @@ export class Handler implements HandlerPort {
           turn.results.isDelivering ||
           turn.writer.hasUnacknowledgedWrites,
         onAdded: (key) => void turn.pendingWrites.events.push(newEvent("call.added", { node: key })),
-        onMismatch: (held, leftOver) => turn.pauseMismatched(held, leftOver),
+        onMismatch: (gatedKeys, leftOver) => turn.pauseMismatched(gatedKeys, leftOver),
       },
       keys,
     );

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type IdleAction, type IdleView, nextIdleAction } from "./idle.js";
 
-const nothing: IdleView = {
+const emptyView: IdleView = {
   isEndingTurn: false,
   isBusy: false,
   hasGatedCalls: false,
@@ -22,16 +22,16 @@ const nothing: IdleView = {
 
 type Facts = readonly (keyof IdleView)[];
 
-/** The facts that hold, beside whatever else comes up behind them in this table. */
-const rows: readonly (readonly [move: IdleAction, facts: Facts, not?: Facts])[] = [
+/** The action for each set of facts, by priority: facts of a later row do not change it, except those in `excluded`. */
+const rows: readonly (readonly [action: IdleAction, facts: Facts, excluded?: Facts])[] = [
   ["nothing", ["isEndingTurn"]],
-  ["watch", ["isBusy"]],
+  ["watch timers", ["isBusy"]],
   ["write", ["hasGatedCalls"]],
   ["nothing", ["isWriting"]],
   ["cancel", ["isCanceled"], ["isPaused"]],
   ["expire", ["isExpired"], ["isPaused", "isDelivering"]],
   ["expire", ["isExpired"], ["isPaused", "hasCalledCode"]],
-  ["settle jobs", ["isPaused", "mustRecordEndedJobs"]],
+  ["record ended jobs", ["isPaused", "mustRecordEndedJobs"]],
   ["nothing", ["isRecordingEndedJobs", "isDelivering"]],
   ["park", ["isPaused"]],
   ["park", ["isInterrupted"]],
@@ -39,33 +39,32 @@ const rows: readonly (readonly [move: IdleAction, facts: Facts, not?: Facts])[] 
   ["park", [], ["hasCalledCode", "hasWorkForCode"]],
   ["nothing", ["hasCalledCode", "isDelivering"]],
   ["write", ["hasCalledCode"], ["isWaiting"]],
-  ["linger", ["hasCalledCode", "isWaiting", "shouldDelayPark"]],
+  ["delay park", ["hasCalledCode", "isWaiting", "shouldDelayPark"]],
   ["write", ["hasCalledCode", "isWaiting", "hasMatchingSignal"]],
-  ["park waiting", ["hasCalledCode", "isWaiting"]],
+  ["park or pause again", ["hasCalledCode", "isWaiting"]],
 ];
 
 const viewOf = (facts: Facts): IdleView =>
-  Object.assign({ ...nothing }, Object.fromEntries(facts.map((fact) => [fact, true])));
+  Object.assign({ ...emptyView }, Object.fromEntries(facts.map((fact) => [fact, true])));
 
 describe("what a turn does when it is idle", () => {
-  test.each(rows.map(([move, facts]) => ({ move, facts })))("$move: $facts", ({ move, facts }) => {
-    expect(nextIdleAction(viewOf(facts))).toBe(move);
+  test.each(rows.map(([action, facts]) => ({ action, facts })))("$action when $facts", ({ action, facts }) => {
+    expect(nextIdleAction(viewOf(facts))).toBe(action);
   });
 
-  // Each row stands before those that follow it: their facts change nothing, as long as its own conditions hold.
   const pairs = rows.flatMap((row, index) => rows.slice(index + 1).map((later) => [row, later] as const));
-  test.each(pairs)("%s comes before %s", (row, later) => {
-    const [move, facts, not = []] = row;
+  test.each(pairs)("%s takes precedence over %s", (row, later) => {
+    const [action, facts, excluded = []] = row;
     const [, laterFacts] = later;
-    const both = [...facts, ...laterFacts].filter((fact) => !not.includes(fact));
-    expect(nextIdleAction(viewOf(both))).toBe(move);
+    const both = [...facts, ...laterFacts].filter((fact) => !excluded.includes(fact));
+    expect(nextIdleAction(viewOf(both))).toBe(action);
   });
 
   test("a paused run is neither canceled nor expired before it is resumed", () => {
     expect(nextIdleAction(viewOf(["isPaused", "isCanceled", "isExpired", "hasCalledCode"]))).toBe("park");
   });
 
-  test("answers that are on their way reach the code before its run is ended for its time limit", () => {
+  test("results that are being delivered reach the code before a timed-out run is ended", () => {
     expect(nextIdleAction(viewOf(["isExpired", "hasCalledCode", "isDelivering"]))).toBe("nothing");
   });
 });

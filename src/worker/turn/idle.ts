@@ -1,6 +1,6 @@
 /**
- * The idle check: what a turn does when its code, and all that is under way, has had its say for now. What is left to do is
- * one value (`nextMove`), told from the phase of the turn and the state of the run; then it is done.
+ * The idle check: what a turn does when neither its code nor anything it has started can make progress right now. The
+ * action is one value (`nextIdleAction`), computed from the phase of the turn and the state of the run.
  */
 import { type Failure, reviveFailure } from "../../core/encoding/error-record.js";
 import { isCompensation, openCompensations } from "../../core/run/compensation.js";
@@ -10,73 +10,74 @@ import { cancelRun, cancelWithoutCompensation, failRun } from "./handler-end.js"
 import type { WholeTurn } from "./ports.js";
 import { pauseRunOnError } from "./user-code.js";
 
-/** The facts that decide what comes next. They are asked for in this order, and only as far as they are needed. */
+/** The facts that decide the next action. They are read in this order, and only as far as they are needed. */
 export interface IdleView {
-  /** The run is being let go of, or is not ours any more. */
+  /** The last commit of the turn is under way, or the worker no longer owns the run. */
   readonly isEndingTurn: boolean;
-  /** A body runs, a step waits for a place, or the inbox is being read: the end of that asks again. */
+  /** A step body runs, a step waits for a slot, or the inbox is being processed; then the idle check runs again. */
   readonly isBusy: boolean;
-  /** Calls wait until the code has come to everything that its log has, and may still begin. */
+  /** New calls wait for the replay to reach every call in the log, and may still start. */
   readonly hasGatedCalls: boolean;
-  /** Something is on its way into the log: its receipt asks again, and then the state knows what is in it. */
+  /** A commit is under way; the idle check runs again when it is acknowledged and folded into the state. */
   readonly isWriting: boolean;
   readonly isPaused: boolean;
   readonly isCanceled: boolean;
   readonly isExpired: boolean;
-  /** Answers are being handed to the code. */
+  /** Results are being delivered to the code. */
   readonly isDelivering: boolean;
   readonly hasCalledCode: boolean;
-  /** The run is paused, and only its code knows what the end of a job means for the step that it was for. */
+  /** Jobs of a paused run have ended, and only its code can turn their outcome into the result of the step. */
   readonly mustRecordEndedJobs: boolean;
   readonly isRecordingEndedJobs: boolean;
-  /** The code was stopped in the middle. */
+  /** The code was stopped before it ended; the next owner calls it again. */
   readonly isInterrupted: boolean;
   readonly hasWorkForCode: boolean;
-  /** The code waits for something. */
+  /** The code awaits the result of at least one call. */
   readonly isWaiting: boolean;
-  /** More messages are to be expected soon: reading the log again would cost more than waiting for them. */
+  /** More messages are expected soon: reading the log again would cost more than waiting for them. */
   readonly shouldDelayPark: boolean;
-  /** What the code is about to wait for is there. */
+  /** A signal that has arrived may match a wait that is about to be written. */
   readonly hasMatchingSignal: boolean;
 }
 
 export type IdleAction =
-  /** Something is under way whose end asks again. */
+  /** Something is under way; the idle check runs again when it ends. */
   | "nothing"
-  /** Write what is there, and watch the clock, while bodies run. */
-  | "watch"
+  /** While step bodies run: commit the pending writes and set a timer for the next due time. */
+  | "watch timers"
+  /** Commit the pending writes. */
   | "write"
-  /** The same, and stay with the run for a moment. */
-  | "linger"
+  /** Commit the pending writes and keep the run for a moment. */
+  | "delay park"
   | "cancel"
   | "expire"
-  | "settle jobs"
+  | "record ended jobs"
   | "call code"
   | "park"
-  /** The code only waits: park, or pause again if all that it waits for are steps that an operator has to release. */
-  | "park waiting";
+  /** Park the run, or pause it again if every step that its code awaits has to be released by an operator. */
+  | "park or pause again";
 
 export function nextIdleAction(view: IdleView): IdleAction {
   if (view.isEndingTurn) return "nothing";
-  if (view.isBusy) return "watch";
-  // They begin, or the run is paused: in either case it is not parked now.
+  if (view.isBusy) return "watch timers";
+  // These calls will either start or pause the run, so it is not parked now.
   if (view.hasGatedCalls) return "write";
   if (view.isWriting) return "nothing";
   const { isPaused } = view;
   if (view.isCanceled && !isPaused) return "cancel";
   if (view.isExpired && !isPaused && !(view.hasCalledCode && view.isDelivering)) return "expire";
-  if (isPaused && view.mustRecordEndedJobs) return "settle jobs";
+  if (isPaused && view.mustRecordEndedJobs) return "record ended jobs";
   if (view.isRecordingEndedJobs && view.isDelivering) return "nothing";
   if (isPaused || view.isInterrupted) return "park";
-  // News may have come after the turn began: it is looked for until the run is really let go of.
+  // A message may arrive at any time before the run is parked and give the code something to do.
   if (!view.hasCalledCode) return view.hasWorkForCode ? "call code" : "park";
   if (view.isDelivering) return "nothing";
   if (!view.isWaiting) return "write";
-  if (view.shouldDelayPark) return "linger";
-  return view.hasMatchingSignal ? "write" : "park waiting";
+  if (view.shouldDelayPark) return "delay park";
+  return view.hasMatchingSignal ? "write" : "park or pause again";
 }
 
-/** What the parts of a turn say. */
+/** Reads the facts from the parts of the turn. */
 class TurnView implements IdleView {
   readonly #turn: WholeTurn;
 
@@ -158,69 +159,69 @@ export function advanceWhenIdle(turn: WholeTurn): void {
   switch (nextIdleAction(new TurnView(turn))) {
     case "nothing":
       return;
-    case "watch":
+    case "watch timers":
       if (!pendingWrites.isEmpty && !turn.writer.hasUnacknowledgedWrites) void turn.submit([]);
       if (turn.results.pending.size > 0) turn.inboxProcessor.scheduleDueTimer();
       return;
     case "write":
       if (!pendingWrites.isEmpty) void turn.submit([]);
       return;
-    case "linger":
+    case "delay park":
       if (!pendingWrites.isEmpty) void turn.submit([]);
       return turn.inboxProcessor.scheduleDueTimer();
     case "cancel":
       return endCanceled(turn, turn.state.cancelRequest?.reason ?? null);
     case "expire":
       return endExpired(turn, turn.state.timeoutFailure as Failure);
-    case "settle jobs":
+    case "record ended jobs":
       turn.phase.on({ type: "jobs ended", steps: stepsWhoseJobsEnded(turn.state) });
       return turn.handler.call();
     case "call code":
       return turn.handler.call();
     case "park":
       return parkUnlessCheckIsDue(turn);
-    case "park waiting":
-      if (!pauseAgain(turn)) parkUnlessCheckIsDue(turn);
+    case "park or pause again":
+      if (!pauseIfAllPendingStepsArePaused(turn)) parkUnlessCheckIsDue(turn);
   }
 }
 
-/** The end of the look asks again. */
+/** When an inbox check is due, the idle check runs again after it. */
 function parkUnlessCheckIsDue(turn: WholeTurn): void {
   if (!turn.inboxProcessor.isCheckDue) void turn.park();
 }
 
 /**
- * Only some of the steps that the run was paused at were released, and the code asks for nothing else: the run is paused at the
- * others. What it does not ask for (a step that now comes after one that is held) counts for nothing, although it may be due.
+ * The operator released only some of the paused steps, and the code awaits nothing but the others, so the run is paused
+ * again. Steps that the code does not await (they now come after a paused one) are ignored, although they may be due.
  */
-function pauseAgain(turn: WholeTurn): boolean {
+function pauseIfAllPendingStepsArePaused(turn: WholeTurn): boolean {
   const { state, pendingWrites, results } = turn;
-  let stuck: { readonly key: string; readonly reason: string; readonly error: Failure | null } | null = null;
+  let pausedStep: { readonly key: string; readonly reason: string; readonly error: Failure | null } | null = null;
   for (const key of results.pending.keys()) {
     const op = state.ops.get(key);
     if (op?.kind !== "step" || op.pauseCause === null) return false;
-    stuck ??= { key, ...op.pauseCause };
+    pausedStep ??= { key, ...op.pauseCause };
   }
-  if (stuck === null) return false;
-  // What is in there may be no more than a word about changed code: the state has to know it first.
+  if (pausedStep === null) return false;
+  // The pending writes may change the state, so they are committed first and the idle check runs again.
   if (!pendingWrites.isEmpty) void turn.submit([]).then(() => turn.scheduleIdleCheck());
-  else turn.pauseWithError(stuck.reason, stuck.error, stuck.key);
+  else turn.pauseWithError(pausedStep.reason, pausedStep.error, pausedStep.key);
   return true;
 }
 
 /**
- * A wait that is about to begin may be for a signal that came before it, and a wait that lost a race gives back the signal
- * that it had taken, perhaps to a wait that is open. That is decided as soon as it is in the log.
+ * A new wait may match a signal that arrived before it, and a wait that lost a race returns the signal that it
+ * received, which may match another open wait. Both are decided once the pending event is in the log.
  */
 function hasSignalForPendingWait({ state, pendingWrites }: WholeTurn): boolean {
   return pendingWrites.events.some(({ type, node }) => {
     if (type === "wait.started") return state.pendingSignals.length > 0;
-    const lost = type === "wait.withdrawn" ? state.ops.get(node as string) : undefined;
-    return lost?.kind === "wait" && lost.phase === "completed";
+    const withdrawnOp = type === "wait.withdrawn" ? state.ops.get(node as string) : undefined;
+    return withdrawnOp?.kind === "wait" && withdrawnOp.phase === "completed";
   });
 }
 
-/** Only its code knows how to undo what it has done: it is run once more for that, and begins nothing new. */
+/** Compensation needs the code, which defines it, so the code is called once more and starts nothing else. */
 function endCanceled(turn: WholeTurn, reason: string | null): void {
   if (turn.state.cancelRequest?.force === true) return void cancelWithoutCompensation(turn, reason);
   const mustCompensate = openCompensations(turn.state).length > 0;
@@ -229,7 +230,7 @@ function endCanceled(turn: WholeTurn, reason: string | null): void {
   pauseRunOnError(turn, () => cancelRun(turn, reason));
 }
 
-/** The time limit of the run has passed: what it did is undone, which only its code knows how to, and onFailure is called. */
+/** The run timed out: its code is called if there are steps to compensate, and then onFailure. */
 export function endExpired(turn: WholeTurn, error: Failure): void {
   if (turn.phase.isUnwinding) return waitForCompensation(turn);
   if (!turn.phase.hasCalledCode) {
@@ -239,15 +240,15 @@ export function endExpired(turn: WholeTurn, error: Failure): void {
   pauseRunOnError(turn, () => failRun(turn, reviveFailure(error)));
 }
 
-/** Undoing, and onFailure, may have to wait for their next attempt. */
+/** Compensations and onFailure may wait for a retry; meanwhile the run is parked. */
 function waitForCompensation(turn: WholeTurn): void {
   const { results, phase } = turn;
   if (!phase.isUnwinding || results.isDelivering) return;
-  const isLast = (key: string) => isCompensation(key) || key === phase.lastStep;
-  if ([...results.pending.keys()].some(isLast)) void turn.park();
+  const isCompensationOrLastStep = (key: string) => isCompensation(key) || key === phase.lastStep;
+  if ([...results.pending.keys()].some(isCompensationOrLastStep)) void turn.park();
 }
 
-/** After a death it is not known what the code had seen. */
+/** After a worker died, it is unknown which results the code had seen, so the code is called. */
 export function hasWorkForCode(turn: WholeTurn): boolean {
   return turn.deliveries > 1 || shouldRunCode(turn.state, turn.run.waiting, turn.storeNow());
 }

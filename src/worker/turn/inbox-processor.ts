@@ -1,6 +1,6 @@
 /**
- * What comes to a run from outside while a worker has it: messages, and time. Everything is decided by the pure
- * `decide`, and committed before any code acts on it; one decision at a time.
+ * Processes the messages and due times of a run while a worker owns it. The pure function `decide` turns them into
+ * events, one decision at a time, and the events are committed before any code acts on them.
  */
 
 import { withAncestryHashes } from "../../core/graph/ancestry-hash.js";
@@ -20,19 +20,19 @@ import { readForTurn } from "./read.js";
 
 export class InboxProcessor implements InboxPort {
   readonly #turn: WholeTurn;
-  /** Steps that wait for their next attempt, and how to begin it. */
+  /** By key of a step that waits for its next attempt: the callback that starts the attempt. */
   #retries: Map<string, (op: Op | undefined) => void> | null = null;
-  #deciding = false;
+  #isDeciding = false;
   /**
-   * Set when a look has ended, until the idle check of the turn has run. A hint that comes in between waits for that: the run is
-   * parked only while no look is under way, so looks that follow each other without a gap would keep it from being parked for ever.
+   * True from the end of a check until the idle check of the turn has run. A hint that arrives in between is delayed,
+   * because the run is only parked while no check is under way: consecutive checks would keep it from being parked.
    */
-  #mustTurnAct = false;
-  /** How many looks have ended. */
+  #isAwaitingIdleCheck = false;
+  /** How many checks have ended. */
   #checkCount = 0;
-  /** The look after the one that is under way, if there has to be one. */
+  /** The check that follows the current one, if one was requested. */
   #nextCheck: { readonly ended: Promise<void>; readonly end: () => void } | null = null;
-  /** A wait was written during a look, perhaps after its decision: the next look is the one that counts. */
+  /** A wait was committed during a check, perhaps after the check had decided: another check has to look at it. */
   #isCheckDue = false;
   #dueTimer: Timer | null = null;
 
@@ -41,16 +41,16 @@ export class InboxProcessor implements InboxPort {
   }
 
   get isBusy(): boolean {
-    return this.#deciding;
+    return this.#isDeciding;
   }
 
-  /** It may find that what the run would be parked for is there: a signal that came before the wait for it. */
+  /** The due check may match a signal that arrived earlier with a new wait, so the run is not parked before it. */
   get isCheckDue(): boolean {
     return this.#isCheckDue;
   }
 
-  scheduleRetry(key: string, begin: (op: Op | undefined) => void): void {
-    (this.#retries ??= new Map()).set(key, begin);
+  scheduleRetry(key: string, startAttempt: (op: Op | undefined) => void): void {
+    (this.#retries ??= new Map()).set(key, startAttempt);
     this.#turn.scheduleIdleCheck();
   }
 
@@ -58,17 +58,14 @@ export class InboxProcessor implements InboxPort {
     if (this.#dueTimer !== null) this.#turn.host.runtime.clearTimeout(this.#dueTimer);
   }
 
-  /**
-   * A message may have arrived in the inbox, or time passed: look. Comes back when everything that is there now has been
-   * decided about.
-   */
+  /** Reads the inbox and the time. Resolves when everything that is in the inbox now has been processed. */
   check(): Promise<void> {
-    return this.#mustTurnAct ? this.#checkNext() : this.checkNow();
+    return this.#isAwaitingIdleCheck ? this.#checkNext() : this.checkNow();
   }
 
-  /** The same, before the turn acts on a look that has just ended: for what the turn itself cannot go on without. */
+  /** The same without waiting for the idle check of the turn: for checks that the turn itself waits for. */
   checkNow(): Promise<void> {
-    if (this.#deciding) return this.#checkNext();
+    if (this.#isDeciding) return this.#checkNext();
     return this.#runExclusively(async () => {
       const { host, runId } = this.#turn;
       const inbox = await readForTurn(this.#turn, () => host.readInbox(runId));
@@ -79,44 +76,44 @@ export class InboxProcessor implements InboxPort {
 
   #checkNext(): Promise<void> {
     if (this.#nextCheck === null) {
-      let end = () => {};
+      let resolveEnded = () => {};
       const ended = new Promise<void>((resolve) => {
-        end = resolve;
+        resolveEnded = resolve;
       });
-      this.#nextCheck = { ended, end };
+      this.#nextCheck = { ended, end: resolveEnded };
     }
     return this.#nextCheck.ended;
   }
 
-  /** Decides about an inbox that was read already, with the claim. */
+  /** Processes inbox rows that were already read, with the claim. */
   process(inbox: readonly InboxRow[], now: number): Promise<void> {
-    if (this.#deciding) this.#isCheckDue = true;
+    if (this.#isDeciding) this.#isCheckDue = true;
     return this.#runExclusively(() => this.#decideAndCommit(inbox, now));
   }
 
-  /** From reading to commit: an inbox that was read while another decision about it was on its way would count twice. */
+  /** One at a time, from the read to the commit: otherwise two decisions could process the same inbox rows. */
   async #runExclusively(work: () => Promise<void>): Promise<void> {
     const turn = this.#turn;
     if (turn.isOver) return;
-    if (this.#deciding) return void this.#checkNext();
-    this.#deciding = true;
+    if (this.#isDeciding) return void this.#checkNext();
+    this.#isDeciding = true;
     this.#isCheckDue = false;
     try {
       await work();
     } catch (error) {
-      if (!turn.isOver) turn.log.error(`Run ${turn.runId}: its messages could not be dealt with.`, error);
+      if (!turn.isOver) turn.log.error(`Run ${turn.runId}: failed to process its inbox.`, error);
     } finally {
-      this.#deciding = false;
+      this.#isDeciding = false;
       turn.scheduleIdleCheck();
-      this.#mustTurnAct = true;
-      const look = ++this.#checkCount;
-      // Immediates run in their order, so the turn comes first. Only the last look is followed by another.
-      turn.host.runtime.setImmediate(() => void (look === this.#checkCount && this.#afterTurn()));
+      this.#isAwaitingIdleCheck = true;
+      const checkNumber = ++this.#checkCount;
+      // Immediates run in order, so the idle check runs first. Only the latest check may start the next one.
+      turn.host.runtime.setImmediate(() => void (checkNumber === this.#checkCount && this.#afterIdleCheck()));
     }
   }
 
-  async #afterTurn(): Promise<void> {
-    this.#mustTurnAct = false;
+  async #afterIdleCheck(): Promise<void> {
+    this.#isAwaitingIdleCheck = false;
     const next = this.#nextCheck;
     if (next === null) return;
     this.#nextCheck = null;
@@ -124,41 +121,41 @@ export class InboxProcessor implements InboxPort {
     next.end();
   }
 
-  async #decideAndCommit(all: readonly InboxRow[], now: number): Promise<void> {
+  async #decideAndCommit(allRows: readonly InboxRow[], now: number): Promise<void> {
     const turn = this.#turn;
-    const inbox = limitInboxBytes(all);
-    // The rest stays in the inbox for the next time.
-    if (inbox.length < all.length) void this.#checkNext();
-    // A child may have ended before its parent has heard that it was born: then the state knows no call for its message.
+    const inbox = limitInboxBytes(allRows);
+    // The other rows stay in the inbox for the next check.
+    if (inbox.length < allRows.length) void this.#checkNext();
+    // A child may end before the commit that created it is acknowledged; until then the state lacks its call.
     if (inbox.some(({ kind }) => isFromChild(kind))) await turn.writer.waitForSubmitted();
     if (turn.isOver) return;
     if (inbox.length > 0) turn.parkDelay.expectMessages();
     for (const row of inbox) turn.pendingWrites.drainedInboxIds.push(row.id);
-    const receivedMessages = inbox.flatMap((row) => this.#receive(row));
+    const receivedMessages = inbox.flatMap((row) => this.#decodeRow(row));
     let received: readonly ReceivedCommand[] = receivedMessages;
-    for (let first = true; ; first = false) {
+    for (let isFirstPass = true; ; isFirstPass = false) {
       const decided = decide(turn.state, received, now, turn.writer.nextSeq, turn.withdrawnKeys);
       const events =
         turn.definition.declared === null ? decided : withAncestryHashes(decided, turn.state, turn.parentsOf);
-      if (events.length === 0 && !(first && inbox.length > 0)) break;
-      const failed = events.find((one) => one.type === "run.failed");
-      if (failed !== undefined) return turn.onRunTimeout(events, dataOf(failed, "run.failed").error);
+      if (events.length === 0 && !(isFirstPass && inbox.length > 0)) break;
+      const failedEvent = events.find((event) => event.type === "run.failed");
+      if (failedEvent !== undefined) return turn.onRunTimeout(events, dataOf(failedEvent, "run.failed").error);
       cancelChildrenOfFailedMaps(turn, events);
       for (const message of cancelUnawaitedChildren(turn.runId, turn.state, events))
         turn.pendingWrites.messages.push(message);
       if (!(await turn.writer.submitDecision(events))) return;
-      // Again: a wait that the code began meanwhile may be for a signal that came just now.
+      // Decide again: the code may have started a wait meanwhile that matches a signal recorded just now.
       received = [];
     }
     for (const { command } of receivedMessages)
       if (command.type === "jobGone") await pauseIfJobIsMissing(turn, command.job);
-    this.#beginDueRetries(now);
+    this.#startDueRetries(now);
     if (turn.phase.hasCalledCode) this.scheduleDueTimer();
     if (turn.isDraining) turn.drain();
   }
 
-  /** A message that cannot be read is put aside: left in the inbox it would bring the run round in circles. */
-  #receive(row: InboxRow): ReceivedCommand[] {
+  /** A message that cannot be decoded is dropped: left in the inbox, it would wake the run again and again. */
+  #decodeRow(row: InboxRow): ReceivedCommand[] {
     try {
       const command = decodeMessage(row);
       return command === null ? [] : [{ command, at: row.at, strict: false }];
@@ -169,35 +166,35 @@ export class InboxProcessor implements InboxPort {
     }
   }
 
-  #beginDueRetries(now: number): void {
+  #startDueRetries(now: number): void {
     const retries = this.#retries;
     if (retries === null) return;
     const due: (() => void)[] = [];
-    for (const [key, begin] of retries) {
+    for (const [key, startAttempt] of retries) {
       if (!this.#turn.phase.mayStart(key)) continue;
       const op = this.#turn.state.ops.get(key);
-      // It is planned, but the log does not know yet.
+      // The step is scheduled, but its event is not committed yet.
       if (op === undefined) continue;
-      // Another run executes it, and may have to do so again.
+      // Another run executes the node and may have to be started again later.
       if (isDispatched(op)) continue;
-      const again = op.kind === "step" && op.phase === "awaiting_attempt" ? op : null;
-      if (again !== null && (again.pauseCause !== null || (again.dueAt ?? 0) > now)) continue;
+      const waitingStep = op.kind === "step" && op.phase === "awaiting_attempt" ? op : null;
+      if (waitingStep !== null && (waitingStep.pauseCause !== null || (waitingStep.dueAt ?? 0) > now)) continue;
       retries.delete(key);
-      // Skipped or answered from outside meanwhile: the answer is delivered like any other.
-      if (again !== null) due.push(() => begin(again));
+      // A step that an operator skipped or completed meanwhile is not started; its result is delivered as usual.
+      if (waitingStep !== null) due.push(() => startAttempt(waitingStep));
     }
-    // Not before all were looked at: a step that begins may have to wait again.
-    for (const begin of due) begin();
+    // Started after the loop, because a step that has to wait again adds itself to `retries`.
+    for (const startAttempt of due) startAttempt();
   }
 
-  /** While code runs on, the run is not parked: its timers are ours to watch. */
+  /** A run with running code is not parked, so no task wakes it: this timer fires at its next due time. */
   scheduleDueTimer(): void {
     this.stop();
     this.#dueTimer = null;
     const turn = this.#turn;
     const now = turn.storeNow();
     const due = nextDueAt(turn.state, (key) => turn.results.pending.has(key));
-    // Until its start is in the log, the deadline counts from now.
+    // Until the start of the run is committed, its deadline counts from now.
     const { timeoutMs } = turn.definition;
     const deadline = turn.state.startedAt === null && timeoutMs !== null ? now + timeoutMs : null;
     if (due === null && deadline === null) return;
@@ -214,7 +211,7 @@ export class InboxProcessor implements InboxPort {
   }
 }
 
-/** What is decided at once is written at once, and databases limit how much that can be (MariaDB: 16 MB). */
+/** All messages of one decision are written in one commit, and databases limit its size (MariaDB: 16 MB). */
 const maxInboxBytes = 4 * 1024 * 1024;
 
 function limitInboxBytes(inbox: readonly InboxRow[]): readonly InboxRow[] {

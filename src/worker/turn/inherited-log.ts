@@ -1,4 +1,4 @@
-/** A run that goes on for another one begins with what that one has done: it is written into its log before its code runs. */
+/** A run that retries another one (its predecessor) first copies the predecessor's recorded work into its own log. */
 
 import type { Failure } from "../../core/encoding/error-record.js";
 import { InvalidStateError } from "../../core/errors/errors.js";
@@ -24,28 +24,28 @@ import type {
 import type { GroupCommitter } from "../commit/group-committer.js";
 import type { TurnSnapshot } from "./turn-host.js";
 
-/** The other run was told to end, and mostly does so at once. The longer it takes, the less often it is looked at. */
-const recheckDelayMs = { least: 500, most: 30_000 };
+/** The predecessor was told to end and usually does so at once. The delay grows with the time that it takes. */
+const recheckDelayMs = { min: 500, max: 30_000 };
 
 export type InheritResult =
   | { readonly kind: "inherited"; readonly log: readonly StoredEvent[] }
-  /** The other run has not ended, so this one was parked until `dueAt`. */
+  /** The predecessor has not ended, so this run was parked until `dueAt`. */
   | { readonly kind: "parked"; readonly dueAt: number; readonly now: number }
-  /** Messages came while it was being parked. */
+  /** Messages arrived before the commit that would have parked or ended the run. */
   | { readonly kind: "has messages" }
-  /** The other run has completed, or this one was canceled: there was nothing left to do. */
+  /** The predecessor has completed, or this run was canceled, so this run has ended. */
   | { readonly kind: "finished" };
 
 export interface InheritOptions {
   readonly store: Store;
   readonly committer: GroupCommitter;
-  /** Whether its code has an `onFailure`. */
+  /** Whether the workflow has an `onFailure`. */
   readonly hasOnFailure: boolean;
-  /** Reads until the database answers. */
+  /** Repeats the read until the database is reachable. */
   retryUntilReachable<T>(read: () => Promise<T>): Promise<T>;
 }
 
-/** Whether there is something to take over that the log does not have yet. */
+/** Whether the run has a predecessor whose work is not in its log yet. */
 export const mustInherit = ({ run, log }: TurnSnapshot): boolean => retriedRunIdOf(run) !== null && !hasInherited(log);
 
 const hasInherited = (log: readonly StoredEvent[]): boolean => log.some(({ type }) => type === "run.forked");
@@ -66,8 +66,8 @@ export async function inheritFromPredecessor(snapshot: TurnSnapshot, options: In
     onFailure: options.hasOnFailure ? onFailureStep : null,
   });
   if (predecessor.status === "completed") {
-    // It was canceled too late: what it came to is what this run comes to.
-    const end = endOf(run, "completed", predecessor.output, null);
+    // The predecessor completed before its cancel took effect, so this run completes with the same output.
+    const end = createEnd(run, "completed", predecessor.output, null);
     const { isStillOwned } = await submit(snapshot, options, { events: fork.events, ...end });
     return { kind: isStillOwned ? "has messages" : "finished" };
   }
@@ -75,9 +75,9 @@ export async function inheritFromPredecessor(snapshot: TurnSnapshot, options: In
   const { at } = await submit(snapshot, options, {
     events: fork.events,
     next: keepOwner,
-    cursors: keptCursors.map(cursorOf),
+    cursors: keptCursors.map(toCursorWrite),
   });
-  return { kind: "inherited", log: [...toLog, ...stamped(fork.events, toLog.length, at)] };
+  return { kind: "inherited", log: [...toLog, ...toStoredEvents(fork.events, toLog.length, at)] };
 }
 
 interface Predecessor {
@@ -85,24 +85,27 @@ interface Predecessor {
   readonly log: readonly StoredEvent[];
 }
 
-/** The run to go on for. One that was canceled before it had taken anything over has nothing to give: it is the one before it. */
+/**
+ * The run to inherit from. A retry that was canceled before it had inherited anything has no work of its own, so its
+ * own predecessor is used instead.
+ */
 async function findPredecessor(
   run: RunRecord,
   { store, retryUntilReachable }: InheritOptions,
 ): Promise<Predecessor | "open"> {
-  for (let from = retriedRunIdOf(run) as string; ; ) {
-    const predecessor = await retryUntilReachable(() => store.run(from));
-    if (predecessor === null) throw predecessorMissingError(run, from);
+  for (let predecessorId = retriedRunIdOf(run) as string; ; ) {
+    const predecessor = await retryUntilReachable(() => store.run(predecessorId));
+    if (predecessor === null) throw createPredecessorMissingError(run, predecessorId);
     if (predecessor.finishedAt === null) return "open";
-    // After its row: a run that has ended never changes.
-    const log = (await retryUntilReachable(() => store.logs([from]))).get(from) ?? [];
-    const before = retriedRunIdOf(predecessor);
-    if (before === null || hasInherited(log)) return { predecessor, log };
-    from = before;
+    // The log is read after the row: once a run has ended, its log never changes.
+    const log = (await retryUntilReachable(() => store.logs([predecessorId]))).get(predecessorId) ?? [];
+    const earlierRunId = retriedRunIdOf(predecessor);
+    if (earlierRunId === null || hasInherited(log)) return { predecessor, log };
+    predecessorId = earlierRunId;
   }
 }
 
-/** Until the other run has ended it may still do things, and undo them: nothing of it can be relied upon. */
+/** Until the predecessor has ended, it may still run and compensate steps, so its log is not final. */
 async function parkUntilPredecessorEnds(snapshot: TurnSnapshot, options: InheritOptions): Promise<InheritResult> {
   const { run, log: ownLog, inbox, claimedAt: now } = snapshot;
   const state = fold(ownLog);
@@ -111,19 +114,19 @@ async function parkUntilPredecessorEnds(snapshot: TurnSnapshot, options: Inherit
     return command === null ? [] : [{ command, at: row.at, strict: false }];
   });
   const events = decide(state, received, now);
-  // A worker had it, so its time to begin has come: when it is resumed, it begins.
+  // A worker claimed the run, so its start time has passed; this event lets it start as soon as it is resumed.
   if (pausesRun(state, events) && !state.becameDueWhilePaused) events.push(newEvent("run.became_due", {}));
-  fold(stamped(events, ownLog.length, now), state);
+  fold(toStoredEvents(events, ownLog.length, now), state);
   const drainedInboxIds = inbox.map(({ id }) => id);
   if (state.cancelRequest !== null) {
-    // It has done nothing yet, so there is nothing to undo either.
-    const end = endOf(run, "canceled", null, canceledBy(state.cancelRequest.reason));
+    // The run has not executed any step, so there is nothing to compensate.
+    const end = createEnd(run, "canceled", null, createCancelError(state.cancelRequest.reason));
     const { isStillOwned } = await submit(snapshot, options, { events, drainedInboxIds, ...end });
     return { kind: isStillOwned ? "has messages" : "finished" };
   }
-  const { least, most } = recheckDelayMs;
-  const recheckInMs = Math.min(most, Math.max(least, Math.floor((now - run.createdAt) / 2)));
-  const next = parkingWith(state, state.paused === null ? recheckInMs : null);
+  const { min, max } = recheckDelayMs;
+  const recheckInMs = Math.min(max, Math.max(min, Math.floor((now - run.createdAt) / 2)));
+  const next = createParkState(state, state.paused === null ? recheckInMs : null);
   const receipt = await submit(snapshot, options, { events, next, drainedInboxIds });
   if (receipt.isStillOwned) return { kind: "has messages" };
   return { kind: "parked", dueAt: receipt.at + recheckInMs, now: receipt.at };
@@ -135,7 +138,7 @@ const pausesRun = (state: RunState, events: readonly NewEvent[]) =>
     state.paused !== null,
   );
 
-function parkingWith(state: RunState, wakeInMs: number | null): NextTaskState {
+function createParkState(state: RunState, wakeInMs: number | null): NextTaskState {
   const status = statusOf(state) as "pending" | "waiting" | "paused";
   return { kind: "park", status, waiting: writeParkingNote(state, null), startedAt: null, wakeAt: null, wakeInMs };
 }
@@ -143,35 +146,35 @@ function parkingWith(state: RunState, wakeInMs: number | null): NextTaskState {
 async function submit(
   snapshot: TurnSnapshot,
   { committer }: InheritOptions,
-  part: Pick<Transition, "events" | "next"> & Partial<Transition>,
+  fields: Pick<Transition, "events" | "next"> & Partial<Transition>,
 ): Promise<{ readonly at: number; readonly isStillOwned: boolean }> {
   const { run, log } = snapshot;
-  const receipt = await committer.submit(createTransition(run.id, log.length, part));
+  const receipt = await committer.submit(createTransition(run.id, log.length, fields));
   if (receipt.kind === "evicted") throw receipt.error;
-  // It was to end, and has messages: it is taken up again with them.
+  // The end was refused because messages had arrived; the run is processed again with them.
   return receipt.kind === "unread" ? { at: snapshot.claimedAt, isStillOwned: true } : receipt;
 }
 
-function endOf(
+function createEnd(
   run: RunRecord,
   status: "completed" | "canceled",
   output: string | null,
   failure: Failure | null,
 ): Pick<Transition, "next" | "messages"> {
-  // It has no children of its own yet.
+  // The run has not started any children yet.
   return finishRun(run, { status, output, error: failure }, status === "completed" ? "now" : null, emptyList);
 }
 
-const canceledBy = (reason: string | null): Failure | null =>
+const createCancelError = (reason: string | null): Failure | null =>
   reason === null ? null : { name: "RunCanceledError", message: reason };
 
-const predecessorMissingError = (run: RunRecord, from: string) =>
+const createPredecessorMissingError = (run: RunRecord, predecessorId: string) =>
   new InvalidStateError(
-    `Run ${run.id} goes on for run ${from}, which does not exist any more, so it is not known what is left to do. Cancel it.`,
+    `Run ${run.id} retries run ${predecessorId}, which no longer exists, so its remaining steps are unknown. Cancel run ${run.id}.`,
     { runId: run.id, status: run.status },
   );
 
-const stamped = (events: readonly NewEvent[], after: number, at: number): StoredEvent[] =>
-  events.map((one, index) => ({ ...one, seq: after + index + 1, at }));
+const toStoredEvents = (events: readonly NewEvent[], afterSeq: number, at: number): StoredEvent[] =>
+  events.map((event, index) => ({ ...event, seq: afterSeq + index + 1, at }));
 
-const cursorOf = ({ node, cursor, progress }: CursorRow): CursorWrite => ({ node, cursor, progress });
+const toCursorWrite = ({ node, cursor, progress }: CursorRow): CursorWrite => ({ node, cursor, progress });

@@ -1,4 +1,4 @@
-/** What is said about code that does not fit the log of a run: what differs, and every way to go on. */
+/** The error for code that does not match the log of its run. It names the differences and the ways to resume. */
 
 import { toFailure } from "../../core/encoding/error-record.js";
 import { NonDeterminismError } from "../../core/errors/errors.js";
@@ -7,14 +7,14 @@ import { withoutCallNumber } from "../../core/run/step-name.js";
 
 export interface Mismatch {
   readonly runId: string;
-  /** Calls of the code that the log lacks, in the order in which they were made. */
+  /** Calls of the code that the log does not have, in the order in which they were made. */
   readonly gatedKeys: readonly string[];
   /** Calls in the log that the code has not made. */
   readonly leftOver: readonly string[];
   readonly state: RunState;
-  /** These are steps of a class or graph, and not calls of their bodies or of a function. */
+  /** The left-over keys are steps of a class or graph, not calls of a step body or of a function. */
   readonly areNodes: boolean;
-  /** What the code threw, if that is how it ended. */
+  /** What the code threw, if it ended by throwing. */
   readonly thrown?: unknown;
 }
 
@@ -28,59 +28,63 @@ export function createMismatchError({
   areNodes,
   thrown,
 }: Mismatch): NonDeterminismError {
-  // Code that stands at a new call has not come to what lies behind it: that is no sign that it is gone.
-  const isOnTheWay = gatedKeys.length > 0 && !areNodes;
-  const missed = isOnTheWay ? "which the code has not asked for so far" : "which the code does not ask for";
-  const recorded = `its log has ${list(leftOver, (key) => kindOf(state, key))}, ${missed}`;
-  const ended = thrown === undefined ? "the code ended" : `the code threw "${toFailure(thrown).message}"`;
-  const askedText = gatedKeys.length === 0 ? ended : `the code asks for ${list(gatedKeys)}, which the log lacks`;
+  // Code that waits at a new call has not reached the calls after it, so those may still be in the code.
+  const mayReachLater = gatedKeys.length > 0 && !areNodes;
+  const notRequestedText = mayReachLater ? "which the code has not asked for yet" : "which the code does not ask for";
+  const recordedText = `its log has ${listKeys(leftOver, (key) => describeKind(state, key))}, ${notRequestedText}`;
+  const endText = thrown === undefined ? "the code ended" : `the code threw "${toFailure(thrown).message}"`;
+  const requestedText =
+    gatedKeys.length === 0 ? endText : `the code asks for ${listKeys(gatedKeys)}, which the log does not have`;
   return new NonDeterminismError({
     runId,
     steps: [...leftOver, ...gatedKeys],
-    problem: `${recorded}, and ${askedText}${isOnTheWay && leftOver.length > 1 ? notReached(gatedKeys) : ""}`,
-    remedy: remedyOf(gatedKeys, leftOver, areNodes),
+    problem: `${recordedText}, and ${requestedText}${mayReachLater && leftOver.length > 1 ? describeUnreached(gatedKeys) : ""}`,
+    remedy: describeRemedies(gatedKeys, leftOver, areNodes),
   });
 }
 
-function notReached([first]: readonly string[]): string {
-  return `; some of what is on record may simply come behind ${JSON.stringify(first)}, and not have been reached yet`;
+function describeUnreached([first]: readonly string[]): string {
+  return `; some of the recorded calls may come after ${JSON.stringify(first)} and not have been reached yet`;
 }
 
-function remedyOf(gatedKeys: readonly string[], leftOver: readonly string[], areNodes: boolean): string {
+function describeRemedies(gatedKeys: readonly string[], leftOver: readonly string[], areNodes: boolean): string {
   const [first = "old"] = leftOver;
-  const older = JSON.stringify(first);
-  const ways = ["deploy code that makes these calls again, and resume()"];
+  const oldName = JSON.stringify(first);
+  const remedies = ["deploy code that makes these calls again, and resume()"];
   if (gatedKeys.length > 0) {
-    const [newer] = gatedKeys as [string];
-    const name = JSON.stringify(newer);
-    ways.push(
-      `if ${name} is ${older} under another name, define the workflow with aliases: { ${property(newer)}: [${older}] } and resume(), or resume({ renamed: { ${property(first)}: ${name} } })`,
+    const [newKey] = gatedKeys as [string];
+    const newName = JSON.stringify(newKey);
+    remedies.push(
+      `if ${newName} is ${oldName} under another name, define the workflow with aliases: { ${toPropertyName(newKey)}: [${oldName}] } and resume(), or resume({ renamed: { ${toPropertyName(first)}: ${newName} } })`,
     );
     if (!areNodes)
-      ways.push(
-        `if ${name} was put in before steps that the run has done, call it with { added: true } and resume(), or resume({ accept: [${name}] }): then ${name} is run`,
+      remedies.push(
+        `if ${newName} was added before steps that the run has recorded, call it with { added: true } and resume(), or resume({ accept: [${newName}] }): then ${newName} is run`,
         "if its name differs on every replay (it is made of a date or a random number), give it a fixed name first: then only renamed helps",
       );
   }
   const names = leftOver.slice(0, maxListedKeys).map((key) => JSON.stringify(withoutCallNumber(key)));
-  const listed = areNodes ? `list it in removedSteps: [${names.join(", ")}] and resume(), or ` : "";
-  const isRun = gatedKeys.length === 0 ? "" : `: then ${list(gatedKeys)} ${gatedKeys.length === 1 ? "is" : "are"} run`;
-  ways.push(`if ${older} was taken out on purpose, ${listed}resume({ accept: [${names.join(", ")}] })${isRun}`);
-  return `Nothing that is new was run. What you can do: ${ways.join("; ")}.`;
+  const removedStepsText = areNodes ? `list it in removedSteps: [${names.join(", ")}] and resume(), or ` : "";
+  const willRunText =
+    gatedKeys.length === 0 ? "" : `: then ${listKeys(gatedKeys)} ${gatedKeys.length === 1 ? "is" : "are"} run`;
+  remedies.push(
+    `if ${oldName} was removed on purpose, ${removedStepsText}resume({ accept: [${names.join(", ")}] })${willRunText}`,
+  );
+  return `Nothing that is new was run. What you can do: ${remedies.join("; ")}.`;
 }
 
-function list(keys: readonly string[], describe: (key: string) => string = () => ""): string {
-  const shown = keys.slice(0, maxListedKeys).map((key) => `${describe(key)}${JSON.stringify(key)}`);
-  const more = keys.length - shown.length;
-  return shown.join(", ") + (more > 0 ? ` and ${more} more` : "");
+function listKeys(keys: readonly string[], describe: (key: string) => string = () => ""): string {
+  const listedKeys = keys.slice(0, maxListedKeys).map((key) => `${describe(key)}${JSON.stringify(key)}`);
+  const omittedCount = keys.length - listedKeys.length;
+  return listedKeys.join(", ") + (omittedCount > 0 ? ` and ${omittedCount} more` : "");
 }
 
 const kinds = { step: "step", timer: "sleep", wait: "wait", child: "child", map: "map", branch: "branch" } as const;
 
-function kindOf(state: RunState, key: string): string {
+function describeKind(state: RunState, key: string): string {
   const kind = state.ops.get(key)?.kind;
   return kind === undefined || kind === "pause" || kind === "patch" ? "" : `the ${kinds[kind]} `;
 }
 
-const property = (key: string) =>
+const toPropertyName = (key: string) =>
   /^[A-Za-z_]\w*$/.test(withoutCallNumber(key)) ? withoutCallNumber(key) : JSON.stringify(withoutCallNumber(key));

@@ -1,4 +1,4 @@
-/** What each node of a run comes after: by the graph that was imported, the one it was born with, or its code. */
+/** The predecessors of each node of a run, from its imported graph, its original graph, or its definition. */
 
 import { dagOf, predecessorsInDag } from "../../core/graph/frozen-dag.js";
 import type { PredecessorsOf } from "../../core/graph/predecessors.js";
@@ -9,25 +9,25 @@ import type { WorkflowDefinition } from "../../define/definition.js";
 import type { RunRecord } from "../../store/contract/store.js";
 import type { StoredInput } from "./stored-input.js";
 
-/** Looked up when it is first asked for, and again when a graph was imported meanwhile. */
-export function parentsIn(
+/** The lookup is computed on first use, and again after a graph was imported. */
+export function createParentLookup(
   run: RunRecord,
   state: RunState,
   storedInput: StoredInput,
   definition: WorkflowDefinition,
 ): PredecessorsOf {
-  let known: { readonly dag: RunState["importedDag"]; readonly of: PredecessorsOf } | null = null;
+  let cached: { readonly dag: RunState["importedDag"]; readonly predecessorsOf: PredecessorsOf } | null = null;
   return (node) => {
-    if (known === null || known.dag !== state.importedDag) {
+    if (cached === null || cached.dag !== state.importedDag) {
       const dag = dagOf(run, state, () => storedInput.value);
-      known = {
+      cached = {
         dag: state.importedDag,
-        of:
+        predecessorsOf:
           dag === null
             ? predecessorsOfNodes(withLogNames(definition.declared?.nodes ?? [], { state, definition }))
             : predecessorsInDag(dag),
       };
     }
-    return known.of(node);
+    return cached.predecessorsOf(node);
   };
 }

@@ -15,15 +15,15 @@ function open() {
   return { parkDelay, pendingWrites };
 }
 
-describe("a long log is not let go of", () => {
-  test("while nodes are on their way to others, although the log does not know them yet", () => {
+describe("parking a run with a long log", () => {
+  test("is delayed while started nodes are not in the log yet", () => {
     const { parkDelay, pendingWrites } = open();
     pendingWrites.starts.push(newRun());
     parkDelay.expectMessages();
     expect(parkDelay.shouldDelay(createLongState(), pendingWrites)).toBe(true);
   });
 
-  test("unless nothing is expected", () => {
+  test("is not delayed when no messages are expected", () => {
     const { parkDelay, pendingWrites } = open();
     parkDelay.expectMessages();
     expect(parkDelay.shouldDelay(createLongState(), pendingWrites)).toBe(false);
@@ -31,7 +31,7 @@ describe("a long log is not let go of", () => {
     expect(open().parkDelay.shouldDelay(createLongState(), pendingWrites)).toBe(false);
   });
 
-  test("and a short one is", () => {
+  test("is delayed, but parking a run with a short log is not", () => {
     const { parkDelay, pendingWrites } = open();
     pendingWrites.starts.push(newRun());
     parkDelay.expectMessages();

@@ -1,6 +1,6 @@
 /**
- * The next owner of a run reads its whole log. A long one whose nodes or children report all the time is not let go
- * of in between, or the cost of a graph would grow with the square of its size.
+ * The next owner of a run reads its whole log. A run with a long log whose nodes or children report often is therefore
+ * kept for a moment before it is parked; otherwise the cost of a graph would grow with the square of its size.
  */
 
 import { hasOpenChildren } from "../../core/run/cancel-children.js";
@@ -8,7 +8,7 @@ import type { RunState } from "../../core/run/state.js";
 import type { Runtime, Timer } from "../../runtime/runtime.js";
 import type { PendingWrites } from "../commit/pending-writes.js";
 
-/** Shorter logs are read again in no time. */
+/** In events. Reading a shorter log again costs too little to justify a delay. */
 const minLogLength = 500;
 const maxDelayMs = 250;
 
@@ -22,17 +22,16 @@ export class ParkDelay {
   #lastExpectedAt = Number.NEGATIVE_INFINITY;
   #timer: Timer | null = null;
 
-  /** @param turn stirred when nothing has come */
   constructor(turn: DelayedTurn) {
     this.#turn = turn;
   }
 
-  /** Mail came, or is to be expected: more of it may follow soon. */
+  /** A message arrived or is expected, so more may follow soon. */
   expectMessages(): void {
     this.#lastExpectedAt = this.#turn.host.runtime.monotonic();
   }
 
-  /** Whether it is worth waiting for more. Then the turn is stirred when nothing has come. */
+  /** When true, a timer runs the idle check again at the end of the delay. */
   shouldDelay(state: RunState, { starts }: PendingWrites): boolean {
     if (state.seq < minLogLength || !(starts.length > 0 || hasOpenChildren(state))) return false;
     const remainingMs = this.#lastExpectedAt + maxDelayMs - this.#turn.host.runtime.monotonic();

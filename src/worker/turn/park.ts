@@ -1,4 +1,4 @@
-/** A worker lets go of a run until something happens. */
+/** Parks a run: the worker gives it up until a message arrives or a due time is reached. */
 import { type NewEvent, newEvent } from "../../core/run/event.js";
 import { parkByOwner, type TaskRouting } from "../../core/run/park.js";
 import { seenVersionIn } from "../../core/run/parking-note.js";
@@ -7,31 +7,31 @@ import { hasWorkForCode } from "./idle.js";
 import type { WholeTurn } from "./ports.js";
 
 type ParkingTurn = WholeTurn & {
-  /** Where the step that is asked for is to be run, when its workflow has an opinion about that. */
+  /** The workers that should execute the next step, if its workflow routes steps. */
   readonly placement: TaskRouting | null;
   readonly willRecordStart: boolean;
 };
 
-/** @param last one more event, which explains why */
-export async function parkRun(turn: ParkingTurn, last?: NewEvent): Promise<void> {
-  if (!turn.phase.on({ type: "parking began" })) return;
+/** @param finalEvent an event that says why the run is parked */
+export async function parkRun(turn: ParkingTurn, finalEvent?: NewEvent): Promise<void> {
+  if (!turn.phase.on({ type: "parking started" })) return;
   const { pendingWrites, writer, state } = turn;
-  if (last !== undefined) pendingWrites.events.push(last);
-  // A worker had it, so its time to begin has come: without an event about that, it would wait for its time for ever.
+  if (finalEvent !== undefined) pendingWrites.events.push(finalEvent);
+  // A worker claimed the run, so its start time has passed. Without this event, the run would wait for it forever.
   if (state.startedAt === null && !state.becameDueWhilePaused && !turn.willRecordStart)
     pendingWrites.events.push(newEvent("run.became_due", {}));
   while (writer.hasUnacknowledgedWrites) await writer.waitUntilAcknowledged();
-  if (!turn.isOver) await writer.submit([], nextOf(turn));
+  if (!turn.isOver) await writer.submit([], createParkState(turn));
 }
 
-function nextOf(turn: ParkingTurn): NextTaskState {
+function createParkState(turn: ParkingTurn): NextTaskState {
   const { phase, results } = turn;
   const codeRan = phase.hasCalledCode;
   return parkByOwner({
     state: turn.state,
     pending: turn.pendingWrites,
     storeNow: turn.writer.lastStoreTimeAt,
-    // Stopped before the code ran: it still has to.
+    // Code that was stopped before it was called still has to run.
     wasCodeStopped: phase.isInterrupted && (codeRan || hasWorkForCode(turn)),
     isAwaited: codeRan ? (key) => results.pending.has(key) : undefined,
     seenVersion: codeRan ? "all" : seenVersionIn(turn.run.waiting),

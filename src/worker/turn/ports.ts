@@ -1,6 +1,6 @@
 /**
- * What the parts of a turn ask of each other. A part names the few ports that it uses, and never the turn itself: `Turn`
- * (turn.ts) is the composition that implements them all, and only the session knows it.
+ * The interfaces through which the parts of a turn use each other. A part names only the ports that it needs, never the
+ * turn itself: `Turn` (turn.ts) implements them all, and only the session uses it.
  */
 import type { Failure } from "../../core/encoding/error-record.js";
 import type { PredecessorsOf } from "../../core/graph/predecessors.js";
@@ -25,7 +25,7 @@ import type { StoredInput } from "./stored-input.js";
 import type { TurnHost } from "./turn-host.js";
 import type { PhaseTracker } from "./turn-phase.js";
 
-/** The run, its definition and its state, and the worker that has it. */
+/** The run, its definition and its state, and the worker that owns it. */
 export interface RunPort {
   readonly runId: string;
   readonly run: RunRecord;
@@ -33,145 +33,145 @@ export interface RunPort {
   readonly state: RunState;
   readonly host: TurnHost;
   readonly log: Logger;
-  /** How often a worker got the run since it was last parked, this time included. */
+  /** How often a worker claimed the run since it was last parked, including this time. */
   readonly deliveries: number;
   readonly storedInput: StoredInput;
   readonly parentsOf: PredecessorsOf;
-  /** The store's time, as well as it is known here without asking. */
+  /** The store's time, estimated without a query. */
   storeNow(): number;
-  /** In tests, the time that passes only when the test says so. */
+  /** In tests, the virtual time; null when real time is used. */
   readonly virtualNow: number | null;
-  /** The run whose id the idempotency key of this step begins with. */
+  /** The id of the run that the idempotency key of this step starts with. */
   keyOwner(node: string): string;
-  /** The signal that ended the pause which this step, or with "" the handler, had asked for. */
+  /** The signal that ended the pause requested by this step; "" stands for the handler. */
   resumedBy(node: string): ResumedBy | null;
 }
 
 /** Writing to the log of the run. */
 export interface WritePort {
   readonly writer: RunWriter;
-  /** What goes along with the next commit. */
+  /** What the next commit will write. */
   readonly pendingWrites: PendingWrites;
-  /** Nothing more is written: the run was let go of, is about to be, or is not ours any more. */
+  /** Nothing more is written: the commit that ends the turn was submitted, or the worker lost the run. */
   readonly isOver: boolean;
-  /** Commits the pending writes and these events. False: the run is not ours any more. */
+  /** Commits the pending writes and these events. False when the worker no longer owns the run. */
   submit(events: readonly NewEvent[]): Promise<boolean>;
-  /** The same without a promise, for what happens once per step. */
+  /** The same with a callback, which is cheaper than a promise and is used for every step. */
   post(events: readonly NewEvent[], done: (written: boolean) => void): void;
 }
 
-/** In which phase the turn is, and what may begin in it. */
+/** The phase of the turn, which decides what may start. */
 export interface PhasePort {
   readonly phase: PhaseTracker;
-  /** Nothing new may begin. */
+  /** Nothing new may start. */
   readonly isDraining: boolean;
 }
 
-/** Looking whether anything is left to do, once everything that is under way has had its say. */
+/** Schedules the idle check, which decides what the turn does when nothing is under way. */
 export interface IdlePort {
   scheduleIdleCheck(): void;
 }
 
-/** Pausing the run because of something that only a person can solve. */
+/** Pauses the run because of a problem that needs an operator. */
 export interface PausePort {
   pauseWithError(reason: string, error: Failure | null, node?: string): void;
-  /** The log has something under these keys that the code cannot mean. */
+  /** The log has calls under these keys that contradict those of the code. */
   pauseDiverged(steps: readonly string[], problem: string): void;
-  /** The code makes calls that the log lacks, and does not make those that it has. */
+  /** The code makes calls that the log does not have, and not the ones that it has. */
   pauseMismatched(gatedKeys: readonly string[], leftOver: readonly string[], thrown?: unknown): void;
 }
 
-/** The calls of user code: what the log has of them, and the promises of their answers. */
+/** The durable calls of user code and the delivery of their results. */
 export interface CallPort extends PhasePort, IdlePort {
   readonly results: ResultDelivery;
-  /** Waits and timers that lost a race, or whose step is over: their withdrawal is in the log, or on its way there. */
+  /** Keys of waits and timers that lost a race or whose step has ended; their withdrawal is recorded or pending. */
   withdrawnKeys: Set<string> | null;
-  /** While messages are being taken that a commit has told of. */
+  /** The inbox check that was started because a commit reported messages; null when none is under way. */
   readonly inboxCheck: Promise<void> | null;
 }
 
-/** The bodies of steps that run. */
+/** The execution of step bodies. */
 export interface ExecutePort {
   readonly attempts: RunningAttempts;
   readonly slots: SlotQueue;
   readonly flowControl: FlowControlTracker;
-  /** How to undo steps, as far as the code has said. */
+  /** By step: its compensation, as far as the code has defined it in this turn. */
   compensators: Map<string, Compensator> | null;
-  /** Calls user code; until it returns, the watchdog knows whose it is. */
+  /** Calls user code; until it returns, the watchdog attributes a blocked event loop to this run. */
   callInFrame<Result>(key: string, call: () => Result): Result;
   callBody(attempt: Attempt, body: Body): unknown;
-  /** What a step has returned, as the log says. */
+  /** The recorded output of a step. */
   outputOf(key: string): unknown;
-  /** Overwrites one row; it goes along with the next commit, or soon by itself. */
+  /** Records progress in one row, which the next commit overwrites. */
   progress(node: string, done: number, total?: number, message?: string): void;
-  /** Run-level flow control that a step raised: the end of the step is recorded with the end of the run. */
+  /** Applies flow control that a step raised for the whole run; the step's end is recorded with the run's. */
   applyFlowControlFromStep(signal: FlowControlInterrupt, stepEndEvents: readonly NewEvent[]): void;
 }
 
-/** The handler of the run: how it is called, and with what. */
 export interface HandlerOwner {
   readonly handler: HandlerPort;
   readonly abortSignal: AbortSignal;
 }
 
 export interface HandlerPort {
-  /** Calls the code of the run, when it is the turn of this run to be executed. */
+  /** Calls the code of the run; a suspect run first waits for its slot. */
   call(): void;
-  /** What is left to do is not the business of its code. */
+  /** Continues as if the code had been called: what is left to do does not need it. */
   skip(): void;
-  /** What the code was called with, and what made it fail. */
+  /** The input that the code was called with. */
   input: unknown;
+  /** The error that failed the run. */
   thrown: { readonly error: unknown } | null;
-  /** Of a function whose log is not empty. */
+  /** The gate of a function workflow whose log is not empty. */
   readonly gate: ReplayGate | null;
-  /** For code that has these calls in its log; null when there are none. */
+  /** Opens a gate for code that has these calls in its log; null when there are none. */
   openGate(keys: readonly string[]): ReplayGate | null;
-  /** Calls wait until the code has come to everything that the log has. */
+  /** Whether calls wait until the code has reached every call in the log. */
   readonly hasGatedCalls: boolean;
-  /** What the code was told about its patches in this turn. */
+  /** The results of `ctx.patched` in this turn, by key. */
   patches: Map<string, boolean> | null;
 }
 
-/** Letting go of the run. */
+/** Parking or ending the run. */
 export interface TurnEndPort {
-  /** The store's time when this worker got the run, and our own monotonic clock then. */
+  /** The store's time at the claim. */
   readonly claimedAt: number;
+  /** The monotonic clock of this process when the turn was created. */
   readonly openedAt: number;
   readonly parkDelay: ParkDelay;
-  /** Lets go of the run until something happens. `last` is one more event that explains why. */
-  park(last?: NewEvent): Promise<void>;
-  /** Calls back when the end of the run, which was posted before, was not written because of messages. */
+  /** Parks the run. `finalEvent` says why. */
+  park(finalEvent?: NewEvent): Promise<void>;
+  /** The callback is called when the end of the run was refused because messages had arrived. */
   setEndRefusedHandler(callback: (unwritten: Transition) => void): void;
-  /** Where the step that is asked for is to be run, when its workflow has an opinion about that. */
+  /** The workers that should execute the next step, if its workflow routes steps. */
   placement: TaskRouting | null;
 }
 
-/** Messages that came, and time that has passed: see `inbox-processor.ts`. */
+/** Processes messages and due times: see `inbox-processor.ts`. */
 export interface InboxPort {
-  /** The inbox is being read, or decided about. */
+  /** The inbox is being processed. */
   readonly isBusy: boolean;
-  /** It may find that what the run would be parked for is there: a signal that came before the wait for it. */
+  /** The due check may match a signal that arrived earlier with a new wait, so the run is not parked before it. */
   readonly isCheckDue: boolean;
-  /** Comes back when everything that is in the inbox now has been decided about. */
+  /** Resolves when everything that is in the inbox now has been processed. */
   checkNow(): Promise<void>;
-  /** While code runs on, the run is not parked: its timers are watched here. */
+  /** Sets a timer for the next due time of a run that is not parked because its code runs. */
   scheduleDueTimer(): void;
-  /** A step waits for its next attempt: `begin` is called when it is due, if the turn lives that long. */
-  scheduleRetry(key: string, begin: (op: Op | undefined) => void): void;
+  /** `startAttempt` is called when the next attempt of the step is due, unless the turn ends before that. */
+  scheduleRetry(key: string, startAttempt: (op: Op | undefined) => void): void;
 }
 
-/** Messages, and time that has passed. */
 export interface InboxOwner {
   readonly inboxProcessor: InboxPort;
-  /** The time limit of the run has passed. */
+  /** Called when the time limit of the run has passed. */
   onRunTimeout(events: readonly NewEvent[], error: Failure): Promise<void> | void;
-  /** Nothing new begins. What runs may finish and is recorded; a canceled run tells it to hurry. */
+  /** Lets running steps finish while nothing new starts; those of a canceled run are aborted. */
   drain(): void;
-  /** Tells the code, and the bodies that run, that nothing waits for them any more. */
+  /** Aborts the signals of the handler and of the running step bodies. */
   abort(reason: unknown): void;
 }
 
-/** What a step needs of the turn that it is executed in. */
+/** What a step needs from its turn. */
 export type StepTurn = RunPort &
   WritePort &
   CallPort &
@@ -181,5 +181,5 @@ export type StepTurn = RunPort &
   TurnEndPort &
   Pick<InboxOwner, "inboxProcessor">;
 
-/** What decides how the run goes on when its code, or all that it waits for, is at rest. */
+/** All ports: for the parts that decide how the run continues. */
 export type WholeTurn = StepTurn & InboxOwner;

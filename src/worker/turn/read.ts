@@ -1,4 +1,4 @@
-/** Reads for a turn: until the database answers, or the run is not this worker's any more. */
+/** Repeats a read until the database is reachable or the turn is over. */
 import { retryUntilReachable } from "../../concurrency/retry-until-reachable.js";
 import type { RunPort, WritePort } from "./ports.js";
 

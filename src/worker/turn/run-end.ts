@@ -1,17 +1,17 @@
-/** The last commit of a run: its row gets its end, its children are sent home, its parent is told. */
+/** The last commit of a run: it writes the outcome, cancels open children and sends the result to the parent. */
 
 import type { Failure } from "../../core/encoding/error-record.js";
 import { cancelChildren } from "../../core/run/cancel-children.js";
 import type { NewEvent } from "../../core/run/event.js";
 import { finishRun } from "../../core/run/finish.js";
 import type { TerminalStatus } from "../../store/contract/store.js";
-import { attemptReport } from "./attempt-report.js";
+import { createAttemptReport } from "./attempt-report.js";
 import type { WholeTurn } from "./ports.js";
 import { pauseRunOnError } from "./user-code.js";
 
 export interface RunEnd {
   readonly status: TerminalStatus;
-  /** What is written before the end. */
+  /** Events to write before the end. */
   readonly events: readonly NewEvent[];
   /** Encoded. */
   readonly output: string | null;
@@ -19,7 +19,7 @@ export interface RunEnd {
 }
 
 export function endRun(turn: WholeTurn, runEnd: RunEnd): Promise<void> | void {
-  if (!turn.phase.on({ type: "finishing began" })) return;
+  if (!turn.phase.on({ type: "finishing started" })) return;
   if (!turn.writer.hasUnacknowledgedWrites && turn.pendingWrites.starts.length === 0) return writeEnd(turn, runEnd);
   return endAfterPendingWrites(turn, runEnd);
 }
@@ -32,12 +32,12 @@ async function endAfterPendingWrites(turn: WholeTurn, runEnd: RunEnd): Promise<v
 function writeEnd(turn: WholeTurn, runEnd: RunEnd): void {
   const { status, events, output, error } = runEnd;
   const { run, state, pendingWrites } = turn;
-  const before = pendingWrites.messages.length;
-  const attempt = attemptReport(turn, status === "failed" ? error : null);
-  const end = { status, output, error };
+  const pendingMessageCount = pendingWrites.messages.length;
+  const attempt = createAttemptReport(turn, status === "failed" ? error : null);
+  const outcome = { status, output, error };
   const { next, messages } = finishRun(
     run,
-    end,
+    outcome,
     state.startedAt ?? turn.claimedAt,
     cancelChildren(run.id, state),
     attempt,
@@ -47,34 +47,34 @@ function writeEnd(turn: WholeTurn, runEnd: RunEnd): void {
     pendingWrites.putBack({
       ...unwritten,
       events: unwritten.events.slice(0, unwritten.events.length - events.length),
-      messages: unwritten.messages.slice(0, before),
+      messages: unwritten.messages.slice(0, pendingMessageCount),
     });
     pauseRunOnError(turn, () => readInboxAndEnd(turn, runEnd));
   });
-  turn.writer.post(events, next, nothing);
+  turn.writer.post(events, next, noop);
 }
 
-/** Messages were acknowledged before the run could end. A signal is recorded, so that a retry finds it. */
+/** Messages were acknowledged before the end was written. Signals are recorded, so that a retry finds them. */
 async function readInboxAndEnd(turn: WholeTurn, runEnd: RunEnd): Promise<void> {
   await turn.inboxProcessor.checkNow();
   if (turn.isOver || (await yieldsToCancelOrPause(turn, runEnd))) return;
-  turn.phase.on({ type: "leaving refused" });
+  turn.phase.on({ type: "turn end refused" });
   return endRun(turn, runEnd);
 }
 
 /**
- * A run that was about to complete obeys a cancel that its log has by now, and so does one that was about to end a pause,
- * unless a step has ended the run: that step cannot be repeated. True: it does not end now.
+ * A cancel that is in the log by now prevents the run from completing. A pause prevents any end, except one that a step
+ * caused, because that step cannot be repeated. True when the run does not end now.
  */
 async function yieldsToCancelOrPause(turn: WholeTurn, { status, events }: RunEnd): Promise<boolean> {
   const { state, phase } = turn;
   const endsByStep = events.length > 0;
   const isCanceled = state.cancelRequest !== null && status === "completed";
   if (!isCanceled && (state.paused === null || endsByStep)) return false;
-  phase.on({ type: "leaving refused" });
+  phase.on({ type: "turn end refused" });
   if (endsByStep) await turn.submit(events);
   turn.scheduleIdleCheck();
   return true;
 }
 
-const nothing = (): void => {};
+const noop = (): void => {};

@@ -1,4 +1,4 @@
-/** The time limit of a run has passed. */
+/** What a turn does when the time limit of its run has passed. */
 import { type Failure, reviveFailure } from "../../core/encoding/error-record.js";
 import { openCompensations } from "../../core/run/compensation.js";
 import { type NewEvent, newEvent } from "../../core/run/event.js";
@@ -8,18 +8,18 @@ import type { WholeTurn } from "./ports.js";
 import { endRun } from "./run-end.js";
 import { pauseRunOnError } from "./user-code.js";
 
-/** @param events what was decided, the end of the run included */
+/** @param events the decided events, including the end of the run */
 export function handleRunTimeout(turn: WholeTurn, events: readonly NewEvent[], error: Failure): Promise<void> | void {
   if (turn.state.timeoutFailure !== null || turn.phase.isUnwinding) return;
-  const before = events.filter((one) => !isTerminalEvent(one));
+  const eventsBeforeEnd = events.filter((event) => !isTerminalEvent(event));
   const mustCompensate = openCompensations(turn.state).length > 0;
-  if (turn.definition.onFailure !== null || mustCompensate) return expire(turn, before, error);
-  return endRun(turn, { status: "failed", events: before, output: null, error });
+  if (turn.definition.onFailure !== null || mustCompensate) return recordExpiry(turn, eventsBeforeEnd, error);
+  return endRun(turn, { status: "failed", events: eventsBeforeEnd, output: null, error });
 }
 
-/** In the log, so that the code is told once: an attempt at what is left may have to wait for its time. */
-async function expire(turn: WholeTurn, before: readonly NewEvent[], error: Failure): Promise<void> {
-  if (!(await turn.submit([...before, newEvent("run.expired", {}, { error })]))) return;
+/** Recorded because compensation and onFailure may take several turns: a later turn must not time out again. */
+async function recordExpiry(turn: WholeTurn, eventsBeforeEnd: readonly NewEvent[], error: Failure): Promise<void> {
+  if (!(await turn.submit([...eventsBeforeEnd, newEvent("run.expired", {}, { error })]))) return;
   turn.abort(reviveFailure(error));
   pauseRunOnError(turn, () => endExpired(turn, error));
 }

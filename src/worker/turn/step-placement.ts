@@ -1,21 +1,21 @@
-/** Where the next step of a run is executed: here, or by workers that are for it. */
+/** Decides whether this worker executes the next step of a run or hands the run over to other workers. */
 import type { TaskRouting } from "../../core/run/park.js";
 import type { IdlePort, PhasePort, RunPort } from "./ports.js";
 
 type PlacedTurn = RunPort & PhasePort & IdlePort & { placement: TaskRouting | null };
 
-/** The next step is run here, or, if this worker is not for it, handed over to those that are. */
+/** If this worker may not execute the next step, the run is handed over to workers that may. */
 export function placeNextStep(turn: PlacedTurn, placement: TaskRouting, waitsFirst: boolean): void {
   const { definition, host, phase } = turn;
   if (definition.declared?.hasStepRouting !== true) return;
   turn.placement = placement;
-  // Then the run is parked in any case, and wakes up where it belongs.
+  // A run that waits first is parked anyway, and is then claimed by workers of the new route.
   if (waitsFirst || host.canExecute(placement.route, definition.version)) return;
   phase.isHandingOver = true;
   turn.scheduleIdleCheck();
 }
 
-/** Its step was interrupted so that other runs get their turn: if there are any, it is put back among those that wait. */
+/** A resumable step was interrupted; if other runs wait for this worker, the run is parked to let them run first. */
 export function yieldToWaitingRuns({ host, phase }: PlacedTurn): void {
   if (host.hasWaitingRuns()) phase.isHandingOver = true;
 }

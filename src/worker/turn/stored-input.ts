@@ -1,4 +1,4 @@
-/** The input of a run, read once: a graph of thousands of nodes is large, and not only the code asks for it. */
+/** The input of a run, decoded once: a graph of thousands of nodes is large, and several parts of a turn read it. */
 
 import { decode } from "../../core/encoding/decode.js";
 import { encode } from "../../core/encoding/encode.js";
@@ -7,19 +7,19 @@ import type { RunRecord } from "../../store/contract/records.js";
 
 export class StoredInput {
   readonly #text: string;
-  #read: { readonly value: unknown } | null = null;
+  #decoded: { readonly value: unknown } | null = null;
 
   constructor(text: string) {
     this.#text = text;
   }
 
   get value(): unknown {
-    this.#read ??= { value: decode(this.#text) };
-    return this.#read.value;
+    this.#decoded ??= { value: decode(this.#text) };
+    return this.#decoded.value;
   }
 }
 
-/** As it was before any code could change it. */
+/** A fresh copy of the input, which no code has modified. */
 export function copyOfInput({ state, run }: { readonly state: RunState; readonly run: RunRecord }): unknown {
   if (state.checkedInput?.isTransformed !== true) return decode(run.input);
   return decode(encode(state.checkedInput.value, { label: "the input", limitBytes: Number.POSITIVE_INFINITY }));

@@ -1,6 +1,6 @@
 /**
- * Runs that have blocked the event loop of a worker, or were there when one of them did and it is not known which. A worker
- * executes one of them at a time, so that the one that does it again is known.
+ * Suspect runs have blocked the event loop of a worker, or were running when it was blocked by an unknown one of them.
+ * A worker executes one suspect run at a time, so that the next block can be attributed to it.
  */
 
 import { Semaphore } from "../../concurrency/semaphore.js";
@@ -8,40 +8,39 @@ import type { Runtime } from "../../runtime/runtime.js";
 import type { SlotQueue } from "../step/slot-queue.js";
 import type { WorkerWatchdog } from "../watchdog/watchdog.js";
 
-/** A run that is executed apart from others like it. */
 interface SuspectRun {
   readonly runId: string;
   readonly slots: SlotQueue;
-  /** `end` makes room for the next of them. */
-  onSuspectSlotAcquired(end: () => void): void;
+  /** `release` frees the slot for the next suspect run. */
+  onSuspectSlotAcquired(release: () => void): void;
   releaseSuspectSlot(): void;
 }
 
 export class SuspectRunQueue {
   readonly #semaphore = new Semaphore(1);
-  readonly #watch: WorkerWatchdog | null;
+  readonly #watchdog: WorkerWatchdog | null;
   readonly #runtime: Runtime;
-  /** A run that has not blocked for this long lets the next one have its turn. */
+  /** A run that has not blocked the event loop for this long gives up its slot. */
   readonly #maxSlotMs: number;
 
-  constructor(watch: WorkerWatchdog | null, leaseMs: number, runtime: Runtime) {
+  constructor(watchdog: WorkerWatchdog | null, leaseMs: number, runtime: Runtime) {
     this.#runtime = runtime;
-    this.#watch = watch;
+    this.#watchdog = watchdog;
     this.#maxSlotMs = 2 * leaseMs;
   }
 
-  /** Calls `begin` when it is this run's turn. */
-  enqueue(turn: SuspectRun, begin: () => void): void {
-    turn.slots.enqueue(this.#semaphore, (leave) => {
-      const end = () => {
+  /** Calls `start` when the slot is free. */
+  enqueue(turn: SuspectRun, start: () => void): void {
+    turn.slots.enqueue(this.#semaphore, (releaseSlot) => {
+      const release = () => {
         this.#runtime.clearTimeout(timer);
-        this.#watch?.clearSuspect();
-        leave();
+        this.#watchdog?.clearSuspect();
+        releaseSlot();
       };
       const timer = this.#runtime.setTimeout(() => turn.releaseSuspectSlot(), this.#maxSlotMs).unref();
-      turn.onSuspectSlotAcquired(end);
-      this.#watch?.markSuspect(turn.runId);
-      begin();
+      turn.onSuspectSlotAcquired(release);
+      this.#watchdog?.markSuspect(turn.runId);
+      start();
     });
   }
 }

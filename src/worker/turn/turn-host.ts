@@ -1,4 +1,4 @@
-/** What a turn needs of the worker that has it, and what it is opened with. */
+/** What a turn needs from its worker, and the snapshot of the run that it is created from. */
 import type { HeroPolicy } from "../../core/run/stored-schema.js";
 import type { Logger } from "../../define/context.js";
 import type { ErrorReporter } from "../../define/definition.js";
@@ -10,63 +10,59 @@ import type { RunningAttempt } from "../step/running-attempts.js";
 import type { WorkerWatchdog } from "../watchdog/watchdog.js";
 import type { SuspectRunQueue } from "./suspect-run-queue.js";
 
-/** What is known of a workflow by its name alone. */
+/** What a worker knows about a workflow of which it has only the name. */
 export interface WorkflowSummary {
   readonly queue: string;
   readonly version: string;
   readonly priority: number;
   readonly tags: readonly string[];
-  /** Queues that its steps have, or had. */
+  /** Queues that its steps use or used before. */
   readonly stepQueues: readonly string[];
   readonly hero: HeroPolicy;
 }
 
-/** What there is to know of a job that some live worker has; null: none does. */
+/** The settings of a job; null when no live worker has the job. */
 export type JobInfo = { readonly queue: string; readonly priority: number; readonly tags: readonly string[] } | null;
 
-/** A turn, as far as its worker is concerned. */
+/** The part of a turn that its worker uses. */
 export interface HostedTurn {
   readonly runId: string;
-  /** The worker stops: what runs may finish, then the next owner goes on. */
+  /** The worker stops: running steps may finish, then the next owner resumes the run. */
   stop(): void;
 }
 
 export interface TurnHost {
   readonly runtime: Runtime;
-  /** The name of the worker. */
   readonly workerName: string;
   readonly store: Store;
   readonly committer: GroupCommitter;
   readonly log: Logger;
-  /** Knows whose code is being called, for the case that it does not return. */
+  /** Is told which run's code is being called, in case that code blocks the event loop. */
   readonly watchdog: WorkerWatchdog | null;
   readonly suspectRuns: SuspectRunQueue;
-  /** Steps that are executing now, for the watch for slow ones. */
+  /** The attempts that are running now; slow ones are reported. */
   readonly executing: Set<RunningAttempt>;
-  /** In tests, the store's time, which passes only when the test says so; null: real time passes. */
+  /** In tests, the store's virtual time; null when real time is used. */
   readonly virtualClock: (() => number) | null;
   readonly maxDeliveries: number;
-  /** How long code that is at rest may take to make the calls that its log has. */
+  /** How long idle code may take to make the calls that are in its log. */
   readonly replayGraceMs: number;
-  /** When a run that a `PauseError` with a signal has paused is looked at again; null: never. */
+  /** After how long a run that a `PauseError` with a signal has paused is rechecked; null: never. */
   readonly recheckPausedMs: number | null;
-  /** How long a canceled run waits for its steps to notice. */
+  /** How long a canceled run waits for its running steps to end. */
   readonly cancelGraceMs: number;
-  /** What is known of a workflow that is only named. */
   findRegistration(name: string): Promise<WorkflowSummary>;
-  /** What is known of a job, if some live worker has it. */
   jobInfo(job: string): Promise<JobInfo>;
-  /** Whether this worker may run steps of this route. */
+  /** Whether this worker executes steps of this route. */
   canExecute(route: string, version: string): boolean;
-  /** False in tests that want a resumable step to go through at once. */
+  /** False in tests that run a resumable step to its end without interruption. */
   allowsInterruptions(): boolean;
-  /** Whether other runs wait for a place. */
+  /** Whether other runs may be waiting for a slot of this worker. */
   hasWaitingRuns(): boolean;
-  /** A step outside of others' bodies has its result; null when nothing wants to know. */
+  /** Called when a step outside of another step's body has completed or was skipped; null without a listener. */
   readonly onStepEnded: ((turn: HostedTurn) => void) | null;
   readonly onError: ErrorReporter | null;
   readInbox(runId: string): Promise<readonly InboxRow[]>;
-  /** The turn is over, in this way. */
   onTurnEnd(turn: HostedTurn, turnEnd: TurnEnd): void;
 }
 

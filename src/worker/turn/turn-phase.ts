@@ -1,6 +1,6 @@
 /**
- * Where a turn stands with its run. The phase is one value, moved by one function (`nextPhase`); what may come up in any
- * phase (the worker stops, the run is to begin again, …) stands beside it as plain facts. Both say together what may begin.
+ * The phase of a turn is one value, changed by one function (`nextPhase`). Conditions that can arise in any phase (the
+ * worker stops, the code must restart, …) are plain flags beside it. Phase and flags together decide what may start.
  */
 import { isCompensation } from "../../core/run/compensation.js";
 import type { RunState } from "../../core/run/state.js";
@@ -8,89 +8,90 @@ import type { RunState } from "../../core/run/state.js";
 /** A phase in which the run is executed. */
 export type ActivePhase =
   /**
-   * The code has not been called in this turn: messages and time that has passed come first.
-   * `settling`: the run is paused, and jobs of these steps have ended; how they ended is recorded, and nothing else begins.
+   * The code has not been called in this turn: messages and due timers come first.
+   * `endedJobSteps`: the run is paused and jobs of these steps have ended; their outcome is recorded, nothing else
+   * starts.
    */
   | { readonly kind: "waking"; readonly endedJobSteps: ReadonlySet<string> | null }
-  /** The code has been called. It may have ended, or wait. */
+  /** The code has been called. It may have ended or be waiting. */
   | { readonly kind: "running"; readonly endedJobSteps: ReadonlySet<string> | null }
-  /** What was done is being undone: nothing else may begin. */
+  /** Completed steps are being compensated; nothing else may start. */
   | { readonly kind: "compensating" }
-  /** The run has failed; only this step, which calls onFailure, may still begin. */
+  /** The run has failed; only this step, which calls onFailure, may still start. */
   | { readonly kind: "failing"; readonly lastStep: string };
 
 export type TurnPhase =
   | ActivePhase
-  /** The run is being let go of, or ended: it is only a matter of the commit. If that is refused, it goes on as before. */
+  /** The commit that parks or ends the run is under way. If it is refused, the turn returns to the phase `from`. */
   | { readonly kind: "parking"; readonly from: ActivePhase }
   | { readonly kind: "finishing"; readonly from: ActivePhase }
-  /** The run is not this worker's any more, or has ended. */
+  /** The worker no longer owns the run, or the run has ended. */
   | { readonly kind: "ended" };
 
 export type PhaseEvent =
   | { readonly type: "jobs ended"; readonly steps: ReadonlySet<string> }
   | { readonly type: "code called" }
-  | { readonly type: "undoing began" }
-  | { readonly type: "last step began"; readonly step: string }
-  | { readonly type: "parking began" }
-  | { readonly type: "finishing began" }
-  /** The commit that would have parked or ended the run was refused, or could not be made. */
-  | { readonly type: "leaving refused" }
+  | { readonly type: "compensation started" }
+  | { readonly type: "last step started"; readonly step: string }
+  | { readonly type: "parking started" }
+  | { readonly type: "finishing started" }
+  /** The commit that would have parked or ended the run was refused, or failed. */
+  | { readonly type: "turn end refused" }
   | { readonly type: "turn ended" };
 
 const waking: ActivePhase = { kind: "waking", endedJobSteps: null };
 const running: ActivePhase = { kind: "running", endedJobSteps: null };
 const compensating: ActivePhase = { kind: "compensating" };
 const ended: TurnPhase = { kind: "ended" };
-/** How nearly every run ends: not an object for each. */
+/** Nearly every run ends this way, so the object is shared. */
 const finishingFromRunning: TurnPhase = { kind: "finishing", from: running };
 
-/** The phase after this event; null when the event has no place in this phase, which stays as it is then. */
+/** The phase after this event; null when the event does not apply in this phase, which then stays the same. */
 export function nextPhase(phase: TurnPhase, event: PhaseEvent): TurnPhase | null {
   if (phase.kind === "ended") return null;
   if (event.type === "turn ended") return ended;
   if (phase.kind === "parking" || phase.kind === "finishing")
-    return event.type === "leaving refused" ? phase.from : null;
+    return event.type === "turn end refused" ? phase.from : null;
   switch (event.type) {
     case "jobs ended":
       return phase.kind === "waking" ? { kind: "waking", endedJobSteps: event.steps } : null;
     case "code called":
       if (phase.kind !== "waking") return null;
       return phase.endedJobSteps === null ? running : { kind: "running", endedJobSteps: phase.endedJobSteps };
-    case "undoing began":
+    case "compensation started":
       return phase.kind === "running" ? compensating : null;
-    case "last step began":
+    case "last step started":
       return phase.kind === "running" || phase.kind === "compensating"
         ? { kind: "failing", lastStep: event.step }
         : null;
-    case "parking began":
+    case "parking started":
       return { kind: "parking", from: phase };
-    case "finishing began":
+    case "finishing started":
       return phase === running ? finishingFromRunning : { kind: "finishing", from: phase };
-    case "leaving refused":
+    case "turn end refused":
       return null;
   }
 }
 
 /**
- * What the phase, the facts beside it and the state of the run mean together, from weak to strong: `cutShort` (the code is to be
- * called again at once by the next owner), `halted` (nothing new begins), `suspended` (nor does the end of the handler count),
- * `leaving` (the last commit of the turn is being made).
+ * Combines the phase, the flags and the state of the run into predicates, from weak to strong: `isInterrupted` (the
+ * next owner calls the code again at once), `isDraining` (nothing new starts), `ignoresHandlerResult` (the outcome of
+ * the handler is ignored, too), `isEndingTurn` (the last commit of the turn is under way).
  */
 export class PhaseTracker {
-  /** The worker stops: what runs may finish, then the next owner goes on. */
+  /** The worker stops: running steps may finish, then the next owner resumes the run. */
   isStopping = false;
-  /** The next step is for other workers, or for later. */
+  /** The next step belongs to other workers, or runs later. */
   isHandingOver = false;
-  /** The run was paused and resumed within this turn, or told to try a node again: its code has its answer, and begins again. */
+  /** The run was resumed, or a node reopened, after the code was called: results it has seen are obsolete. */
   mustRestartCode = false;
-  /** Something that only a person can solve has come up; the pause is on its way into the log. */
+  /** A pause with an error is being committed. */
   isPausing = false;
   #current: TurnPhase = waking;
   readonly #turn: { readonly isOver: boolean };
   readonly #state: RunState;
 
-  /** @param turn over, when the run was let go of or is not ours any more */
+  /** @param turn `isOver` is true once the run was parked or ended, or the worker lost it */
   constructor(turn: { readonly isOver: boolean }, state: RunState) {
     this.#turn = turn;
     this.#state = state;
@@ -100,7 +101,7 @@ export class PhaseTracker {
     return this.#current;
   }
 
-  /** False: the event has no place in the phase, and nothing has changed. */
+  /** False when the event does not apply in the current phase; then nothing has changed. */
   on(event: PhaseEvent): boolean {
     const next = nextPhase(this.#current, event);
     if (next === null) return false;
@@ -108,7 +109,7 @@ export class PhaseTracker {
     return true;
   }
 
-  /** The phase in which the run is executed, also while it is being let go of. */
+  /** The phase in which the run is executed, also while the commit that ends the turn is under way. */
   get #active(): TurnPhase {
     const phase = this.#current;
     return phase.kind === "parking" || phase.kind === "finishing" ? phase.from : phase;
@@ -128,7 +129,7 @@ export class PhaseTracker {
     return phase.kind === "waking" || phase.kind === "running" ? phase.endedJobSteps : null;
   }
 
-  /** What was done is being undone, or the last step of a run that has failed is called. */
+  /** Completed steps are being compensated, or onFailure is called. */
   get isUnwinding(): boolean {
     const { kind } = this.#active;
     return kind === "compensating" || kind === "failing";
@@ -143,12 +144,12 @@ export class PhaseTracker {
     return this.#active.kind === "failing";
   }
 
-  /** No new user code may begin: the run is being paused, canceled, handed over, or is not ours any more. */
+  /** No new user code may start: the run is being paused, canceled or handed over, or the turn is ending. */
   get isDraining(): boolean {
     return this.isStopping || this.isHandingOver || this.ignoresHandlerResult;
   }
 
-  /** What the handler returns or throws counts for nothing any more: the run is paused, canceled, undone or let go of. */
+  /** The outcome of the handler is ignored: the run is paused, canceled or being compensated, or the turn is ending. */
   get ignoresHandlerResult(): boolean {
     const { kind } = this.#current;
     return (
@@ -163,7 +164,7 @@ export class PhaseTracker {
     );
   }
 
-  /** The code was stopped in the middle: the next owner calls it again at once. */
+  /** The code was stopped before it ended: the next owner calls it again at once. */
   get isInterrupted(): boolean {
     return this.isStopping || this.mustRestartCode || this.isHandingOver;
   }

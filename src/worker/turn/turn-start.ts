@@ -1,4 +1,4 @@
-/** How a turn begins: first what came and what became due while no worker had the run, then, if that is news for it, the code. */
+/** The start of a turn: messages and due times are processed first, then the code is called if they affect it. */
 import { newEvent } from "../../core/run/event.js";
 import { publishStatus } from "../../telemetry/publish.js";
 import { releaseChildren } from "../children/children.js";
@@ -11,7 +11,7 @@ import { pauseRunOnError } from "./user-code.js";
 
 type NewTurn = WholeTurn & {
   readonly inboxProcessor: Pick<InboxProcessor, "process">;
-  /** Its start goes along with the next commit. */
+  /** The start of the run is among the pending writes. */
   willRecordStart: boolean;
 };
 
@@ -29,12 +29,12 @@ export function startTurn(turn: NewTurn, snapshot: TurnSnapshot): void {
 
 async function startUnlessCrashLooping(turn: NewTurn, snapshot: TurnSnapshot, deaths: number): Promise<void> {
   if (!(await passesCrashLoopCheck(turn, snapshot, deaths))) return;
-  // Written before anything else: the next owner must know that this much counts already.
+  // Committed first, so that the next owner counts only worker deaths after this point.
   recordTurnStart(turn, snapshot);
   if (await turn.submit([])) continueRun(turn, snapshot);
 }
 
-/** It was paused before it began, and now its time has come: unless a message resumes it, it begins when it is resumed. */
+/** The run was paused before it started and is now due. If no message in the inbox resumes it, it is parked again. */
 async function startIfResumed(turn: NewTurn, snapshot: TurnSnapshot): Promise<void> {
   await turn.inboxProcessor.process(snapshot.inbox, snapshot.claimedAt);
   if (turn.isOver) return;
@@ -48,11 +48,11 @@ function continueRun(turn: NewTurn, snapshot: TurnSnapshot): void {
   pauseRunOnError(turn, () => resumeRun(turn, snapshot));
 }
 
-/** A run that has a past. */
+/** Continues a run that has a log or messages. */
 async function resumeRun(turn: NewTurn, { inbox, claimedAt }: TurnSnapshot): Promise<void> {
   await turn.inboxProcessor.process(inbox, claimedAt);
   if (turn.isOver) return;
-  // Its last owner may have died between a child's end and the release of the next.
+  // The last owner may have died between the end of a child and the release of the next one.
   releaseChildren(turn);
   advanceWhenIdle(turn);
 }

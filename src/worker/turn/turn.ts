@@ -1,11 +1,11 @@
 /**
- * A turn: one worker has one run, from the claim until the run is parked or finished.
+ * A turn: one worker owns one run, from the claim until the run is parked or finished.
  *
- * Read (or know) the log, fold it, decide about messages and time, run the user's code for as long as it gets anywhere,
- * commit what it did, and let go. User code sees nothing that is not committed, and nothing is held while a run waits:
- * a run that sleeps for a month is one row.
+ * A turn folds the log, processes messages and due times, runs the user's code as long as it makes progress, commits
+ * its results, and parks the run. User code sees only committed results, and a waiting run uses no memory: a run that
+ * sleeps for a month is one row.
  *
- * This is the composition of the parts of a turn. They know each other only by the ports that they use (ports.ts).
+ * `Turn` composes the parts of a turn. They use each other only through ports (ports.ts).
  */
 
 import type { Failure } from "../../core/encoding/error-record.js";
@@ -14,9 +14,7 @@ import { frozenDagVersion, graphRoute } from "../../core/naming/route.js";
 import type { NewEvent } from "../../core/run/event.js";
 import type { FlowControlInterrupt } from "../../core/run/flow-control.js";
 import type { TaskRouting } from "../../core/run/park.js";
-
 import { writeProgress } from "../../core/run/progress.js";
-
 import { keepOwner } from "../../core/run/transition.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import type { Transition } from "../../store/contract/store.js";
@@ -68,7 +66,7 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
   constructor(host: TurnHost, definition: WorkflowDefinition, snapshot: TurnSnapshot) {
     super(host, definition, snapshot);
     const { run, claimedAt } = snapshot;
-    // Before its nodes: all of them may be waiting for what it does next.
+    // A graph runs before its nodes: all of them may be waiting for what it does next.
     if (run.version === frozenDagVersion) this.placement = { route: graphRoute, priority: run.priority + 1 };
     this.phase = new PhaseTracker(this, this.state);
     this.attempts = new RunningAttempts(this);
@@ -80,7 +78,7 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
     startTurn(this, this.snapshot);
   }
 
-  /** The worker stops: what runs may finish, then the next owner goes on. */
+  /** The worker stops: running steps may finish, then the next owner resumes the run. */
   stop(): void {
     this.phase.isStopping = true;
     this.scheduleIdleCheck();
@@ -93,17 +91,16 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
     this.onTurnEnd({ how: "lost" });
   }
 
-  /** A message arrived, or time has passed: look. */
   checkInbox(): Promise<void> {
     return this.inboxProcessor.check();
   }
 
-  /** Its code has been called, runs no step, and has asked for nothing that it still waits for. */
+  /** The code has been called, but runs no step and awaits no durable call. */
   get isStalled(): boolean {
     return this.phase.hasCalledCode && !this.isOver && !this.attempts.hasRunning && this.results.pending.size === 0;
   }
 
-  // ── Writing, and what became of what was written ───────────────────────────────────────────────────────────────────
+  // ── Writing, and reacting to receipts ──────────────────────────────────────────────────────────────────────────────
 
   get isOver(): boolean {
     return this.writer.isClosed;
@@ -125,7 +122,7 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
     afterWrite(this, events, at);
   }
 
-  /** An acknowledged pause or cancel acts at the next boundary: before the code gets what it is waiting for. */
+  /** The inbox is processed before more results are delivered, so that an acknowledged pause or cancel acts first. */
   onMessagesWaiting(): void {
     if (this.inboxCheck !== null) return;
     this.results.pauseDelivery();
@@ -135,7 +132,7 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
     });
   }
 
-  /** The end of the run was refused because messages wait: `finish.ts` has said what to do then. */
+  /** The end of the run was refused because messages wait: `run-end.ts` has set the handler. */
   onEndRefused(unwritten: Transition): void {
     this.#endRefusedHandler?.(unwritten);
   }
@@ -153,14 +150,14 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
     this.parkDelay.stop();
     this.attempts.disposeAll();
     this.#cancellation?.stop();
-    // An error with its stack costs more than a quick step: only if there is code that may hear it.
+    // Creating an error with a stack costs more than a quick step, so it is only done if code may observe it.
     if (this.#cancellation !== null || this.attempts.hasRunning)
-      this.abort(new ExecutionAbortedError(`Run ${this.runId} is not executed here any more (${turnEnd.how}).`));
+      this.abort(new ExecutionAbortedError(`Run ${this.runId} is no longer executed by this worker (${turnEnd.how}).`));
     this.attempts.clear();
     this.host.onTurnEnd(this, turnEnd);
   }
 
-  // ── Calls of user code, and the bodies of steps ────────────────────────────────────────────────────────────────────
+  // ── Calls of user code, and step bodies ────────────────────────────────────────────────────────────────────────────
 
   resolveCall(key: string, call: Deferred): void | Promise<void> {
     return resolveCall(this, key, call);
@@ -187,17 +184,17 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
     this.scheduleIdleCheck();
   }
 
-  applyFlowControlFromStep(signal: FlowControlInterrupt, ended: readonly NewEvent[]): void {
-    pauseRunOnError(this, () => applyFlowControl(this, signal, ended));
+  applyFlowControlFromStep(signal: FlowControlInterrupt, stepEndEvents: readonly NewEvent[]): void {
+    pauseRunOnError(this, () => applyFlowControl(this, signal, stepEndEvents));
   }
 
-  // ── Pausing, canceling and letting go ──────────────────────────────────────────────────────────────────────────────
+  // ── Pausing, canceling and parking ─────────────────────────────────────────────────────────────────────────────────
 
   get isDraining(): boolean {
     return this.phase.isDraining;
   }
 
-  /** Something durable is open, or something is in the pending writes: see to it once the code has come to rest. */
+  /** Runs the idle check in a macrotask, when the code has processed everything that it has received. */
   scheduleIdleCheck(): void {
     if (this.#isIdleCheckScheduled || this.isOver) return;
     this.#isIdleCheckScheduled = true;
@@ -215,8 +212,8 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
     pauseDiverged(this, steps, problem);
   }
 
-  pauseMismatched(held: readonly string[], leftOver: readonly string[], thrown?: unknown): void {
-    pauseMismatched(this, held, leftOver, thrown);
+  pauseMismatched(gatedKeys: readonly string[], leftOver: readonly string[], thrown?: unknown): void {
+    pauseMismatched(this, gatedKeys, leftOver, thrown);
   }
 
   onRunTimeout(events: readonly NewEvent[], error: Failure): Promise<void> | void {
@@ -238,7 +235,7 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
       (this.#cancellation ??= new Cancellation(this)).start(this.state.cancelRequest);
   }
 
-  park(last?: NewEvent): Promise<void> {
-    return parkRun(this, last);
+  park(finalEvent?: NewEvent): Promise<void> {
+    return parkRun(this, finalEvent);
   }
 }

@@ -1,7 +1,7 @@
 /**
- * What the code of a run gets as its input. The schema is asked once, before any code runs, and what it made of the input
- * is in the log unless it is what was given: a default that is made of the clock or of randomness is the same on every
- * replay, and a release with another schema changes nothing under open runs.
+ * The input that the code of a run gets. The schema validates it once, before any code runs, and a transformed input is
+ * recorded in the log. So a default made from the clock or a random number is the same on every replay, and a deployed
+ * schema change does not affect open runs.
  */
 import { decode } from "../../core/encoding/decode.js";
 import { encode } from "../../core/encoding/encode.js";
@@ -15,11 +15,11 @@ import { handlerThrew } from "./handler-end.js";
 import type { WholeTurn } from "./ports.js";
 import { pauseRunOnError } from "./user-code.js";
 
-/** Calls the code with its input; not at all when there is none that it could be called with. */
+/** Calls the code with its input. If the input cannot be read or the schema rejects it, the code is not called. */
 export function callWithInput(turn: WholeTurn, callCode: (input: unknown) => void): void {
   let recordedInput: unknown;
   try {
-    recordedInput = knownInput(turn);
+    recordedInput = readRecordedInput(turn);
   } catch (error) {
     return turn.pauseWithError("The input of the run cannot be read.", toFailure(error));
   }
@@ -33,42 +33,45 @@ export function callWithInput(turn: WholeTurn, callCode: (input: unknown) => voi
     );
 }
 
-/** What the schema once made of it, or what was given. */
-export function knownInput({ state, storedInput }: WholeTurn): unknown {
+/** The input as the schema transformed it, or as it was given to `start`. */
+export function readRecordedInput({ state, storedInput }: WholeTurn): unknown {
   return state.checkedInput?.isTransformed === true ? state.checkedInput.value : storedInput.value;
 }
 
 async function validateInput(turn: WholeTurn, schema: StandardSchemaV1, recordedInput: unknown): Promise<unknown> {
-  const what = `input of workflow "${turn.definition.name}"`;
-  const text = encodeInput(await validate(schema, recordedInput, what), what);
+  const label = `input of workflow "${turn.definition.name}"`;
+  const text = encodeInput(await validate(schema, recordedInput, label), label);
   if (text === turn.run.input) {
     recordValidation(turn, {});
     return recordedInput;
   }
   recordValidation(turn, { input: text });
-  // Before code sees it: what a step did with a value that was lost, its next attempt would do with another.
+  // Committed before code sees it: after a crash, a step could otherwise be repeated with another value.
   await turn.submit([]);
   return decode(text);
 }
 
-function encodeInput(value: unknown, what: string): string {
+function encodeInput(value: unknown, label: string): string {
   try {
-    return encode(value, { label: `what the schema made of the ${what}` });
+    return encode(value, { label: `the validated ${label}` });
   } catch (error) {
-    throw new InvalidInputError(`The ${what} cannot be recorded: ${toFailure(error).message}`, { cause: error });
+    throw new InvalidInputError(`The ${label} cannot be recorded: ${toFailure(error).message}`, { cause: error });
   }
 }
 
-/** As a part of the start, unless that is in the log already. */
-function recordValidation(turn: WholeTurn, made: { readonly input?: string }): void {
+/** The validation is added to the pending start event, or recorded by itself if the start is already in the log. */
+function recordValidation(turn: WholeTurn, transformed: { readonly input?: string }): void {
   const { events } = turn.pendingWrites;
   const index = events.findIndex(({ type }) => type === "run.started");
-  const started = events[index];
-  if (started === undefined) events.push(newEvent("input.checked", {}, {}, made));
-  else events[index] = newEvent("run.started", {}, { ...dataOf(started, "run.started"), checked: true }, made);
+  const startedEvent = events[index];
+  if (startedEvent === undefined) events.push(newEvent("input.checked", {}, {}, transformed));
+  else
+    events[index] = newEvent("run.started", {}, { ...dataOf(startedEvent, "run.started"), checked: true }, transformed);
 }
 
-/** A run that has done nothing fails. One that has done something must not be failed, and undone, by a release. */
+/**
+ * A run without recorded steps fails. Otherwise it is paused, because a deploy must not make it fail and compensate.
+ */
 function onInputRefused(turn: WholeTurn, recordedInput: unknown, error: unknown): Promise<void> | void {
   turn.handler.input = recordedInput;
   turn.results.startDelivery();
@@ -76,7 +79,7 @@ function onInputRefused(turn: WholeTurn, recordedInput: unknown, error: unknown)
     return handlerThrew(turn, error);
   const failure = toFailure(error);
   const { name } = turn.definition;
-  const reason = `The run has recorded steps, and the schema that workflow "${name}" has now refuses its input: ${failure.message} Deploy a schema that accepts it and resume(), or cancel().`;
+  const reason = `The run has recorded steps, but the current schema of workflow "${name}" rejects its input: ${failure.message} Deploy a schema that accepts it and resume(), or cancel().`;
   turn.pauseWithError(reason, failure);
 }
 

@@ -1,4 +1,4 @@
-/** What a retry takes over from the run that failed, what it does again, and what it leaves behind. */
+/** What a retry takes over from the failed run, what it runs again, and what it leaves behind. */
 import { job, PermanentError, Workflow, workflow } from "pawl";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { batch, finish, transition } from "../../src/testing/store-suite/builders.js";
@@ -7,35 +7,35 @@ import { logOf } from "../support/run-checks.js";
 import { mysqlTable, postgresTable, sqliteTable } from "../support/user-table.js";
 import { type Workflows, world } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
-import { Provider } from "./provider.js";
+import { Provider } from "./payment-provider.js";
 
-let ran: string[] = [];
+let executed: string[] = [];
 let broken = true;
 beforeEach(() => {
-  ran = [];
+  executed = [];
   broken = true;
 });
-const did = <T>(name: string, value: T): T => {
-  ran.push(name);
+const record = <T>(name: string, value: T): T => {
+  executed.push(name);
   return value;
 };
-/** Fails for good while things are broken. */
+/** Fails for good while `broken` is set. */
 const flaky = () => {
   if (broken) throw new PermanentError("no");
-  return did("flaky", "well");
+  return record("flaky", "well");
 };
 
-async function small(...workflows: Workflows) {
+async function memoryWorld(...workflows: Workflows) {
   const w = await world();
   const { settle } = await w.worker(workflows);
-  const toTheEnd = async () => {
+  const runToEnd = async () => {
     for (let due = await settle(); due !== null; due = await settle()) w.clock.moveTo(due);
   };
-  return { ...w, settle, toTheEnd };
+  return { ...w, settle, runToEnd };
 }
 
 forEachStore((kind) => {
-  async function prepared(...workflows: Workflows) {
+  async function worldOnStore(...workflows: Workflows) {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -43,9 +43,9 @@ forEachStore((kind) => {
     return { ...w, settle, url: database.url };
   }
 
-  test("two retries at the same time are one run, also of a run with a hero", async () => {
+  test("two simultaneous retries create one run, even of a run with a hero", async () => {
     const once = workflow("once", (ctx) => ctx.step("flaky", flaky));
-    const w = await prepared(once);
+    const w = await worldOnStore(once);
     for (const options of [{}, { hero: { type: "User", id: "1" } }]) {
       broken = true;
       const run = await w.pawl.start(once, undefined, options);
@@ -56,15 +56,15 @@ forEachStore((kind) => {
       await w.settle();
       expect(await handles[0]?.result()).toBe("well");
     }
-    expect(ran).toEqual(["flaky", "flaky"]);
+    expect(executed).toEqual(["flaky", "flaky"]);
   });
 
-  test("a retry is refused while its hero has another open run, and names that one", async () => {
+  test("a retry is refused while its hero has another open run, and the error names that run", async () => {
     const once = workflow("once", async (ctx) => {
       await ctx.step("flaky", flaky);
       await ctx.waitForSignal("go");
     });
-    const w = await prepared(once);
+    const w = await worldOnStore(once);
     const hero = { type: "User", id: "1" };
     const run = await w.pawl.start(once, undefined, { hero, idempotencyKey: "cart-1" });
     await w.settle();
@@ -74,15 +74,15 @@ forEachStore((kind) => {
     expect(await errorOf(run.retry())).toMatchObject({ code: "ALREADY_ACTIVE", runId: other.id });
     await other.cancel();
     await w.settle();
-    const again = await run.retry();
+    const retried = await run.retry();
     await w.settle();
-    expect(await again.status()).toBe("waiting");
-    // The key of the start stays with the first run.
+    expect(await retried.status()).toBe("waiting");
+    // The idempotency key of the start stays with the first run.
     expect((await w.pawl.start(once, undefined, { idempotencyKey: "cart-1" })).id).toBe(run.id);
-    expect((await again.get()).idempotencyKey).toBeNull();
+    expect((await retried.get()).idempotencyKey).toBeNull();
   });
 
-  test("signals that nobody had consumed are taken over in their order, those that were consumed are not there twice", async () => {
+  test("signals that were not consumed are taken over in their order, and consumed signals are not delivered twice", async () => {
     const listens = workflow("listens", async (ctx) => {
       const first = await ctx.waitForSignal("a");
       const lost = await ctx.race({ never: ctx.waitForSignal("b"), soon: ctx.sleep("soon", 0) });
@@ -95,7 +95,7 @@ forEachStore((kind) => {
         await ctx.waitForSignal("c"),
       ];
     });
-    const w = await prepared();
+    const w = await worldOnStore();
     const run = await w.pawl.start(listens);
     await run.signal("c", "c1", { key: "k" });
     await run.signal("a", "a1");
@@ -105,32 +105,32 @@ forEachStore((kind) => {
     expect(await run.status()).toBe("failed");
     expect(await errorOf(run.signal("b", "too late"))).toMatchObject({ code: "INVALID_STATE" });
     broken = false;
-    const again = await run.retry();
+    const retried = await run.retry();
     await settle();
-    await again.signal("c", "again", { key: "k" });
-    await again.signal("b", "b1");
+    await retried.signal("c", "again", { key: "k" });
+    await retried.signal("b", "b1");
     await settle();
-    expect(await again.result()).toEqual(["a1", "soon", "a2", "b1", "c1"]);
+    expect(await retried.result()).toEqual(["a1", "soon", "a2", "b1", "c1"]);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("a child that failed goes on where it failed, and so do its own children", async () => {
+  test("a failed child continues where it failed, and so do its own children", async () => {
     const bank = new Provider();
     const leaf = workflow("leaf", { retry: { attempts: 1 } }, async (ctx, n: number) => {
-      await ctx.step("before", () => did(`before ${n}`, n));
+      await ctx.step("before", () => record(`before ${n}`, n));
       if (n === 2) await ctx.step("charge", ({ idempotencyKey }) => bank.charge(idempotencyKey));
       return n * 10;
     });
     const middle = workflow("middle", async (ctx, n: number) => {
-      await ctx.step("open", () => did("open", n));
+      await ctx.step("open", () => record("open", n));
       return [...(await ctx.map(leaf, [1, n, 3], { concurrency: 1 }))];
     });
     const top = workflow("top", async (ctx) => {
-      await ctx.step("begin", () => did("begin", 0));
+      await ctx.step("begin", () => record("begin", 0));
       return ctx.run(middle, 2);
     });
-    const w = await prepared(leaf, middle, top);
-    bank.lostAnswers = 2;
+    const w = await worldOnStore(leaf, middle, top);
+    bank.lostResponses = 2;
     let run = await w.pawl.start(top);
     await w.settle();
     for (let count = 0; count < 2; count += 1) {
@@ -140,11 +140,11 @@ forEachStore((kind) => {
     }
     expect(await run.result()).toEqual([10, 20, 30]);
     expect(bank.charges.size).toBe(1);
-    expect(ran).toEqual(["begin", "open", "before 1", "before 2", "before 3"]);
+    expect(executed).toEqual(["begin", "open", "before 1", "before 2", "before 3"]);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("a child that was canceled with its parent is waited for, and what it undid is done anew", async () => {
+  test("a child that was canceled with its parent is awaited until it has ended, and its compensated steps run again", async () => {
     const bank = new Provider();
     const slow = workflow("slow", async (ctx) => {
       const payment = await ctx.step("charge", ({ idempotencyKey }) => bank.charge(idempotencyKey), {
@@ -163,18 +163,18 @@ forEachStore((kind) => {
       await ctx.step("flaky", flaky);
       return child.result();
     });
-    const w = await prepared(slow, top);
+    const w = await worldOnStore(slow, top);
     const run = await w.pawl.start(top);
     w.clock.moveTo((await w.settle()) as number);
     await w.settle();
     expect(await run.status()).toBe("failed");
-    // The child cannot give the money back for now.
-    const again = await run.retry();
+    // The compensation of the child fails for now.
+    const retried = await run.retry();
     await w.settle();
     expect([bank.charges.size, bank.standing.length]).toEqual([1, 1]);
-    expect(await again.status()).toBe("failed");
+    expect(await retried.status()).toBe("failed");
     broken = false;
-    const third = await again.retry();
+    const third = await retried.retry();
     for (let due = await w.settle(); due !== null; due = await w.settle()) w.clock.moveTo(due);
     expect(await third.result()).toBe("payment-2");
     expect(bank.standing).toEqual(["payment-2"]);
@@ -184,7 +184,7 @@ forEachStore((kind) => {
 
 forEachStore(
   (kind) => {
-    test("a transactional step is not done again, and one that failed has the key that it had", async () => {
+    test("a completed transactional step does not run again, and a failed one keeps its idempotency key", async () => {
       const database = await testDatabase(kind);
       onTestFinished(() => database.drop());
       const table = { sqlite: sqliteTable, postgres: postgresTable, mysql: mysqlTable }[kind](() => database.url);
@@ -202,9 +202,9 @@ forEachStore(
       await settle();
       expect(await run.status()).toBe("failed");
       broken = false;
-      const again = await run.retry();
+      const retried = await run.retry();
       await settle();
-      expect(await again.status()).toBe("completed");
+      expect(await retried.status()).toBe("completed");
       expect(await table.committedValues()).toEqual([`${run.id}:first`, `${run.id}:second`]);
     });
   },
@@ -212,50 +212,52 @@ forEachStore(
 );
 
 describe("a retry", () => {
-  test("draws the same random numbers, passes the pauses that were passed, and keeps patches and branches", async () => {
+  test("draws the same random numbers, does not repeat pauses that were resumed, and keeps patches and branches", async () => {
     const wf = workflow("wf", async (ctx) => {
       const id = ctx.uuid();
-      await ctx.step("note", () => did(`note ${id}`, id));
+      await ctx.step("note", () => record(`note ${id}`, id));
       const isNew = ctx.patched("new way");
       ctx.pause("look at it");
-      const way = await ctx.branch("way", () => did("choose", "left" as const), { left: () => "went left" });
+      const way = await ctx.branch("way", () => record("choose", "left" as const), { left: () => "went left" });
       await ctx.step("flaky", flaky);
       return { id, second: ctx.uuid(), isNew, way };
     });
-    const w = await small(wf);
+    const w = await memoryWorld(wf);
     const run = await w.pawl.start(wf);
     await w.settle();
     await run.resume();
     await w.settle();
-    const noted = ran[0]?.slice(5);
+    const noted = executed[0]?.slice(5);
     broken = false;
-    const again = await run.retry();
+    const retried = await run.retry();
     await w.settle();
-    expect(await again.result()).toMatchObject({ id: noted, isNew: true, way: "went left" });
-    expect(ran).toEqual([`note ${noted}`, "choose", "flaky"]);
+    expect(await retried.result()).toMatchObject({ id: noted, isNew: true, way: "went left" });
+    expect(executed).toEqual([`note ${noted}`, "choose", "flaky"]);
   });
 
-  test("tells of its own failure: onFailure is not something that was done already", async () => {
-    const told: string[] = [];
-    const wf = workflow("wf", { onFailure: ({ runId }) => void told.push(runId) }, (ctx) => ctx.step("flaky", flaky));
-    const w = await small(wf);
+  test("calls onFailure for its own failure", async () => {
+    const reportedRuns: string[] = [];
+    const wf = workflow("wf", { onFailure: ({ runId }) => void reportedRuns.push(runId) }, (ctx) =>
+      ctx.step("flaky", flaky),
+    );
+    const w = await memoryWorld(wf);
     const run = await w.pawl.start(wf);
     await w.settle();
-    const again = await run.retry();
+    const retried = await run.retry();
     await w.settle();
-    expect(told).toEqual([run.id, again.id]);
+    expect(reportedRuns).toEqual([run.id, retried.id]);
   });
 
-  test("takes over what a handler that started over did last, not what it had forgotten", async () => {
+  test("takes over the last pass of a handler that was rewound, not the discarded steps", async () => {
     let round = 0;
     const wf = workflow("wf", async (ctx) => {
-      const number = await ctx.step("count", () => did("count", (round += 1)));
+      const number = await ctx.step("count", () => record("count", (round += 1)));
       const word = await ctx.waitForSignal<string>("word");
       if (number < 2) ctx.reattempt({ rewind: true });
       await ctx.step("flaky", flaky);
       return [number, word, await ctx.waitForSignal("word", { timeout: "1 hour" })];
     });
-    const w = await small(wf);
+    const w = await memoryWorld(wf);
     const run = await w.pawl.start(wf);
     await w.settle();
     await run.signal("word", "forgotten");
@@ -263,20 +265,20 @@ describe("a retry", () => {
     await run.signal("word", "last");
     await w.settle();
     broken = false;
-    const again = await run.retry();
-    await w.toTheEnd();
-    expect(await again.result()).toEqual([2, "last", null]);
-    expect(ran).toEqual(["count", "count", "flaky"]);
+    const retried = await run.retry();
+    await w.runToEnd();
+    expect(await retried.result()).toEqual([2, "last", null]);
+    expect(executed).toEqual(["count", "count", "flaky"]);
   });
 
-  test("begins open sleeps anew, and does not repeat those that are over", async () => {
+  test("restarts open sleeps, and does not repeat those that have ended", async () => {
     const wf = workflow("wf", async (ctx) => {
       await ctx.sleep("first", "2 hours");
       const second = ctx.sleep("second", "1 hour");
       await ctx.step("flaky", flaky);
       await second;
     });
-    const w = await small(wf);
+    const w = await memoryWorld(wf);
     const run = await w.pawl.start(wf);
     w.clock.moveTo((await w.settle()) as number);
     await w.settle();
@@ -284,22 +286,22 @@ describe("a retry", () => {
     w.clock.moveTo(w.clock.read() + 600_000);
     broken = false;
     const at = w.clock.read();
-    const again = await run.retry();
+    const retried = await run.retry();
     expect(await w.settle()).toBe(at + 3_600_000);
-    await w.toTheEnd();
-    expect(await again.status()).toBe("completed");
+    await w.runToEnd();
+    expect(await retried.status()).toBe("completed");
   });
 
-  test("of a class that was sent to a later step does not begin with those before it", async () => {
+  test("of a class that was moved to a later step does not run the steps before it", async () => {
     class Sent extends Workflow {
       static {
-        this.step("a", () => did("a", 0));
-        this.step("b", { wait: "1 day" }, () => did("b", 0));
-        this.step("c", () => did("c", 0));
+        this.step("a", () => record("a", 0));
+        this.step("b", { wait: "1 day" }, () => record("b", 0));
+        this.step("c", () => record("c", 0));
         this.step("d", { onException: "fail" }, flaky);
       }
     }
-    const w = await small(Sent);
+    const w = await memoryWorld(Sent);
     const run = await w.pawl.start(Sent);
     await w.settle();
     await run.pause();
@@ -307,36 +309,36 @@ describe("a retry", () => {
     await w.settle();
     expect(await run.status()).toBe("failed");
     broken = false;
-    const again = await run.retry();
-    await w.toTheEnd();
-    expect(await again.status()).toBe("completed");
-    expect(ran).toEqual(["a", "c", "flaky"]);
+    const retried = await run.retry();
+    await w.runToEnd();
+    expect(await retried.status()).toBe("completed");
+    expect(executed).toEqual(["a", "c", "flaky"]);
   });
 
-  test("of a resumable step goes on at its cursor, and keeps what the item in flight has recorded", async () => {
+  test("of a resumable step continues at its cursor, and keeps the recorded calls of the item in flight", async () => {
     class Bill extends Workflow {
       static {
         this.resumableStep("bill", { onException: "fail" }, (w, iter) =>
           iter.over(["ada", "grace", "joan"], async (name) => {
-            await w.step("charge", () => did(`charge ${name}`, 0));
+            await w.step("charge", () => record(`charge ${name}`, 0));
             if (name === "grace") await w.step("mail", flaky);
           }),
         );
       }
     }
-    const w = await small(Bill);
+    const w = await memoryWorld(Bill);
     const run = await w.pawl.start(Bill);
     await w.settle();
     expect(await run.status()).toBe("failed");
     broken = false;
-    const again = await run.retry();
-    await w.toTheEnd();
-    expect(await again.status()).toBe("completed");
-    expect(ran).toEqual(["charge ada", "charge grace", "flaky", "charge joan"]);
+    const retried = await run.retry();
+    await w.runToEnd();
+    expect(await retried.status()).toBe("completed");
+    expect(executed).toEqual(["charge ada", "charge grace", "flaky", "charge joan"]);
   });
 
   test.each(["aliases", "resume({ renamed })"])(
-    "of a resumable step that was renamed goes on at its cursor, with the idempotency keys that it had: by %s",
+    "of a resumable step that was renamed continues at its cursor, with its original idempotency keys: by %s",
     async (how) => {
       const keys: string[] = [];
       const bill = (name: string, aliases?: Record<string, string[]>) =>
@@ -345,7 +347,7 @@ describe("a retry", () => {
             this.options({ name: "Bill", onException: "fail", ...(aliases === undefined ? {} : { aliases }) });
             this.resumableStep(name, (w, iter) => {
               keys.push(w.idempotencyKey);
-              return iter.over(["ada", "grace", "joan"], (one) => (one === "joan" ? flaky() : did(one, 0)));
+              return iter.over(["ada", "grace", "joan"], (one) => (one === "joan" ? flaky() : record(one, 0)));
             });
           }
         };
@@ -357,22 +359,22 @@ describe("a retry", () => {
       expect(await run.status()).toBe("failed");
       await before.worker.stop();
       broken = false;
-      const again = await run.retry();
+      const retried = await run.retry();
       if (how === "aliases") {
         await (await w.worker([bill("charge", { charge: ["bill"] })])).settle();
       } else {
-        await again.pause();
-        await again.resume({ renamed: { bill: "charge" } });
+        await retried.pause();
+        await retried.resume({ renamed: { bill: "charge" } });
         await (await w.worker([bill("charge")])).settle();
       }
-      expect(await again.status()).toBe("completed");
-      expect(ran).toEqual(["ada", "grace", "flaky"]);
+      expect(await retried.status()).toBe("completed");
+      expect(executed).toEqual(["ada", "grace", "flaky"]);
       expect(keys).toEqual([`${run.id}:bill`, `${run.id}:bill`]);
-      expect((await again.executions()).map(({ step }) => step)).toEqual(["bill"]);
+      expect((await retried.executions()).map(({ step }) => step)).toEqual(["bill"]);
     },
   );
 
-  test("goes on with the step in which the retry before it was canceled, at its cursor", async () => {
+  test("continues with the step in which the previous retry was canceled, at its cursor", async () => {
     let cancels = true;
     class Bill extends Workflow {
       static {
@@ -380,28 +382,28 @@ describe("a retry", () => {
           iter.over(["ada", "grace", "joan", "mary"], (name) => {
             if (name === "grace") flaky();
             if (name === "joan" && cancels) w.cancel("not now");
-            did(name, 0);
+            record(name, 0);
           }),
         );
-        this.step("after", () => did("after", 0));
+        this.step("after", () => record("after", 0));
       }
     }
-    const w = await small(Bill);
+    const w = await memoryWorld(Bill);
     const run = await w.pawl.start(Bill);
     await w.settle();
     broken = false;
     const canceled = await run.retry();
-    await w.toTheEnd();
+    await w.runToEnd();
     expect(await canceled.status()).toBe("canceled");
     cancels = false;
-    const again = await run.retry();
-    expect(again.id).not.toBe(canceled.id);
-    await w.toTheEnd();
-    expect(await again.status()).toBe("completed");
-    expect(ran).toEqual(["ada", "flaky", "grace", "joan", "mary", "after"]);
+    const retried = await run.retry();
+    expect(retried.id).not.toBe(canceled.id);
+    await w.runToEnd();
+    expect(await retried.status()).toBe("completed");
+    expect(executed).toEqual(["ada", "flaky", "grace", "joan", "mary", "after"]);
   });
 
-  test("of a function's step that was renamed has the idempotency key that it had", async () => {
+  test("of a function's step that was renamed keeps its original idempotency key", async () => {
     const keys: string[] = [];
     const pay = (name: string, aliases?: Record<string, string[]>) =>
       workflow("pay", aliases === undefined ? {} : { aliases }, (ctx) =>
@@ -416,32 +418,35 @@ describe("a retry", () => {
     await before.settle();
     await before.worker.stop();
     broken = false;
-    const again = await run.retry();
+    const retried = await run.retry();
     await (await w.worker([pay("charge", { charge: ["bill"] })])).settle();
-    expect(await again.result()).toBe("well");
+    expect(await retried.result()).toBe("well");
     expect(keys).toEqual([`${run.id}:bill`, `${run.id}:bill`]);
   });
 
-  test("undoes what it has taken over, and only what the first had not undone itself", async () => {
-    const undone: string[] = [];
+  test("compensates the steps it has taken over, except those that the first run compensated itself", async () => {
+    const compensated: string[] = [];
     const wf = workflow("wf", async (ctx) => {
-      await ctx.step("one", () => did("one", 1), {
-        compensate: ({ idempotencyKey }) => void undone.push(idempotencyKey),
+      await ctx.step("one", () => record("one", 1), {
+        compensate: ({ idempotencyKey }) => void compensated.push(idempotencyKey),
       });
       await ctx.step("flaky", flaky);
     });
-    const w = await small(wf);
+    const w = await memoryWorld(wf);
     const run = await w.pawl.start(wf);
     await w.settle();
-    const again = await run.retry();
+    const retried = await run.retry();
     await w.settle();
-    expect(await again.status()).toBe("failed");
-    expect(undone).toEqual([`${run.id}:one#compensate`, `${again.id}:one#compensate`]);
-    expect(ran).toEqual(["one", "one"]);
-    expect((await again.history())[1]?.data).toMatchObject({ redo: ["one", "flaky"], keyRunIds: { one: again.id } });
+    expect(await retried.status()).toBe("failed");
+    expect(compensated).toEqual([`${run.id}:one#compensate`, `${retried.id}:one#compensate`]);
+    expect(executed).toEqual(["one", "one"]);
+    expect((await retried.history())[1]?.data).toMatchObject({
+      redo: ["one", "flaky"],
+      keyRunIds: { one: retried.id },
+    });
   });
 
-  test("hands the key of the first run to jobs, also of graphs that were built at run time", async () => {
+  test("passes the idempotency key of the first run to jobs, including those of graphs that were built at run time", async () => {
     const keys: string[] = [];
     const pay = job("Pay", (_args: { cents: number }, { idempotencyKey }) => {
       keys.push(idempotencyKey);
@@ -459,15 +464,15 @@ describe("a retry", () => {
     expect(await run.status()).toBe("failed");
     const built = await w.pawl.build("built", (g) => void g.node("pay", { job: pay, args: { cents: 1 } }));
     await settle();
-    // Such a run is paused when a node fails; that it has failed is said by hand here.
+    // Such a run is paused when a node fails, so the test marks it as failed itself.
     const { id: node } = (await built.nodes())[0] as { id: string };
     const afterSeq = (await w.store.log(built.id, { after: 0, limit: 100 })).length;
     const failed = finish("failed", { error: '{"name":"Error","message":"by hand"}', startedAt: "now" });
     await w.store.commit(batch(null, [transition(built.id, { afterSeq, next: failed })]));
     broken = false;
-    const again = [await run.retry(), await built.retry()];
+    const retried = [await run.retry(), await built.retry()];
     await settle();
-    for (const one of again) expect(await one.status()).toBe("completed");
+    for (const one of retried) expect(await one.status()).toBe("completed");
     expect(keys).toEqual([`${run.id}:pay`, `${built.id}:${node}`, `${run.id}:pay`, `${built.id}:${node}`]);
   });
 
@@ -476,38 +481,38 @@ describe("a retry", () => {
     ["children of a map", "before"],
     ["a child", "after"],
     ["children of a map", "after"],
-  ])("takes over %s that completed %s the retry, unseen by the parent", async (what, when) => {
+  ])("takes over %s that completed %s the retry, without the parent having seen the result", async (what, when) => {
     const child = workflow("child", async (ctx, n: number) => {
       const word = await ctx.waitForSignal<string>("go");
-      return ctx.step("say", () => did(`say ${word} ${n}`, `${word} ${n}`));
+      return ctx.step("say", () => record(`say ${word} ${n}`, `${word} ${n}`));
     });
     const parent = workflow("parent", async (ctx) => [await ctx.run(child, 0), ...(await ctx.map(child, [1, 2]))]);
-    const w = await small(child, parent);
+    const w = await memoryWorld(child, parent);
     const run = await w.pawl.start(parent);
-    const go = async () => {
+    const signalChildren = async () => {
       for (const { id } of (await w.pawl.runs({ workflow: child, status: "waiting" })).runs)
         await w.pawl.run(id).signal("go", "hello");
-      await w.toTheEnd();
+      await w.runToEnd();
     };
     await w.settle();
-    if (what !== "a child") await go();
-    // That it has failed is said by hand, so that its children do not hear of it.
+    if (what !== "a child") await signalChildren();
+    // The test marks the parent as failed itself, so that its children are not canceled.
     const afterSeq = (await w.store.log(run.id, { after: 0, limit: 100 })).length;
     const failed = finish("failed", { error: '{"name":"Error","message":"by hand"}', startedAt: "now" });
     await w.store.commit(batch(null, [transition(run.id, { afterSeq, next: failed })]));
-    if (when === "before") await go();
-    const again = await run.retry();
+    if (when === "before") await signalChildren();
+    const retried = await run.retry();
     await w.settle();
-    if (when === "after") await go();
-    if (what === "a child") await go();
-    expect(await again.result()).toEqual(["hello 0", "hello 1", "hello 2"]);
-    expect(ran.sort()).toEqual(["say hello 0", "say hello 1", "say hello 2"]);
+    if (when === "after") await signalChildren();
+    if (what === "a child") await signalChildren();
+    expect(await retried.result()).toEqual(["hello 0", "hello 1", "hello 2"]);
+    expect(executed.sort()).toEqual(["say hello 0", "say hello 1", "say hello 2"]);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("that its worker dies with before it has begun is begun by the next", async () => {
+  test("whose worker dies before it has started is started by the next worker", async () => {
     const wf = workflow("wf", async (ctx) => {
-      await ctx.step("one", () => did("one", 1));
+      await ctx.step("one", () => record("one", 1));
       return ctx.step("flaky", flaky);
     });
     const w = await world();
@@ -517,7 +522,7 @@ describe("a retry", () => {
     broken = false;
     const read = w.store.cursors.bind(w.store);
     const died = new Promise<void>((resolve) => {
-      // What it reads last before it writes what it takes over.
+      // This is the last read before the worker writes what the retry takes over.
       w.store.cursors = async (id) => {
         w.store.cursors = read;
         await first.kill();
@@ -525,18 +530,18 @@ describe("a retry", () => {
         return read(id);
       };
     });
-    const again = await run.retry();
+    const retried = await run.retry();
     await died;
     const { settle } = await w.worker([wf]);
     await settle();
-    expect(await again.result()).toBe("well");
-    expect(ran).toEqual(["one", "flaky"]);
+    expect(await retried.result()).toBe("well");
+    expect(executed).toEqual(["one", "flaky"]);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("may be sent signals, paused and canceled before a worker has begun it", async () => {
+  test("can receive signals, be paused and be canceled before a worker has started it", async () => {
     const wf = workflow("wf", async (ctx) => {
-      await ctx.step("one", () => did("one", 1));
+      await ctx.step("one", () => record("one", 1));
       await ctx.step("flaky", flaky);
       return ctx.waitForSignal("go");
     });
@@ -546,17 +551,17 @@ describe("a retry", () => {
     await first.settle();
     await first.worker.stop();
     broken = false;
-    const [again, canceled] = [await runs[0].retry(), await runs[1].retry()];
-    await again.signal("go", "went");
-    await again.pause();
-    await again.resume();
+    const [retried, canceled] = [await runs[0].retry(), await runs[1].retry()];
+    await retried.signal("go", "went");
+    await retried.pause();
+    await retried.resume();
     await canceled.cancel();
     const { settle } = await w.worker([wf]);
     await settle();
-    expect(await again.result()).toBe("went");
+    expect(await retried.result()).toBe("went");
     expect(await canceled.status()).toBe("canceled");
-    expect(ran.filter((name) => name === "one")).toHaveLength(2);
-    expect((await logOf(again)).filter((line) => line === "run.forked")).toHaveLength(1);
+    expect(executed.filter((name) => name === "one")).toHaveLength(2);
+    expect((await logOf(retried)).filter((line) => line === "run.forked")).toHaveLength(1);
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 });

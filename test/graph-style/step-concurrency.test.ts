@@ -1,37 +1,37 @@
-/** A step of which only so many are executed at a time: the others stand in line, whatever happens to those before them. */
+/** A step with a concurrency limit: the other runs wait in a queue, whatever happens to the runs before them. */
 import { graph, type RunHandle, step } from "pawl";
 import { expect, test } from "vitest";
 import { Semaphore } from "../../src/concurrency/semaphore.js";
 import { world } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
 
-test("places are given in order, passed on when somebody leaves, and not lost when somebody leaves the line", async () => {
-  const places = new Semaphore(1);
+test("slots are granted in order, passed on when a holder releases its slot, and not lost when a waiter leaves the queue", async () => {
+  const semaphore = new Semaphore(1);
   const entered: string[] = [];
   const [first, second, third, fourth] = ["first", "second", "third", "fourth"].map((name) =>
-    places.acquire(() => void entered.push(name)),
+    semaphore.acquire(() => void entered.push(name)),
   ) as [() => void, () => void, () => void, () => void];
   expect(entered).toEqual(["first"]);
   second();
   first();
   first();
-  // Called already, but gone before it came.
+  // The third waiter was granted the slot, and released it before its callback ran.
   third();
   await Promise.resolve();
   await Promise.resolve();
   expect(entered).toEqual(["first", "fourth"]);
   fourth();
-  places.acquire(() => void entered.push("fifth"));
+  semaphore.acquire(() => void entered.push("fifth"));
   expect(entered).toEqual(["first", "fourth", "fifth"]);
 });
 
-test("no more than so many runs execute the step at a time, and all get their turn", async () => {
-  let [running, most] = [0, 0];
+test("no more runs than the concurrency of the step execute it at a time, and all of them get their turn", async () => {
+  let [running, maxRunning] = [0, 0];
   const score = step(
     "score",
     async () => {
       running += 1;
-      most = Math.max(most, running);
+      maxRunning = Math.max(maxRunning, running);
       await new Promise((resolve) => setImmediate(resolve));
       running -= 1;
     },
@@ -46,15 +46,15 @@ test("no more than so many runs execute the step at a time, and all get their tu
   );
   await settle();
   expect(await Promise.all(runs.map((run) => run.result()))).toEqual(runs.map(() => "done"));
-  expect(most).toBe(3);
+  expect(maxRunning).toBe(3);
 });
 
-test("a step that rests gives its place back, and its run is parked", async () => {
-  const rests = step("rests", (ctx) => ctx.sleep("nap", "1 day"), { concurrency: 1 });
-  const resting = graph("resting", [rests]);
+test("a step that sleeps releases its slot, and its run is parked", async () => {
+  const sleeping = step("rests", (ctx) => ctx.sleep("nap", "1 day"), { concurrency: 1 });
+  const sleepingGraph = graph("resting", [sleeping]);
   const w = await world();
-  const { settle } = await w.worker([resting]);
-  const runs = await w.pawl.startMany(resting, [undefined, undefined, undefined]);
+  const { settle } = await w.worker([sleepingGraph]);
+  const runs = await w.pawl.startMany(sleepingGraph, [undefined, undefined, undefined]);
   const due = (await settle()) as number;
   expect(await Promise.all(runs.map((run) => run.status()))).toEqual(["waiting", "waiting", "waiting"]);
   w.clock.moveTo(due);
@@ -62,25 +62,25 @@ test("a step that rests gives its place back, and its run is parked", async () =
   await Promise.all(runs.map((run) => run.result()));
 });
 
-test("whoever stands in line can be canceled and paused, and the place goes to the next", async () => {
+test("a run that waits for a slot can be canceled and paused, and the slot goes to the next run", async () => {
   const open = gate();
-  const began: unknown[] = [];
+  const started: unknown[] = [];
   const slow = step(
     "slow",
     async (ctx) => {
-      began.push(ctx.input);
+      started.push(ctx.input);
       await open.opened;
       return ctx.input;
     },
     { concurrency: 1 },
   );
-  const queueing = graph("queueing", [slow]);
+  const limited = graph("queueing", [slow]);
   const w = await world();
-  const { settle, worker } = await w.worker([queueing]);
-  const first = await w.pawl.start(queueing, "one");
+  const { settle, worker } = await w.worker([limited]);
+  const first = await w.pawl.start(limited, "one");
   const settled = settle();
-  await until(() => began.length === 1);
-  const others = await w.pawl.startMany(queueing, ["two", "three", "four"]);
+  await until(() => started.length === 1);
+  const others = await w.pawl.startMany(limited, ["two", "three", "four"]);
   const [second, third] = others as [RunHandle, RunHandle, RunHandle];
   await until(() => worker.active === 4);
   await second.cancel("not any more");
@@ -88,7 +88,7 @@ test("whoever stands in line can be canceled and paused, and the place goes to t
   await until(async () => (await second.status()) === "canceled" && (await third.status()) === "paused");
   open.open();
   await settled;
-  expect(began).toEqual(["one", "four"]);
+  expect(started).toEqual(["one", "four"]);
   expect(await Promise.all([first, ...others].map((run) => run.status()))).toEqual([
     "completed",
     "canceled",
@@ -97,7 +97,7 @@ test("whoever stands in line can be canceled and paused, and the place goes to t
   ]);
 });
 
-test("a concurrency that is no number above 0 is refused", () => {
+test("a concurrency that is not a number above 0 is refused", () => {
   expect(() => step("a", () => {}, { concurrency: 0 })).toThrow(
     'concurrency of step "a" is a whole number above 0, not 0.',
   );

@@ -1,4 +1,6 @@
-/** Workers die: those that execute nodes, and those that coordinate. Nothing is lost, nothing is recorded twice. */
+/**
+ * Workers die, both those that execute nodes and those that coordinate. Nothing is lost, and nothing is recorded twice.
+ */
 import { job } from "pawl";
 import { expect, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
@@ -8,11 +10,11 @@ import { wrongHashes } from "./recompute-hashes.js";
 
 forEachStore((kind) => {
   test("a node whose worker died is executed again, as the same attempt", async () => {
-    const begun = gate();
+    const started = gate();
     const attempts: number[] = [];
     const dies = job("Work", async (_args: void, { attempt }) => {
       attempts.push(attempt);
-      begun.open();
+      started.open();
       await new Promise(() => {});
     });
     const works = job("Work", (_args: void, { attempt }) => {
@@ -24,11 +26,11 @@ forEachStore((kind) => {
     const run = await w.pawl.build("work", (g) => g.node("only", { job: "Work" }));
     await w.worker1.settle();
     void first.settle();
-    await begun.opened;
+    await started.opened;
     await first.kill();
     const second = await w.jobWorker(works);
-    await w.toTheEnd(second);
-    await w.toTheEnd();
+    await w.runToEnd(second);
+    await w.runToEnd();
     await run.result({ timeout: "100s" });
     expect(attempts).toEqual([1, 1]);
     expect(await nodesOf(run)).toEqual(["only completed 1"]);
@@ -36,12 +38,12 @@ forEachStore((kind) => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("whoever coordinates may die with nodes in flight elsewhere: they go on, and their results count", async () => {
-    const goOn = gate();
-    const begun: string[] = [];
+  test("the coordinating worker may die with nodes in flight on other workers: they proceed, and their results count", async () => {
+    const proceed = gate();
+    const started: string[] = [];
     const slow = job("Slow", async (_args: void, { node }) => {
-      begun.push(node.name);
-      await goOn.opened;
+      started.push(node.name);
+      await proceed.opened;
       return node.name;
     });
     const w = await jobWorld(kind);
@@ -52,13 +54,13 @@ forEachStore((kind) => {
     });
     await w.worker1.settle();
     const working = jobs.settle();
-    await until(() => begun.length === 3);
+    await until(() => started.length === 3);
     await w.worker1.kill();
-    goOn.open();
+    proceed.open();
     await working;
-    await w.toTheEnd(jobs);
+    await w.runToEnd(jobs);
     await run.result({ timeout: "100s" });
-    expect(begun.sort()).toEqual(["a", "b", "c", "end"]);
+    expect(started.sort()).toEqual(["a", "b", "c", "end"]);
     expect(await nodeRunsOf(w, "Slow")).toHaveLength(4);
     const rows = await w.store.log(run.id, { after: 0, limit: 100 });
     expect(wrongHashes(rows, JSON.parse(await run.exportDag()))).toEqual({ wrong: [], checked: 4 });
@@ -66,11 +68,11 @@ forEachStore((kind) => {
   });
 });
 
-test("a job that takes its worker down again and again is held, visibly, and its graph waits", async () => {
+test("the run of a job that repeatedly crashes its worker is paused visibly, and its graph waits", async () => {
   const w = await jobWorld("memory");
-  let begun = gate();
+  let started = gate();
   const poison = job("Poison", () => {
-    begun.open();
+    started.open();
     return new Promise(() => {});
   });
   let victim = await w.jobWorker(poison);
@@ -78,17 +80,17 @@ test("a job that takes its worker down again and again is held, visibly, and its
   await w.worker1.settle();
   for (let deaths = 0; deaths < 5; deaths += 1) {
     void victim.settle();
-    await begun.opened;
-    begun = gate();
+    await started.opened;
+    started = gate();
     await victim.kill();
     if (deaths < 4) victim = await w.jobWorker(poison);
   }
   const cured = await w.jobWorker(job("Poison", () => "cured"));
-  await w.toTheEnd(cured);
+  await w.runToEnd(cured);
   const [attempt] = await nodeRunsOf(w, "Poison");
   expect(attempt?.status).toBe("paused");
   expect(await run.status()).toBe("waiting");
   await w.pawl.run(attempt?.id as string).resume();
-  await w.toTheEnd(cured);
+  await w.runToEnd(cured);
   expect(await run.status()).toBe("completed");
 });

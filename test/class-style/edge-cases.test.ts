@@ -1,18 +1,18 @@
-/** Odd programs, and what they come to: a run is never lost, and never does something else without a word. */
+/** Unusual programs and their results: a run is never lost, and its behavior never changes without an error. */
 import { discoverWorkflows, PermanentError, Workflow, workflow } from "pawl";
 import { expect, test } from "vitest";
 import { attemptsOf, recorded } from "../support/run-checks.js";
 import { start, world } from "../support/virtual-worlds.js";
 import { gate } from "../support/waiting.js";
 
-const settled = async (type: any, input?: any, options?: any, others: any[] = []) => {
+const startAndSettle = async (type: any, input?: any, options?: any, others: any[] = []) => {
   const t = await start(type, ...others);
   const run = await t.pawl.start(type, input, options);
   await t.settle();
   return { t, run };
 };
 
-test("patched is true for whoever gets there with the new code, also in a later turn", async () => {
+test("patched() is true for a run that reaches it with the new code, even in a later turn", async () => {
   const seen: boolean[] = [];
   class A extends Workflow {
     static {
@@ -25,21 +25,21 @@ test("patched is true for whoever gets there with the new code, also in a later 
   expect(seen).toEqual([true]);
 });
 
-test("the first item of a loop has names of its own", async () => {
-  const did: unknown[] = [];
+test("the first item of a loop does not share step names with the code before the loop", async () => {
+  const executed: unknown[] = [];
   class A extends Workflow {
     static {
       this.resumableStep("s", async (w, iter) => {
-        await w.step("send", () => void did.push("intro"));
-        await iter.over([1, 2, 3], (n) => w.step("send", () => void did.push(n)));
+        await w.step("send", () => void executed.push("intro"));
+        await iter.over([1, 2, 3], (n) => w.step("send", () => void executed.push(n)));
       });
     }
   }
-  await settled(A);
-  expect(did).toEqual(["intro", 1, 2, 3]);
+  await startAndSettle(A);
+  expect(executed).toEqual(["intro", 1, 2, 3]);
 });
 
-test("items do not share random numbers with those of the execution before", async () => {
+test("items do not share random numbers with those of the previous execution", async () => {
   const ids: string[] = [];
   class A extends Workflow {
     static {
@@ -48,11 +48,11 @@ test("items do not share random numbers with those of the execution before", asy
       );
     }
   }
-  await settled(A);
+  await startAndSettle(A);
   expect(new Set(ids).size).toBe(4);
 });
 
-test("a step called on_failure is refused beside onFailure", async () => {
+test("a step called on_failure is refused in a class with onFailure", async () => {
   class A extends Workflow {
     static {
       this.options({ onFailure: () => {} });
@@ -66,17 +66,17 @@ test("a step called on_failure is refused beside onFailure", async () => {
   await expect(t.pawl.start(A)).rejects.toThrow('has a step "on_failure"');
 });
 
-test("the same in function style", async () => {
+test("a step called on_failure is refused in a function with onFailure", async () => {
   const f = workflow("f", { onFailure: () => {} }, async (ctx) => {
     await ctx.step("on_failure", () => 1);
     throw new PermanentError("x");
   });
-  const { run } = await settled(f);
+  const { run } = await startAndSettle(f);
   expect(await run.status()).toBe("failed");
 });
 
 test.each(["cancel", "pause"] as const)(
-  "a reason for %s that cannot be stored does not take the worker down",
+  "a reason for %s that cannot be stored does not crash the worker",
   async (leave) => {
     const unhandled: unknown[] = [];
     const before = process.rawListeners("unhandledRejection");
@@ -107,7 +107,7 @@ class AboutUser extends Workflow<{ name: string }, void, string> {
 test.each([
   ["without a hero", undefined],
   ["with a hero of another type", { type: "Company", id: "7" }],
-])("a child %s is refused as a start is", async (_what, hero) => {
+])("a child %s is refused just like a start", async (_what, hero) => {
   class Parent extends Workflow<unknown, void, string> {
     static {
       this.step("p", async (w) =>
@@ -115,17 +115,17 @@ test.each([
       );
     }
   }
-  const { run } = await settled(Parent, undefined, undefined, [AboutUser]);
+  const { run } = await startAndSettle(Parent, undefined, undefined, [AboutUser]);
   expect((await run.get()).output).toBe("INVALID_INPUT");
 });
 
-test("an iterator that was kept does not move the cursor of a step that is over", async () => {
+test("an iterator that is used after its step has ended does not move the cursor", async () => {
   let kept: any;
-  const began: unknown[] = [];
+  const cursorsAtStart: unknown[] = [];
   class A extends Workflow {
     static {
       this.resumableStep("s", async (_w, iter) => {
-        began.push(iter.cursor);
+        cursorsAtStart.push(iter.cursor);
         kept = iter;
         await iter.set(1);
       });
@@ -135,13 +135,13 @@ test("an iterator that was kept does not move the cursor of a step that is over"
       });
     }
   }
-  const { t, run } = await settled(A);
+  const { t, run } = await startAndSettle(A);
   await run.resumeAt("s");
   await t.settle();
-  expect(began).toEqual([null, null]);
+  expect(cursorsAtStart).toEqual([null, null]);
 });
 
-test("a key function that gives nothing is an error, not an endless loop", async () => {
+test("a key function that returns undefined is an error, not an endless loop", async () => {
   let items = 0;
   class A extends Workflow {
     static {
@@ -153,7 +153,7 @@ test("a key function that gives nothing is an error, not an endless loop", async
       );
     }
   }
-  const { run } = await settled(A);
+  const { run } = await startAndSettle(A);
   expect(await run.status()).toBe("paused");
 });
 
@@ -169,11 +169,11 @@ test.each([null, [() => true]])("`on` %o of a rule is refused", (on) => {
 });
 
 test("next() called twice runs the step once", async () => {
-  let ran = 0;
+  let bodyRuns = 0;
   class A extends Workflow {
     static {
       this.step("s", () => {
-        ran += 1;
+        bodyRuns += 1;
       });
     }
     override async aroundStepExecution(_e: unknown, next: () => Promise<void>) {
@@ -181,20 +181,20 @@ test("next() called twice runs the step once", async () => {
       await next();
     }
   }
-  await settled(A);
-  expect(ran).toBe(1);
+  await startAndSettle(A);
+  expect(bodyRuns).toBe(1);
 });
-test("next() that is not awaited is waited for", async () => {
+test("aroundStepExecution waits for a next() that it does not await", async () => {
   const go = gate();
-  const did: string[] = [];
+  const executed: string[] = [];
   class A extends Workflow {
     static {
       this.step("s", async () => {
         await go.opened;
-        did.push("s");
+        executed.push("s");
       });
       this.step("z", () => {
-        did.push("z");
+        executed.push("z");
         go.open();
       });
     }
@@ -206,11 +206,11 @@ test("next() that is not awaited is waited for", async () => {
   const run = await t.pawl.start(A);
   setTimeout(() => go.open(), 200);
   await t.settle();
-  expect(did).toEqual(["s", "z"]);
+  expect(executed).toEqual(["s", "z"]);
   expect(await run.status()).toBe("completed");
 });
 
-test("a method that is a field is a method (the compiler says so)", async () => {
+test("a step may name a field that holds a function", async () => {
   let sent = 0;
   class A extends Workflow {
     send = async () => {
@@ -220,7 +220,7 @@ test("a method that is a field is a method (the compiler says so)", async () => 
       this.step("send");
     }
   }
-  await settled(A);
+  await startAndSettle(A);
   expect(sent).toBe(1);
 });
 
@@ -266,7 +266,7 @@ test.each([
 test.each([
   ["that waited for another attempt", "reattempt"],
   ["that was to be continued", "suspend"],
-])("every execution has an id of its own, also after resumeAt to a step %s", async (_what, leave) => {
+])("every execution has its own id, even after resumeAt to a step %s", async (_what, leave) => {
   class A extends Workflow {
     static {
       this.step("a", (w) => {
@@ -274,7 +274,7 @@ test.each([
       });
     }
   }
-  const { t, run } = await settled(A);
+  const { t, run } = await startAndSettle(A);
   await run.pause();
   await run.resumeAt("a");
   await t.speedrun(run);
@@ -282,7 +282,7 @@ test.each([
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-test("two loops over one iterator at a time are refused, or end", async () => {
+test("two concurrent loops over one iterator are refused, or end", async () => {
   class A extends Workflow {
     static {
       this.resumableStep("s", { maxIterations: 2 }, (w, iter) =>
@@ -293,11 +293,11 @@ test("two loops over one iterator at a time are refused, or end", async () => {
       );
     }
   }
-  const { run } = await settled(A);
+  const { run } = await startAndSettle(A);
   expect(await run.status()).not.toBe("waiting");
 });
 
-test("a plain step that is continued for ever is held too", async () => {
+test("a plain step that suspends itself forever is paused too", async () => {
   let n = 0;
   class A extends Workflow {
     static {
@@ -307,12 +307,12 @@ test("a plain step that is continued for ever is held too", async () => {
       });
     }
   }
-  const { run } = await settled(A);
+  const { run } = await startAndSettle(A);
   expect(await run.status()).toBe("paused");
 });
 
-test("afterStepExecution is told of everything that is thrown", async () => {
-  const told: unknown[] = [];
+test("afterStepExecution receives every thrown value", async () => {
+  const received: unknown[] = [];
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
   class A extends Workflow {
@@ -322,34 +322,34 @@ test("afterStepExecution is told of everything that is thrown", async () => {
       });
     }
     override afterStepExecution(e: { error?: unknown }) {
-      told.push("error" in e);
+      received.push("error" in e);
     }
   }
-  await settled(A);
-  expect(told).toEqual([true]);
+  await startAndSettle(A);
+  expect(received).toEqual([true]);
 });
 
-test("the cursor of a step that an operator passed over is cleared", async () => {
-  const began: unknown[] = [];
+test("the cursor of a step that an operator skipped is cleared", async () => {
+  const cursorsAtStart: unknown[] = [];
   class A extends Workflow {
     static {
       this.resumableStep("s", async (_w, iter) => {
-        began.push(iter.cursor);
+        cursorsAtStart.push(iter.cursor);
         await iter.set(5);
         throw new Error("x");
       });
       this.step("z", (w) => w.pause());
     }
   }
-  const { t, run } = await settled(A);
+  const { t, run } = await startAndSettle(A);
   await run.skip();
   await t.settle();
   await run.resumeAt("s");
   await t.settle();
-  expect(began).toEqual([null, null]);
+  expect(cursorsAtStart).toEqual([null, null]);
 });
 
-test("a frame whose methods are its children's does not spoil discoverWorkflows", () => {
+test("an abstract class whose methods are implemented by subclasses does not break discoverWorkflows", () => {
   abstract class Frame extends Workflow {
     static {
       this.step("fill");
@@ -362,7 +362,7 @@ test("a frame whose methods are its children's does not spoil discoverWorkflows"
   expect(discoverWorkflows({ Frame, Filled, Workflow }).map(({ name }) => name)).toEqual(["Filled"]);
 });
 
-test("options are taken as they are when they are given", async () => {
+test("options are copied when they are passed", async () => {
   const options: { wait?: string } = {};
   class A extends Workflow {
     static {
@@ -372,12 +372,12 @@ test("options are taken as they are when they are given", async () => {
       }
     }
   }
-  const { run } = await settled(A);
+  const { run } = await startAndSettle(A);
   expect(await attemptsOf(run)).toEqual(["a 1 completed success", "b 1 scheduled –"]);
 });
 
-test("a page is a list, and all of it is done", async () => {
-  const did: unknown[] = [];
+test("a page is a list, and all of its items are processed, even undefined ones", async () => {
+  const executed: unknown[] = [];
   class A extends Workflow {
     static {
       this.resumableStep("s", (_w, iter) =>
@@ -386,50 +386,50 @@ test("a page is a list, and all of it is done", async () => {
             fetch: (after: number | null) => (after === null ? [1, undefined] : []) as (number | undefined)[],
             key: ((n: number | undefined) => n ?? 9) as never,
           },
-          (n) => void did.push(n),
+          (n) => void executed.push(n),
         ),
       );
     }
   }
-  await settled(A);
-  expect(did).toEqual([1, undefined]);
+  await startAndSettle(A);
+  expect(executed).toEqual([1, undefined]);
 });
 
-test("a step that was renamed after it was done is not done again without a word", async () => {
-  const did: string[] = [];
-  const began = gate();
+test("a step that was renamed after it completed does not run again: the run is paused", async () => {
+  const executed: string[] = [];
+  const cursorsAtStart = gate();
   const go = gate();
-  const make = (name: string) =>
+  const classWithStep = (name: string) =>
     class extends Workflow {
       static {
         this.options({ name: "W" });
         this.step(name, async () => {
-          did.push("charge");
-          began.open();
+          executed.push("charge");
+          cursorsAtStart.open();
           await go.opened;
         });
-        this.step("ship", () => void did.push("ship"));
+        this.step("ship", () => void executed.push("ship"));
       }
     };
   const w = await world();
-  const Old = make("charge");
+  const Old = classWithStep("charge");
   const old = await w.worker([Old]);
   const run = await w.pawl.start(Old);
-  const going = old.settle();
-  await began.opened;
+  const settledOld = old.settle();
+  await cursorsAtStart.opened;
   await run.pause();
   await recorded(run, "run.paused");
   go.open();
-  await going;
+  await settledOld;
   await old.worker.stop();
-  const next = await w.worker([make("charge_card")]);
+  const next = await w.worker([classWithStep("charge_card")]);
   await run.resume();
   await next.settle();
-  expect(did).toEqual(["charge"]);
+  expect(executed).toEqual(["charge"]);
   expect(await run.get()).toMatchObject({ status: "paused", pauseReason: expect.stringContaining('no step "charge"') });
 });
 
-test("a body draws the same numbers when it goes on after a wait, whatever its conditions and hooks drew", async () => {
+test("a body draws the same random numbers when it continues after a wait, whatever its conditions and hooks draw", async () => {
   const ids: string[] = [];
   class A extends Workflow {
     static {

@@ -1,4 +1,4 @@
-/** A run that was paused at several steps, of which an operator released only one, is paused at the others again. */
+/** A run that was paused at several steps, of which an operator released only one, is paused again at the others. */
 import { PermanentError, Workflow } from "pawl";
 import { expect, test } from "vitest";
 import { expectSound } from "../support/run-checks.js";
@@ -8,8 +8,8 @@ const boom = () => {
   throw new PermanentError("boom");
 };
 
-/** Two tasks that pause the run, and a third that has an attempt to come. */
-function release(dependsOn: string[], added: readonly string[] = []) {
+/** Two tasks that pause the run, and a third one with a scheduled attempt. */
+function taskClass(dependsOn: string[], added: readonly string[] = []) {
   return class extends Workflow {
     static {
       this.options({ name: "Partly", onException: "pause" });
@@ -23,8 +23,8 @@ function release(dependsOn: string[], added: readonly string[] = []) {
   };
 }
 
-async function releasedAfter(deployed: ReturnType<typeof release>) {
-  const before = release([]);
+async function releaseOneAfterDeploy(deployed: ReturnType<typeof taskClass>) {
+  const before = taskClass([]);
   const t = await start(before);
   const run = await t.pawl.start(before);
   await t.settle();
@@ -33,14 +33,14 @@ async function releasedAfter(deployed: ReturnType<typeof release>) {
   await run.resume({ output: "by hand" });
   await t.settle();
   await expectSound(t);
-  const held = (await run.executions()).filter(({ outcome }) => outcome === "paused_by_exception");
-  expect(held.map(({ step }) => step).sort()).toEqual(["left", "right"]);
+  const pausedExecutions = (await run.executions()).filter(({ outcome }) => outcome === "paused_by_exception");
+  expect(pausedExecutions.map(({ step }) => step).sort()).toEqual(["left", "right"]);
   return run.get();
 }
 
-test("also if the code has changed, and the log has yet to be told so", async () => {
-  expect(await releasedAfter(release([], ["more"]))).toMatchObject({ status: "waiting" });
-  expect(await releasedAfter(release(["left", "right"]))).toMatchObject({
+test("a run of which one paused step was released is paused again at the other, even if its code has changed meanwhile", async () => {
+  expect(await releaseOneAfterDeploy(taskClass([], ["more"]))).toMatchObject({ status: "waiting" });
+  expect(await releaseOneAfterDeploy(taskClass(["left", "right"]))).toMatchObject({
     status: "paused",
     pauseReason: expect.stringMatching(/^Step "(left|right)" failed: boom$/),
   });

@@ -1,4 +1,4 @@
-/** Where several things happen at once to a run of a class: what counts in the end. */
+/** Events that happen to a run of a class at the same time, and which of them takes effect. */
 import { Pawl, PermanentError, Workflow } from "pawl";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -11,18 +11,18 @@ const boom = () => {
   throw new Error("boom");
 };
 
-test("a step that failed for good while the run was being paused: resumed, the run fails, and does not go on behind it", async () => {
-  const begun = gate();
+test("a step that failed for good while the run was being paused: when it is resumed, the run fails instead of continuing after the step", async () => {
+  const started = gate();
   const finish = gate();
   const X = working(async () => {
-    begun.open();
+    started.open();
     await finish.opened;
     throw new PermanentError("no");
   });
   const t = await start(X);
   const run = await t.pawl.start(X);
   void t.settle();
-  await begun.opened;
+  await started.opened;
   await run.pause();
   await recorded(run, "run.paused");
   finish.open();
@@ -34,17 +34,17 @@ test("a step that failed for good while the run was being paused: resumed, the r
 });
 
 test("a step that failed for good while its worker was stopping: the next worker fails the run", async () => {
-  const begun = gate();
+  const started = gate();
   const finish = gate();
   const X = working(async () => {
-    begun.open();
+    started.open();
     await finish.opened;
     throw new PermanentError("no");
   });
   const w = await world();
   const first = await w.worker([X], { grace: "10s" });
   const run = await w.pawl.start(X);
-  await begun.opened;
+  await started.opened;
   const stopped = first.worker.stop();
   finish.open();
   await stopped;
@@ -53,37 +53,37 @@ test("a step that failed for good while its worker was stopping: the next worker
   expect(await run.status()).toBe("failed");
 });
 
-test("a worker that dies between the commit of the failed step and that of the failed run", async () => {
+test("a worker dies between the commit of the failed step and that of the failed run: the next worker fails the run", async () => {
   const X = working(boom, { onException: "fail" });
   const w = await world();
   const run = await w.pawl.start(X);
-  let dead = false;
+  let deadWorkerStore = false;
   let fence: any = null;
   const store = new Proxy(w.store, {
     get(target, name) {
       const member = Reflect.get(target, name) as any;
       if (typeof member !== "function") return member;
       return (...args: any[]) => {
-        if (dead) return name === "watch" ? () => {} : new Promise(() => {});
+        if (deadWorkerStore) return name === "watch" ? () => {} : new Promise(() => {});
         const result = member.apply(target, args);
         if (!(result instanceof Promise)) return result;
         return result.then((answer: any) => {
           if (name === "registerWorker") fence = answer;
-          if (name === "commit" && JSON.stringify(args[0]).includes("step.failed")) dead = true;
-          return dead ? new Promise(() => {}) : answer;
+          if (name === "commit" && JSON.stringify(args[0]).includes("step.failed")) deadWorkerStore = true;
+          return deadWorkerStore ? new Promise(() => {}) : answer;
         });
       };
     },
   });
   await new Pawl(store).worker({ workflows: [X] }).start();
-  await until(() => dead);
+  await until(() => deadWorkerStore);
   await w.store.deregisterWorker(fence);
   await (await w.worker([X])).settle();
   expect(await attemptsOf(run)).toEqual(["work 1 failed failed_by_exception"]);
   expect(await run.status()).toBe("failed");
 });
 
-test("an onFailure that fails once is tried again, and the run fails", async () => {
+test("an onFailure that fails once is retried, and the run fails", async () => {
   let calls = 0;
   const X = working(
     boom,
@@ -126,7 +126,7 @@ test("an onFailure whose worker dies is called again, and the run fails", async 
   expect(calls).toBe(2);
 });
 
-test("finish() with an output schema that is asynchronous ends the run and no other step begins", async () => {
+test("finish() with an asynchronous output schema ends the run, and no other step starts", async () => {
   class X extends Workflow<unknown, void, string> {
     static {
       this.options({
@@ -149,7 +149,7 @@ test("finish() with an output schema that is asynchronous ends the run and no ot
   expect(await run.result({ timeout: "100s" })).toBe("a");
 });
 
-test("finish() beside the birth of a child is not forgotten in a crash", async () => {
+test("finish() in the turn that starts a child is not lost in a crash", async () => {
   const child = working(() => {}, { wait: "1 day" }, { name: "child" });
   class X extends Workflow<unknown, void, string> {
     static {
@@ -164,15 +164,15 @@ test("finish() beside the birth of a child is not forgotten in a crash", async (
   expect((await t.crashTest(X, undefined)).output).toBe("a");
 });
 
-test("resumeAt while the step of a run that is being paused still runs is refused; once it rests it goes where it is sent", async () => {
-  const begun = gate();
+test("resumeAt is refused while the step of a run that is being paused still runs; once the step has ended, it moves the run", async () => {
+  const started = gate();
   const finish = gate();
   const executed: string[] = [];
   class X extends Workflow {
     static {
       this.step("a", async () => {
         executed.push("a");
-        begun.open();
+        started.open();
         await finish.opened;
       });
       this.step("b", () => void executed.push("b"));
@@ -182,7 +182,7 @@ test("resumeAt while the step of a run that is being paused still runs is refuse
   const t = await start(X);
   const run = await t.pawl.start(X);
   void t.settle();
-  await begun.opened;
+  await started.opened;
   await run.pause();
   await recorded(run, "run.paused");
   expect(await errorOf(run.resumeAt("c"))).toMatchObject({ code: "INVALID_STATE" });
@@ -227,7 +227,7 @@ test("a policy function that throws pauses the run, so that it can be repaired",
   expect(await run.status()).toBe("paused");
 });
 
-test("an execution that was scheduled does not vanish from executions() when its run is canceled", async () => {
+test("a scheduled execution does not vanish from executions() when its run is canceled", async () => {
   const X = working((w) => w.reattempt({ wait: "1 day" }));
   const t = await start(X);
   const run = await t.pawl.start(X);
@@ -237,18 +237,18 @@ test("an execution that was scheduled does not vanish from executions() when its
   expect(await attemptsOf(run)).toEqual(["work 1 completed reattempted", "work 2 canceled canceled_by_flow_control"]);
 });
 
-test("executions() says what counts when a skip overtakes the attempt it skips", async () => {
-  const begun = gate();
+test("executions() shows an attempt as skipped when skip() arrives while the attempt runs", async () => {
+  const started = gate();
   const finish = gate();
   const X = working(async (w) => {
     if (w.attempt === 1) w.reattempt();
-    begun.open();
+    started.open();
     await finish.opened;
   });
   const t = await start(X);
   const run = await t.pawl.start(X);
   void t.settle();
-  await begun.opened;
+  await started.opened;
   await run.skip();
   await recorded(run, "step.skipped work");
   finish.open();
@@ -256,17 +256,17 @@ test("executions() says what counts when a skip overtakes the attempt it skips",
   expect((await attemptsOf(run))[1]).toBe("work 2 skipped skipped_by_flow_control");
 });
 
-test("a second pause of a run that is executing is refused, as it is of one that is parked", async () => {
-  const begun = gate();
+test("a second pause of a run that is executing is refused, like that of a parked run", async () => {
+  const started = gate();
   const finish = gate();
   const X = working(async () => {
-    begun.open();
+    started.open();
     await finish.opened;
   });
   const t = await start(X);
   const run = await t.pawl.start(X);
   void t.settle();
-  await begun.opened;
+  await started.opened;
   await run.pause("one");
   await recorded(run, "run.paused");
   const error = await errorOf(run.pause("two")).catch(() => null);
@@ -275,7 +275,7 @@ test("a second pause of a run that is executing is refused, as it is of one that
   expect(error).toMatchObject({ code: "INVALID_STATE" });
 });
 
-test("the time limit of a step counts while its body waits for something durable", async () => {
+test("the time limit of a step includes the durable waits of its body", async () => {
   const X = working((w) => w.waitForSignal("approved"), { timeout: "1h" });
   const t = await start(X);
   const run = await t.pawl.start(X);
@@ -283,13 +283,13 @@ test("the time limit of a step counts while its body waits for something durable
   expect((await attemptsOf(run))[0]).toBe("work 1 failed timed_out");
 });
 
-test("maxReattempts of a rule is checked like that of a step", () => {
+test("maxReattempts of a rule is validated like that of a step", () => {
   expect(() => working(boom, { onException: { action: "reattempt", maxReattempts: Number.NaN } })).toThrow(
     /maxReattempts/,
   );
 });
 
-test("resume({ output }) is for the step that rests in the middle, as skip() is", async () => {
+test("resume({ output }) completes a step that is parked in the middle, just as skip() skips it", async () => {
   const X = working((w) => w.waitForSignal("go"));
   const t = await start(X);
   const run = await t.pawl.start(X);
@@ -300,7 +300,7 @@ test("resume({ output }) is for the step that rests in the middle, as skip() is"
   expect(await attemptsOf(run)).toEqual(["work 1 completed success", "after 1 completed success"]);
 });
 
-test("skip() of a step sends its children home", async () => {
+test("skip() of a step cancels its children", async () => {
   const child = working(() => {}, { wait: "10 days" }, { name: "child" });
   class X extends Workflow {
     static {

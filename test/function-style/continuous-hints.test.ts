@@ -1,4 +1,7 @@
-/** Hints that follow each other without a pause make the worker look at a run's inbox again and again. The run must get on all the same. */
+/**
+ * Hints that arrive without a pause make the worker read a run's inbox again and again. The run must advance
+ * nevertheless.
+ */
 import { setImmediate as macrotask } from "node:timers/promises";
 import { Pawl, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -8,11 +11,11 @@ import { logOf } from "../support/run-checks.js";
 import { silent } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
 
-/** In macrotasks: a hundred times what a run needs to be parked. */
-const mostHints = 2_000;
+/** The limit in macrotasks: a hundred times as many as a run needs to be parked. */
+const maxHints = 2_000;
 
-/** Like a store on a server: a read of an inbox takes a few macrotasks. `tell` hands a hint to the watchers. */
-function distantStore() {
+/** Simulates a store on a server: reading an inbox takes a few macrotasks. `sendHint` passes a hint to the watchers. */
+function slowStore() {
   const inner = new MemoryStore();
   const watchers = new Set<(hint: Hint) => void>();
   const inbox: Store["inbox"] = async (runIds) => {
@@ -35,16 +38,16 @@ function distantStore() {
       return typeof value === "function" ? value.bind(target) : value;
     },
   });
-  const tell = (hint: Hint) => {
+  const sendHint = (hint: Hint) => {
     for (const watcher of watchers) watcher(hint);
   };
   const isOwned = async (runId: string) => (await inner.tasks([runId]))[0]?.state === "owned";
-  return { store, tell, isOwned };
+  return { store, sendHint, isOwned };
 }
 
-/** A run that is executing its first step; after that it would sleep for a day. */
-async function executing() {
-  const { store, tell, isOwned } = distantStore();
+/** Starts a run that is executing its first step and will sleep for a day after it. */
+async function startExecuting() {
+  const { store, sendHint, isOwned } = slowStore();
   const pawl = new Pawl(store, silent);
   onTestFinished(() => pawl.close());
   const finish = gate();
@@ -55,11 +58,11 @@ async function executing() {
   const worker = await pawl.worker({ workflows: [napping], poll: Number.POSITIVE_INFINITY }).start();
   const run = await pawl.start(napping);
   await until(async () => (await logOf(run)).includes("step.started work"));
-  /** Says in every macrotask that there may be messages, until the worker has let go of the run and this is in its log. */
+  /** Sends a hint in every macrotask until the worker has released the run and its log contains this line. */
   const hintUntil = async (line: string) => {
     const isReached = async () => !(await isOwned(run.id)) && (await logOf(run)).includes(line);
-    for (let hints = 0; hints < mostHints && !(await isReached()); hints += 1) {
-      tell({ kind: "messages", runIds: [run.id] });
+    for (let hints = 0; hints < maxHints && !(await isReached()); hints += 1) {
+      sendHint({ kind: "messages", runIds: [run.id] });
       await macrotask();
     }
     expect(await logOf(run)).toContain(line);
@@ -68,24 +71,24 @@ async function executing() {
   return { run, worker, release: () => finish.open(), hintUntil };
 }
 
-describe("while hints about its run follow each other without a pause", () => {
-  test("a worker parks a run that falls asleep", async () => {
-    const { run, release, hintUntil } = await executing();
+describe("while hints about its run arrive without a pause", () => {
+  test("a worker parks a run that starts to sleep", async () => {
+    const { run, release, hintUntil } = await startExecuting();
     release();
     await hintUntil("timer.started nap");
     expect(await run.status()).toBe("waiting");
   });
 
   test("a worker parks a run that was paused during its step", async () => {
-    const { run, release, hintUntil } = await executing();
+    const { run, release, hintUntil } = await startExecuting();
     await run.pause();
     release();
     await hintUntil("run.paused");
     expect(await run.status()).toBe("paused");
   });
 
-  test("a worker starts the code of a run over that was paused and resumed during its step", async () => {
-    const { run, release, hintUntil } = await executing();
+  test("a worker replays the code of a run that was paused and resumed during its step", async () => {
+    const { run, release, hintUntil } = await startExecuting();
     await run.pause();
     await run.resume();
     release();
@@ -94,7 +97,7 @@ describe("while hints about its run follow each other without a pause", () => {
   });
 
   test("a worker cancels a run that was canceled during its step", async () => {
-    const { run, release, hintUntil } = await executing();
+    const { run, release, hintUntil } = await startExecuting();
     await run.cancel();
     release();
     await hintUntil("run.canceled");
@@ -102,8 +105,8 @@ describe("while hints about its run follow each other without a pause", () => {
   });
 });
 
-test("a worker that is driven by two callers at once parks a run that was paused during its step", async () => {
-  const { run, worker, release } = await executing();
+test("a worker that is driven by two callers at the same time parks a run that was paused during its step", async () => {
+  const { run, worker, release } = await startExecuting();
   const idle = [worker.runUntilIdle(), worker.runUntilIdle()];
   await run.pause();
   release();

@@ -1,4 +1,4 @@
-/** What transactional steps send in the tests of attacks, for each database. */
+/** The statements that the tests of transaction attacks send, for each database. */
 import type { Transaction } from "@libsql/client/ws";
 import type Database from "better-sqlite3";
 import type { Connection } from "mysql2/promise";
@@ -10,21 +10,21 @@ export interface AttackSql {
   /** Adds a row to `user_values`. */
   write(tx: unknown, value: string): Promise<void>;
   execute(tx: unknown, sql: string): Promise<void>;
-  /** A statement that is made now and executed later. */
+  /** Prepares a statement now; the returned function executes it later. */
   prepared(tx: unknown, sql: string): () => Promise<unknown>;
-  /** In a transaction of its own. */
-  once(table: UserTable, sql: string): Promise<void>;
+  /** Executes the statement in its own transaction. */
+  executeInOwnTransaction(table: UserTable, sql: string): Promise<void>;
   readonly begin: string;
-  /** A failed statement ends the whole transaction. */
-  readonly errorsAbort: boolean;
-  /** DDL commits what is open. */
+  /** Whether a failed statement aborts the whole transaction. */
+  readonly errorsAbortTransaction: boolean;
+  /** Whether DDL commits the open transaction. */
   readonly ddlCommits: boolean;
-  /** Adds a row after a second. */
+  /** A statement that inserts a row after one second. */
   slowInsert(value: string): string;
 }
 
-const once =
-  (execute: AttackSql["execute"]): AttackSql["once"] =>
+const executeInOwnTransaction =
+  (execute: AttackSql["execute"]): AttackSql["executeInOwnTransaction"] =>
   async (table, sql) => {
     const own = await table.beginCallerTransaction();
     await execute(own.tx, sql);
@@ -43,9 +43,9 @@ const sqlite: AttackSql = {
     const statement = (tx as Database.Database).prepare(sql);
     return async () => statement.run();
   },
-  once: (table, sql) => once(sqlite.execute)(table, sql),
+  executeInOwnTransaction: (table, sql) => executeInOwnTransaction(sqlite.execute)(table, sql),
   begin: "BEGIN IMMEDIATE",
-  errorsAbort: false,
+  errorsAbortTransaction: false,
   ddlCommits: false,
   slowInsert: () => "",
 };
@@ -57,9 +57,9 @@ const sqld: AttackSql = {
   },
   execute: (tx, sql) => (tx as Transaction).executeMultiple(sql),
   prepared: (tx, sql) => () => (tx as Transaction).batch([sql]),
-  once: (table, sql) => once(sqld.execute)(table, sql),
+  executeInOwnTransaction: (table, sql) => executeInOwnTransaction(sqld.execute)(table, sql),
   begin: "BEGIN IMMEDIATE",
-  errorsAbort: false,
+  errorsAbortTransaction: false,
   ddlCommits: false,
   slowInsert: (value) => `INSERT INTO user_values SELECT '${value}' FROM (
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000000) SELECT max(i) FROM n)`,
@@ -77,9 +77,9 @@ const postgres: AttackSql = {
     const query = (tx as ClientBase).query.bind(tx as ClientBase) as (config: object) => Promise<unknown>;
     return () => query({ name: "kept", text });
   },
-  once: (table, sql) => once(postgres.execute)(table, sql),
+  executeInOwnTransaction: (table, sql) => executeInOwnTransaction(postgres.execute)(table, sql),
   begin: "BEGIN",
-  errorsAbort: true,
+  errorsAbortTransaction: true,
   ddlCommits: false,
   slowInsert: (value) => `INSERT INTO user_values SELECT '${value}' FROM (SELECT pg_sleep(1)) AS slept`,
 };
@@ -97,9 +97,9 @@ const mysql: AttackSql = {
     statement.catch(() => {});
     return async () => (await statement).execute([]);
   },
-  once: (table, sql) => once(mysql.execute)(table, sql),
+  executeInOwnTransaction: (table, sql) => executeInOwnTransaction(mysql.execute)(table, sql),
   begin: "START TRANSACTION",
-  errorsAbort: false,
+  errorsAbortTransaction: false,
   ddlCommits: true,
   slowInsert: (value) => `INSERT INTO user_values SELECT '${value}' FROM (SELECT SLEEP(1)) AS slept`,
 };

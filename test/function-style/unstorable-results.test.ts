@@ -1,27 +1,27 @@
-/** Functions that return what a database driver answers with, which cannot be stored: `() => pool.query(…)`. */
+/** Functions that return the result of a database driver, which cannot be stored: `() => pool.query(…)`. */
 import { graph, PermanentError, step, Workflow, workflow } from "pawl";
 import { expect, test } from "vitest";
 import { start } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
 
-/** As pg answers: with functions in it. */
-function pool() {
-  const asked: string[] = [];
+/** Answers like pg, whose result objects contain functions. */
+function fakePool() {
+  const queries: string[] = [];
   const query = async (sql: string) => {
-    asked.push(sql);
+    queries.push(sql);
     return { rows: [], _types: { getTypeParser: () => null } };
   };
-  return { asked, query };
+  return { queries, query };
 }
 
-const hasRun =
+const alreadyRunMessage =
   "The step's function has already run and its effects remain; only its return value cannot be recorded. " +
   "Return plain data from it, or nothing: async () => { await … }.";
-const refused = (of: string) =>
-  `Cannot store the output of step "${of}": $._types.getTypeParser is a function (getTypeParser); pass plain data instead. ${hasRun}`;
+const unstorableMessage = (of: string) =>
+  `Cannot store the output of step "${of}": $._types.getTypeParser is a function (getTypeParser); pass plain data instead. ${alreadyRunMessage}`;
 
-test("what the compensate of a step returns is dropped, in functions and graphs", async () => {
-  const db = pool();
+test("the return value of a step's compensate function is discarded, in functions and graphs", async () => {
+  const db = fakePool();
   const asFunction = workflow("as-function", async (ctx) => {
     await ctx.step("charge", () => 1, { compensate: () => db.query("refund") });
     throw new PermanentError("no stock");
@@ -35,14 +35,14 @@ test("what the compensate of a step returns is dropped, in functions and graphs"
   for (const run of [await t.pawl.start(asFunction), await t.pawl.start(asGraph)]) {
     await t.speedrun(run);
     expect(await run.status()).toBe("failed");
-    const undone = (await run.history()).find(({ node }) => node === "charge#compensate");
-    expect(undone).toMatchObject({ type: "step.completed", data: { output: undefined } });
+    const compensation = (await run.history()).find(({ node }) => node === "charge#compensate");
+    expect(compensation).toMatchObject({ type: "step.completed", data: { output: undefined } });
   }
-  expect(db.asked).toEqual(["refund", "refund of the graph"]);
+  expect(db.queries).toEqual(["refund", "refund of the graph"]);
 });
 
-test("what onFailure returns is dropped", async () => {
-  const db = pool();
+test("the return value of onFailure is discarded", async () => {
+  const db = fakePool();
   const failing = workflow("failing", { onFailure: () => db.query("note") }, () => {
     throw new PermanentError("no stock");
   });
@@ -50,21 +50,21 @@ test("what onFailure returns is dropped", async () => {
   const run = await t.pawl.start(failing);
   await t.speedrun(run);
   const called = (await run.history()).filter(({ node }) => node === "on_failure").map(({ type }) => type);
-  expect({ called, asked: db.asked }).toEqual({ called: ["step.completed"], asked: ["note"] });
+  expect({ called, queries: db.queries }).toEqual({ called: ["step.completed"], queries: ["note"] });
 });
 
-test("a step whose output cannot be stored fails with the news that it has run, and with what to write", async () => {
-  const db = pool();
+test("a step whose output cannot be stored fails with an error that says that it has run, and how to fix it", async () => {
+  const db = fakePool();
   const paying = workflow("paying", (ctx) => ctx.step("charge", () => db.query("charge")));
   const t = await start(paying);
   const run = await t.pawl.start(paying);
   await t.speedrun(run);
-  expect((await errorOf(run.result())).cause.message).toBe(refused("charge"));
-  expect(db.asked).toEqual(["charge"]);
+  expect((await errorOf(run.result())).cause.message).toBe(unstorableMessage("charge"));
+  expect(db.queries).toEqual(["charge"]);
 });
 
-test("a run that is paused by an output that cannot be stored names the ways not to run the step again, and they work", async () => {
-  const db = pool();
+test("a run that is paused because an output cannot be stored names the commands that do not run the step again, and they work", async () => {
+  const db = fakePool();
   class Paying extends Workflow {
     static {
       this.step("charge", () => db.query("charge"));
@@ -72,21 +72,21 @@ test("a run that is paused by an output that cannot be stored names the ways not
     }
   }
   const t = await start(Paying);
-  for (const goOn of ["resume", "skip"] as const) {
+  for (const command of ["resume", "skip"] as const) {
     const run = await t.pawl.start(Paying);
     await t.settle();
     expect((await run.get()).pauseReason).toBe(
-      `Step "charge" failed: ${refused("charge")} resume() runs the step again; resume({ output }) or skip() continues without running it again.`,
+      `Step "charge" failed: ${unstorableMessage("charge")} resume() runs the step again; resume({ output }) or skip() continues without running it again.`,
     );
-    if (goOn === "resume") await run.resume({ output: null });
+    if (command === "resume") await run.resume({ output: null });
     else await run.skip();
     await t.settle();
     expect(await run.status()).toBe("completed");
   }
-  expect(db.asked).toEqual(["charge", "charge"]);
+  expect(db.queries).toEqual(["charge", "charge"]);
 });
 
-test("of a transactional step it is not said that its effect stands: it is rolled back", async () => {
+test("the error of a transactional step does not say that its effects remain, because they are rolled back", async () => {
   const paying = workflow("paying", (ctx) => ctx.transaction("charge", async () => ({ parse: () => null })));
   const t = await start(paying);
   const run = await t.pawl.start(paying);

@@ -1,4 +1,7 @@
-/** A step that throws a PauseError asks for a person: it has not failed, and what the person sends reaches it. */
+/**
+ * A step that throws a PauseError waits for a person. It has not failed, and the payload of the resuming signal reaches
+ * it.
+ */
 import {
   connect,
   graph,
@@ -27,28 +30,28 @@ afterEach(() => {
   seen = [];
 });
 
-/** Asks until it is told who has approved. */
+/** Pauses the run until a signal says who has approved. */
 function approval({ resumedBy }: { readonly resumedBy: ResumedBy | null }): string {
   seen.push(resumedBy);
   if (resumedBy === null) throw new PauseError("Waiting for approval", { resumeOn: "approved" });
   return `approved by ${resumedBy.payload.by}`;
 }
 
-const asFunction = workflow("asked_function", (ctx) => ctx.step("approve", approval));
-const asGraph = graph("asked_graph", [step("approve", (ctx) => approval(ctx))]);
-class AskedClass extends Workflow<unknown, void, string> {
+const approvalFunction = workflow("asked_function", (ctx) => ctx.step("approve", approval));
+const approvalGraph = graph("asked_graph", [step("approve", (ctx) => approval(ctx))]);
+class ApprovalClass extends Workflow<unknown, void, string> {
   static {
     this.step("approve", async (w) => w.finish(approval(w)));
   }
 }
 
-const inHandler = workflow("asked_handler", async (ctx) => approval(ctx));
+const approvalHandler = workflow("asked_handler", async (ctx) => approval(ctx));
 
 const styles = [
-  ["function", asFunction],
-  ["class", AskedClass],
-  ["graph", asGraph],
-  ["handler", inHandler],
+  ["function", approvalFunction],
+  ["class", ApprovalClass],
+  ["graph", approvalGraph],
+  ["handler", approvalHandler],
 ] as const;
 
 forEachStore((kind) => {
@@ -59,12 +62,12 @@ forEachStore((kind) => {
     const definitions = styles.map(([, definition]) => definition);
     const first = await w.worker(definitions);
     const runs: RunHandle<any, any>[] = [];
-    for (const definition of definitions) runs.push(await w.pawl.start(definition as typeof asFunction));
+    for (const definition of definitions) runs.push(await w.pawl.start(definition as typeof approvalFunction));
     await first.settle();
     for (const run of runs) expect(await run.get()).toMatchObject({ status: "paused" });
     first.freeze();
     for (const run of runs) await run.signal("approved", { by: "ada" });
-    // The signal and the end of the pause are in the log, and the worker that would act on them is gone.
+    // The signal and the end of the pause are in the log, and the worker that would act on them dies.
     await first.kill();
     const second = await w.worker(definitions);
     await second.settle();
@@ -74,14 +77,14 @@ forEachStore((kind) => {
   });
 });
 
-test.each(styles)("a crash at any commit changes nothing of that (%s)", async (_style, definition) => {
+test.each(styles)("a crash at any commit does not lose the payload (%s)", async (_style, definition) => {
   const drive = (run: RunHandle<any, any>) => run.signal("approved", { by: "ada" }, { key: "once" });
-  const report = await crashTest(definition as typeof asFunction, undefined, { drive });
+  const report = await crashTest(definition as typeof approvalFunction, undefined, { drive });
   expect(report).toMatchObject({ status: "completed", output: "approved by ada" });
 });
 
 describe("resumedBy", () => {
-  test("stays for further attempts, until the step pauses the run again", async () => {
+  test("stays set for further attempts, until the step pauses the run again", async () => {
     const wf = workflow("further", (ctx) =>
       ctx.step("approve", ({ resumedBy }) => {
         seen.push(resumedBy);
@@ -106,7 +109,7 @@ describe("resumedBy", () => {
     expect(seen.map((one) => one?.payload ?? null)).toEqual([null, 1, 1, 1, null, 2]);
   });
 
-  test("is of the step that had paused, not of others", async () => {
+  test("is set only for the step that had paused the run", async () => {
     const wf = workflow("others", async (ctx) => {
       await ctx.step("first", ({ resumedBy }) => {
         seen.push(resumedBy);
@@ -124,13 +127,13 @@ describe("resumedBy", () => {
   });
 });
 
-describe("a step that asked for a pause has not failed", () => {
-  test("for executions(), timeline(), the onError reporter, the log, metrics and traces", async () => {
+describe("a step that paused its run has not failed", () => {
+  test("in executions(), timeline(), the onError reporter, the log, metrics and traces", async () => {
     const reported: unknown[] = [];
     const warned: unknown[] = [];
-    const note = (...what: unknown[]) => void warned.push(what);
+    const logTo = (...entry: unknown[]) => void warned.push(entry);
     const pawl = await connect("memory:", {
-      logger: { ...silent, warn: note, error: note },
+      logger: { ...silent, warn: logTo, error: logTo },
       onError: (error) => reported.push(error),
     });
     onTestFinished(() => pawl.close());
@@ -156,7 +159,7 @@ describe("a step that asked for a pause has not failed", () => {
     expect(reported).toEqual([]);
     expect(warned).toEqual([]);
     expect(await metrics()).not.toMatch(/pawl_step_failures_total\{/);
-    // The result is known as soon as it is committed; the span of the run is made after that.
+    // The result is available as soon as it is committed; the span of the run is created after that.
     await until(() => spans().length === 3);
     expect(treeOf(spans())).toEqual([
       "run told: completed",
@@ -167,34 +170,34 @@ describe("a step that asked for a pause has not failed", () => {
 
   forEachStore(
     (kind) => {
-      test("nor for people who ask with SQL", async () => {
+      test("in the SQL views", async () => {
         const database = await testDatabase(kind);
         onTestFinished(() => database.drop());
         const w = await world(kind, database.url);
-        const { settle } = await w.worker([asFunction]);
-        const run = await w.pawl.start(asFunction);
+        const { settle } = await w.worker([approvalFunction]);
+        const run = await w.pawl.start(approvalFunction);
         await settle();
         const sql = await rawSql(database.url);
-        const shown = await viewRows(sql);
+        const viewed = await viewRows(sql);
         await sql.close();
-        expect(shown.get(run.id)).toMatchObject([
+        expect(viewed.get(run.id)).toMatchObject([
           { step: "approve", state: "canceled", outcome: "workflow_paused", error_message: null },
         ]);
-        await expectSameAsLogs(w.store, [run.id], shown);
+        await expectSameAsLogs(w.store, [run.id], viewed);
       });
     },
     ["sqlite", "postgres", "mysql"],
   );
 });
 
-describe("a paused run that waits for a signal is looked at again", () => {
-  /** At which hours since its start the step was run. */
-  async function hoursOf(terms: object, options: { readonly recheckPausedAfter?: string | null }) {
+describe("a paused run that waits for a signal is rechecked", () => {
+  /** Returns the hours after the start of the run at which the step was executed. */
+  async function hoursOfExecutions(pauseOptions: object, options: { readonly recheckPausedAfter?: string | null }) {
     const at: number[] = [];
     const wf = workflow("rechecked", (ctx) =>
       ctx.step("approve", () => {
         at.push(t.clock.read());
-        throw new PauseError("wait", terms);
+        throw new PauseError("wait", pauseOptions);
       }),
     );
     const t = await testPawl({ workflows: [wf], logger: silent, ...options });
@@ -206,21 +209,21 @@ describe("a paused run that waits for a signal is looked at again", () => {
 
   test.each<[string, object, { readonly recheckPausedAfter?: string | null }, number[]]>([
     ["every hour", { resumeOn: "go" }, {}, [0, 1, 2, 3, 4, 5]],
-    ["as often as connect() was told", { resumeOn: "go" }, { recheckPausedAfter: "2 hours" }, [0, 2, 4]],
-    ["as often as the error says", { resumeOn: "go", recheckAfter: "3 hours" }, {}, [0, 3]],
-    ["never, if connect() was told so", { resumeOn: "go" }, { recheckPausedAfter: null }, [0]],
-    ["never, without a signal that it waits for", {}, {}, [0]],
+    ["at the interval that connect() was given", { resumeOn: "go" }, { recheckPausedAfter: "2 hours" }, [0, 2, 4]],
+    ["at the interval of the error", { resumeOn: "go", recheckAfter: "3 hours" }, {}, [0, 3]],
+    ["never, if connect() was given null", { resumeOn: "go" }, { recheckPausedAfter: null }, [0]],
+    ["never, if the pause does not wait for a signal", {}, {}, [0]],
     [
-      "as often as the error says, also if connect() says never",
+      "at the interval of the error, even if connect() was given null",
       { recheckAfter: "4h" },
       { recheckPausedAfter: null },
       [0, 4],
     ],
-  ])("%s", async (_when, terms, options, expected) => {
-    expect(await hoursOf(terms, options)).toEqual(expected);
+  ])("%s", async (_when, pauseOptions, options, expected) => {
+    expect(await hoursOfExecutions(pauseOptions, options)).toEqual(expected);
   });
 
-  test("connect() takes the interval, and refuses one that would keep the run busy", async () => {
+  test("connect() accepts a recheck interval, and refuses one that would keep the run busy", async () => {
     const wf = workflow("interval", (ctx) => ctx.step("approve", approval));
     const pawl = await connect("memory:", { recheckPausedAfter: "3 hours", logger: silent });
     onTestFinished(() => pawl.close());
@@ -233,9 +236,9 @@ describe("a paused run that waits for a signal is looked at again", () => {
     expect(refused.message).toBe("recheckPausedAfter is at least a second, not 0 ms; null turns it off.");
   });
 
-  test("speedrun says so when looking again does not help", async () => {
-    const t = await start(asFunction);
-    const run = await t.pawl.start(asFunction);
+  test("speedrun reports the pause when a recheck does not end it", async () => {
+    const t = await start(approvalFunction);
+    const run = await t.pawl.start(approvalFunction);
     expect((await errorOf(t.speedrun(run))).message).toBe(`Run ${run.id} is paused: Waiting for approval`);
   });
 });

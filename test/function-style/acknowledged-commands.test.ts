@@ -1,4 +1,7 @@
-/** What was acknowledged acts at the next boundary: a pause, a cancel, a signal, also while a run is about to end. */
+/**
+ * A command that was acknowledged takes effect at the next boundary, even if the run is about to end: pause, cancel,
+ * signal.
+ */
 import { Pawl, PermanentError, type RunHandle, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Store } from "../../src/store/contract/store.js";
@@ -7,62 +10,68 @@ import { logOf } from "../support/run-checks.js";
 import { silent, type World, world } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
 
-const kinds = ["the same process", "another process"] as const;
+const clientLocations = ["the same process", "another process"] as const;
 
-/** A world, and a client in the same process as the workers or in another one: the latter's writes are not hinted. */
-async function setUp(kind: "memory" | "sqlite" | "postgres" | "mysql", where: (typeof kinds)[number]) {
+/**
+ * Opens a world and a client. A client in another process sends no hints, so the workers must find its writes by
+ * polling.
+ */
+async function openWorldAndClient(
+  kind: "memory" | "sqlite" | "postgres" | "mysql",
+  where: (typeof clientLocations)[number],
+) {
   const database = await testDatabase(kind);
   onTestFinished(() => database.drop());
   const w = await world(kind, database.url);
   if (where === "the same process" || kind === "memory") return { w, client: w.pawl };
-  // Without notifications, as where a database cannot send any, or loses them.
+  // Notifications are off, as with a database that cannot send them or has lost them.
   const store: Store = await openStore(kind, database.url, { clock: w.clock.read, notify: false });
   const client = new Pawl(store, silent);
   onTestFinished(() => client.close());
   return { w, client };
 }
 
-/** Waits for the run to be parked or to end, without polling on its behalf. */
-const atRest = (w: World, run: RunHandle<any, any>) =>
+/** Waits until the run is parked or has ended. It reads the task only, so it does not make the worker poll. */
+const waitUntilReleased = (w: World, run: RunHandle<any, any>) =>
   until(async () => (await w.store.tasks([run.id]))[0]?.state !== "owned");
 
 forEachStore((kind) => {
-  for (const where of kinds)
+  for (const where of clientLocations)
     for (const command of ["pause", "cancel"] as const)
       describe(`a ${command} from ${where}`, () => {
-        test("lets at most one more step of a chain begin", async () => {
-          const { w, client } = await setUp(kind, where);
-          let begun = 0;
-          let acknowledged: number | null = null;
+        test("lets at most one more step of a chain start", async () => {
+          const { w, client } = await openWorldAndClient(kind, where);
+          let startedCount = 0;
+          let countAtAcknowledgement: number | null = null;
           const tenth = gate();
           const chain = workflow("chain", async (ctx) => {
             for (let n = 0; n < 500; n += 1)
               await ctx.step("quick", () => {
-                begun += 1;
-                if (begun === 10) tenth.open();
+                startedCount += 1;
+                if (startedCount === 10) tenth.open();
               });
           });
           await w.worker([chain], { lease: "1 hour" });
           const run = await w.pawl.start(chain);
           await tenth.opened;
           await client.run(run.id)[command]();
-          acknowledged = begun;
-          await atRest(w, run);
+          countAtAcknowledgement = startedCount;
+          await waitUntilReleased(w, run);
           expect(await run.status()).toBe(command === "pause" ? "paused" : "canceled");
-          expect(begun - acknowledged).toBeLessThanOrEqual(1);
+          expect(startedCount - countAtAcknowledgement).toBeLessThanOrEqual(1);
         });
 
-        test("lets at most one more step per branch begin", async () => {
-          const { w, client } = await setUp(kind, where);
-          const begun = [0, 0, 0];
+        test("lets at most one more step per branch start", async () => {
+          const { w, client } = await openWorldAndClient(kind, where);
+          const startedCount = [0, 0, 0];
           const go = gate();
           const wide = workflow("wide", (ctx) =>
             Promise.all(
-              begun.map(async (_zero, branch) => {
+              startedCount.map(async (_zero, branch) => {
                 for (let n = 0; n < 200; n += 1)
                   await ctx.step(`branch ${branch}`, () => {
-                    begun[branch] = (begun[branch] as number) + 1;
-                    if (begun[branch] === 10) go.open();
+                    startedCount[branch] = (startedCount[branch] as number) + 1;
+                    if (startedCount[branch] === 10) go.open();
                   });
               }),
             ),
@@ -71,22 +80,22 @@ forEachStore((kind) => {
           const run = await w.pawl.start(wide);
           await go.opened;
           await client.run(run.id)[command]();
-          const acknowledged = [...begun];
-          await atRest(w, run);
-          for (const [branch, count] of begun.entries())
-            expect(count - (acknowledged[branch] as number)).toBeLessThanOrEqual(1);
+          const countAtAcknowledgement = [...startedCount];
+          await waitUntilReleased(w, run);
+          for (const [branch, count] of startedCount.entries())
+            expect(count - (countAtAcknowledgement[branch] as number)).toBeLessThanOrEqual(1);
         });
 
-        test("lets no item of a resumable step begin after the next checkpoint", async () => {
-          const { w, client } = await setUp(kind, where);
-          let begun = 0;
+        test("lets no item of a resumable step start after the next checkpoint", async () => {
+          const { w, client } = await openWorldAndClient(kind, where);
+          let startedCount = 0;
           const tenth = gate();
           class Items extends Workflow {
             static {
               this.resumableStep("all", {}, async (_w, iter) => {
                 await iter.over(Array.from({ length: 5_000 }), () => {
-                  begun += 1;
-                  if (begun === 10) tenth.open();
+                  startedCount += 1;
+                  if (startedCount === 10) tenth.open();
                 });
               });
             }
@@ -95,14 +104,14 @@ forEachStore((kind) => {
           const run = await w.pawl.start(Items);
           await tenth.opened;
           await client.run(run.id)[command]();
-          const acknowledged = begun;
-          await atRest(w, run);
-          expect(begun - acknowledged).toBeLessThanOrEqual(1);
+          const countAtAcknowledgement = startedCount;
+          await waitUntilReleased(w, run);
+          expect(startedCount - countAtAcknowledgement).toBeLessThanOrEqual(1);
         });
       });
 
-  test("a cancel that was acknowledged while the last step ran is obeyed", async () => {
-    const { w, client } = await setUp(kind, "another process");
+  test("a cancel that was acknowledged while the last step ran takes effect", async () => {
+    const { w, client } = await openWorldAndClient(kind, "another process");
     const [entered, leave] = [gate(), gate()];
     const last = workflow("last", (ctx) =>
       ctx.step("only", async () => {
@@ -115,13 +124,13 @@ forEachStore((kind) => {
     await entered.opened;
     await client.run(run.id).cancel("too late?");
     leave.open();
-    await atRest(w, run);
+    await waitUntilReleased(w, run);
     expect(await run.status()).toBe("canceled");
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("a pause that was acknowledged while the last step ran is obeyed, and the run completes when it is resumed", async () => {
-    const { w, client } = await setUp(kind, "another process");
+  test("a pause that was acknowledged while the last step ran takes effect, and the run completes when it is resumed", async () => {
+    const { w, client } = await openWorldAndClient(kind, "another process");
     let runs = 0;
     const [entered, leave] = [gate(), gate()];
     const last = workflow("last", (ctx) =>
@@ -137,7 +146,7 @@ forEachStore((kind) => {
     await entered.opened;
     await client.run(run.id).pause();
     leave.open();
-    await atRest(w, run);
+    await waitUntilReleased(w, run);
     expect(await run.status()).toBe("paused");
     await run.resume();
     await worker.settle();
@@ -145,8 +154,8 @@ forEachStore((kind) => {
     expect(runs).toBe(1);
   });
 
-  test("a signal that was acknowledged before its run failed is there for the retry", async () => {
-    const { w, client } = await setUp(kind, "another process");
+  test("a signal that was acknowledged before its run failed is delivered to the retry", async () => {
+    const { w, client } = await openWorldAndClient(kind, "another process");
     let fails = true;
     const [entered, leave] = [gate(), gate()];
     const pay = workflow("pay", async (ctx) => {
@@ -162,7 +171,7 @@ forEachStore((kind) => {
     await entered.opened;
     await client.run(run.id).signal("paid", "1 EUR", { key: "webhook" });
     leave.open();
-    await atRest(w, run);
+    await waitUntilReleased(w, run);
     expect(await run.status()).toBe("failed");
     expect(await logOf(run)).toContain("signal.received");
     fails = false;
@@ -171,8 +180,8 @@ forEachStore((kind) => {
     expect(await retry.result()).toBe("1 EUR");
   });
 
-  test("a step that ends its run does so once, whatever was acknowledged meanwhile", async () => {
-    const { w, client } = await setUp(kind, "another process");
+  test("a step that finishes its run finishes it once, even if a signal was acknowledged while the step ran", async () => {
+    const { w, client } = await openWorldAndClient(kind, "another process");
     let runs = 0;
     const [entered, leave] = [gate(), gate()];
     class Ends extends Workflow<null, void, string> {
@@ -191,7 +200,7 @@ forEachStore((kind) => {
     await entered.opened;
     await client.run(run.id).signal("hello");
     leave.open();
-    await atRest(w, run);
+    await waitUntilReleased(w, run);
     expect(await run.result()).toBe("finished");
     expect(runs).toBe(1);
   });

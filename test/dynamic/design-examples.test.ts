@@ -1,4 +1,4 @@
-/** The examples that the design began with, on every store: an order, 200 mutations, a diamond with a reattempt. */
+/** The examples from the original design, on every store: an order, 200 mutations, a diamond with a reattempt. */
 import { job, PermanentError } from "pawl";
 import { expect, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
@@ -7,34 +7,34 @@ import { eventsOf, jobWorld, nodesOf } from "./job-world.js";
 import { wrongHashes } from "./recompute-hashes.js";
 
 forEachStore((kind) => {
-  test("an order: inventory and fraud side by side, the charge after both, then the rest", async () => {
-    const did: string[] = [];
+  test("an order: inventory and fraud in parallel, the charge after both, then the rest", async () => {
+    const executed: string[] = [];
     const both = [gate(), gate()] as const;
-    const note = job("Note", (args: { order: number }, { node }) => {
-      did.push(`${node.name} ${args.order}`);
+    const record = job("Note", (args: { order: number }, { node }) => {
+      executed.push(`${node.name} ${args.order}`);
       return node.name;
     });
-    // Each of the two ends only when the other one has begun.
+    // Each of the two jobs ends only when the other one has started.
     const check = job("Check", async (args: { order: number; own: 0 | 1 }, { node }) => {
       both[args.own].open();
       await both[args.own === 0 ? 1 : 0].opened;
-      did.push(`${node.name} ${args.order}`);
+      executed.push(`${node.name} ${args.order}`);
       return node.name;
     });
-    const w = await jobWorld(kind, note, check);
+    const w = await jobWorld(kind, record, check);
     const run = await w.pawl.build("order", (g) => {
-      const validate = g.node("validate", { job: note, args: { order: 7 } });
+      const validate = g.node("validate", { job: record, args: { order: 7 } });
       const inventory = g.node("check_inventory", { job: check, args: { order: 7, own: 0 }, dependsOn: validate });
       g.node("check_fraud", { job: check, args: { order: 7, own: 1 }, dependsOn: "validate" });
-      g.node("charge", { job: note, args: { order: 7 }, dependsOn: [inventory, "check_fraud"] });
+      g.node("charge", { job: record, args: { order: 7 }, dependsOn: [inventory, "check_fraud"] });
       g.node("ship", { job: "Note", args: { order: 7 } });
-      g.node("complete", { job: note, args: { order: 7 } });
+      g.node("complete", { job: record, args: { order: 7 } });
     });
-    await w.toTheEnd();
+    await w.runToEnd();
     await run.result({ timeout: "100s" });
-    expect(did[0]).toBe("validate 7");
-    expect(did.slice(1, 3).sort()).toEqual(["check_fraud 7", "check_inventory 7"]);
-    expect(did.slice(3)).toEqual(["charge 7", "ship 7", "complete 7"]);
+    expect(executed[0]).toBe("validate 7");
+    expect(executed.slice(1, 3).sort()).toEqual(["check_fraud 7", "check_inventory 7"]);
+    expect(executed.slice(3)).toEqual(["charge 7", "ship 7", "complete 7"]);
     expect(await nodesOf(run)).toEqual(
       ["validate", "check_inventory", "check_fraud", "charge", "ship", "complete"].map((name) => `${name} completed 1`),
     );
@@ -43,16 +43,16 @@ forEachStore((kind) => {
 
   test("200 mutations in parallel, then aggregate, then notify", async () => {
     const processed = new Map<number, number>();
-    const told: string[] = [];
+    const behavior: string[] = [];
     const process = job("ProcessMutation", (args: { id: number }) => {
       processed.set(args.id, (processed.get(args.id) ?? 0) + 1);
       return args.id;
     });
     const aggregate = job("AggregateMutations", (args: { user: string }) => {
-      told.push(`${args.user}: ${processed.size}`);
+      behavior.push(`${args.user}: ${processed.size}`);
     });
     const notify = job("Notify", () => {
-      told.push("notified");
+      behavior.push("notified");
     });
     const w = await jobWorld(kind, process, aggregate, notify);
     const ids = Array.from({ length: 200 }, (_, n) => n + 1);
@@ -61,17 +61,17 @@ forEachStore((kind) => {
       g.node("aggregate", { job: aggregate, args: { user: "u1" }, dependsOn: parts });
       g.node("notify", { job: "Notify" });
     });
-    await w.toTheEnd();
+    await w.runToEnd();
     await run.result({ timeout: "100s" });
     expect([...processed.values()]).toEqual(ids.map(() => 1));
-    expect(told).toEqual(["u1: 200", "notified"]);
+    expect(behavior).toEqual(["u1: 200", "notified"]);
     const rows = await w.store.log(run.id, { after: 0, limit: 1_000 });
     const { wrong, checked } = wrongHashes(rows, JSON.parse(await run.exportDag()));
     expect({ wrong, checked }).toEqual({ wrong: [], checked: 202 });
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("a diamond whose one side fails: it is tried again, and the end is built upon its second attempt", async () => {
+  test("a diamond with a failed side: the node is retried, and the last node uses the output of the second attempt", async () => {
     let works = false;
     const fine = job("Fine", (_args: void, { node }) => node.name);
     const fraud = job("Fraud", (_args: void, { attempt }) => {
@@ -85,12 +85,12 @@ forEachStore((kind) => {
       const c = g.node("C", { job: fraud, dependsOn: a });
       g.node("D", { job: fine, dependsOn: [b, c] });
     });
-    await w.toTheEnd();
+    await w.runToEnd();
     expect(await run.status()).toBe("paused");
     expect(await nodesOf(run)).toEqual(["A completed 1", "B completed 1", "C failed 1", "D pending 0"]);
     works = true;
     await run.reattempt("C");
-    await w.toTheEnd();
+    await w.runToEnd();
     await run.result({ timeout: "100s" });
     const attempts = (await run.executions()).map(({ attempt, state }) => `${attempt} ${state}`);
     expect(attempts).toEqual(["1 completed", "1 completed", "1 failed", "2 completed", "1 completed"]);
@@ -99,7 +99,7 @@ forEachStore((kind) => {
     const rows = await w.store.log(run.id, { after: 0, limit: 1_000 });
     const dag = JSON.parse(await run.exportDag());
     expect(wrongHashes(rows, dag)).toEqual({ wrong: [], checked: 4 });
-    // Had it been C's first attempt, D would have another hash.
+    // With the hash of C's first attempt, D would have another hash.
     const asFirst = rows.map((row) => (row.node === C?.id && row.attempt === 2 ? { ...row, attempt: 1 } : row));
     expect(wrongHashes(asFirst, dag).wrong).toEqual([C?.id, D?.id]);
     expect(new Set([A, B, C, D].map((node) => node?.ancestryHash)).size).toBe(4);

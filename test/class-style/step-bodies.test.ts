@@ -1,37 +1,38 @@
-/** What the body of a step may do: everything that a handler may, recorded as a part of the step. */
+/** The body of a step may make every call that a handler may make; the calls are recorded as part of the step. */
 import { PermanentError, Workflow, workflow } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
 import { logOf } from "../support/run-checks.js";
 import { start, world } from "../support/virtual-worlds.js";
 import { gate } from "../support/waiting.js";
 
-let did: string[] = [];
+let executed: string[] = [];
 beforeEach(() => {
-  did = [];
+  executed = [];
 });
-const note = (what: string) => () => {
-  did.push(what);
-  return what;
+const record = (action: string) => () => {
+  executed.push(action);
+  return action;
 };
 
-const shown = (executions: readonly { step: string; attempt: number; state: string; outcome: string | null }[]) =>
-  executions.map(({ step, attempt, state, outcome }) => `${step} ${attempt} ${state} ${outcome}`);
+const describeExecutions = (
+  executions: readonly { step: string; attempt: number; state: string; outcome: string | null }[],
+) => executions.map(({ step, attempt, state, outcome }) => `${step} ${attempt} ${state} ${outcome}`);
 
 describe("a body", () => {
   class Quote extends Workflow<unknown, void, string> {
     static {
       this.step("ask", async (w) => {
-        did.push("ask");
-        const asked = await w.step("send", note("send"));
+        executed.push("ask");
+        const sent = await w.step("send", record("send"));
         await w.sleep("cool_down", "1 hour");
         const answer = await w.waitForSignal<string>("answer", { timeout: "2 days" });
-        await w.step("file", note(`file ${asked} ${answer}`));
+        await w.step("file", record(`file ${sent} ${answer}`));
       });
       this.step("close", (w) => w.finish("closed"));
     }
   }
 
-  test("waits for days without keeping a worker, and is run again from its beginning with what is recorded", async () => {
+  test("waits for days without occupying a worker, and is replayed from its start with the recorded results", async () => {
     const t = await start(Quote);
     const run = await t.pawl.start(Quote);
     await t.settle();
@@ -45,8 +46,8 @@ describe("a body", () => {
     await run.signal("answer", "yes");
     await t.settle();
     expect(await run.result()).toBe("closed");
-    expect(did).toEqual(["ask", "send", "ask", "ask", "file send yes"]);
-    expect(shown(await run.executions())).toEqual([
+    expect(executed).toEqual(["ask", "send", "ask", "ask", "file send yes"]);
+    expect(describeExecutions(await run.executions())).toEqual([
       "ask 1 completed success",
       "ask/send 1 completed success",
       "ask/file 1 completed success",
@@ -55,7 +56,7 @@ describe("a body", () => {
     expect(await t.pawl.verify()).toMatchObject({ differences: [] });
   });
 
-  test("gives the same result whenever its worker dies", async () => {
+  test("has the same result wherever its worker dies", async () => {
     const t = await start(Quote);
     const report = await t.crashTest(Quote, undefined, {
       drive: (run) => run.signal("answer", "yes", { key: "once" }).catch(() => {}),
@@ -64,15 +65,15 @@ describe("a body", () => {
     expect(report.points).toBeGreaterThan(8);
   });
 
-  test("that rests is the same attempt; one whose worker died is another", async () => {
-    const begun = gate();
+  test("that is parked continues as the same attempt; one whose worker died continues as another attempt", async () => {
+    const started = gate();
     const hang = gate();
     class Slow extends Workflow {
       static {
         this.step("slow", { onCrash: "pause" }, async (w) => {
           await w.sleep("nap", "1 hour");
-          did.push(`attempt ${w.attempt}`);
-          begun.open();
+          executed.push(`attempt ${w.attempt}`);
+          started.open();
           if (w.attempt === 1) await hang.opened;
         });
       }
@@ -82,19 +83,19 @@ describe("a body", () => {
     const run = await w.pawl.start(Slow);
     w.clock.moveTo((await first.settle()) as number);
     void first.settle();
-    await begun.opened;
+    await started.opened;
     await first.kill();
     const second = await w.worker([Slow]);
     await second.settle();
     expect(await run.get()).toMatchObject({ status: "paused", currentStep: "slow" });
     await run.resume();
     await second.settle();
-    expect(did).toEqual(["attempt 1", "attempt 2"]);
-    expect(shown(await run.executions())).toEqual(["slow 1 failed abandoned", "slow 2 completed success"]);
+    expect(executed).toEqual(["attempt 1", "attempt 2"]);
+    expect(describeExecutions(await run.executions())).toEqual(["slow 1 failed abandoned", "slow 2 completed success"]);
     hang.open();
   });
 
-  test("may be paused and resumed from outside while it rests", async () => {
+  test("may be paused and resumed from outside while it is parked", async () => {
     const t = await start(Quote);
     const run = await t.pawl.start(Quote);
     await t.advance("1 hour");
@@ -105,10 +106,10 @@ describe("a body", () => {
     await run.resume();
     await t.settle();
     expect(await run.result()).toBe("closed");
-    expect(did.at(-1)).toBe("file send later");
+    expect(executed.at(-1)).toBe("file send later");
   });
 
-  test("that was passed over takes no signal from those after it", async () => {
+  test("that was skipped takes no signal from later steps", async () => {
     class Two extends Workflow<unknown, void, string> {
       static {
         this.step("first", async (w) => void (await w.waitForSignal("go")));
@@ -124,27 +125,27 @@ describe("a body", () => {
     await run.signal("go", "for the second");
     await t.settle();
     expect(await run.result()).toBe("for the second");
-    expect(shown(await run.executions())).toEqual([
+    expect(describeExecutions(await run.executions())).toEqual([
       "first 1 skipped skipped_by_flow_control",
       "second 1 completed success",
     ]);
   });
 
-  test("may end without waiting for what it asked for", async () => {
+  test("may end without awaiting its pending calls", async () => {
     class Careless extends Workflow {
       static {
         this.step("ask", (w) => {
           void w.sleep("never", "9 days");
           void w.waitForSignal("nothing");
         });
-        this.step("next", { wait: "1 hour" }, note("next"));
+        this.step("next", { wait: "1 hour" }, record("next"));
       }
     }
     const t = await start(Careless);
     const run = await t.pawl.start(Careless);
     await t.advance("1 hour");
     expect(await run.status()).toBe("completed");
-    expect(did).toEqual(["next"]);
+    expect(executed).toEqual(["next"]);
   });
 
   test("numbers its own calls: another step may use the same names", async () => {
@@ -152,35 +153,35 @@ describe("a body", () => {
       static {
         for (const name of ["a", "b"])
           this.step(name, async (w) => {
-            for (let n = 1; n <= 2; n += 1) await w.step("part", note(`${name}${n}`));
+            for (let n = 1; n <= 2; n += 1) await w.step("part", record(`${name}${n}`));
           });
       }
     }
     const t = await start(Names);
     const run = await t.pawl.start(Names);
     await t.speedrun(run);
-    expect(did).toEqual(["a1", "a2", "b1", "b2"]);
+    expect(executed).toEqual(["a1", "a2", "b1", "b2"]);
     const nodes = (await run.history()).filter(({ type }) => type === "step.completed").map(({ node }) => node);
     expect(nodes).toEqual(["a/part", "a/part#2", "a", "b/part", "b/part#2", "b"]);
   });
 
-  test("that fails keeps what it has done; what a part of it began is not begun twice", async () => {
+  test("that fails keeps its recorded steps, and the next attempt does not run them again", async () => {
     let failures = 1;
     class Fails extends Workflow {
       static {
         this.options({ onException: "reattempt" });
         this.step("work", async (w) => {
-          await w.step("charge", note("charge"));
+          await w.step("charge", record("charge"));
           if (failures-- > 0) throw new Error("once");
-          await w.step("ship", note("ship"));
+          await w.step("ship", record("ship"));
         });
       }
     }
     const t = await start(Fails);
     const run = await t.pawl.start(Fails);
     await t.speedrun(run);
-    expect(did).toEqual(["charge", "ship"]);
-    expect(shown(await run.executions())).toEqual([
+    expect(executed).toEqual(["charge", "ship"]);
+    expect(describeExecutions(await run.executions())).toEqual([
       "work 1 failed reattempted_by_exception",
       "work/charge 1 completed success",
       "work 2 completed success",
@@ -188,7 +189,7 @@ describe("a body", () => {
     ]);
   });
 
-  test("that starts over does everything again, and its children with it", async () => {
+  test("that is rewound runs everything again, including its children", async () => {
     const child = workflow("child", async (ctx, n: number) => {
       await ctx.sleep("long", "30 days");
       return n;
@@ -197,9 +198,9 @@ describe("a body", () => {
     class Over extends Workflow<unknown, void, number> {
       static {
         this.step("work", async (w) => {
-          await w.step("part", note("part"));
+          await w.step("part", record("part"));
           const started = await w.start(child, 1, { name: "kid" });
-          did.push(started.runId);
+          executed.push(started.runId);
           if (rewinds-- > 0) w.reattempt({ rewind: true });
           w.finish(await started.result());
         });
@@ -208,8 +209,8 @@ describe("a body", () => {
     const t = await start(Over, child);
     const run = await t.pawl.start(Over);
     await t.settle();
-    expect(did.filter((what) => what === "part")).toHaveLength(2);
-    const [first, second] = did.filter((what) => what !== "part") as [string, string];
+    expect(executed.filter((action) => action === "part")).toHaveLength(2);
+    const [first, second] = executed.filter((action) => action !== "part") as [string, string];
     expect(first).not.toBe(second);
     expect(await t.pawl.run(first).status()).toBe("canceled");
     await t.speedrun(run);
@@ -217,7 +218,7 @@ describe("a body", () => {
     expect(await t.pawl.verify()).toMatchObject({ differences: [] });
   });
 
-  test("starts classes as its children, about heroes of their own", async () => {
+  test("starts classes as its children, with their own heroes", async () => {
     class Visit extends Workflow<{ id: string }, number, string> {
       static heroType = "Patient";
       static loadHero = (id: string) => ({ id });
@@ -239,7 +240,7 @@ describe("a body", () => {
     expect(await run.result()).toBe("p1:7");
   });
 
-  test("is heard when it fails the run although a step of its own would retry", async () => {
+  test("fails the run when one of its steps fails for good", async () => {
     class Fatal extends Workflow {
       static {
         this.step("work", async (w) => {

@@ -1,16 +1,16 @@
-/** A payment provider as there are many: it recognises a charge by its idempotency key, and answers with the first one. */
+/** A typical payment provider: it recognizes a charge by its idempotency key, and answers with the first one. */
 export class Provider {
   readonly charges = new Map<string, { readonly id: string; refunded: boolean }>();
   readonly refunds = new Set<string>();
-  /** How many more charges have their effect and lose their answer. */
-  lostAnswers = 0;
+  /** How many further charges take effect but lose their response. */
+  lostResponses = 0;
 
   charge(key: string): string {
-    const known = this.charges.get(key);
-    const payment = known ?? { id: `payment-${this.charges.size + 1}`, refunded: false };
+    const existing = this.charges.get(key);
+    const payment = existing ?? { id: `payment-${this.charges.size + 1}`, refunded: false };
     this.charges.set(key, payment);
-    if (this.lostAnswers > 0) {
-      this.lostAnswers -= 1;
+    if (this.lostResponses > 0) {
+      this.lostResponses -= 1;
       throw new Error("no answer in time");
     }
     return payment.id;
@@ -22,7 +22,7 @@ export class Provider {
     for (const payment of this.charges.values()) if (payment.id === id) payment.refunded = true;
   }
 
-  /** What the customer has paid for in the end. */
+  /** The charges that were not refunded. */
   get standing(): string[] {
     return [...this.charges.values()].filter(({ refunded }) => !refunded).map(({ id }) => id);
   }

@@ -1,4 +1,7 @@
-/** The database has less of a run than its owner wrote, or says that the run is not its owner's: the run goes on from what is there. */
+/**
+ * The database has lost the end of a run's log, or says that the run has no owner: the run continues from what is
+ * stored.
+ */
 import { workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../support/databases.js";
@@ -8,7 +11,7 @@ import { gate, until } from "../support/waiting.js";
 
 forEachStore(
   (kind) => {
-    async function prepared() {
+    async function openWorldAndSql() {
       const database = await testDatabase(kind);
       onTestFinished(() => database.drop());
       const w = await world(kind, database.url);
@@ -17,48 +20,49 @@ forEachStore(
       return { database, w, sql };
     }
 
-    test("a run whose log lost its end is replayed from there, not paused", async () => {
-      const { database, w, sql } = await prepared();
+    test("a run whose log lost its last events is replayed from what is left, not paused", async () => {
+      const { database, w, sql } = await openWorldAndSql();
       const mayEnd = gate();
-      const did: string[] = [];
+      const executed: string[] = [];
       const wf = workflow("shortened", async (ctx) => {
-        for (const name of ["a", "b"]) await ctx.step(name, () => void did.push(name));
+        for (const name of ["a", "b"]) await ctx.step(name, () => void executed.push(name));
         await ctx.step("c", async () => {
-          did.push("c");
+          executed.push("c");
           await mayEnd.opened;
         });
         return "done";
       });
       const worker = await w.worker([wf]);
       const run = await w.pawl.start(wf);
-      await until(() => did.includes("c"));
+      await until(() => executed.includes("c"));
       await sql.query("DELETE FROM pawl_events WHERE seq > 1");
-      // No connection survives a fail-over. PostgreSQL is asked only on new ones whether it still has what was written.
+      // No connection survives a fail-over, and only on a new connection does the store check that PostgreSQL still has
+      // the last write.
       if (kind === "postgres") await database.cut?.();
       mayEnd.open();
       await worker.settle();
       expect(await run.result({ timeout: "100s" })).toBe("done");
-      // What is recorded is not done again; what is not recorded any more is, at least once.
-      expect(did.filter((name) => name === "a")).toEqual(["a"]);
-      expect(did.slice(3)).toEqual(expect.arrayContaining(["b", "c"]));
+      // Steps that are still recorded do not run again; steps whose record was lost run again at least once.
+      expect(executed.filter((name) => name === "a")).toEqual(["a"]);
+      expect(executed.slice(3)).toEqual(expect.arrayContaining(["b", "c"]));
       const steps = (await run.history()).filter(({ type }) => type === "step.completed").map(({ node }) => node);
       expect(steps).toEqual(["a", "b", "c"]);
       expect((await w.pawl.verify()).differences).toEqual([]);
     });
 
-    test("a run that the database gave to no worker is left to the next claim", async () => {
-      const { w, sql } = await prepared();
+    test("a run that lost its owner in the database is left to the next claim", async () => {
+      const { w, sql } = await openWorldAndSql();
       const mayEnd = gate();
-      let begun = 0;
+      let startedCount = 0;
       const wf = workflow("disowned", (ctx) =>
         ctx.step("only", async () => {
-          begun += 1;
+          startedCount += 1;
           await mayEnd.opened;
         }),
       );
       const worker = await w.worker([wf]);
       const run = await w.pawl.start(wf);
-      await until(() => begun === 1);
+      await until(() => startedCount === 1);
       await sql.query("UPDATE pawl_tasks SET state = 1, owner = NULL, epoch = NULL, due_at = 0");
       mayEnd.open();
       await until(async () => {
