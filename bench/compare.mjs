@@ -20,7 +20,7 @@ function figuresOf(code) {
 
 const ratios = new Map();
 for (let round = 0; round < Number(rounds); round += 1) {
-  // The order changes from round to round: the second is not always the one that meets a warm cache.
+  // The order alternates from round to round, so that neither side always has the warm cache.
   const [first, second] = round % 2 === 0 ? [here, other] : [other, here];
   const [one, two] = [figuresOf(first), figuresOf(second)];
   const [mine, theirs] = first === here ? [one, two] : [two, one];

@@ -1,10 +1,10 @@
-// What a piece of work costs besides time: CPU here and in the server, statements, rows, bytes of the server's log.
+// What an operation costs besides time: CPU here and in the server, statements, rows, bytes of the server's log.
 
 import { readFileSync } from "node:fs";
 
 /**
- * Does `work` and gives its milliseconds and what it cost, all for the whole of it. What the store cannot tell is left
- * out. The bytes are those of the whole server: whatever else it does is in them.
+ * Runs `work` and returns its milliseconds and its total cost. Figures that the store cannot report are left out. The
+ * bytes are those of the whole server, including any other work that it does.
  */
 export async function measureCost(database, work) {
   const before = await database.usage();
@@ -27,7 +27,10 @@ export async function measureCost(database, work) {
 
 const perTickUs = 10_000;
 
-/** The CPU time of these threads of a server on this machine, by thread id; undefined where the system does not tell. */
+/**
+ * The CPU time of these threads of a server on this machine, by thread id; undefined where the system does not report
+ * it.
+ */
 export function cpuOfThreads(ids) {
   const times = new Map();
   for (const id of ids) {
@@ -42,7 +45,7 @@ export function cpuOfThreads(ids) {
   return times;
 }
 
-/** Of the threads that were there before: a new connection may have been given a thread with a past. */
+/** Only for threads that existed before: a new connection may have been given a thread that has already used CPU. */
 export function cpuBetween(before, after) {
   let us = 0;
   for (const [id, time] of after) us += time - (before?.get(id) ?? time);

@@ -1,4 +1,5 @@
-// What the machine can do at best, in the same minutes: prepared statements for rows like ours, one connection, one process.
+// What the machine can do at best, in the same minutes: prepared statements for rows like Pawl's, one connection, one
+// process.
 
 const counts = { full: { oneRow: 500, hundredRows: 10_000 }, quick: { oneRow: 300, hundredRows: 5_000 } };
 

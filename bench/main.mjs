@@ -49,9 +49,9 @@ async function benchStore(name) {
   }
 }
 
-/** Each round measures everything, the machine's limits included, so that what is compared was measured together. */
+/** Each round measures everything, including the machine's limits, so that compared figures were measured together. */
 async function benchRounds(target) {
-  // Not counted: connections open, statements are prepared, code is compiled.
+  // Warm-up, not counted: connections open, statements are prepared, code is compiled.
   await measureLimits(target.database, "quick");
   for (const workload of chosen) await workload.measure(target, Math.ceil(workload.sizes.quick / 4));
   const measured = [];
@@ -68,7 +68,7 @@ async function benchRounds(target) {
   };
 }
 
-/** A workload may bring a limit that it has measured between its parts. */
+/** A workload may return a limit that it measured between its parts. */
 function withTheirOwn(limits, outcomes) {
   return limits === null ? null : Object.assign({}, limits, ...[...outcomes.values()].map((outcome) => outcome.limits));
 }
@@ -96,7 +96,10 @@ function limitsOf(measured) {
   return Object.fromEntries(names.map((name) => [name, summary(measured.map(({ limits }) => limits[name]))]));
 }
 
-/** Per step, run or child. The least of the rounds: whatever else the machine and the server did only adds. */
+/**
+ * Per step, run or child. The minimum of the rounds is used, because other work of the machine and the server only
+ * adds.
+ */
 function costsOf(workload, measured) {
   const perUnit = measured.flatMap(({ outcomes }) => {
     const { cost, units } = outcomes.get(workload);

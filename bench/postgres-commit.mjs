@@ -101,12 +101,12 @@ function report(name, rounds, perRound, ms, bytes, sent) {
   console.log(cells.join("  "));
 }
 
-// Right after a checkpoint every page that is touched goes into the WAL whole; the first rounds pay for that.
+// Right after a checkpoint, every page that is touched goes into the WAL as a whole; the first rounds pay for that.
 await admin.query("CHECKPOINT");
 
 const scale = Number(process.env.BENCH_SCALE ?? 1);
 
-// The yardstick: one row, one prepared insert, one connection.
+// The reference: one row, one prepared insert, one connection.
 await admin.query(`CREATE TABLE ${schema}.bare (LIKE ${schema}.pawl_events INCLUDING ALL)`);
 const bareRun = newId();
 const bareText = `INSERT INTO ${schema}.bare (run_id, at, seq, span, attempt, type, node, outcome, data) VALUES ($1, $2, $3, 1, 1, $4, $5, $6, $7)`;

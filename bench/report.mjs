@@ -1,4 +1,4 @@
-// Tables for people.
+// Tables for the terminal.
 
 import { limitNames } from "./limits.mjs";
 
@@ -43,7 +43,7 @@ function printCosts(perUnit) {
     ["costs", ...known.map((name) => costs[name])],
     perUnit.map((one) => [`${one.id}, per ${one.unit}`, ...cells(one)]),
   );
-  if (known.includes("logBytes")) console.log("  * of the whole server: only right when nobody else uses it");
+  if (known.includes("logBytes")) console.log("  * of the whole server: only right when no other client uses it");
 }
 
 /** The first column to the left, the others to the right. */

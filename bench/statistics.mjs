@@ -1,6 +1,6 @@
-// Figures out of several rounds.
+// Statistics over several rounds.
 
-/** The value below which this share of them lies. */
+/** The value below which this share of the values lies. */
 export function percentile(values, share) {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];

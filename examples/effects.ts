@@ -1,6 +1,6 @@
 /**
- * What a service outside has done, by idempotency key. Real providers keep such a list: a key they have seen before has
- * no second effect and gets the first answer again. This one also counts how often it was asked.
+ * The effects of an external service, by idempotency key. Real providers keep such a list: a key that was used before
+ * has no second effect and returns the first answer again. This one also counts the requests.
  */
 export class Effects<Effect> {
   readonly #done = new Map<string, Effect>();

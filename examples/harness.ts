@@ -9,7 +9,7 @@ import {
 } from "pawl";
 import { type CrashTestOptions, type CrashTestReport, crashTest } from "pawl/testing";
 
-/** All of it, page by page. */
+/** The whole history, page by page. */
 export async function historyOf(run: RunHandle<any, any>): Promise<HistoryEvent[]> {
   const history: HistoryEvent[] = [];
   for (;;) {
@@ -20,8 +20,8 @@ export async function historyOf(run: RunHandle<any, any>): Promise<HistoryEvent[
 }
 
 /**
- * The run's history in short, for reading and comparing. Without the starts of steps: they are recorded only for those
- * that take longer than a moment, which depends on the machine.
+ * The run's history in short, for reading and comparing. The starts of steps are left out: they are recorded only for
+ * steps that take longer than a moment, which depends on the machine.
  */
 export async function storyOf(run: RunHandle<any, any>): Promise<string[]> {
   const history = await historyOf(run);
@@ -30,7 +30,7 @@ export async function storyOf(run: RunHandle<any, any>): Promise<string[]> {
     .map(({ type, node }) => (node === null ? type : `${type} ${node}`));
 }
 
-/** Lets the workflow's worker die at many points, then compares all the logs that this left with the tables. */
+/** Lets the workflow's worker die at many points, then compares all the resulting logs with the tables. */
 export async function crashAndVerify<Input, Output>(
   definition: WorkflowDefinition<Input, Output>,
   input: Input,
@@ -45,7 +45,7 @@ export async function crashAndVerify<Input, Output>(
       return drive?.(run, pawl);
     },
   });
-  // What is in memory can only be seen by somebody who was there; a database is looked at afresh.
+  // A memory store is only visible to the client that used it; a database is opened again.
   if (store === "memory:" && insider !== undefined) return { ...report, verification: await insider.verify() };
   const pawl = await connect(store);
   try {

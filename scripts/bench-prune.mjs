@@ -1,4 +1,4 @@
-// `npm run bench:prune [-- --runs 1110000] [--rounds 5] [--json FILE]`: does pruning a million runs stand in the way of those
+// `npm run bench:prune [-- --runs 1110000] [--rounds 5] [--json FILE]`: does pruning a million runs slow down those
 // that are executed meanwhile? On PostgreSQL. See benchmark.mjs.
 
 import { exitWith, runBenchmark } from "./benchmark.mjs";

@@ -1,6 +1,6 @@
-// What the benchmarks have in common: builds the library, finds (or makes) the database servers as `npm test` does, runs
-// the program on them, and closes what it opened. With PAWL_TEST_POSTGRES_PORT=1 PAWL_TEST_MYSQL_PORT=1 it starts
-// servers of its own: nobody else's work is in the figures.
+// What the benchmarks have in common: builds the library, finds (or starts) the database servers as `npm test` does,
+// runs the program on them, and closes what it opened. With PAWL_TEST_POSTGRES_PORT=1 PAWL_TEST_MYSQL_PORT=1 it starts
+// its own servers, so that no other work affects the figures.
 
 import { root, run, tool } from "./run.mjs";
 
@@ -10,9 +10,10 @@ import { root, run, tool } from "./run.mjs";
  * @param node what runs it
  */
 export async function runBenchmark({ stores, program, args, node = process.execPath }) {
-  // Only now: it needs the drivers, which may just have been installed.
+  // Imported late, because it needs the drivers, which may just have been installed.
   const { engines, findDatabase } = await import("./databases.mjs");
-  // The program hears the signal too and removes its own databases; then it ends, and so do we, below.
+  // The program receives the signal as well and removes its own databases; it then ends, and so does this process
+  // below.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => {});
   const databases = [];
   try {
@@ -31,7 +32,7 @@ export async function runBenchmark({ stores, program, args, node = process.execP
   }
 }
 
-/** The exit code of a benchmark; whatever it throws is said in one sentence. */
+/** The exit code of a benchmark; any error is reported in one sentence. */
 export async function exitWith(benchmark) {
   try {
     process.exitCode = await benchmark();

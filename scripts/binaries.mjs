@@ -1,4 +1,4 @@
-// Server programs on this machine: where they lie, and how root gets them from the system's packages.
+// Server programs on this machine: where they are, and how root installs them from the system's packages.
 
 import { accessSync, constants, existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -36,7 +36,9 @@ function isExecutable(path) {
   }
 }
 
-/** The server's programs, installed first if they are missing and we may. A value either way: `{ why }` if not. */
+/**
+ * The server's programs, installed first if they are missing and installing is allowed. Otherwise returns `{ why }`.
+ */
 export async function findOrInstall(engine) {
   const here = engine.findBinaries();
   if (here) return { binaries: here };
@@ -74,7 +76,7 @@ async function installPackages(packages) {
   if (ours) writeFileSync(policy, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
   const options = { env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" }, timeout: 600_000, maxBuffer: 1 << 26 };
   try {
-    // An old package list still serves if the update fails.
+    // An outdated package list still works if the update fails.
     await capture("apt-get", ["update"], options).catch(() => {});
     await capture("apt-get", ["install", "-y", "--no-install-recommends", ...packages], options);
   } finally {

@@ -1,4 +1,4 @@
-// `npm run check`: everything but the tests. Every check runs, so that one run shows all there is to mend.
+// `npm run check`: everything but the tests. Every check runs, so that one run shows everything that must be fixed.
 
 import { checkClocks } from "./check-clocks.mjs";
 import { checkPackage } from "./check-package.mjs";

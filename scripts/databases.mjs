@@ -18,7 +18,7 @@ import { ownServer } from "./servers.mjs";
 
 export const engines = [postgres, mysql, sqld];
 
-/** A database for `engine`'s tests. Throws a plain sentence when there is none to be had. */
+/** A database for `engine`'s tests. Throws a plain sentence when none is available. */
 export async function findDatabase(engine) {
   if (engine.programVariable) return findProgram(engine);
   if (process.env[engine.urlVariable]) return givenByUser(engine);
@@ -34,7 +34,7 @@ export async function findDatabase(engine) {
   );
 }
 
-/** A server that tests start by themselves, one for each database: it is started once, to see that it can be. */
+/** A server that tests start themselves, one for each database: it is started once, to check that it works. */
 async function findProgram(engine) {
   const { binaries, why } = await findOrInstall(engine);
   const problem = why ?? (await tryOut(engine, binaries));
@@ -58,7 +58,7 @@ async function tryOut(engine, binaries) {
   }
 }
 
-/** The user's word is final: if that server does not answer we say so, and look no further. */
+/** The user's setting is final: if that server does not answer, this is reported and nothing else is tried. */
 async function givenByUser(engine) {
   const url = process.env[engine.urlVariable];
   try {
@@ -76,7 +76,7 @@ async function onStandardPort(engine) {
     try {
       return { database: await createDatabase(engine, user, port) };
     } catch (error) {
-      // The first user is the likeliest to exist, so its refusal says most.
+      // The first user is the likeliest to exist, so its refusal is the most informative.
       why ??= `127.0.0.1:${port} does not let us in as ${user} (${reason(error)})`;
     }
   }

@@ -1,9 +1,9 @@
-// A database server in a container, where a Docker engine answers.
+// A database server in a container, where a Docker engine is available.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { capture } from "./run.mjs";
 
-/** Starts `engine.docker` on a free port: `{ port, remove }`, or `{ why }` not. */
+/** Starts `engine.docker` on a free port: `{ port, remove }`, or `{ why }` on failure. */
 export async function startContainer(engine) {
   const { image, port, env } = engine.docker;
   try {
@@ -26,7 +26,7 @@ export async function startContainer(engine) {
   }
 }
 
-/** Images start their server once to set it up and stop it again, so only a connection that stays is believed. */
+/** Images start their server once to set it up and stop it again, so only a connection that stays open counts. */
 async function untilItAnswers(engine, port) {
   const url = engine.url({ user: engine.adminUser, port });
   let inARow = 0;

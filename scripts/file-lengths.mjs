@@ -1,5 +1,5 @@
-// No source file is longer than 400 lines: a longer one holds several ideas, and one of them wants a file and a name of
-// its own. Tests may be as long as they like.
+// No source file is longer than 400 lines: a longer one holds several ideas, and one of them deserves a file and a name
+// of its own. Tests may have any length.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { root } from "./run.mjs";
 
 const mostLines = 400;
 
-/** Says what is wrong; the answer is an exit code. */
+/** Prints the problems and returns an exit code. */
 export function checkFileLengths() {
   const lengths = new Map(sources().map((file) => [file, linesOf(file)]));
   const tooLong = [...lengths].filter(([, lines]) => lines > mostLines);

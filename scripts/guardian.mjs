@@ -1,7 +1,9 @@
-// Ends a server of ours and removes its folder when the process that started it is gone: its end of the pipe that is
-// our standard input closes even when it is killed with -9, and no handler of its own could run.
+// Ends a server and removes its folder when the process that started it is gone: the parent's end of the pipe that is
+// this standard input closes even when the parent is killed with -9 and none of its handlers can run.
 //
-//   node guardian.mjs <folder> <signal>      standard input: the server's process id, a line per start, and 0 when it stopped
+//   node guardian.mjs <folder> <signal>
+//
+// Standard input: the server's process id, a line per start, and 0 when it stopped.
 
 import { rmSync } from "node:fs";
 import { createInterface } from "node:readline";

@@ -7,8 +7,8 @@ import { root, run } from "./run.mjs";
 export async function install() {
   if (isInstalled()) return;
   console.log("Installing the dependencies …");
-  // Not `npm ci`: it insists that the lock file lists every platform's optional binaries, which a registry that does not
-  // carry them all cannot give. With --no-save, install keeps to the lock file too, and leaves it as it is.
+  // Not `npm ci`: it requires that the lock file lists every platform's optional binaries, which a registry that does
+  // not have them all cannot provide. With --no-save, install also follows the lock file and does not change it.
   if ((await run("npm", ["install", "--no-save", "--no-audit", "--no-fund"])) !== 0) {
     console.error("The dependencies could not be installed; npm says why above.");
     process.exit(1);
@@ -16,8 +16,8 @@ export async function install() {
 }
 
 /**
- * npm leaves a lock file of what it installed as the last thing it does. We compare contents, not dates: a checkout
- * touches package-lock.json without changing it, and a needless install takes a while.
+ * npm writes a lock file of what it installed as its last action. Contents are compared, not dates: a checkout touches
+ * package-lock.json without changing it, and a needless install takes a while.
  */
 function isInstalled() {
   const installed = readPackages("node_modules/.package-lock.json");

@@ -1,5 +1,5 @@
-// `npm pack`: the published package.json has no commands for work on the repository, whose files are not published. The one
-// of the repository is kept beside it meanwhile, and put back behind.
+// `npm pack`: the published package.json has no commands for work on the repository, whose files are not published. The
+// repository's own package.json is kept beside it meanwhile and restored afterwards.
 
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 

@@ -1,4 +1,4 @@
-// Running other programs: in the foreground, or for what they print.
+// Runs other programs: in the foreground, or for their output.
 
 import { execFile, spawn } from "node:child_process";
 import { join } from "node:path";
@@ -7,18 +7,19 @@ import { promisify } from "node:util";
 
 export const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** The path of a program that came with the dev dependencies. */
+/** The path of a program from the dev dependencies. */
 export const tool = (name) => join(root, "node_modules", ".bin", name);
 
 /**
- * Runs a program on this terminal, in the repository's root, and gives its exit code. With `wholeGroup`, a signal that
- * ends us ends its children too, for programs that would leave them behind (Vitest its workers).
+ * Runs a program on this terminal, in the repository's root, and returns its exit code. With `wholeGroup`, a signal
+ * that ends this process also ends the program's children, for programs that would leave them behind (Vitest its
+ * workers).
  */
 export function run(program, args, { env = process.env, wholeGroup = false } = {}) {
   const child = spawn(program, args, { cwd: root, env, stdio: "inherit", detached: wholeGroup });
   const forward = (signal) => {
     if (wholeGroup) process.kill(-child.pid, signal);
-    // Ctrl-C reaches a child on our terminal by itself; a `kill` reaches only us.
+    // Ctrl-C reaches a child on the same terminal by itself; a `kill` reaches only this process.
     else if (signal !== "SIGINT") child.kill(signal);
   };
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
@@ -32,7 +33,7 @@ export function run(program, args, { env = process.env, wholeGroup = false } = {
   });
 }
 
-/** What a program prints. Throws, with what it printed, when it fails. */
+/** The output of a program. Throws with that output when the program fails. */
 export async function capture(program, args, options = {}) {
   const { stdout } = await promisify(execFile)(program, args, { encoding: "utf8", timeout: 120_000, ...options });
   return stdout;

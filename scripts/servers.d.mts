@@ -1,4 +1,4 @@
-/** A database server of a test's own, which it may kill and restart. Gone when the test's process ends. */
+/** A database server for one test, which may kill and restart it. It ends with the test's process. */
 export interface OwnServer {
   /** Where to connect: an administrator without a password, the empty database `pawl`. */
   readonly url: string;
@@ -11,7 +11,7 @@ export interface OwnServer {
   start(): Promise<void>;
   /** An orderly stop. The data stays, `start()` continues with it. */
   stop(): Promise<void>;
-  /** SIGKILL: nothing is flushed, nobody is told. Returns when the process is gone; `start()` recovers. */
+  /** SIGKILL: nothing is flushed, and no client is notified. Returns when the process is gone; `start()` recovers. */
   kill9(): Promise<void>;
   /** A crash and a restart: PostgreSQL's `-m immediate`, kill -9 for MariaDB. Returns when it answers again. */
   restartImmediate(): Promise<void>;
@@ -19,10 +19,10 @@ export interface OwnServer {
   remove(): Promise<void>;
 }
 
-/** A PostgreSQL server of the caller's own, started, with default settings (fsync on), never run by root. */
+/** Starts a PostgreSQL server for the caller, with default settings (fsync on), never as root. */
 export function ownPostgres(): Promise<OwnServer>;
 
-/** A MariaDB (or, where only that is installed, MySQL) server of the caller's own, started, likewise. */
+/** Starts a MariaDB server for the caller (MySQL where only that is installed), likewise. */
 export function ownMariadb(): Promise<OwnServer>;
 
 export interface PgbouncerOptions {
@@ -32,13 +32,13 @@ export interface PgbouncerOptions {
   readonly poolSize?: number;
 }
 
-/** PgBouncer of the caller's own, started, in front of the PostgreSQL server that the URL names; its `url` leads there. */
+/** Starts a PgBouncer for the caller in front of the PostgreSQL server of this URL; its `url` leads to that server. */
 export function ownPgbouncer(target: string, options?: PgbouncerOptions): Promise<OwnServer>;
 
-/** A libSQL server (sqld) of the caller's own, started. Its one database is what `url` names; there are no accounts. */
+/** Starts a libSQL server (sqld) for the caller. Its one database is what `url` names; there are no accounts. */
 export function ownSqld(options?: {
   /** More arguments of the server. */
   readonly args?: readonly string[];
-  /** The token that it asks for, if the arguments say that it does. */
+  /** The token that it requires, if the arguments say that it does. */
   readonly token?: string;
 }): Promise<OwnServer>;

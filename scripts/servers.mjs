@@ -1,7 +1,7 @@
-// Database servers of our own, each in a temporary folder on a free port, that tests may kill and restart.
+// Database servers for tests, each in a temporary folder on a free port, which tests may kill and restart.
 //
-// Settings are the servers' defaults, fsync included: what survives a kill here survives it elsewhere. A guardian
-// process (guardian.mjs) ends the server and removes its folder when our process ends, however it ends.
+// Settings are the servers' defaults, including fsync: what survives a kill here survives it elsewhere. A guardian
+// process (guardian.mjs) ends the server and removes its folder when this process ends, however it ends.
 
 import { spawn } from "node:child_process";
 import { chownSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
@@ -18,7 +18,7 @@ import { sqld } from "./engines/sqld.mjs";
 import { capture } from "./run.mjs";
 
 /**
- * A PostgreSQL server of the caller's own, started. Throws a plain sentence when there cannot be one. Where the tests go
+ * Starts a PostgreSQL server for the caller. Throws a plain sentence when that is impossible. Where the tests go
  * through PgBouncer (`npm test -- --pgbouncer`), so does its URL.
  */
 export async function ownPostgres() {
@@ -33,17 +33,17 @@ export async function ownPostgres() {
 }
 
 /**
- * PgBouncer of the caller's own, started, in front of the server of this URL. `url` leads to the same database through it.
+ * Starts a PgBouncer for the caller in front of the server of this URL. `url` leads to the same database through it.
  * Options: `poolMode` ("transaction"), `poolSize` (10), the sessions that all its clients share for one database.
  */
 export async function ownPgbouncer(target, options = {}) {
   return ownOrThrow(pgbouncer, pgbouncer.inFrontOf(target, options));
 }
 
-/** A MariaDB (or, where only that is installed, MySQL) server of the caller's own, started. */
+/** Starts a MariaDB server for the caller (MySQL where only that is installed). */
 export const ownMariadb = () => ownOrThrow(mysql);
 
-/** A libSQL server of the caller's own, started; with more arguments, and the token that it asks for then. */
+/** Starts a libSQL server for the caller; with more arguments, and the token that it requires then. */
 export const ownSqld = ({ args = [], token } = {}) =>
   ownOrThrow({
     ...sqld,
@@ -57,7 +57,9 @@ async function ownOrThrow(engine, configured = engine) {
   return ownServer(configured, binaries);
 }
 
-/** Makes a data folder with `engine.initialise` (null: it has none), then runs `engine.serve` on it. Never as root. */
+/**
+ * Creates a data folder with `engine.initialise` (null: it has none), then runs `engine.serve` on it. Never as root.
+ */
 export async function ownServer(engine, binaries) {
   const account = await unprivileged(engine);
   const dir = mkdtempSync(join(tmpdir(), `pawl-${engine.name}-`));
@@ -112,7 +114,7 @@ class OwnServer {
       const exited = this.#spawn();
       const ready = await this.#answers(exited);
       if (ready) return;
-      // After a kill -9 PostgreSQL refuses to start until the last of its orphaned processes has noticed.
+      // After a kill -9, PostgreSQL refuses to start until the last of its orphaned processes has exited.
       if (Date.now() > giveUpAt) throw new Error(`${this.#engine.label} does not start: ${this.#logTail()}`);
       await sleep(200);
     }
@@ -123,7 +125,7 @@ class OwnServer {
     return this.#end(this.#engine.stopSignal);
   }
 
-  /** Kills the server as the kernel would when memory runs out: nothing is flushed, nobody is told. */
+  /** Kills the server as the kernel would when memory runs out: nothing is flushed, and no client is notified. */
   kill9() {
     return this.#end("SIGKILL");
   }
@@ -144,7 +146,7 @@ class OwnServer {
   #spawn() {
     const [program, ...args] = this.#engine.serve(this.#binaries, this.dir, this.port);
     const log = openSync(join(this.dir, "log"), "a");
-    // A process group of its own: Ctrl-C must not stop the server before the tests that use it.
+    // The server gets a process group of its own, because Ctrl-C must not stop it before the tests that use it.
     const child = spawn(program, args, {
       cwd: this.dir,
       detached: true,
@@ -163,7 +165,7 @@ class OwnServer {
     return exited;
   }
 
-  /** True when the server takes a connection, false when it has exited instead. */
+  /** True when the server accepts a connection, false when it has exited instead. */
   async #answers(exited) {
     let gone = false;
     exited.then(() => {
@@ -196,7 +198,7 @@ class OwnServer {
   }
 }
 
-/** Servers refuse to run as root, or should: the account to use instead, nothing when we are not root. */
+/** Servers refuse to run as root, or should: the account to use instead, or nothing when the user is not root. */
 async function unprivileged(engine) {
   if (!isRoot || engine.accounts === undefined) return undefined;
   for (const name of engine.accounts) {
@@ -219,10 +221,7 @@ function spawnGuardian(dir, signal) {
   return { watch: (pid) => child.stdin.write(`${pid}\n`), end: () => child.stdin.end() };
 }
 
-/**
- * A free port below the range from which systems take the near ends of connections: a server that is down for a moment
- * finds its port still free.
- */
+/** A free port below the ephemeral range, so that a server that is down for a moment finds its port still free. */
 async function freePort() {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 12_000);

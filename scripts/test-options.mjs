@@ -1,4 +1,4 @@
-// What `npm test` can be told, and what it answers to words that it does not know.
+// The arguments of `npm test`, and the answer to unknown words.
 
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ test/README.md tells how the tests are arranged, CONTRIBUTING.md how they find t
 const stores = ["memory", "sqlite", "postgres", "mysql", "sqld"];
 const leavable = ["postgres", "mysql", "sqld", "pgbouncer"];
 
-/** Throws a plain sentence for a word that is not known. */
+/** Throws a plain sentence for an unknown word. */
 export function readOptions(args, env) {
   if (args.includes("--help") || args.includes("-h")) return { wantsHelp: true };
   const optionValue = (name) => args.findLast((arg) => arg.startsWith(`${name}=`))?.slice(name.length + 1);
@@ -63,9 +63,9 @@ function withoutOthers(store, without) {
   return [...new Set([...without, ...others])];
 }
 
-/** Each folder or file that is named holds tests. Vitest takes it for a part of their paths, and so do we. */
+/** Each named folder or file must contain tests. Like Vitest, this treats the name as a part of their paths. */
 function checkPlaces(args, isOurs) {
-  // A word behind an option of Vitest may be its value.
+  // A word after an option of Vitest may be its value.
   const places = args.filter(
     (arg, n) => !arg.startsWith("-") && (n === 0 || isOurs(args[n - 1]) || !args[n - 1].startsWith("-")),
   );

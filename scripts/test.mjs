@@ -1,7 +1,7 @@
-// `npm test`, see test-options.mjs for what it can be told.
+// `npm test`; test-options.mjs lists its arguments.
 //
-// Finds (or makes) the database servers the tests need, builds the library, runs every test against them and cleans up.
-// The last line is `N passed, N failed`.
+// Finds (or starts) the database servers the tests need, builds the library, runs every test against them and cleans
+// up. The last line is `N passed, N failed`.
 
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ import { help, readOptions } from "./test-options.mjs";
 
 const { without, store, throughPgbouncer, vitestArguments } = optionsOrExit();
 await install();
-// Only now: it needs the drivers.
+// Imported late, because it needs the drivers.
 const { engines, findDatabase } = await import("./databases.mjs");
 const { ownPgbouncer } = await import("./servers.mjs");
 
@@ -44,7 +44,7 @@ function optionsOrExit() {
   }
 }
 
-/** One database per store; the environment that tells the tests where they are. */
+/** One database per store; returns the environment that tells the tests where they are. */
 async function prepareDatabases() {
   const env = { ...process.env, PAWL_TEST_WITHOUT: without.join(","), PAWL_TEST_STORE: store };
   for (const engine of engines) {
@@ -66,7 +66,7 @@ async function prepareDatabases() {
 async function goThroughPgbouncer(env) {
   const pooler = await ownPgbouncer(env.PAWL_TEST_POSTGRES_URL);
   databases.push({ close: () => pooler.remove() });
-  // The server itself, for those who listen.
+  // The URL of the server itself, for listening connections.
   env.PAWL_TEST_PGBOUNCER = env.PAWL_TEST_POSTGRES_URL;
   env.PAWL_TEST_POSTGRES_URL = pooler.url;
   console.log(`PgBouncer: in transaction mode on port ${pooler.port}, in front of PostgreSQL`);

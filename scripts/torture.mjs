@@ -1,7 +1,8 @@
 // `npm run torture -- [--store sqlite|postgres|mysql] [--minutes 5] [--seed N]`
 //
-// Minutes of kills, stops, cut, stalled and swallowed connections and crashes of the server, on database servers of its
-// own, while processes work, start and command; then a judge that shares no code with the library. Not part of `npm test`.
+// Minutes of kills, stops, cut, stalled and swallowed connections and server crashes, on separate database servers,
+// while processes execute, start and command runs; then a checker that shares no code with the library judges the
+// result. Not part of `npm test`.
 
 import { rmSync } from "node:fs";
 import { join } from "node:path";

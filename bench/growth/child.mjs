@@ -1,4 +1,4 @@
-// Processes of ours: how they are started, and how both sides talk. What is said has a `kind`.
+// Child processes of the benchmark: how they are started, and how both sides communicate. Every message has a `kind`.
 
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -23,7 +23,7 @@ export function startProcess(url, args) {
     look();
   });
 
-  /** The next message of this kind; an error if the process ends before it says that. */
+  /** The next message of this kind; rejects if the process ends before it sends one. */
   const next = (kind) =>
     new Promise((resolve, reject) => {
       const listener = () => {
@@ -37,7 +37,7 @@ export function startProcess(url, args) {
       listener();
     });
 
-  /** The latest message of this kind, if there is one; it and the earlier ones count as heard. */
+  /** The latest message of this kind, if there is one; it and the earlier ones count as read. */
   const latest = (kind) => {
     if (exitCode !== undefined) throw new Error(`${nameOf(url)} has ended (${exitCode}).`);
     const found = heard.filter((message) => message.kind === kind);
@@ -55,17 +55,19 @@ export function startProcess(url, args) {
     latest,
     say: (kind, data) => child.send({ kind, ...data }),
     stop: () => end(() => child.send({ kind: "stop" })),
-    /** As the kernel would when memory runs out: nothing is written, nobody is told. */
+    /**
+     * Kills the process as the kernel would when memory runs out: nothing is written, and no other process is notified.
+     */
     kill: () => end(() => child.kill("SIGKILL")),
   };
 }
 
 const nameOf = (url) => url.pathname.split("/").at(-1);
 
-/** The other side: says something to the process that started us. */
+/** In the child: sends a message to the parent process. */
 export const tell = (kind, data) => process.send?.({ kind, ...data });
 
-/** Whoever started us may be killed: then nobody is left to stop us. */
+/** The parent may be killed, and then no process would be left to stop this one. */
 export function listen(handlers) {
   process.on("message", async ({ kind, ...data }) => {
     try {

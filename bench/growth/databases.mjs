@@ -1,4 +1,4 @@
-// The databases that are open, so that none is left behind when the benchmark is interrupted: they may be large.
+// Tracks open databases, so that none is left behind when the benchmark is interrupted: they may be large.
 
 import { openDatabase as open } from "../stores/open.mjs";
 
@@ -15,7 +15,7 @@ export async function openDatabase(storeName) {
   };
 }
 
-/** What people call it, with its version. */
+/** The display name of the database, with its version. */
 export async function labelOf(storeName) {
   const database = await openDatabase(storeName);
   await database.close();

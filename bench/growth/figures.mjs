@@ -2,7 +2,7 @@
 
 import { summary } from "../statistics.mjs";
 
-/** `names` are of figures; those that the rows do not have are left out. */
+/** `names` are the names of figures; figures that the rows do not have are left out. */
 export function summarise(rows, names) {
   const known = names.filter((name) => rows[0][name] !== undefined);
   return Object.fromEntries(

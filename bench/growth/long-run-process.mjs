@@ -9,7 +9,10 @@ import { quiet } from "./quiet.mjs";
 const [url, sizes, how] = process.argv.slice(2);
 const lease = "1s";
 
-/** Until it is told to go on it waits; then there are two more steps, in the last of which a process may be killed. */
+/**
+ * The run waits for a signal to continue; then there are two more steps, and a process may be killed in the last of
+ * them.
+ */
 const longRun = (size) =>
   workflow(`growth_long_${size}`, async (ctx, { steps, waits }) => {
     let beganAt;
@@ -19,7 +22,7 @@ const longRun = (size) =>
         return { ok: true, total: step };
       });
     }
-    // Not when it is replayed.
+    // Not during a replay.
     if (beganAt !== undefined) tell("recorded", { size, ms: nowMs() - beganAt });
     if (!waits) return steps;
     await ctx.waitForSignal("go");

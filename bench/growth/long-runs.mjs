@@ -1,5 +1,5 @@
-// Long runs: what a step costs in a run that has many already, and how soon such a run goes on in another process: when
-// it is told to, and after the process that had it was killed in the middle of a step.
+// Long runs: what a step costs in a run that already has many, and how soon such a run continues in another process:
+// after a signal, and after its process was killed in the middle of a step.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, workflow } from "pawl";
@@ -58,7 +58,7 @@ export const longRuns = {
 
 const script = new URL("long-run-process.mjs", import.meta.url);
 
-/** One run of each size goes through the hands of three processes. */
+/** One run of each size is executed by three processes in turn. */
 async function measureRound(pawl, database, all) {
   const rows = new Map(all.map((size) => [size, {}]));
   const runs = await record(pawl, database, rows);
@@ -98,7 +98,7 @@ async function record(pawl, database, rows) {
   }
 }
 
-/** Ten steps are over before they can be timed: of short runs there are several. */
+/** Ten steps end too quickly to be timed, so there are several short runs. */
 const leastSteps = 200;
 
 async function recordOne(child, size, waits) {
@@ -109,8 +109,8 @@ async function recordOne(child, size, waits) {
 }
 
 /**
- * The second tells each to go on, and is killed in the middle of their last steps. A signal from yet another process would
- * find its way as fast as a start does, or wait for a poll: that is another benchmark's matter.
+ * The second process signals each run, and is killed in the middle of their last steps. A signal from another process
+ * would arrive as fast as a start does, or wait for a poll: another benchmark measures that.
  */
 async function goOnWhenTold(database, rows, runs) {
   const child = startProcess(script, [database.url, [...rows.keys()], "hold"]);
@@ -130,7 +130,9 @@ async function goOnWhenTold(database, rows, runs) {
   }
 }
 
-/** Somebody notices that the process is dead when its lease has run out. That time is the lease's, not the run's. */
+/**
+ * A worker notices that the process is dead when its lease has expired. That time depends on the lease, not on the run.
+ */
 async function untilFreed(pawl, runs) {
   const nothing = workflow("growth_nothing", () => {});
   const reaper = await pawl.worker({ workflows: [nothing], lease: "1s" }).start();
@@ -138,7 +140,7 @@ async function untilFreed(pawl, runs) {
   await reaper.stop();
 }
 
-/** The third, cold but for its connection, takes one over and ends it. */
+/** The third process, cold except for its connection, takes over a run and finishes it. */
 async function goOnAfterKill(run, database, size) {
   const child = startProcess(script, [database.url, size, "end"]);
   try {
@@ -155,7 +157,7 @@ async function goOnAfterKill(run, database, size) {
 
 const pageLimit = 1000;
 
-/** A log is given in pages; more at once is refused. */
+/** A log is read in pages, because a single larger read is refused. */
 async function readHistory(run, size) {
   const refused = await run.history({ limit: pageLimit + 1 }).then(
     () => false,

@@ -1,5 +1,5 @@
-// The runner: how does it hold as things grow? Every chosen part on every chosen store. `npm run bench:growth` builds the
-// library and finds the servers first; with both at hand this file can be run by itself:
+// The runner: how do costs change as data grows? Every chosen part on every chosen store. `npm run bench:growth` builds
+// the library and finds the servers first; when both exist, this file can be run by itself:
 //
 //   node bench/growth/main.mjs --store postgres --only tables --quick
 

@@ -18,7 +18,7 @@ const parent = workflow("growth_map_parent", async (ctx, count) => {
 
 const pawl = await connect(url);
 await pawl.worker({ workflows: [parent, child], concurrency: 500 }).start();
-// Many small ones: code is compiled by what is done often, and memory is not taken by what is large.
+// Many small maps: frequent calls make the engine compile the code, and small maps do not enlarge the heap.
 for (let n = 0; n < Number(warmUp); n += 1) await map(100);
 const rssBefore = process.memoryUsage.rss();
 const beganAt = performance.now();

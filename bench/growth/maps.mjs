@@ -45,7 +45,7 @@ export const maps = {
 
 async function measureMap(storeName, openDatabase, children) {
   const database = await openDatabase(storeName);
-  // Only to make the tables: the process that is measured must not.
+  // Only creates the tables, because the measured process must not do it.
   await (await connect(database.url)).close();
   const child = startProcess(new URL("map-process.mjs", import.meta.url), [database.url, children, warmUp]);
   try {

@@ -52,7 +52,9 @@ export const payloads = {
       ["", ...known.map((name) => figures[name])],
       rows.map((row) => [row.label, ...known.map((name) => asNumber(row[name].median))]),
     );
-    console.log("  * of the whole server: only right when nobody else uses it; SQLite: all that the process writes");
+    console.log(
+      "  * of the whole server: only right when no other client uses it; SQLite: all that the process writes",
+    );
   },
 };
 

@@ -1,5 +1,5 @@
-// Worker processes: what do more of them bring? The runs are in the queue and the processes warm before the clock runs.
-// The CPU tells where the limit is: when all cores are busy, more processes cannot help.
+// Worker processes: what do more of them add? The runs are in the queue and the processes are warm before the clock
+// starts. The CPU shows the limit: when all cores are busy, more processes cannot help.
 
 import { cpus } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,7 +13,7 @@ import { checkCompleted, newestAt, unitsOf, workOf, works } from "./work.mjs";
 
 const cores = cpus().length;
 const counts = [1, 2, 4];
-/** More than elsewhere: the clock must not stop before all have begun. */
+/** More runs than elsewhere, because the clock must not stop before all processes have started. */
 const factor = 2;
 
 const figures = {
@@ -60,7 +60,7 @@ export const processes = {
 
 const busy = 0.85;
 
-/** More processes help only where it is neither the machine that is busy nor the disk or a lock that is waited for. */
+/** More processes help only while neither the CPU nor the disk nor a lock is the bottleneck. */
 function limitOf({ processes: count, nodeCores, serverCores }) {
   const all = nodeCores.median + (serverCores?.median ?? 0);
   if (all >= busy * cores) return "all cores";
@@ -110,7 +110,7 @@ async function measureWork({ pawl, database, children }, work, runs) {
   return { ...row, serverUs: serverUs / units, serverCores: serverUs / 1000 / ms };
 }
 
-/** The last report of each that had something to do: together they have executed every step. */
+/** The last report of each process that had work: together they have executed every step. */
 async function untilAllIdle(children, steps) {
   const reports = new Map();
   const executed = () => [...reports.values()].reduce((sum, report) => sum + report.executed, 0);

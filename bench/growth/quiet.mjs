@@ -1,4 +1,5 @@
-// For processes in which workers die on purpose, or runs wait for their worker on purpose: nobody needs to be warned.
+// A logger for processes in which workers die on purpose, or runs wait for a worker on purpose: warnings would be
+// noise.
 
 const nothing = () => {};
 

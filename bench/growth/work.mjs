@@ -1,5 +1,5 @@
-// The work that is measured: runs of one workflow with so many steps. The same workflow can come to rest after its
-// steps, so that a table can be filled with runs that sleep or are paused beside those that are measured.
+// The measured work: runs of one workflow with a given number of steps. The same workflow can also sleep or pause after
+// its steps, so that a table can be filled with such runs beside the measured ones.
 
 import { workflow } from "pawl";
 import { cpuBetween } from "../cost.mjs";
@@ -15,7 +15,10 @@ export const works = {
 
 export const unitsOf = ({ unit, steps }, runs) => (unit === "run" ? runs : runs * steps);
 
-/** `payload` is what every step returns, and is not returned once more at the end; `onStep` hears of each step that is executed. */
+/**
+ * `payload` is what every step returns, and is not returned again at the end; `onStep` is called for each executed
+ * step.
+ */
 export function workOf({ onStep = () => {}, payload, name = workName } = {}) {
   return workflow(name, async (ctx, { steps, then }) => {
     let last;
@@ -31,7 +34,10 @@ export function workOf({ onStep = () => {}, payload, name = workName } = {}) {
   });
 }
 
-/** Starts the runs and waits until the last has ended, client and worker in one process: how long, and whose CPU. */
+/**
+ * Starts the runs and waits until the last has ended, with client and worker in one process. Returns the time and the
+ * CPU of each side.
+ */
 export async function measureWork({ pawl, database }, { steps, runs, input = {}, payload }) {
   let executed = 0;
   const work = workOf({ onStep: () => (executed += 1), payload });
@@ -62,13 +68,13 @@ async function measureCpu(database, work) {
   return { ms, nodeUs: user + system, serverUs };
 }
 
-/** When the newest run was made: those that are started now are younger. */
+/** When the newest run was created: runs that are started now are younger. */
 export async function newestAt(database) {
   const [row] = await database.query(`SELECT max(created_at) AS newest FROM pawl_runs WHERE workflow = '${workName}'`);
   return Number(row.newest);
 }
 
-/** All the runs since then have completed: the worker being idle is not proof enough. */
+/** Checks that all runs since then have completed, because an idle worker alone is not proof. */
 export async function checkCompleted(database, since, expected) {
   const sql = `SELECT status, count(*) AS n FROM pawl_runs WHERE workflow = '${workName}' AND created_at > ${since} GROUP BY status`;
   const found = await database.query(sql);

@@ -8,7 +8,7 @@ import { listen, nowMs, tell } from "./child.mjs";
 import { workOf } from "./work.mjs";
 
 const concurrency = 250;
-/** With 300 a run took twice the CPU when its measurement began. */
+/** With 300 warm-up runs, a run still took twice the CPU when its measurement started. */
 const warmUpRuns = 2000;
 
 const pawl = await connect(process.argv[2]);
@@ -19,7 +19,10 @@ listen({ work: workUntilStopped, rest: () => stopWork(), stop: () => pawl.close(
 await warmUp();
 tell("ready");
 
-/** Connections are opened, statements prepared and code compiled: by runs of another workflow, for each process its own. */
+/**
+ * Opens connections, prepares statements and compiles code with runs of another workflow, a separate one for each
+ * process.
+ */
 async function warmUp() {
   const definition = workOf({ name: `growth_warm_up_${process.pid}` });
   const worker = await pawl.worker({ workflows: [definition], concurrency }).start();
@@ -31,7 +34,7 @@ async function warmUp() {
 
 let stopWork;
 
-/** Says whenever it has come to rest how much it has done until then: there may be more to do a moment later. */
+/** Reports how much it has done whenever it becomes idle: there may be more to do a moment later. */
 async function workUntilStopped() {
   executed = 0;
   let reported = -1;

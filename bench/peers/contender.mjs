@@ -1,5 +1,5 @@
-// One contender's turn, in a process of its own: it is opened, warmed up, measured and closed. What it finds out goes to
-// the process that forked it (turn.mjs).
+// One contender's turn, in a process of its own: it is opened, warmed up, measured and closed. The results are sent to
+// the parent process (turn.mjs).
 //
 //   node contender.mjs <name> <workloads> <full or quick> [database]
 
@@ -11,7 +11,7 @@ import { measure, postgresUsage } from "./usage.mjs";
 import { workloads } from "./workloads.mjs";
 
 const [name, ids, size, url] = process.argv.slice(2);
-// Ctrl-C reaches every process of the terminal; the one that forked us decides when we end, also by ending itself.
+// Ctrl-C reaches every process of the terminal; the parent decides when this process ends, also by ending itself.
 process.on("SIGINT", () => {});
 process.on("disconnect", () => process.exit(1));
 
@@ -36,7 +36,7 @@ async function takeTurn() {
   const sizeOf = ({ id }) =>
     size === "full" || id.startsWith("W5") ? adapter.sizes[id] : Math.ceil(adapter.sizes[id] / 3);
 
-  // Not counted: connections open, statements are prepared, code is compiled.
+  // Warm-up, not counted: connections open, statements are prepared, code is compiled.
   for (const workload of chosen) await checked(contender, workload, Math.ceil(sizeOf(workload) / 8));
   await contender.warmedUp?.();
   for (const workload of chosen) {
@@ -51,7 +51,9 @@ async function takeTurn() {
   await meter?.end();
 }
 
-/** Its figure, and the proof: every step ran once, and every run is complete in the contender's own store. */
+/**
+ * The figure of a workload, and the proof: every step ran once, and every run is complete in the contender's own store.
+ */
 async function checked(contender, workload, count) {
   forget();
   const { ms, cost } = await measure(contender, () => workload.work(contender, count));
@@ -68,7 +70,7 @@ async function checked(contender, workload, count) {
   return workload.unit === undefined ? { value, ms } : { value, ms, units, cost };
 }
 
-/** A connection that only asks: for costs, and for what is complete. */
+/** A connection that only queries costs and completed runs. */
 async function openMeter() {
   if (url === undefined) return undefined;
   const meter = new pg.Client({ connectionString: url });

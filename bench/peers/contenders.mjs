@@ -1,4 +1,5 @@
-// Who takes part. An adapter is loaded only in the process that measures it: a peer that is not there harms nobody else.
+// The contenders. An adapter is loaded only in the process that measures it, so a peer that is not installed affects no
+// other.
 
 export const contenders = [
   { name: "pawl", label: "Pawl", package: "pawl", load: async () => (await import("./adapters/pawl.mjs")).pawl },

@@ -4,7 +4,9 @@
 //   ctx.all(promises)             what the contender has in place of Promise.all
 //   ctx.children(name, inputs)    one child run for each input; their results
 
-/** What really happened: bodies of steps entered, handlers returned by name, milliseconds from a call to its step. */
+/**
+ * What really happened: step bodies that started, handlers that returned by name, milliseconds from a call to its step.
+ */
 export const seen = { entered: 0, returned: new Map(), latencies: [] };
 
 export function forget() {
@@ -55,7 +57,7 @@ export const handlers = Object.fromEntries(
   }).map(([name, handler]) => [name, counted(name, handler)]),
 );
 
-/** A handler that is replayed gets to its end only once. */
+/** A handler that is replayed reaches its end only once. */
 function counted(name, handler) {
   return async (ctx, input) => {
     const result = await handler(ctx, input);

@@ -1,5 +1,5 @@
-// `fetch` over one HTTP/2 connection, as far as Restate's client needs it: Node's own opens an HTTP/1.1 connection for
-// every request in flight, which halves what Restate can take.
+// `fetch` over one HTTP/2 connection, as far as Restate's client needs it: Node's own fetch opens an HTTP/1.1
+// connection for every request in flight, which halves Restate's throughput.
 
 import { connect } from "node:http2";
 

@@ -39,7 +39,7 @@ async function playRounds() {
   const rounds = [];
   for (let number = 1; number <= count && !broken.signal.aborted; number += 1) {
     const round = new Map();
-    // To and fro: whoever profits from an early place has a late one next time.
+    // The order is reversed in every other round, so that no contender always profits from an early place.
     for (const contender of number % 2 === 1 ? chosen : chosen.toReversed()) {
       if (broken.signal.aborted) break;
       const limits = await measureLimits(machine, size);
@@ -81,7 +81,7 @@ function limitsOf(rounds) {
   return Object.fromEntries(Object.keys(all[0]).map((name) => [name, summary(all.map((one) => one[name]))]));
 }
 
-/** What is installed, not what was asked for; undefined when it is not. */
+/** The installed version, not the requested one; undefined when it is not installed. */
 function versionOf({ name, package: packageName }) {
   const folder = name === "pawl" ? "../../" : `node_modules/${packageName}/`;
   try {

@@ -1,4 +1,4 @@
-// Tables for people.
+// Tables for the terminal.
 
 import { limitNames } from "../limits.mjs";
 import { asNumber, printTable } from "../report.mjs";
@@ -57,7 +57,7 @@ function printCosts(results) {
   console.log(
     "  statements as the driver sends them; transactions that wrote something (their numbers, not pg_stat_database)",
   );
-  console.log("  * of the whole server: only right when nobody else uses it");
+  console.log("  * of the whole server: only right when no other client uses it");
 }
 
 function printRatios(ratios, shown) {

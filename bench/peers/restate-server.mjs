@@ -1,5 +1,5 @@
-// Restate's server, which comes with its npm package, on free ports and in a temporary folder. It is gone when this
-// process is, however that ends: the guardian of the tests' database servers sees to it.
+// Restate's server, which comes with its npm package, on free ports and in a temporary folder. The guardian of the
+// tests' database servers ends it when this process ends, however that happens.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -25,7 +25,7 @@ export async function startRestateServer(settings) {
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
   });
-  // A process group of its own: Ctrl-C must not end the server before those who use it.
+  // The server gets a process group of its own, because Ctrl-C must not end it before its clients.
   const server = spawn(program, ["--base-dir", join(folder, "data"), "--no-logo"], {
     cwd: folder,
     detached: true,

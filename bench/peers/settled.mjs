@@ -1,11 +1,11 @@
-// For a contender that does not tell its own process when a run is over.
+// For a contender that does not notify its own process when a run is over.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { seen } from "./handlers.mjs";
 
 /**
- * Until so many handlers of this name have returned and the store says that no run is open. The store is asked only
- * then: asking all the time would be in the figures.
+ * Resolves when this many handlers of this name have returned and the store says that no run is open. The store is read
+ * only then, because constant polling would show in the figures.
  */
 export async function settled(name, expected, countOpen) {
   while ((seen.returned.get(name) ?? 0) < expected) await sleep(1);

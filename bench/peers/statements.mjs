@@ -1,4 +1,4 @@
-// How many statements a contender sends: every one of the `pg` driver goes through this method.
+// Counts the statements that a contender sends: every statement of the `pg` driver goes through this method.
 
 export function countStatements({ Client }) {
   let sent = 0;

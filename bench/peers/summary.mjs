@@ -3,7 +3,7 @@
 import { summary } from "../statistics.mjs";
 import { workloads } from "./workloads.mjs";
 
-/** W4 across two processes is a figure of its own; only Pawl has it. */
+/** W4 across two processes is a separate figure, which only Pawl has. */
 export const figures = workloads.flatMap(({ id, figure, better }) =>
   id === "W4"
     ? [
@@ -32,7 +32,7 @@ export function summarise(contender, rounds) {
   };
 }
 
-/** The least of the rounds: whatever else the machine and the server did only adds. */
+/** The minimum of the rounds is used, because other work of the machine and the server only adds. */
 function costPerUnit(id, unit, turns) {
   const perUnit = turns.flatMap(({ outcomes }) => {
     const { cost, units } = outcomes.get(id) ?? {};

@@ -1,4 +1,4 @@
-// What Pawl wants to be, beside its peers and beside the machine: each value is compared with others of its own round.
+// Pawl's targets, relative to its peers and to the machine: each value is compared with others of the same round.
 
 import { median } from "../statistics.mjs";
 
@@ -35,13 +35,16 @@ const targets = [
   { id: "W1", atMost: 1700, unit: "bytes of WAL per run", of: ({ cost }) => cost("W1", "logBytes"), least: true },
 ];
 
-/** What a run of ten steps writes more than a run of one, for each of the nine. */
+/** How much more a run of ten steps writes than a run of one step, for each of the nine additional steps. */
 function furtherStepBytes({ cost }) {
   const [perStep, perRun] = [cost("W2", "logBytes"), cost("W1", "logBytes")];
   return perStep === undefined || perRun === undefined ? undefined : (10 * perStep - perRun) / 9;
 }
 
-/** Every target that these rounds can tell about, and whether it holds. Of bytes the least counts: others only add. */
+/**
+ * Every target that these rounds can decide, and whether it is met. For bytes the minimum counts, because other work
+ * only adds.
+ */
 export function judge(rounds) {
   return targets.flatMap(({ of, least, ...target }) => {
     const values = rounds.map((round) => of(lookUp(round))).filter(Number.isFinite);
@@ -57,12 +60,12 @@ function lookUp(round) {
   return {
     peer,
     pawl: (id) => peer("pawl", id),
-    /** DBOS is as fast as the faster of its two ways. */
+    /** DBOS counts with the faster of its two modes. */
     dbos: (id) => {
       const values = ["dbos-direct", "dbos-queue"].map((name) => peer(name, id)).filter(Number.isFinite);
       return values.length === 0 ? undefined : Math.max(...values);
     },
-    /** The machine's, just before Pawl's turn. */
+    /** The machine's limit, measured just before Pawl's turn. */
     limits: round.get("pawl")?.limits,
     cost: (id, name) => {
       const { cost, units } = round.get("pawl")?.outcomes.get(id) ?? {};

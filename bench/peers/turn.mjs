@@ -1,4 +1,4 @@
-// One contender's turn, seen from outside: a process is forked for it, and what it tells is gathered.
+// One contender's turn, from outside: a process is forked for it, and its messages are collected.
 
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -6,19 +6,19 @@ import { fileURLToPath } from "node:url";
 import { makeDatabase } from "./database.mjs";
 
 const program = fileURLToPath(new URL("contender.mjs", import.meta.url));
-/** The slowest turn takes half a minute; one that hangs must not hold up the others for long. */
+/** The slowest turn takes half a minute; one that hangs must not delay the others for long. */
 const longestMs = 180_000;
 
 /**
- * What one contender did in one round: `{ settings, outcomes, failure }`. A failure does not take away what was measured
- * before it. With `signal` the turn can be broken off; its process and its database are gone when this returns.
+ * What one contender did in one round: `{ settings, outcomes, failure }`. A failure does not discard what was measured
+ * before it. `signal` aborts the turn; its process and its database are gone when this returns.
  */
 export async function takeTurn({ name, withoutDatabase }, workloads, size, signal) {
   const turn = { settings: undefined, outcomes: new Map(), failure: undefined };
   const database = withoutDatabase ? undefined : await makeDatabase();
   try {
     const args = [name, workloads.join(","), size, ...(database ? [database.url] : [])];
-    // Their deprecation warnings are for their authors.
+    // Deprecation warnings of the peers are not relevant here.
     const child = fork(program, args, { execArgv: ["--no-deprecation"] });
     await listen(child, turn, signal);
   } finally {

@@ -1,10 +1,10 @@
-// What a contender uses up besides time: CPU of its server, statements, writing transactions, bytes of the server's log.
+// What a contender uses besides time: CPU of its server, statements, writing transactions, bytes of the server's log.
 
 import { readFileSync } from "node:fs";
 
 const usPerTick = 10_000;
 
-/** Microseconds of CPU that a process has used, all its threads; undefined where the system does not tell. */
+/** Microseconds of CPU that a process has used in all its threads; undefined where the system does not report it. */
 function cpuUs(pid) {
   try {
     // The name in parentheses may hold spaces; utime and stime are the 12th and 13th field after it.
@@ -16,8 +16,9 @@ function cpuUs(pid) {
 }
 
 /**
- * Of a database on PostgreSQL: the CPU of its backends, and, of the whole server, the bytes of its log and the
- * transactions that wrote something (those get a number, counted at once, while pg_stat_database lags a second behind).
+ * For a database on PostgreSQL: the CPU of its backends and, for the whole server, the bytes of its log and the
+ * transactions that wrote something (those get a number, counted immediately, while pg_stat_database lags a second
+ * behind).
  */
 export async function postgresUsage(meter) {
   const { rows } = await meter.query(`SELECT (pg_current_wal_insert_lsn() - '0/0')::float8 AS "logBytes",
@@ -28,10 +29,10 @@ export async function postgresUsage(meter) {
   return { ...figures, cpu: new Map((pids ?? []).map((pid) => [pid, cpuUs(pid)])) };
 }
 
-/** Of a server that is one process. */
+/** For a server that is one process. */
 export const processUsage = async (pid) => ({ cpu: new Map([[pid, cpuUs(pid)]]) });
 
-/** Does `work`; its milliseconds and what it cost, all for the whole of it. What cannot be told is left out. */
+/** Runs `work` and returns its milliseconds and its total cost. Figures that cannot be measured are left out. */
 export async function measure(contender, work) {
   const before = await contender.usage();
   const statements = contender.statements?.();
@@ -52,7 +53,7 @@ export async function measure(contender, work) {
   return { ms, cost: Object.fromEntries(Object.entries(cost).filter(([, value]) => Number.isFinite(value))) };
 }
 
-/** A process that was not there before has done all its work in between. */
+/** A process that did not exist before has done all its work in between. */
 function cpuBetween(before, after) {
   let us = 0;
   for (const [pid, time] of after) us += time - (before.get(pid) ?? 0);

@@ -1,4 +1,5 @@
-// What is measured, the same for every contender. Each gives a figure, and how many units (runs, steps, children) it did.
+// What is measured, the same for every contender. Each workload returns a figure and the number of units (runs, steps,
+// children).
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { percentile } from "../statistics.mjs";
@@ -6,7 +7,10 @@ import { nowMs, seen } from "./handlers.mjs";
 
 const numbers = (count) => Array.from({ length: count }, (_, n) => n);
 
-/** `better`: which way is faster. `unit`: what the costs are divided by; W4 waits more than it works, so it has none. */
+/**
+ * `better`: the direction in which a figure is faster. `unit`: what the costs are divided by; W4 mostly waits, so it
+ * has none.
+ */
 export const workloads = [
   {
     id: "W1",
@@ -70,8 +74,9 @@ export const workloads = [
 ];
 
 /**
- * The rest between two lets the worker come to rest, as a start during its last commit would wait for that. It is short,
- * or caches would be cold, and never the same, or one that polls would be met at the same moment of its interval.
+ * The pause between two starts lets the worker become idle, because a start during its last commit would wait for that.
+ * It is short, so that caches stay warm, and random, so that a contender that polls is not hit at the same moment of
+ * its interval.
  */
 async function startOneByOne(contender, count) {
   for (let n = 0; n < count; n += 1) {

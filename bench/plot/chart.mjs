@@ -5,7 +5,7 @@ import { element, picture, text } from "./svg.mjs";
 const panelWidth = 450;
 const margin = 12;
 
-/** `legend` are names in the order of the colours; `panels` are functions that draw themselves at a place. */
+/** `legend` are names in the order of the colours; `panels` are functions that draw themselves at a position. */
 export function chart({ title, legend = [], panels, panelHeight = 300 }) {
   const width = panels.length * panelWidth + 2 * margin;
   const top = legend.length === 0 ? margin : 38;

@@ -1,4 +1,4 @@
-// Columns side by side in groups: a few cases compared, for each of a few things.
+// Columns side by side in groups: a few cases compared, for each of a few subjects.
 
 import { heading, roomOf, yAxis } from "./panel.mjs";
 import { scales, short } from "./scale.mjs";

@@ -1,4 +1,4 @@
-// The charts of the growth benchmark (bench/growth): a name and a picture each, of what its report has.
+// The charts of the growth benchmark (bench/growth): for each, a name and a picture of the figures in its report.
 
 import { chart } from "./chart.mjs";
 import { columnPanel } from "./column-panel.mjs";

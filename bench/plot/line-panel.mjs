@@ -1,4 +1,4 @@
-// Curves over a size: how something grows.
+// Curves over a size: how a figure grows.
 
 import { heading, roomOf, targetLine, yAxis } from "./panel.mjs";
 import { scales, short } from "./scale.mjs";
@@ -33,7 +33,7 @@ export function linePanel({ title, unit, xLabel, xTicks, xScale = "log", yScale 
   };
 }
 
-/** Some air at both ends, so that no point lies on an axis. */
+/** Some space at both ends, so that no point lies on an axis. */
 function alongX(kind, points, room) {
   const of = kind === "log" ? Math.log10 : Number;
   const values = points.map(({ x }) => of(x));

@@ -1,4 +1,4 @@
-// Charts for the documentation, from what the benchmarks have written with --json:
+// Charts for the documentation, from the reports that the benchmarks wrote with --json:
 //
 //   node bench/plot/main.mjs growth.json peers.json
 //

@@ -1,9 +1,9 @@
-// One diagram of a chart: its title, its place, its axes. What is drawn between them is another file's matter.
+// One diagram of a chart: its title, its position, its axes. The contents are drawn by other files.
 
 import { short } from "./scale.mjs";
 import { line, text } from "./svg.mjs";
 
-/** The room inside the axes, of a panel at `x`, `y`. */
+/** The area inside the axes of a panel at `x`, `y`. */
 export function roomOf({ x, y, width, height }, { left = 52, right = 14, top = 58, bottom = 44 } = {}) {
   return { left: x + left, right: x + width - right, top: y + top, bottom: y + height - bottom };
 }
@@ -23,7 +23,7 @@ export const yAxis = (room, scale) =>
     ];
   });
 
-/** A dashed line with what it means. */
+/** A dashed line with a label. */
 export const targetLine = (room, scale, { value, label }) => [
   line(room.left, scale.place(value), room.right, scale.place(value), "target"),
   text(room.left + 8, scale.place(value) + 15, label, { kind: "small" }),

@@ -1,4 +1,4 @@
-// Rows with a bar each, the names at the left: many contenders at one thing. Ours has a colour of its own.
+// Rows with a bar each and the names at the left: many contenders in one workload. Pawl has a colour of its own.
 
 import { heading, roomOf } from "./panel.mjs";
 import { scales, short } from "./scale.mjs";
@@ -8,10 +8,10 @@ const rowHeight = 26;
 
 export const rowPanelHeight = (rows) => 58 + rows * rowHeight + 26;
 
-/** A bar has no true beginning on a logarithmic scale; here the shortest has at least this ratio's length. */
+/** A bar has no true start on a logarithmic scale; here the shortest bar has at least the length of this ratio. */
 const shortest = 3;
 
-/** `rows` are `{ name, isOurs, value, min, max }`; one without a value is told not to take part. */
+/** `rows` are `{ name, isOurs, value, min, max }`; a row without a value says that the contender does not take part. */
 export function rowPanel({ title, unit, xScale = "log", rows }) {
   return (place) => {
     const room = roomOf(place, { left: 128, right: 58, bottom: 40 });

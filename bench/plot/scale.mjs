@@ -1,6 +1,6 @@
-// From values to places, and the values that are written at an axis.
+// From values to positions, and the values that are written at an axis.
 
-/** Rounded up to 1, 2 or 5 of its size. */
+/** Rounded up to 1, 2 or 5 times a power of ten. */
 function niceStep(rough) {
   const size = 10 ** Math.floor(Math.log10(rough));
   return size * [1, 2, 5, 10].find((factor) => factor * size >= rough * 0.999);

@@ -1,4 +1,4 @@
-// A small way to write SVG: elements as text, one style for all charts, legible on light and dark pages.
+// Helpers that write SVG: elements as text, one style for all charts, legible on light and dark pages.
 
 const escaped = (text) =>
   String(text).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
@@ -29,7 +29,7 @@ export const text = (x, y, content, { anchor = "start", kind = "ink", turned = f
 
 export const line = (x1, y1, x2, y2, kind) => element("line", { x1, y1, x2, y2, class: kind });
 
-/** Told apart by people who do not see all colours, and by their lightness on both backgrounds. */
+/** Colours that colour-blind readers can distinguish, also by their lightness on both backgrounds. */
 const light = {
   paper: "#ffffff",
   ink: "#1f2328",
@@ -67,7 +67,7 @@ const style = [
   `@media (prefers-color-scheme:dark){${coloursOf(dark)}}`,
 ].join("");
 
-/** The chart paints its own background, so that it is right on a page whose colours it does not know. */
+/** The chart paints its own background, because it does not know the colours of the page. */
 export function picture({ width, height, title }, ...children) {
   return `${element(
     "svg",

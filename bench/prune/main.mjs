@@ -1,6 +1,6 @@
-// A table with a million runs that have ended, a hundred thousand that sleep and ten thousand that are paused. W1 is run
-// before anything is pruned, and again while another process prunes: how many statements a run takes, and how many buffers
-// the claim touches per run. Both are counts, so a busy machine does not show in them.
+// A table with a million ended runs, a hundred thousand sleeping and ten thousand paused. W1 is run before anything is
+// pruned, and again while another process prunes: how many statements a run takes, and how many buffers the claim
+// touches per run. Both are counts, so a busy machine does not affect them.
 
 import { writeFileSync } from "node:fs";
 import { connect } from "pawl";
@@ -33,7 +33,7 @@ try {
   pruner = startProcess(new URL("./prune-process.mjs", import.meta.url), [database.url]);
   await pruner.next("began");
   const pruning = pruner.next("done").then((pruned) => ({ ...pruned, isOver: true }));
-  // Should the measuring fail, that is the error to be told.
+  // If the measurement fails, report that error and not a later one.
   pruning.catch(() => {});
   const during = await measure();
   if (await isSettled(pruning)) throw new Error("The pruning was over before the measuring was; take more --runs.");
@@ -61,7 +61,7 @@ async function measure() {
 }
 
 async function measureOnce() {
-  // What the rounds before left in the queue's own tables would show in this one.
+  // Dead rows that earlier rounds left in the queue's tables would affect this one.
   for (const sql of dialect.betweenRounds) await database.query(sql);
   const { cost, units } = await oneStepRuns.measure({ pawl, database }, runsPerRound);
   await database.query("VACUUM pawl_tasks");
@@ -73,12 +73,12 @@ async function isSettled(promise) {
   return (await Promise.race([promise, { isOver: false }])).isOver;
 }
 
-/** Of those that are left: the ones that sleep and are paused are among them. */
+/** Of the remaining runs, which include the sleeping and paused ones. */
 async function sampleOf(client) {
   const { runs: some } = await client.runs({ active: true, limit: 50 });
   let differences = 0;
   for (const { id } of some) {
-    // When the run began that a copy was made of is in the copy's log, too; its row was moved in time.
+    // The copy's log also contains the start of the original run, but only its row was moved in time.
     const found = (await client.verify(id)).differences.filter(({ what }) => what !== "startedAt");
     differences += found.length;
   }

@@ -1,5 +1,4 @@
-// A process that prunes and does nothing else, so that what it sends is not counted among the others' statements.
-// Arguments: the database's URL.
+// A process that only prunes, so that its statements are not counted among the others'. Arguments: the database's URL.
 
 import { connect } from "pawl";
 

@@ -1,4 +1,4 @@
-// MariaDB and MySQL: a database of our own on the server that is there.
+// MariaDB and MySQL: a database of the benchmark's own on an existing server.
 
 import { randomBytes, randomUUID } from "node:crypto";
 import { createConnection } from "mysql2/promise";
@@ -70,7 +70,7 @@ async function usage(admin, cpuUs) {
   return { eventRows, logBytes: Number(log.Value), cpuUs: await cpuUs() };
 }
 
-/** MySQL does not tell which thread serves a connection. */
+/** MySQL does not report which thread serves a connection. */
 async function cpuOfConnections(admin, database) {
   const sql = "SELECT tid FROM information_schema.processlist WHERE db = ? AND id <> connection_id()";
   const [threads] = await admin.query(sql, [database]);

@@ -1,4 +1,4 @@
-// A database of our own for a store. Loaded when asked for: each needs its driver.
+// Opens a database of the benchmark's own for a store. Loaded on demand, because each store needs its driver.
 
 const openers = {
   postgres: async () => (await import("./postgres.mjs")).openPostgres(),

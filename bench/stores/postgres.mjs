@@ -1,4 +1,4 @@
-// PostgreSQL: a database of our own on the server that is there.
+// PostgreSQL: a database of the benchmark's own on an existing server.
 
 import { randomBytes, randomUUID } from "node:crypto";
 import pg from "pg";

@@ -1,4 +1,4 @@
-// SQLite: a file in a temporary folder, set up as the store sets up its own.
+// SQLite: a file in a temporary folder, with the same settings as the store's own.
 
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -17,7 +17,7 @@ export async function openSqlite() {
   const limits = openLimits(driver, join(folder, "limits.db"));
   countStatements(limits.database);
   let reader;
-  // Only when asked for: the store makes the file.
+  // Opened on demand, because the store creates the file.
   const read = () => {
     reader ??= new driver.Database(file);
     return reader;

@@ -1,14 +1,14 @@
-// W6: how many items a second can a resumable step go through, with a checkpoint after each? Awaited: the next item
-// begins when the cursor is durable. Relaxed: it begins at once. One run alone, and twenty side by side.
+// W6: how many items a second can a resumable step process, with a checkpoint after each? Awaited: the next item starts
+// when the cursor is durable. Relaxed: it starts immediately. One run alone, and twenty concurrently.
 
 import { Workflow } from "pawl";
 import { measureCost } from "../cost.mjs";
 import { withWorker } from "./with-worker.mjs";
 
 const sideBySide = 20;
-/** Relaxed, an item takes a few microseconds: fewer would measure the start of their run. */
+/** Relaxed, an item takes a few microseconds: fewer items would measure the start of their run. */
 const relaxedTimes = 20;
-/** What is compared must be measured together, and the machine changes its mind within seconds. */
+/** Compared figures must be measured together, because the speed of the machine changes within seconds. */
 const blocks = 4;
 
 const sweeps = {
@@ -47,7 +47,7 @@ export const checkpoints = {
   },
 };
 
-/** What it costs to take so many runs through so many items each. */
+/** The cost of taking this many runs through this many items each. */
 function sweep({ pawl, database }, { checkpoint, runs, items }) {
   let done = 0;
   class Sweep extends Workflow {

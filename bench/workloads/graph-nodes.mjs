@@ -1,15 +1,15 @@
-// W7: a graph that is built at run time, as wide as it is large: all nodes side by side, then one that comes after all of
-// them. Four worker processes share it. Does a node cost the same in a graph of ten times the size, does each process get
-// its share, and how much memory does the process take that coordinates?
+// W7: a wide graph that is built at run time: all nodes are concurrent, and one more depends on all of them. Four
+// worker processes share it. Does a node cost the same in a graph of ten times the size, does each process get its
+// share, and how much memory does the coordinating process use?
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { nowMs, startProcess } from "../growth/child.mjs";
 import { median } from "../statistics.mjs";
 
 const processes = 4;
-/** Many small ones: code is compiled by what is done often, and memory is not taken by what is large. */
+/** Many small graphs: frequent calls make the engine compile the code, and small graphs do not enlarge the heap. */
 const warmUp = { graphs: 10, nodes: 100 };
-/** A small graph is over in no time: the median of several. */
+/** A small graph ends very quickly, so the median of several is used. */
 const smallGraphs = 3;
 const megabyte = 1024 ** 2;
 
@@ -33,7 +33,7 @@ export const graphNodes = {
   ),
 
   async measure({ pawl, database }, size) {
-    // Memory has no other processes; and those of each measurement are new, and warm up by themselves.
+    // The memory store has no other processes; and those of each measurement are new and warm up by themselves.
     if (database.url === "memory:" || size < graphNodes.sizes.quick) return { figures: {} };
     const script = new URL("graph-process.mjs", import.meta.url);
     const children = Array.from({ length: processes }, () => startProcess(script, [database.url]));
@@ -59,7 +59,7 @@ async function measureGraphs({ pawl, children }, size) {
   await askAll(children, "work");
   for (const child of children) child.say("watch");
   const ms = await graph(size);
-  // The process that coordinates may hear a moment later than we do that it is done.
+  // The coordinating process may learn a moment later than this one that the graph is complete.
   await sleep(100);
   const after = await askAll(children, "work");
 
@@ -76,13 +76,13 @@ async function measureGraphs({ pawl, children }, size) {
   };
 }
 
-/** Several may have coordinated, one after the other: the one that grew most. */
+/** Several processes may have coordinated, one after the other: the one whose memory grew most counts. */
 function growthOf(what, before, after) {
   const grown = after.map((one, index) => (one.mostHeap === 0 ? 0 : one[what] - before[index][what]));
   return Math.max(...grown);
 }
 
-/** Milliseconds from the call of build() until the node is executed that comes after all others. */
+/** Milliseconds from the call of build() until the node that depends on all others is executed. */
 async function timeGraph(pawl, children, size) {
   const beganAt = nowMs();
   const run = await pawl.build("w7", (g) => {
@@ -94,7 +94,7 @@ async function timeGraph(pawl, children, size) {
   return at - beganAt;
 }
 
-/** Any of them may execute it. */
+/** Any of the processes may execute it. */
 async function joinedAt(children) {
   for (;;) {
     for (const child of children) {

@@ -16,7 +16,7 @@ const node = job("w7_node", (_args, { node: { id } }) => {
   executed += 1;
   return id;
 });
-/** Comes after all others. */
+/** Depends on all other nodes. */
 const join = job("w7_join", () => tell("joined", { at: nowMs() }));
 
 const pawl = await connect(process.argv[2]);
@@ -32,7 +32,7 @@ function lookAtHeap() {
   mostHeap = Math.max(mostHeap, process.memoryUsage().heapUsed);
 }
 
-/** The process that coordinates a graph lets go of its run: all that it knows of the graph is still there. */
+/** The coordinating process is about to release its run: everything that it knows of the graph is still in memory. */
 const letGo = ({ workflow, status }) => workflow === "w7" && (status === "waiting" || status === "completed");
 let watched = false;
 subscribe("pawl:run", (told) => {
@@ -40,14 +40,17 @@ subscribe("pawl:run", (told) => {
 });
 
 listen({
-  /** From now on, until it is asked: only for graphs that are large enough for that not to take much of their time. */
+  /**
+   * Samples from now on until it is asked: only for graphs that are large enough that sampling takes little of their
+   * time.
+   */
   watch: () => (watched = true),
   heap: () => {
     lookAtHeap();
     tell("heap", { mostHeap });
     mostHeap = 0;
   },
-  /** Since it was last asked; without a heap it has coordinated nothing. */
+  /** Since the last request; a report without a heap means that this process has coordinated nothing. */
   work: () => {
     lookAtRss();
     tell("work", { executed, mostRss, mostHeap });

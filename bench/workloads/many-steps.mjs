@@ -1,4 +1,4 @@
-// W2: how many steps a second, with 500 workflows of 10 steps each side by side?
+// W2: how many steps a second, with 500 concurrent workflows of 10 steps each?
 
 import { workflow } from "pawl";
 import { measureCost } from "../cost.mjs";

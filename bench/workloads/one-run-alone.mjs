@@ -1,4 +1,4 @@
-// W3: how long does a step take when nothing else is going on? One run, one step after the other.
+// W3: how long does a step take when nothing else is running? One run, one step after the other.
 
 import { workflow } from "pawl";
 import { measureCost } from "../cost.mjs";

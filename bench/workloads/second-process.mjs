@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { connect } from "pawl";
 import { latencyThere } from "./start-latency.mjs";
 
-// Whoever forked us is gone, however it ended.
+// The parent process is gone, however it ended.
 process.on("disconnect", () => process.exit());
 
 const pawl = await connect(process.argv[2]);

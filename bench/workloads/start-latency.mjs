@@ -1,5 +1,5 @@
-// W4: from the call of start() until the step's function is entered, one run at a time: in the process that starts it,
-// and in another one.
+// W4: from the call of start() until the step's function is entered, one run at a time: in the starting process, and in
+// another one.
 
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -36,7 +36,7 @@ export const startLatency = {
   },
 };
 
-/** Milliseconds from each start here until its step is entered in a worker that is another process. */
+/** Milliseconds from each start in this process until its step is entered in a worker process. */
 export async function latenciesElsewhere(pawl, url, count) {
   const stop = await startSecondProcess(url);
   try {
@@ -46,19 +46,19 @@ export async function latenciesElsewhere(pawl, url, count) {
   }
 }
 
-/** Where every start waits for a poll, this would take minutes; fewer tell the same. */
+/** Where every start waits for a poll, this would take minutes; fewer starts give the same figure. */
 const longestMs = 5_000;
 
 async function latencies(pawl, definition, count) {
   const times = [];
   const beganAt = nowMs();
-  // The first ones connect, prepare and compile.
+  // The first starts connect, prepare and compile.
   for (let n = -5; n < count; n += 1) {
     if (nowMs() - beganAt > longestMs && times.length > 0) break;
     const run = await pawl.start(definition, nowMs());
     const ms = await run.result();
     if (n >= 0) times.push(ms);
-    // Let the worker come to rest: a start during its last commit would wait for that.
+    // Let the worker become idle, because a start during its last commit would wait for that.
     await sleep(1);
   }
   return times;

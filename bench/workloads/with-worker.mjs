@@ -15,8 +15,8 @@ export async function withWorker(pawl, workflows, measure, options = {}) {
 }
 
 /**
- * Until the worker has nothing left: a run leaves it when its end is committed. Asking for every result would measure
- * the reading of results.
+ * Resolves when the worker has nothing left: a run leaves it when its end is committed. Waiting for every result would
+ * measure the reading of results.
  */
 export async function drained(worker, isComplete) {
   while (!isComplete() || worker.active > 0) await sleep(1);

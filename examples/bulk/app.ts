@@ -1,4 +1,4 @@
-/** The application around a campaign, as small fakes: its tables, and the mail that it sends. */
+/** The application around a campaign, with small fakes: its tables, and the mail that it sends. */
 import { Effects } from "../effects.js";
 
 export interface Campaign {
@@ -40,7 +40,7 @@ const row = (id: number): Subscriber => ({ id, email: `s${id}@example.com` });
 
 class Mailer {
   readonly effects = new Effects<string>();
-  /** Whoever comes at this one gets the mail, but we never hear of it. */
+  /** The process that sends this mail dies afterwards: the mail is delivered, but the answer is lost. */
   stall: { readonly at: number; readonly reached: () => void } | null = null;
 
   async campaign(key: string, { email }: Subscriber): Promise<void> {

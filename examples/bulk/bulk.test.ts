@@ -59,7 +59,7 @@ forEachStore((kind) => {
   });
 
   if (kind === "memory" || kind === "postgres")
-    test("a campaign comes to the same end wherever its worker dies", async () => {
+    test("a campaign has the same result wherever its worker dies", async () => {
       await crashEverywhere(stage, BulkNotificationWorkflow, undefined, {
         points: kind === "memory" ? "all" : 4,
         hero: spring,
@@ -67,7 +67,7 @@ forEachStore((kind) => {
         check: () => {
           expect(mailer.effects.all).toEqual(emailsOf(25));
           expect(notifications.effects.all).toEqual(idsOf(25));
-          // The mail in flight, or the batch.
+          // At most the mail in flight, or the batch, is repeated.
           expect(mailer.effects.repeats + notifications.effects.repeats / 10).toBeLessThanOrEqual(1);
         },
       });
@@ -75,7 +75,7 @@ forEachStore((kind) => {
 });
 
 forEachStore((kind) => {
-  test("a worker killed in the middle of the mails costs at most the mail in flight again", async () => {
+  test("a worker that is killed in the middle of the mails repeats at most the mail in flight", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     reset(18);
@@ -86,7 +86,7 @@ forEachStore((kind) => {
     const doomed = await worker([BulkNotificationWorkflow]);
     const run = await pawl.start(BulkNotificationWorkflow, undefined, { hero: spring });
     await stalled.opened;
-    // The start of a step is recorded when it takes longer than a moment.
+    // The start of a step is recorded only when the step takes longer than a moment.
     await until(async () => (await logOf(run)).includes("step.started send_notifications"));
     expect(await run.progress()).toContainEqual(
       expect.objectContaining({ node: "send_notifications", done: 9, total: 18 }),

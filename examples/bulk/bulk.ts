@@ -1,6 +1,6 @@
 /**
- * A campaign to many subscribers. The steps that go through all of them remember how far they are: whatever happens in
- * the middle, whoever takes over goes on with the next subscriber.
+ * A campaign to many subscribers. The steps that iterate over them remember their position: whatever happens in the
+ * middle, the next worker continues with the next subscriber.
  */
 import { Workflow } from "pawl";
 import { type Campaign, campaigns, mailer, notifications, subscribers } from "./app.js";
@@ -12,7 +12,7 @@ export class BulkNotificationWorkflow extends Workflow<Campaign> {
   static {
     this.step("prepare_campaign", (w) => campaigns.update(w.hero, { status: "sending" }));
 
-    // One mail at a time; after twenty the run gives way to others before it goes on.
+    // One mail at a time; after twenty, other runs get a turn before this one continues.
     this.resumableStep("send_notifications", { maxIterations: 20 }, async (w, iter) => {
       iter.total(w.hero.subscribers);
       await iter.records({ fetch: w.subscribersAfter, key: "id" }, (subscriber) =>
@@ -20,7 +20,7 @@ export class BulkNotificationWorkflow extends Workflow<Campaign> {
       );
     });
 
-    // The same people, ten rows in one statement.
+    // The same subscribers, ten rows in one statement.
     this.resumableStep("bulk_insert_notifications", async (w, iter) => {
       await iter.batches({ fetch: w.subscribersAfter, key: "id", size: 10 }, (batch) =>
         notifications.insertAll(w.hero, batch),

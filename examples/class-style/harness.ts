@@ -3,7 +3,7 @@ import type { AnyWorkflow, Logger, RunHandle, Workflow, WorkflowClass } from "pa
 import { type CrashTestOptions, type TestPawl, testPawl } from "pawl/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 
-/** Every story begins on this day. */
+/** Every test starts on this day. */
 export const firstDay = new Date("2030-01-01T00:00:00Z");
 
 interface Database {
@@ -12,15 +12,15 @@ interface Database {
 }
 
 export interface Stage {
-  /** Pawl with a virtual clock, made anew for each test. */
+  /** Pawl with a virtual clock, created for each test. */
   readonly t: TestPawl;
 }
 
 const silent: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /**
- * For the tests around it: one database, and for each test a new Pawl on it. Before each, `reset` puts the outside world
- * back to its beginning; after each, all the logs in the database must agree with the tables.
+ * Sets up the surrounding tests: one database, and for each test a new Pawl on it. Before each test, `reset` restores
+ * the outside world; after each test, all the logs in the database must agree with the tables.
  */
 export function stageOn(
   makeDatabase: () => Promise<Database>,
@@ -58,11 +58,11 @@ export async function executionsOf(run: RunHandle<any, any>): Promise<string[]> 
 }
 
 interface CrashOptions<Input, Output> extends Omit<CrashTestOptions<Input, Output>, "compare" | "store"> {
-  /** What must hold in the world outside after each run, wherever its worker died. */
+  /** What must hold in the outside world after each run, wherever its worker died. */
   check(): void;
 }
 
-/** A crash test of a workflow whose result is what it did outside. */
+/** A crash test of a workflow whose result is its effects outside. */
 export async function crashEverywhere<Input, Output>(
   { t }: Stage,
   workflow: WorkflowClass<Workflow<any, Input, Output>>,

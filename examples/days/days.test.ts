@@ -19,7 +19,7 @@ function reset(): void {
 forEachStore((kind) => {
   const stage = stageOn(() => testDatabase(kind), [CloseLedger], reset);
 
-  test("each day is closed once, in order, a week per execution; then come the batches", async () => {
+  test("each day is closed once, in order, a week per execution, and then the batches are archived", async () => {
     const { t } = stage;
     const run = await t.pawl.start(CloseLedger, winter);
     await t.speedrun(run);
@@ -36,7 +36,7 @@ forEachStore((kind) => {
     expect(progress.get("process_batches")).toMatchObject({ done: 4, total: 4 });
   });
 
-  test("a day that does not add up pauses the run there; the cursor is that day, as a date", async () => {
+  test("a day that does not balance pauses the run at that day, and the cursor is that date", async () => {
     const { t } = stage;
     ledger.wrongDay = "2024-03-01";
     const run = await t.pawl.start(CloseLedger, winter);
@@ -60,7 +60,7 @@ forEachStore((kind) => {
     expect(ledger.effects.repeats).toBe(0);
   });
 
-  test("one step at a time, nothing interrupts the days", async () => {
+  test("when it is executed one step at a time, nothing interrupts the days", async () => {
     const { t } = stage;
     const run = await t.pawl.start(CloseLedger, winter);
     expect(await t.speedrunCurrentStep(run)).toMatchObject({ step: "process_days", attempt: 1, outcome: "success" });
@@ -71,7 +71,7 @@ forEachStore((kind) => {
     expect(ledger.effects.all).toEqual([...days, ...batches]);
   });
 
-  test("without a last day it is today", async () => {
+  test("the last day defaults to today", async () => {
     const { t } = stage;
     const run = await t.pawl.start(CloseLedger, { from: new Date("2029-12-30"), batches: 0 });
     await t.speedrun(run);
@@ -79,7 +79,7 @@ forEachStore((kind) => {
   });
 
   if (kind === "memory" || kind === "postgres")
-    test("every day and batch is done wherever the worker dies, and at most one of them again", async () => {
+    test("every day and batch is processed wherever the worker dies, and at most one of them is repeated", async () => {
       await crashEverywhere(stage, CloseLedger, winter, {
         points: kind === "memory" ? "all" : 4,
         setup: reset,

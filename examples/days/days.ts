@@ -4,14 +4,14 @@ import { ledger } from "./ledger.js";
 
 export interface Closing {
   readonly from: Date;
-  /** The last day, if it is not today. */
+  /** The last day; defaults to today. */
   readonly until?: Date;
   readonly batches: number;
 }
 
 export class CloseLedger extends Workflow<unknown, Closing> {
   static {
-    // A week at a time; then others may have the worker.
+    // A week at a time; then other runs get a turn.
     this.resumableStep("process_days", { maxIterations: 7 }, async (w, iter) => {
       const last = w.input.until ?? w.now();
       for (let day: Date = iter.cursor ?? w.input.from; day <= last; day = dayAfter(day)) {

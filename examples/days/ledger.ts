@@ -1,4 +1,7 @@
-/** A ledger to close, as a small fake: it does days and batches, and can be told that one of the days does not add up. */
+/**
+ * A ledger to close, as a small fake: it closes days and archives batches, and a test can make one of the days not
+ * balance.
+ */
 import { Effects } from "../effects.js";
 
 class Ledger {

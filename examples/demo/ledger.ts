@@ -1,4 +1,7 @@
-/** The outside world: a file, apart from the database, to which every effect of a step appends a line. Nothing is ever taken back. */
+/**
+ * The outside world: a file, apart from the database, to which every effect of a step appends a line. No line is ever
+ * removed.
+ */
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 
 export interface Effect {

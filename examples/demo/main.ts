@@ -1,6 +1,6 @@
 /**
- * What `npm start` shows: orders are worked on by a process, the process is killed half-way, another one carries on, and
- * in the end the books are right. Everything is real: SQLite in a file, two worker processes, `kill -9`.
+ * What `npm start` shows: a process works on orders, the process is killed half-way, another one continues, and in the
+ * end the books are right. Everything is real: SQLite in a file, two worker processes, `kill -9`.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,7 +24,7 @@ const ledger = new Ledger(places.ledger);
 const screen = new Screen();
 const giveUpAt = performance.now() + patienceMs;
 
-/** That nobody works on the orders for a while is the story, not something to warn of. */
+/** For a while no worker executes the orders. That is intended here, so no warning is printed. */
 const logger: Logger = {
   debug: () => {},
   info: () => {},
@@ -42,7 +42,7 @@ try {
 await pawl.close();
 if (isRight) rmSync(folder, { recursive: true, force: true });
 else screen.say(`The database and the ledger are in ${folder}.`);
-// Takes a worker with it that is still there.
+// Also ends a worker that is still running.
 process.exit(isRight ? 0 : 1);
 
 async function tellStory(pawl: Pawl): Promise<Row[]> {
@@ -88,7 +88,7 @@ async function tellStory(pawl: Pawl): Promise<Row[]> {
   return rows;
 }
 
-/** Shows how the runs go on until they have come so far. */
+/** Shows the progress of the runs until the condition holds. */
 async function watch(
   runs: readonly RunHandle<any, any>[],
   worker: WorkerProcess,

@@ -17,7 +17,10 @@ export const orderWorkflow = (ledger: Ledger) =>
     return `order ${order.number} is on its way`;
   });
 
-/** First the effect, then a while until the answer is there: whoever is killed meanwhile has acted and not recorded it. */
+/**
+ * The effect comes first and the answer a little later: a process that is killed in between has acted without recording
+ * it.
+ */
 function act(ctx: WorkflowContext, ledger: Ledger, step: (typeof stepNames)[number]): Promise<void> {
   return ctx.step(step, async ({ idempotencyKey }) => {
     ledger.write({ run: ctx.runId, step, key: idempotencyKey, pid: process.pid });

@@ -8,7 +8,7 @@ export interface RunProgress {
   readonly history: readonly HistoryEvent[];
   /** Steps that are recorded as completed. */
   readonly done: number;
-  /** Whether its worker died while it had the run. */
+  /** Whether its worker died while it executed the run. */
   readonly recovered: boolean;
 }
 
@@ -23,7 +23,7 @@ export async function progressOf(run: RunHandle<any, any>): Promise<RunProgress>
   };
 }
 
-/** What a run is doing, in a word. */
+/** The state of a run, in one word. */
 export function activityOf({ status, done }: RunProgress): string {
   if (status === "completed") return "done";
   if (status === "waiting") return "sleeping";

@@ -9,7 +9,7 @@ const killedPid = 1;
 const secondPid = 2;
 const fine = { runs: 1, events: 0, differences: [], found: 0, unchecked: 0 };
 
-/** One order: worker 1 does two steps and dies in the middle of the third, worker 2 does the rest. */
+/** One order: worker 1 executes two steps and dies in the middle of the third, worker 2 executes the rest. */
 const account: Account = {
   runs: [runOf(["reserve", "charge", "RECOVERED", "pack", "label", "ship", "notify"])],
   effects: [
@@ -21,34 +21,34 @@ const account: Account = {
   secondPid,
 };
 
-test("an order whose step was in flight at the kill is in order", () => {
+test("an order whose step was in flight when its worker was killed is correct", () => {
   expect(wrongIn(account)).toEqual([]);
   expect(tableOf(rowsOf(account))).toContain("  ✓    again, because in flight at the kill         1   allowed");
 });
 
-test("an effect of a step that had been recorded before is found", () => {
+test("a repeated effect of a step that was already recorded is reported", () => {
   const effects = [...account.effects, effectOf("charge", secondPid)];
   expect(wrongIn({ ...account, effects })).toEqual(["effects in the ledger", "  again, although recorded"]);
 });
 
-test("an effect that the same worker had twice is found", () => {
+test("an effect that the same worker caused twice is reported", () => {
   const effects = [...account.effects, effectOf("ship", secondPid)];
   expect(wrongIn({ ...account, effects })).toEqual(["effects in the ledger", "  again, although recorded"]);
 });
 
-test("a step that is recorded twice, or never, is found", () => {
+test("a step that is recorded twice or never is reported", () => {
   const twice = runOf(["reserve", "charge", "RECOVERED", "pack", "pack", "label", "ship", "notify"]);
   expect(wrongIn({ ...account, runs: [twice] })).toEqual(["steps recorded exactly once"]);
   const never = runOf(["reserve", "charge", "RECOVERED", "pack", "label", "ship"]);
   expect(wrongIn({ ...account, runs: [never] })).toEqual(["steps recorded exactly once"]);
 });
 
-test("a recorded step without an effect is found", () => {
+test("a recorded step without an effect is reported", () => {
   const effects = account.effects.filter(({ step }) => step !== "label");
   expect(wrongIn({ ...account, effects })).toEqual(["steps with an effect in the ledger", "effects in the ledger"]);
 });
 
-test("an order that did not end, a kill that hit nothing and a difference in the tables are found", () => {
+test("an open order, a kill that hit nothing and a difference in the tables are reported", () => {
   const untouched = { ...runOf([...stepNames]), status: "running" as RunStatus };
   const effects = stepNames.map((step) => effectOf(step, killedPid));
   const difference = { kind: "run.status", runId: "r", log: "completed", table: "running", text: "" } as const;

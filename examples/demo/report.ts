@@ -1,4 +1,4 @@
-/** The account at the end: what the database has recorded against what the outside world has seen. */
+/** The report at the end: what the database has recorded against what the outside world has seen. */
 import type { Verification } from "pawl";
 import type { Effect } from "./ledger.js";
 import { stepNames } from "./order.js";
@@ -63,7 +63,7 @@ function recordedOnce(runs: readonly RunProgress[]): number {
 const recordsOf = ({ history }: RunProgress, step: string) =>
   history.filter(({ type, node }) => type === "step.completed" && node === step);
 
-/** Once by the worker that was killed, once by the other, and recorded only after the run had been taken over. */
+/** Once by the killed worker, once by the other, and recorded only after the run had been taken over. */
 function wasInFlight(times: readonly Effect[], account: Pick<Account, "runs" | "killedPid" | "secondPid">): boolean {
   const [first, second, third] = times;
   if (first?.pid !== account.killedPid || second?.pid !== account.secondPid || third !== undefined) return false;

@@ -16,23 +16,23 @@ const linesEverySeconds = 3;
 
 export class Screen {
   readonly #begunAt = performance.now();
-  /** How many steps of each run the first worker had done. */
+  /** How many steps of each run the first worker had completed. */
   readonly #byFirst = new Map<string, number>();
   #drawn = 0;
   #lineAt = 0;
 
-  /** Says something that stays. What is drawn below it is drawn anew. */
+  /** Prints a line that stays, and redraws the block below it. */
   say(text = ""): void {
     this.#drawn = 0;
     console.log(text);
   }
 
-  /** From here on, what is done is done by the second worker. */
+  /** From here on, completed steps belong to the second worker. */
   mark(runs: readonly RunProgress[]): void {
     for (const { id, done } of runs) this.#byFirst.set(id, done);
   }
 
-  /** Shows where the runs are. */
+  /** Shows the progress of the runs. */
   show(runs: readonly RunProgress[], { keep = false } = {}): void {
     if (isTerminal || keep) this.#draw(runs);
     else this.#line(runs);

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 
 export class WorkerProcess {
   readonly name: string;
-  /** What it said, newest last. */
+  /** Its messages, newest last. */
   readonly said: string[] = [];
   readonly #child: ChildProcess;
   readonly #gone: Promise<unknown[]>;
@@ -26,14 +26,14 @@ export class WorkerProcess {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** No chance to clean up, to finish a step, to say goodbye. Returns the signal that ended it. */
+  /** Leaves no chance to clean up or to finish a step. Returns the signal that ended the process. */
   async kill(): Promise<string | null> {
     this.#child.kill("SIGKILL");
     await this.#gone;
     return this.#child.signalCode;
   }
 
-  /** Lets it finish what it does and leave. Returns its exit code. */
+  /** Lets the process finish its current steps and exit. Returns its exit code. */
   async stop(): Promise<number | null> {
     if (this.#child.connected) this.#child.disconnect();
     await this.#gone;

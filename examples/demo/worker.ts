@@ -5,7 +5,7 @@ import { orderWorkflow } from "./order.js";
 
 const [database = "", ledger = "", name = ""] = process.argv.slice(2);
 
-/** What it has to say goes to the parent, which owns the screen. */
+/** Messages go to the parent, which owns the screen. */
 const tell = (...args: unknown[]) => void process.send?.(args.map(String).join(" "));
 const logger: Logger = { debug: () => {}, info: () => {}, warn: tell, error: tell };
 
@@ -14,7 +14,8 @@ const worker = pawl.worker({
   workflows: [orderWorkflow(new Ledger(ledger))],
   name,
   concurrency: 6,
-  // How long it may be silent before others take its runs. Ten seconds unless told; this demo is in a hurry.
+  // How long the worker may miss its heartbeats before others take its runs. The default is ten seconds; the demo
+  // should be short.
   lease: "2s",
 });
 await worker.start();

@@ -85,14 +85,14 @@ forEachStore((kind) => {
     expect(post.effects.all).toEqual(["welcome to ada@example.com", "goodbye to ada@example.com"]);
   });
 
-  test("an activation that comes after the reminder changes nothing any more", async () => {
+  test("an activation after the reminder has no effect", async () => {
     await t.advance("3 days");
     await run.signal("activated", { plan: "team" });
     await t.speedrun(run);
     expect(await run.result()).toBe("silent");
   });
 
-  test("a user who unsubscribes hears no more", async () => {
+  test("a user who unsubscribes gets no more mail", async () => {
     await t.advance("5 days");
     await run.signal("unsubscribed");
     await t.speedrun(run);
@@ -121,7 +121,7 @@ forEachStore((kind) => {
   });
   afterAll(() => database.drop());
 
-  test("a campaign comes to the same end wherever its worker dies", async () => {
+  test("a campaign has the same result wherever its worker dies", async () => {
     const { output, verification } = await crashAndVerify(drip, ada, {
       store: database.url,
       hero,
@@ -137,7 +137,7 @@ forEachStore((kind) => {
     expect(verification.differences).toEqual([]);
   });
 
-  test("a campaign of a user who activates comes to the same end wherever its worker dies", async () => {
+  test("a campaign of a user who activates has the same result wherever its worker dies", async () => {
     const { output, verification } = await crashAndVerify(drip, ada, {
       store: database.url,
       hero,

@@ -1,6 +1,6 @@
 /**
  * A drip campaign: a welcome, two days later a reminder unless the user has activated the account by then, a week later
- * the end. Between the mails a run is one row in the database; nobody holds a timer for it.
+ * the end. Between the mails a run is one row in the database; no process holds a timer for it.
  */
 import { signal, workflow } from "pawl";
 import type { Post } from "./post.js";
@@ -21,7 +21,7 @@ export const dripWorkflow = (post: Post) =>
 
     await send("welcome");
 
-    // Whichever comes first. The other is withdrawn: an activation after these two days is not waited for any more.
+    // Whichever comes first. The other is withdrawn: an activation after these two days is no longer awaited.
     const first = await ctx.race({
       activated: ctx.waitForSignal(activated),
       twoDays: ctx.sleep("two_days", "2 days"),

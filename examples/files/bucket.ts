@@ -14,7 +14,7 @@ export async function find(file: FileRef): Promise<string | null> {
   return answer.status === 404 ? null : (await checked(answer, "GET", pathOf(file))).text();
 }
 
-/** Whole files only: to upload one again changes nothing. */
+/** Whole files only, so uploading one again changes nothing. */
 export async function upload(file: FileRef, body: string | Uint8Array): Promise<string> {
   await request("PUT", pathOf(file), body);
   return file.key;
@@ -35,7 +35,7 @@ function send(method: string, path: string, body: string | Uint8Array | null = n
   return fetch(`${storeUrl}/${path}`, { method, body, headers: { "user-agent": `files-worker/${process.pid}` } });
 }
 
-/** A file that is not there will not be there tomorrow. A store that is busy will have time later, and says when. */
+/** A missing file is a permanent error. A busy store is a transient error, and says when to try again. */
 async function checked(answer: Response, method: string, path: string): Promise<Response> {
   if (answer.ok) return answer;
   const { status } = answer;

@@ -1,9 +1,9 @@
 /**
- * Tells how things are. It has no workflow code either.
+ * Reports the state of runs. It has no workflow code either.
  *
  *     check.js <run>                 its status now
  *     check.js <run> --wait 30s      its result, when there is one
- *     check.js                       how each workflow is doing
+ *     check.js                       the metrics of each workflow
  */
 import { parseArgs } from "node:util";
 import { connect, type Pawl, PawlError, type RunInfo } from "pawl";
@@ -35,7 +35,7 @@ function describe(run: RunInfo): string {
     case "paused":
       return `Paused: ${run.pauseReason}`;
     default:
-      // Of a run that is due and that nobody takes, Pawl knows why.
+      // explain() says why no worker executes a run that is due.
       return `Still ${run.status}. ${run.explanation ?? ""}`.trimEnd();
   }
 }

@@ -1,4 +1,7 @@
-/** What triggers and workers agree on: names and types. Whoever starts or checks a run needs these, and no workflow code. */
+/**
+ * What triggers and workers agree on: names and types. A process that starts or checks runs needs these, and no
+ * workflow code.
+ */
 
 export interface FileRef {
   readonly bucket: string;

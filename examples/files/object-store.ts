@@ -6,7 +6,7 @@ import { buffer } from "node:stream/consumers";
 export interface StoreRequest {
   /** Such as "GET docs/report.txt". */
   readonly what: string;
-  /** Who asks, as it calls itself. */
+  /** The name that the client gives itself. */
   readonly by: string;
 }
 
@@ -29,7 +29,7 @@ export class ObjectStore {
     this.#server.closeAllConnections();
   }
 
-  /** Called before a request is served, with the right to delay it or to refuse. */
+  /** Called before a request is served; it may delay or refuse the request. */
   protected async admit(request: StoreRequest): Promise<Refusal | null> {
     console.log(`${request.what}  ${request.by}`);
     return null;

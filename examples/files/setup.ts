@@ -1,5 +1,5 @@
 /**
- * Before the first worker: makes the tables, and names that triggers may use. Does no harm when it is done again.
+ * Before the first worker: creates the tables, and registers the names that triggers may use. It is idempotent.
  *
  *     setup.js process_file process_file_v2
  */

@@ -1,5 +1,5 @@
 /**
- * The object store as a process, for trying things by hand. Begins with these files in a bucket.
+ * The object store as a process, for trying things by hand. It starts with these files in a bucket.
  *
  *     storage.js docs report.txt notes.txt
  */

@@ -1,5 +1,5 @@
 /**
- * The same as a web service: handlers that start runs, tell about them, and take an approval. No workflow code here.
+ * The same as a web service: handlers that start runs, report them, and accept an approval. It has no workflow code.
  *
  *     POST /uploads               { "bucket": "docs", "key": "report.txt" }
  *     GET  /runs/<run>
@@ -16,7 +16,7 @@ type Answer = readonly [status: number, body: object];
 // Once per process: handlers share it.
 const pawl = await connect(process.env.PAWL_URL);
 
-/** Answers as soon as the run is durable. Whether it is executed now, or when a worker is there, is not its concern. */
+/** Answers as soon as the run is durable, whether or not a worker is available now. */
 async function handleUpload(upload: FileRef & { readonly workflow?: string }): Promise<Answer> {
   const { workflow = "process_file", bucket, key } = upload;
   const run = await pawl.workflow<FileRef, ProcessedFile>(workflow).trigger({ bucket, key });
@@ -28,7 +28,7 @@ async function handleStatus(id: string): Promise<Answer> {
   return [200, { status, output, error: error?.message ?? null }];
 }
 
-/** The step that the run is paused at counts as done, with the approval as its result. */
+/** Completes the step at which the run is paused, with the approval as its result. */
 async function handleApproval(id: string, approval: Approval): Promise<Answer> {
   await pawl.run(id).resume({ output: approval });
   return [202, {}];

@@ -1,5 +1,5 @@
 /**
- * A worker process: executes the workflows that the named modules export until it is told to stop.
+ * A worker process: executes the workflows that the named modules export until it is stopped.
  *
  *     worker.js --name worker-1 --concurrency 10 ./workflows.js
  */
@@ -20,13 +20,14 @@ const { values: options, positionals: files } = parseArgs({
 const modules: object[] = await Promise.all(files.map((file) => import(pathToFileURL(resolve(file)).href)));
 const workflows = modules.flatMap(discoverWorkflows);
 
-// What steps log is of interest here; every transition of every run (debug) is not.
+// Log what steps log, but not every transition of every run (debug).
 const pawl = await connect(process.env.PAWL_URL, { logger: { ...console, debug: () => {} } });
 const { name, lease, concurrency } = options;
 await pawl.worker({ workflows, name, lease, concurrency: Number(concurrency) }).start();
 console.log(`${name} serves ${workflows.map((workflow) => workflow.name).join(", ")}`);
 
-// Takes nothing new, lets running steps finish, hands their runs over. Then nothing is left open, and the process ends.
+// Claims nothing new, lets running steps finish, and releases their runs. Then nothing is left open, and the process
+// ends.
 for (const signal of ["SIGTERM", "SIGINT"] as const)
   process.once(signal, async () => {
     console.log(`${name} is stopping`);

@@ -1,6 +1,6 @@
 /**
- * The other way to have versions: one name, and a `version` that the deployment sets. A run stays with the release that
- * began it. Workers of other releases leave it alone, however long it waits.
+ * Another way to version workflows: one name, and a `version` that the deployment sets. A run stays with the release
+ * that started it. Workers of other releases do not execute it, however long it waits.
  */
 import { workflow } from "pawl";
 import { download, upload } from "./bucket.js";

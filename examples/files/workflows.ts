@@ -5,9 +5,9 @@ import { download, find, list, upload } from "./bucket.js";
 import type { Approval, FileRef, ProcessedFile } from "./contract.js";
 import { tidy } from "./tidy.js";
 
-/** A process may die anywhere in here. Whoever takes over gets the results of finished steps from the record. */
+/** The process may die anywhere in here. The next worker reads the results of completed steps from the log. */
 export const processFile = workflow("process_file", async (ctx, file: FileRef): Promise<ProcessedFile> => {
-  // What a step returns is recorded, up to 1 MiB. Of larger files, return the key of a copy.
+  // The output of a step is recorded, up to 1 MiB. For larger files, return the key of a copy.
   const text = await ctx.step("download", () => download(file));
 
   const processed = await ctx.step("process", ({ log }) => {
@@ -33,14 +33,14 @@ export const zipFiles = workflow("zip_files", async (ctx, params: { bucket: stri
 
 const recheckAfter = process.env.RECHECK_AFTER ?? "1 hour";
 
-/** Stands still until somebody has approved. Nothing is in memory meanwhile, and no worker is needed. */
+/** Pauses until the file is approved. Nothing is in memory meanwhile, and no worker is needed. */
 export const publishFile = workflow("publish_file", async (ctx, file: FileRef & { approver: string }) => {
   await ctx.step("send_approval_request", () =>
     upload({ bucket: "outbox", key: ctx.runId }, `To: ${file.approver}\n\nMay ${file.key} be published?\n`),
   );
 
-  // Looked at again when the signal comes, when the time has passed, when somebody resumes the run. If all there is to
-  // wait for is the signal, `ctx.waitForSignal` is simpler.
+  // The step runs again when the signal arrives, when the interval has passed, or when an operator resumes the run. If
+  // you only wait for the signal, `ctx.waitForSignal` is simpler.
   const approval = await ctx.step("wait_for_approval", async (): Promise<Approval> => {
     const by = await find({ bucket: "approvals", key: ctx.runId });
     if (by === null) throw new PauseError("Waiting for approval", { resumeOn: "approved", recheckAfter });

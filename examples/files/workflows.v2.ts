@@ -1,6 +1,6 @@
 /**
- * The second version compresses what it uploads. Whoever reads the results must know that, so it has another name: runs
- * of the first version end as they began, and triggers change over when they are ready.
+ * The second version compresses what it uploads. Readers of the results must know that, so it has another name: runs of
+ * the first version end as they started, and triggers switch when they are ready.
  */
 import { gzipSync } from "node:zlib";
 import { workflow } from "pawl";

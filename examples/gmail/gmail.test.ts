@@ -16,7 +16,7 @@ function reset(): void {
 forEachStore((kind) => {
   const stage = stageOn(() => testDatabase(kind), [GmailSync], reset);
 
-  test("a mailbox is copied page by page; an empty page in the middle ends an execution, one at the end the step", async () => {
+  test("a mailbox is copied page by page; an empty page in the middle ends an execution, an empty last page ends the step", async () => {
     const { t } = stage;
     const run = await t.pawl.start(GmailSync, undefined, { hero: mailbox });
     await t.speedrun(run);
@@ -32,7 +32,7 @@ forEachStore((kind) => {
     await t.assertCursor(run, null);
   });
 
-  test("a page that cannot be read pauses the run; when it is resumed it asks for that page again", async () => {
+  test("a page that cannot be read pauses the run, and the resumed run requests that page again", async () => {
     const { t } = stage;
     gmail.broken = 3;
     const run = await t.pawl.start(GmailSync, undefined, { hero: mailbox });
@@ -52,7 +52,7 @@ forEachStore((kind) => {
     expect(archive.effects.all).toEqual(["a", "b", "c", "d", "e"]);
   });
 
-  test("a mailbox of nothing but empty pages comes to its end", async () => {
+  test("a mailbox of only empty pages completes", async () => {
     const { t } = stage;
     gmail.pages = [[], [], []];
     const run = await t.pawl.start(GmailSync, undefined, { hero: mailbox });
@@ -62,7 +62,7 @@ forEachStore((kind) => {
   });
 
   if (kind === "memory" || kind === "mysql")
-    test("a mailbox is copied whole wherever the worker dies, and at most one page is read again", async () => {
+    test("a mailbox is copied completely wherever the worker dies, and at most one page is read again", async () => {
       await crashEverywhere(stage, GmailSync, undefined, {
         points: kind === "memory" ? "all" : 4,
         hero: mailbox,

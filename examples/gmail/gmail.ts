@@ -1,7 +1,4 @@
-/**
- * Copies a mailbox, page by page. The cursor is the token that Google gives for the next page; what is in it is not our
- * business.
- */
+/** Copies a mailbox, page by page. The cursor is Google's opaque token for the next page. */
 import { Workflow } from "pawl";
 import { archive, gmail, type Mailbox } from "./google.js";
 
@@ -14,7 +11,7 @@ export class GmailSync extends Workflow<Mailbox> {
       for (;;) {
         const { messages, nextPageToken } = await gmail.listMessages(w.hero, { pageToken: iter.cursor });
 
-        // Google has nothing for us yet on this page: let others have the worker before we ask for the next.
+        // This page is empty, so other runs get a turn before the next page is requested.
         if (messages.length === 0 && nextPageToken !== null) iter.skipTo(nextPageToken);
 
         for (const message of messages) await archive.store(w.hero, message);

@@ -1,4 +1,7 @@
-/** A mailbox at Google, as a small fake: pages with opaque tokens, some of them empty. And where its messages go. */
+/**
+ * A mailbox at Google, as a small fake: pages with opaque tokens, some of them empty. Also the destination of its
+ * messages.
+ */
 import { Effects } from "../effects.js";
 
 export interface Mailbox {
@@ -37,10 +40,10 @@ class Gmail {
   }
 }
 
-/** Nothing in it tells how far one is. */
+/** The token does not reveal the position. */
 export const tokenOf = (page: number) => Buffer.from(`page ${page} of this mailbox`).toString("base64url");
 
-/** Keeps a message once, by its id. */
+/** Stores a message once, by its id. */
 class Archive {
   readonly effects = new Effects<string>();
 

@@ -6,7 +6,7 @@ import { crashAndVerify, historyOf, storyOf } from "../harness.js";
 import { type Import, importWorkflows } from "./import.js";
 import { Crm, Files, Mail } from "./office.js";
 
-/** A thousand customers, and among them a few rows that are none. */
+/** A thousand customers, and a few invalid rows among them. */
 const badRows = [7, 500, 999];
 const thousand = Array.from({ length: 1_000 }, (_, index) => (badRows.includes(index) ? "nobody" : rowOf(index)));
 const small = [rowOf(0), "nobody", ...[2, 3, 4, 5, 6].map(rowOf)];
@@ -48,11 +48,11 @@ forEachStore((kind) => {
     return { t, run: await t.pawl.start(importFile, input) };
   }
 
-  test("a thousand rows are imported, the bad ones are listed in the summary", async () => {
+  test("a thousand rows are imported, and the summary lists the bad ones", async () => {
     empty(100);
     const { t, run } = await begin({ file: "thousand.csv", owner: "ada" });
     await t.settle();
-    // Those that the CRM had refused wait for ten minutes; everything else is done.
+    // The rows that the CRM refused wait for ten minutes; everything else is done.
     const { waitingFor } = await run.get();
     expect(waitingFor).toMatchObject([{ kind: "map", name: "import_row", count: 1_000 }]);
     expect(waitingFor).toMatchObject([{ settled: crm.effects.all.length + badRows.length }]);
@@ -85,7 +85,7 @@ forEachStore((kind) => {
     expect((await t.pawl.verify()).differences).toEqual([]);
   });
 
-  test("a file with more bad rows than are tolerated is refused, and what has not begun of it never does", async () => {
+  test("a file with more bad rows than tolerated is refused, and its remaining rows are never imported", async () => {
     const { t, run } = await begin({ file: "hundred.csv", owner: "ada", tolerate: 0 });
     await t.speedrun(run);
     await t.settle();
@@ -98,7 +98,7 @@ forEachStore((kind) => {
     expect((await t.pawl.verify()).differences).toEqual([]);
   });
 
-  test("a row's own history tells how it was imported", async () => {
+  test("a row's own history shows how it was imported", async () => {
     const { t, run } = await begin({ file: "small.csv", owner: "ada" });
     await t.speedrun(run);
     const { runs } = await t.pawl.runs({ workflow: importRow, limit: small.length });
@@ -118,7 +118,7 @@ forEachStore((kind) => {
 
   const isLocal = kind === "memory" || kind === "sqlite";
 
-  test("a small import comes to the same end wherever its worker dies", async () => {
+  test("a small import has the same result wherever its worker dies", async () => {
     const { verification } = await crashAndVerify(
       importFile,
       { file: "small.csv", owner: "ada" },
@@ -140,7 +140,7 @@ forEachStore((kind) => {
     expect(verification.differences).toEqual([]);
   });
 
-  test("an import of a thousand rows comes to the same end although its worker dies", async () => {
+  test("an import of a thousand rows has the same result although its worker dies", async () => {
     const { output, verification } = await crashAndVerify(
       importFile,
       { file: "thousand.csv", owner: "ada" },
@@ -152,7 +152,7 @@ forEachStore((kind) => {
         compare: (undisturbed, crashed) => {
           expect(crm.effects.all.length).toBe(997);
           expect(mail.effects.all.length).toBe(1);
-          // Fifty rows at a time: no more of them can have been under way.
+          // Fifty rows at a time, so no more than that can have been in flight.
           expect(crm.effects.repeats).toBeLessThanOrEqual(50);
           return isDeepStrictEqual(undisturbed, crashed);
         },

@@ -1,6 +1,6 @@
 /**
- * An import: every row of a file becomes a run of its own, fifty at a time, on whatever workers there are. Some rows are
- * always bad: a few are tolerated and listed in the summary, more than that and the file is refused.
+ * An import: every row of a file becomes a run of its own, fifty at a time, on any available worker. Some rows are
+ * always bad: a few are tolerated and listed in the summary, with more the file is refused.
  */
 import { PermanentError, workflow } from "pawl";
 import type { Crm, Customer, Files, Mail } from "./office.js";
@@ -28,7 +28,7 @@ export function importWorkflows({ files, crm, mail }: { files: Files; crm: Crm; 
   const importFile = workflow("import_file", async (ctx, { file, owner, tolerate = 20 }: Import): Promise<Summary> => {
     const rows = await ctx.step("read_file", () => files.read(file));
 
-    // While this goes on, the run's `waitingFor` says how many rows are done. Nothing of it is in our memory.
+    // Meanwhile, the run's `waitingFor` says how many rows are done. None of this is kept in memory.
     ctx.progress(0, rows.length, "importing");
     const saved = await ctx.map(importRow, rows, { concurrency: 50, tolerate });
     ctx.progress(rows.length, rows.length, "imported");
@@ -49,7 +49,7 @@ function parse(row: string): Customer {
   return { email, name };
 }
 
-/** A failed child is reported with what it failed of as the cause. */
+/** The error of a failed child is the cause of the reported error. */
 const reasonOf = (error: Error) => (error.cause instanceof Error ? error.cause.message : error.message);
 
 const describe = ({ rows, imported, refused }: Summary) =>

@@ -26,7 +26,7 @@ export class Crm {
   #refuseEvery = Number.POSITIVE_INFINITY;
   #requests = 0;
 
-  /** Empty again. Every so many-th request will be refused because there are too many. */
+  /** Resets everything. From now on, every `refuseEvery`-th request is refused as one too many. */
   reset(refuseEvery = Number.POSITIVE_INFINITY): void {
     this.effects.forget();
     this.#refuseEvery = refuseEvery;

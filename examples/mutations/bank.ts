@@ -1,4 +1,4 @@
-/** The application around a ledger, as small fakes: its tables, and the mail that it sends. */
+/** The application around a ledger, with small fakes: its tables, and the mail that it sends. */
 import { Effects } from "../effects.js";
 
 interface Mutation {
@@ -11,9 +11,9 @@ export class Ledger {
   #mutations: readonly Mutation[] = [];
   /** The rows that were booked, by the key of the mutation. */
   readonly bookings = new Effects<Mutation>();
-  /** A mutation that nobody can book until somebody has corrected it. */
+  /** A mutation that cannot be booked until an operator has corrected it. */
   garbled: number | null = null;
-  /** Whoever books this one never comes back. */
+  /** The process that books this one hangs for ever. */
   stall: { readonly id: number; readonly reached: () => void } | null = null;
 
   reset(mutations: readonly Mutation[]): void {

@@ -38,7 +38,7 @@ forEachStore((kind) => {
     return { t, run: await importMutations(t.pawl, account) };
   }
 
-  test("200 mutations are booked, each once; then they are added up; then the user is told", async () => {
+  test("200 mutations are each booked once, then added up, and then the user is notified", async () => {
     const { t, run } = await begin();
     await t.speedrun(run);
     expect(await statesOf(run)).toEqual({ completed: 202 });
@@ -49,7 +49,7 @@ forEachStore((kind) => {
     expect((await t.pawl.verify()).differences).toEqual([]);
   });
 
-  test("a mutation that cannot be booked holds the sum back, until somebody has corrected it", async () => {
+  test("a mutation that cannot be booked delays the sum until an operator has corrected it", async () => {
     ledger.garbled = 77;
     const { t, run } = await begin();
     await t.settle();
@@ -69,14 +69,14 @@ forEachStore((kind) => {
     expect((await t.pawl.verify()).differences).toEqual([]);
   });
 
-  test("an account without mutations is added up and told all the same", async () => {
+  test("an account without mutations is also added up, and its user is notified", async () => {
     ledger.reset([]);
     const { t, run } = await begin();
     await t.speedrun(run);
     expect(mail.effects.all).toEqual([`The balance of ${account} is 0 cents.`]);
   });
 
-  test("a worker killed in the middle costs at most what it had in its hands again", async () => {
+  test("a worker that is killed in the middle repeats at most the nodes in flight", async () => {
     const w = await world(kind, database.url);
     const stalled = gate();
     ledger.stall = { id: 120, reached: stalled.open };
@@ -90,7 +90,7 @@ forEachStore((kind) => {
     await heir.settle();
     await run.result({ timeout: "100s" });
     expect(ledger.bookings.all).toHaveLength(200);
-    // The limit of the graph.
+    // The concurrency limit of the graph.
     expect(ledger.bookings.repeats).toBeGreaterThanOrEqual(1);
     expect(ledger.bookings.repeats).toBeLessThanOrEqual(50);
     expect(mail.effects.all).toEqual([`The balance of ${account} is ${total} cents.`]);

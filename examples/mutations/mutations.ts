@@ -1,6 +1,6 @@
 /**
- * The mutations of an account: all that are pending when it starts are booked, side by side, on whatever workers there
- * are. Then they are added up, then the user is told. How many there are is known only then, so the graph is built then.
+ * The mutations of an account: all that are pending at the start are booked concurrently, on any available worker. Then
+ * they are added up, then the user is notified. Their number is known only at run time, so the graph is built then.
  */
 import { job, type Pawl, PermanentError } from "pawl";
 import type { Balances, Ledger, Mail } from "./bank.js";
@@ -10,7 +10,7 @@ export function ledgerImport({ ledger, balances, mail }: { ledger: Ledger; balan
     try {
       await ledger.book(idempotencyKey, id);
     } catch (error) {
-      // Trying again does not help: somebody has to look at it.
+      // A retry does not help: an operator has to correct the mutation.
       if (error instanceof RangeError) throw new PermanentError(error.message);
       throw error;
     }
@@ -35,7 +35,7 @@ export function ledgerImport({ ledger, balances, mail }: { ledger: Ledger; balan
         g.node("aggregate", { job: aggregate, args: { account }, dependsOn: booked });
         g.node("notify", { job: notify, args: { account } });
       },
-      // One bad mutation does not keep the others waiting.
+      // One bad mutation does not delay the others.
       { concurrency: 50, onNodeFailure: "continue", tags: [account] },
     );
   }

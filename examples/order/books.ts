@@ -1,4 +1,4 @@
-/** The shop's own table of payments. Written through the transaction of a step, a row is there exactly once. */
+/** The shop's own table of payments. A row that is written in the transaction of a step exists exactly once. */
 export interface Entry {
   readonly order: string;
   readonly cents: number;

@@ -76,7 +76,7 @@ forEachStore((kind) => {
     expect((await t.pawl.verify()).differences).toEqual([]);
   });
 
-  test("an order that nobody approves within a week is refunded", async () => {
+  test("an order that is not approved within a week is refunded", async () => {
     const { t, run } = await begin(lamp);
     await t.advance("6 days 23h");
     expect(await run.status()).toBe("waiting");
@@ -101,7 +101,7 @@ forEachStore((kind) => {
     expect((await t.pawl.verify()).differences).toEqual([]);
   });
 
-  test("a payment provider that is down is asked again after the minute that it asked for", async () => {
+  test("a payment provider that is down is retried after the minute that it asked for", async () => {
     payments.outages = 2;
     const { t, run } = await begin(lamp);
     await t.settle();
@@ -119,7 +119,7 @@ forEachStore((kind) => {
     expect(payments.effects.all).toEqual([{ kind: "charge", cents: 4_200 }]);
   });
 
-  test("a declined card gives the goods back and charges nothing", async () => {
+  test("a declined card releases the goods and charges nothing", async () => {
     const { t, run } = await begin({ ...lamp, card: "declined" });
     await t.speedrun(run);
     expect(await run.result()).toEqual({ status: "declined" });
@@ -132,7 +132,7 @@ forEachStore((kind) => {
     expect(await books.entries()).toEqual([]);
   });
 
-  test("an empty order fails at once and says why", async () => {
+  test("an empty order fails immediately with the reason", async () => {
     const { t, run } = await begin({ ...lamp, lines: [] });
     await t.speedrun(run);
     await expect(run.result()).rejects.toMatchObject({
@@ -144,7 +144,7 @@ forEachStore((kind) => {
 
   const points = kind === "memory" || kind === "sqlite" ? "all" : 8;
 
-  test("an approved order comes to the same end wherever its worker dies", async () => {
+  test("an approved order has the same result wherever its worker dies", async () => {
     const { output, verification } = await crashAndVerify(order, lamp, {
       store: database.url,
       points,
@@ -169,7 +169,7 @@ forEachStore((kind) => {
     expect(verification.differences).toEqual([]);
   });
 
-  test("an order that is refunded is booked out exactly once wherever its worker dies", async () => {
+  test("a refunded order is booked exactly once wherever its worker dies", async () => {
     const trials: number[][] = [];
     const { points: tried, verification } = await crashAndVerify(order, lamp, {
       store: database.url,
@@ -186,18 +186,18 @@ forEachStore((kind) => {
       },
     });
     trials.push((await books.entries()).map(({ cents }) => cents));
-    // The undisturbed run, and one for each point; before the first the books were empty.
+    // The undisturbed run, and one for each crash point; the books were empty before the first.
     expect(trials).toEqual([[], ...Array.from({ length: tried + 1 }, () => [-4_200, 4_200])]);
     expect(verification.differences).toEqual([]);
   });
 
-  /** One step at a time: at most one can have been under way. */
+  /** One step at a time, so at most one can have been in flight. */
   function expectNoMoreRepeatsThanWereInFlight(): void {
     expect(payments.effects.repeats + warehouse.effects.repeats).toBeLessThanOrEqual(1);
   }
 });
 
-/** The books of a test: on the database under test, or, where there is no SQL, a map. */
+/** The books of a test: on the database under test, or a map where there is no SQL. */
 interface TestBooks extends Books {
   open(url: string): Promise<void>;
   clear(): Promise<void>;
@@ -210,7 +210,7 @@ function testBooks(kind: StoreKind): TestBooks {
   return kind === "memory" ? booksInMemory() : booksInSql(kind);
 }
 
-/** A map does not roll back; an entry that is made again replaces the first. */
+/** A map does not roll back; a repeated entry replaces the first. */
 function booksInMemory(): TestBooks {
   const entries = new Map<string, Entry>();
   return {
@@ -229,7 +229,7 @@ interface Row {
 
 function booksInSql(kind: StoreKind): TestBooks {
   let store: Awaited<ReturnType<typeof openStore>>;
-  /** Through a transaction of the store's own, so that the test needs no driver. */
+  /** Uses a transaction of the store, so that the test needs no driver. */
   const execute = async (sql: string): Promise<readonly Row[]> => {
     const transaction = await store.beginTransaction();
     const answer = await (transaction.handle as { query(sql: string, values: unknown[]): Promise<unknown> }).query(
@@ -244,7 +244,7 @@ function booksInSql(kind: StoreKind): TestBooks {
     open: async (url) => {
       store = await openStore(kind, url);
       await store.migrate();
-      // MySQL commits a transaction that makes a table, so Pawl refuses that in one of its own.
+      // MySQL commits a transaction that creates a table, so Pawl refuses that in its own transactions.
       if (kind === "mysql") await executeOnMysql(url, createTable);
       else await execute(createTable);
     },

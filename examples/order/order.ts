@@ -1,6 +1,6 @@
 /**
- * An order: reserve the goods, take the money, wait for somebody to approve it, ship. Without approval within a week
- * everything is given back. The process may die anywhere in here; whoever takes over goes on where it stopped.
+ * An order: reserve the goods, take the money, wait for an approval, ship. Without approval within a week everything is
+ * returned. The process may die anywhere in here; the next worker continues where it stopped.
  */
 import { PermanentError, signal, workflow } from "pawl";
 import type { Shop } from "./shop.js";
@@ -36,7 +36,8 @@ export const orderWorkflow = (shop: Shop) =>
       return { status: "declined" };
     }
 
-    // Our own table, in the same database: this row and the record of the step are written together, or neither is.
+    // The shop's own table, in the same database: this row and the record of the step are written together, or neither
+    // is.
     await ctx.transaction("enter_payment", (tx) => shop.books.enter(tx, { order: order.id, cents }));
 
     const approval = await ctx.waitForSignal(approved, { timeout: "7 days" });
@@ -56,7 +57,7 @@ function totalOf({ id, lines }: Order): number {
   return lines.reduce((sum, { quantity, cents }) => sum + quantity * cents, 0);
 }
 
-/** A declined card is an outcome; anything else that could not be helped by trying again ends the run. */
+/** A declined card is an outcome; any other error that a retry cannot help ends the run. */
 function unlessDeclined(error: unknown): null {
   if (error instanceof PermanentError) return null;
   throw error;

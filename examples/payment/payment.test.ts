@@ -22,7 +22,7 @@ function reset(): void {
 forEachStore((kind) => {
   const stage = stageOn(() => testDatabase(kind), [PaymentWorkflow], reset);
 
-  test("an order is charged, its receipt sent, its goods taken", async () => {
+  test("an order is charged, its receipt is sent, and its goods are taken", async () => {
     const run = await pay(stage);
     expect(await run.status()).toBe("completed");
     expect(await executionsOf(run)).toEqual([
@@ -37,7 +37,7 @@ forEachStore((kind) => {
     ]);
   });
 
-  test("a gateway that fails is asked again, each time a little later", async () => {
+  test("a failing gateway is retried, each time a little later", async () => {
     gateway.failures = [outage(), outage()];
     const run = await pay(stage);
     expect((await executionsOf(run)).slice(0, 3)).toEqual([
@@ -48,7 +48,7 @@ forEachStore((kind) => {
     const [first, second, third] = await run.executions();
     expect(first?.error).toMatchObject({ message: "503 Service Unavailable" });
     expect([second?.continuesFrom, third?.continuesFrom]).toEqual([first?.id, second?.id]);
-    // One second, then two, each shortened by up to a half: those who failed together do not come back together.
+    // One second, then two, each shortened by up to a half, so that simultaneous failures do not retry simultaneously.
     const firstWait = Number(second?.scheduledFor) - Number(first?.finishedAt);
     const secondWait = Number(third?.scheduledFor) - Number(second?.finishedAt);
     expect(firstWait >= 500 && firstWait <= 1_000).toBe(true);
@@ -56,7 +56,7 @@ forEachStore((kind) => {
     expect(gateway.effects.all).toEqual(["4200 for order lamp"]);
   });
 
-  test("a gateway that has too much to do is asked again when it says", async () => {
+  test("an overloaded gateway is retried when it says", async () => {
     gateway.failures = [new RateLimited("2 minutes")];
     const run = await pay(stage);
     expect((await executionsOf(run)).slice(0, 2)).toEqual([
@@ -68,7 +68,7 @@ forEachStore((kind) => {
     expect(gateway.effects.all).toEqual(["4200 for order lamp"]);
   });
 
-  test("being asked to come back later does not use up the reattempts", async () => {
+  test("a retry time given by the gateway does not use up the reattempts", async () => {
     gateway.failures = [outage(), new RateLimited("1h"), outage(), new RateLimited("1h"), outage()];
     const run = await pay(stage);
     expect(await run.status()).toBe("completed");
@@ -78,7 +78,7 @@ forEachStore((kind) => {
     ]);
   });
 
-  test("a card that is not valid cancels the payment", async () => {
+  test("an invalid card cancels the payment", async () => {
     const run = await pay(stage, stolen);
     expect(await executionsOf(run)).toEqual(["initiate_payment 1: canceled (canceled_by_flow_control)"]);
     expect(await run.get()).toMatchObject({ status: "canceled", error: { message: "The card is not valid." } });
@@ -86,7 +86,7 @@ forEachStore((kind) => {
     expect(gateway.effects.all).toEqual([]);
   });
 
-  test("a receipt that cannot be sent is passed over", async () => {
+  test("a receipt that cannot be sent is skipped", async () => {
     receipts.broken = true;
     const run = await pay(stage);
     expect(await run.status()).toBe("completed");
@@ -98,7 +98,7 @@ forEachStore((kind) => {
     expect(inventory.effects.all).toEqual(["2 items of order lamp"]);
   });
 
-  test("goods that are not there cancel the rest", async () => {
+  test("missing goods cancel the rest", async () => {
     inventory.broken = true;
     const run = await pay(stage);
     expect((await executionsOf(run)).slice(1)).toEqual([
@@ -109,7 +109,7 @@ forEachStore((kind) => {
     expect((await run.executions())[2]?.error).toMatchObject({ message: "Out of stock." });
   });
 
-  test("payments that were paused by a long outage are found by their order and go on when they are resumed", async () => {
+  test("payments that were paused by a long outage are found by their order and continue when they are resumed", async () => {
     const { t } = stage;
     gateway.down = true;
     orders.save({ id: "chair", card: "visa", cents: 9_900, items: 1 });
@@ -163,7 +163,7 @@ forEachStore((kind) => {
   });
 
   if (kind === "memory" || kind === "sqlite")
-    test("a payment in trouble comes to the same end wherever its worker dies", async () => {
+    test("a payment with failing services has the same result wherever its worker dies", async () => {
       await crashEverywhere(stage, PaymentWorkflow, undefined, {
         points: kind === "memory" ? "all" : 4,
         hero: lamp,

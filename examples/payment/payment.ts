@@ -1,6 +1,6 @@
 /**
- * A payment, and what each kind of trouble means for it: a gateway that is down is asked again, a bad card ends
- * everything, a receipt is not worth stopping for, goods that are not there are.
+ * A payment, and how it handles each kind of failure: a gateway that is down is retried, a bad card cancels the
+ * payment, a receipt that cannot be sent is skipped, and missing goods cancel the rest.
  */
 import { Workflow } from "pawl";
 import { gateway, InvalidCard, inventory, type Order, orders, RateLimited, receipts } from "./services.js";
@@ -10,7 +10,7 @@ export class PaymentWorkflow extends Workflow<Order> {
   static loadHero = (id: string) => orders.find(id);
 
   static {
-    // After three reattempts in vain the run is paused: somebody has to look, and resume it.
+    // After three failed reattempts the run is paused until an operator resumes it.
     this.step("initiate_payment", { onException: "reattempt", maxReattempts: 3 });
 
     this.step("send_receipt", { onException: "skip" }, (w) =>
@@ -24,7 +24,7 @@ export class PaymentWorkflow extends Workflow<Order> {
 
   async initiate_payment(): Promise<void> {
     try {
-      // The same key with every attempt: a charge whose answer was lost is not made twice.
+      // The same key with every attempt, so that a charge whose answer was lost is not made twice.
       await gateway.charge(this.idempotencyKey, this.hero);
     } catch (error) {
       if (error instanceof InvalidCard) this.cancel(error.message);

@@ -1,4 +1,4 @@
-/** The services that a payment needs, as small fakes that can be told what goes wrong. */
+/** The services that a payment needs, as small fakes whose failures a test can choose. */
 import { Effects } from "../effects.js";
 
 export interface Order {
@@ -24,9 +24,9 @@ export class RateLimited extends Error {
 
 class PaymentGateway {
   readonly effects = new Effects<string>();
-  /** What the next requests fail with, one after the other. */
+  /** The errors of the next requests, one after the other. */
   failures: Error[] = [];
-  /** Down until somebody puts it right. */
+  /** Down until a test repairs it. */
   down = false;
 
   async charge(key: string, order: Order): Promise<void> {
@@ -37,7 +37,7 @@ class PaymentGateway {
   }
 }
 
-/** A service with one thing to do, unless it is out of order. */
+/** A service with one operation, which may be out of order. */
 class Service {
   readonly effects = new Effects<string>();
   readonly #complaint: string;

@@ -1,4 +1,4 @@
-/** The application around onboarding, as small fakes: its table of customers, and what it does for them. */
+/** The application around onboarding, with small fakes: its table of customers, and what it does for them. */
 import { Effects } from "../effects.js";
 
 export interface Customer {
@@ -21,7 +21,7 @@ class Customers {
   }
 }
 
-/** Whatever is done for a customer: mails, gifts, appointments. */
+/** Everything that is done for a customer: mails, gifts, appointments. */
 class Service {
   readonly effects = new Effects<string>();
 

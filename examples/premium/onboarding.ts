@@ -7,7 +7,7 @@ abstract class BaseWorkflow extends Workflow<Customer> {
   static loadHero = (id: string) => customers.find(id);
 
   static {
-    // Subclasses are canceled by this, too, and are in this queue unless they say otherwise.
+    // Subclasses inherit this condition, and use this queue unless they set another.
     this.cancelIf((w) => w.hero.deactivated);
     this.options({ queue: "workflows", priority: 5 });
   }

@@ -40,7 +40,7 @@ forEachStore((kind) => {
     expect(await run.get()).toMatchObject({ status: "completed", queue: "premium", priority: 5 });
   });
 
-  test("what the subclass adds does not touch its parent", async () => {
+  test("the steps of the subclass do not affect its parent", async () => {
     const { t } = stage;
     customers.save({ ...ada, subscriptionExpired: true });
     const run = await t.pawl.start(Onboarding, undefined, { hero });
@@ -53,7 +53,7 @@ forEachStore((kind) => {
     expect(await run.get()).toMatchObject({ status: "completed", queue: "workflows", priority: 5 });
   });
 
-  test("the subclass's own condition cancels it when its next step is due", async () => {
+  test("the subclass's own condition cancels its run when the next step is due", async () => {
     const { t } = stage;
     const run = await t.pawl.start(PremiumOnboarding, undefined, { hero });
     await t.advance("2 days");
@@ -71,7 +71,7 @@ forEachStore((kind) => {
     expect(service.effects.all).not.toContain("tips for Ada");
   });
 
-  test("the condition of the base class cancels all of them", async () => {
+  test("the condition of the base class cancels the runs of all subclasses", async () => {
     const { t } = stage;
     customers.save({ ...ada, deactivated: true });
     const runs = [
@@ -87,7 +87,7 @@ forEachStore((kind) => {
   });
 
   if (kind === "memory" || kind === "postgres")
-    test("premium onboarding comes to the same end wherever its worker dies", async () => {
+    test("premium onboarding has the same result wherever its worker dies", async () => {
       await crashEverywhere(stage, PremiumOnboarding, undefined, {
         points: kind === "memory" ? "all" : 4,
         hero,
@@ -107,7 +107,7 @@ forEachStore((kind) => {
 });
 
 forEachStore((kind) => {
-  test("a worker for one queue leaves the other class alone", async () => {
+  test("a worker for one queue does not execute the runs of the other class", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     reset();

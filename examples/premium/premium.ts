@@ -1,13 +1,13 @@
 /**
- * Premium customers get the same onboarding and more: somebody of their own before anything else, a gift the day after
- * the welcome, and a warmer welcome. Only that is said here; Onboarding knows nothing of it and stays as it is.
+ * Premium customers get the same onboarding and more: a personal contact before anything else, a gift the day after the
+ * welcome, and a warmer welcome. Only the differences are declared here; Onboarding does not know about them.
  */
 import { service } from "./app.js";
 import { Onboarding } from "./onboarding.js";
 
 export class PremiumOnboarding extends Onboarding {
   static {
-    // One more reason to stop, beside those that are inherited.
+    // One more reason to cancel, in addition to the inherited ones.
     this.cancelIf("subscriptionExpired");
     // Another queue; the priority is inherited.
     this.options({ queue: "premium" });

@@ -1,4 +1,4 @@
-/** Somebody else's API, as a small fake: it has pages of items, and answers only so many requests in a row. */
+/** An external API, as a small fake: it has pages of items, and answers only a limited number of requests in a row. */
 import { Effects } from "../effects.js";
 
 type Answer =
@@ -8,7 +8,7 @@ type Answer =
 class ExternalApi {
   /** How many pages have items; those after them are empty. */
   pages = 0;
-  /** How many requests are answered before it wants a pause. */
+  /** How many requests are answered before it refuses. */
   allowance = Number.POSITIVE_INFINITY;
   #answered = 0;
 
@@ -29,7 +29,7 @@ class ExternalApi {
   }
 }
 
-/** Our own copy: an item that is there already is not stored twice. */
+/** The local copy: an existing item is not stored twice. */
 class Copy {
   readonly effects = new Effects<string>();
 

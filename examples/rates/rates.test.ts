@@ -14,7 +14,7 @@ function reset(): void {
 forEachStore((kind) => {
   const stage = stageOn(() => testDatabase(kind), [ApiSync], reset);
 
-  test("whenever the API has had enough, the run waits for as long as it says", async () => {
+  test("whenever the API refuses, the run waits for as long as the API says", async () => {
     const { t } = stage;
     const run = await t.pawl.start(ApiSync);
     await t.settle();
@@ -49,7 +49,7 @@ forEachStore((kind) => {
     expect(copy.effects.repeats).toBe(0);
   });
 
-  test("an API without limits is copied in one go", async () => {
+  test("an API without limits is copied in one execution", async () => {
     const { t } = stage;
     externalApi.reset(5, Number.POSITIVE_INFINITY);
     const run = await t.pawl.start(ApiSync);
@@ -59,7 +59,7 @@ forEachStore((kind) => {
     expect(copy.effects.all).toEqual(everything);
   });
 
-  test("a run that waits for the API can be canceled, and asks it nothing more", async () => {
+  test("a run that waits for the API can be canceled, and sends no more requests", async () => {
     const { t } = stage;
     const run = await t.pawl.start(ApiSync);
     await t.settle();

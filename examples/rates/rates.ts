@@ -1,6 +1,6 @@
 /**
- * Copies what an API has, as fast as it lets us. When it has had enough, the run is parked until it may ask again: no
- * worker waits meanwhile.
+ * Copies the items of an API as fast as its limits allow. When the API refuses, the run is parked until it may ask
+ * again: no worker waits meanwhile.
  */
 import { Workflow } from "pawl";
 import { copy, externalApi } from "./api.js";
@@ -11,7 +11,7 @@ export class ApiSync extends Workflow {
       for (let page: number = iter.cursor ?? 1; ; page += 1) {
         const answer = await externalApi.fetch({ page });
 
-        // The same page again, by another execution, when its time has come.
+        // Another execution requests the same page again when the time has come.
         if (answer.kind === "rate limited") return iter.skipTo(page, { wait: answer.retryAfter });
 
         if (answer.items.length === 0) return;

@@ -1,4 +1,4 @@
-/** The application around a signup, as small fakes: its table of users, and the mail that it sends. */
+/** The application around a signup, with small fakes: its table of users, and the mail that it sends. */
 import { Effects } from "../effects.js";
 
 export interface User {

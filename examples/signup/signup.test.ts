@@ -67,7 +67,7 @@ forEachStore((kind) => {
     );
   });
 
-  test("of many starts for one user at the same moment, one wins", async () => {
+  test("of many concurrent starts for one user, one wins", async () => {
     const { t } = stage;
     const starts = await Promise.allSettled(
       Array.from({ length: 10 }, () => t.pawl.start(SignupWorkflow, undefined, { hero: ada })),
@@ -105,7 +105,7 @@ forEachStore((kind) => {
   });
 
   if (kind === "memory" || kind === "mysql")
-    test("a signup comes to the same end wherever its worker dies", async () => {
+    test("a signup has the same result wherever its worker dies", async () => {
       await crashEverywhere(stage, SignupWorkflow, undefined, {
         points: kind === "memory" ? "all" : 4,
         hero: ada,

@@ -1,6 +1,6 @@
 /**
- * The first days of a user: a welcome at once, a reminder two days later, and after another week onboarding is over.
- * The user is loaded again for each step, so that a reminder goes to the address of that day.
+ * The first days of a user: a welcome immediately, a reminder two days later, and after another week onboarding is
+ * over. The user is loaded again for each step, so that a reminder goes to the current address.
  */
 import { Workflow } from "pawl";
 import { mailer, type User, users } from "./app.js";

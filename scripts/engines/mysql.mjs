@@ -47,7 +47,7 @@ export const mysql = {
     if (!(await capture(server, ["--no-defaults", "--version"])).includes("MariaDB")) {
       return [server, "--no-defaults", "--initialize-insecure", `--datadir=${data}`];
     }
-    // A script that lies in bin even where the server lies in sbin.
+    // The script is in bin even where the server is in sbin.
     const folders = [...pathFolders(), "/usr/bin", "/usr/local/bin", join(server, "..")];
     const found = beside(folders, { script: ["mariadb-install-db", "mysql_install_db"] });
     if (!found) throw new Error(`${server} is here, but mariadb-install-db, which prepares its data folder, is not.`);
@@ -59,13 +59,13 @@ export const mysql = {
 
   serve: ({ server }, dir, port) => [
     server,
-    // --no-defaults comes first or is not understood.
+    // --no-defaults must come first.
     ...["--no-defaults", `--datadir=${join(dir, "data")}`, `--port=${port}`, "--bind-address=127.0.0.1"],
     ...[`--socket=${join(dir, "sock")}`, `--pid-file=${join(dir, "pid")}`, "--character-set-server=utf8mb4"],
   ],
 
   stopSignal: "SIGTERM",
-  /** There is no gentler way to crash it. */
+  /** There is no gentler way to crash the server. */
   crashSignal: "SIGKILL",
 
   docker: { image: "mariadb:11", port: 3306, env: { MARIADB_ALLOW_EMPTY_ROOT_PASSWORD: "1" } },

@@ -24,7 +24,7 @@ export const pgbouncer = {
       const url = new URL(target);
       url.host = `127.0.0.1:${toPort}`;
       if (database !== undefined) url.pathname = `/${database}`;
-      // Says to Pawl what it is, so that it need not find out.
+      // Announces the pooler to Pawl, so that Pawl need not detect it.
       url.searchParams.set("pgbouncer", "true");
       return url.href;
     };
@@ -36,13 +36,13 @@ export const pgbouncer = {
       pool_mode: poolMode,
       default_pool_size: poolSize,
       max_client_conn: 1_000,
-      // A server that is down is asked again soon, as the tests that restart it expect.
+      // A server that is down is retried soon, as the tests that restart it expect.
       server_login_retry: 1,
     };
     return {
       ...pgbouncer,
       adminUser: user,
-      /** Its own console, which is there also while the server is not. */
+      /** PgBouncer's own console, which is available also while the server is not. */
       url: ({ port: toPort, database = "pgbouncer" }) => through(toPort, database === "pawl" ? undefined : database),
       connect: postgres.connect,
       initialise: async () => null,
@@ -57,7 +57,7 @@ export const pgbouncer = {
         );
         return [server, config];
       },
-      /** At once, whoever is connected, in every version. */
+      /** Stops immediately with connected clients, in every version. */
       stopSignal: "SIGQUIT",
       crashSignal: "SIGKILL",
     };

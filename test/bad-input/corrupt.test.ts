@@ -1,4 +1,4 @@
-/** Rows that nobody can read are one run's problem: it is paused or reported, and the worker lives. */
+/** An unreadable row affects only its own run, which is paused or reported. The worker keeps running. */
 
 import { workflow } from "pawl";
 import { expect, test, vi } from "vitest";
@@ -37,7 +37,7 @@ async function parked() {
 }
 
 test.each(["step.completed", "timer.started", "run.started"])(
-  "a %s event whose data is damaged pauses its run; healed and resumed, the run completes",
+  "a %s event with damaged data pauses its run, and the run completes after the event is repaired and the run is resumed",
   async (type) => {
     const { w, worker, run, due, tamper, expectLiving } = await parked();
     const damaged = tamper((event) => (event.type === type ? { ...event, data: "{not json" } : event));
@@ -52,7 +52,7 @@ test.each(["step.completed", "timer.started", "run.started"])(
   },
 );
 
-test("an event of a type that a newer version wrote is passed over", async () => {
+test("an event of an unknown type, written by a newer version, is ignored", async () => {
   const { w, worker, run, due, expectLiving } = await parked();
   const none: readonly never[] = [];
   const future = { type: "future.thing", node: "x", attempt: null, outcome: "whatever", data: '{"a":1}' };
@@ -106,7 +106,7 @@ test("a log with a gap pauses its run", async () => {
   await expectLiving();
 });
 
-test("an input that cannot be read fails or pauses its run, also when it has an onFailure", async () => {
+test("an input that cannot be read fails or pauses its run, with and without onFailure", async () => {
   const told = workflow("told", { onFailure: () => {} }, async (_ctx, value: unknown) => value);
   const w = await world();
   const damage = async <T extends { readonly run: { readonly id: string } }>(tasks: readonly T[]): Promise<T[]> =>
@@ -122,7 +122,7 @@ test("an input that cannot be read fails or pauses its run, also when it has an 
   for (const run of runs) expect(["failed", "paused"]).toContain(await run.status());
 });
 
-test("a note about what a run waits for that cannot be read does not stop it", async () => {
+test("a damaged `waiting` column does not stop the worker", async () => {
   const { w, worker, run, due, expectLiving } = await parked();
   const claim = w.store.claim.bind(w.store);
   vi.spyOn(w.store, "claim").mockImplementation(async (request) => {
@@ -142,7 +142,7 @@ test("a note about what a run waits for that cannot be read does not stop it", a
   await expectLiving();
 });
 
-test("a message that cannot be read pauses its run or is put aside; the worker does not go round in circles", async () => {
+test("a message that cannot be read is not read again and again, and the worker executes other runs", async () => {
   const errors: unknown[] = [];
   const w = await world("memory", "memory:", { ...silent, error: (...args) => void errors.push(args) });
   const worker = await w.worker(all);
@@ -157,7 +157,7 @@ test("a message that cannot be read pauses its run or is put aside; the worker d
   expect(inbox.mock.calls.length).toBeLessThan(20);
 });
 
-test("a message of a kind that a newer version sent is passed over", async () => {
+test("a message of an unknown kind, sent by a newer version, is ignored", async () => {
   const w = await world();
   const worker = await w.worker(all);
   const run = await w.pawl.start(waiter);

@@ -1,4 +1,6 @@
-/** A log that cannot be folded or decoded pauses its run with a reason that people can read; the run can be canceled. */
+/**
+ * A log that cannot be decoded or replayed pauses its run with a readable reason, and the run can still be canceled.
+ */
 import { type RunHandle, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
@@ -15,14 +17,14 @@ const busy = workflow("busy", async (ctx) => {
 });
 let undone: string[] = [];
 
-interface Lived {
+interface WaitingRun {
   readonly w: World;
   readonly worker: MortalWorker;
   readonly url: string;
   readonly run: RunHandle<any, any>;
 }
 
-async function lived(kind: StoreKind): Promise<Lived> {
+async function waitingRun(kind: StoreKind): Promise<WaitingRun> {
   undone = [];
   const database = await testDatabase(kind);
   onTestFinished(() => database.drop());
@@ -36,8 +38,8 @@ async function lived(kind: StoreKind): Promise<Lived> {
 
 const none: readonly never[] = [];
 
-/** The log contradicts itself, and a worker is to look at it. */
-async function contradict({ w, run }: Lived): Promise<void> {
+/** Appends an event that contradicts the log, and makes the run due so that a worker reads it. */
+async function contradict({ w, run }: WaitingRun): Promise<void> {
   const consumed = { type: "wait.completed", node: "go", attempt: null, outcome: null, data: '{"signals":[99]}' };
   const next = { kind: "park", status: "waiting", waiting: null, startedAt: null, wakeAt: null, wakeInMs: 0 } as const;
   const after = (await run.history()).length;
@@ -48,7 +50,7 @@ async function contradict({ w, run }: Lived): Promise<void> {
   });
 }
 
-const damages: Record<string, (lived: Lived) => Promise<void>> = { "contradicts itself": contradict };
+const damages: Record<string, (lived: WaitingRun) => Promise<void>> = { "contradicts itself": contradict };
 const bySql: Record<string, string> = {
   "has a row that is no JSON": "UPDATE pawl_events SET data = '{not json' WHERE run_id = ? AND seq = 1",
   "ends in a row that cannot be unpacked":
@@ -68,15 +70,15 @@ forEachStore((kind) => {
   const kinds = Object.entries(damages).filter(([name]) => kind !== "memory" || !(name in bySql));
 
   describe.each(kinds)("a log that %s", (_name, damage) => {
-    async function pausedBy(before: (lived: Lived) => Promise<unknown> = async () => {}) {
-      const all = await lived(kind);
+    async function pausedBy(before: (lived: WaitingRun) => Promise<unknown> = async () => {}) {
+      const all = await waitingRun(kind);
       await damage(all);
       await before(all);
       await all.worker.settle();
       return all;
     }
 
-    test("pauses its run with a reason, which get(), explain() and lists say", async () => {
+    test("pauses its run with a reason, which get(), explain() and runs() report", async () => {
       const { w, run } = await pausedBy();
       const reason = expect.stringMatching(
         new RegExp(`^Run ${run.id} cannot be read: event \\d+ of its log is damaged \\(.*\\)\\.$`),
@@ -91,7 +93,7 @@ forEachStore((kind) => {
       expect(listed).toMatchObject([{ id: run.id, pauseReason: reason }]);
     });
 
-    test("cannot be resumed, and says what can be done", async () => {
+    test("makes resume(), skip() and signal() fail with an error that says what to do", async () => {
       const { run } = await pausedBy();
       for (const command of [() => run.resume(), () => run.skip(), () => run.signal("go")]) {
         const error = await errorOf(command());
@@ -103,7 +105,7 @@ forEachStore((kind) => {
       expect(await run.status()).toBe("paused");
     });
 
-    test.each([{}, { force: true }] as const)("is canceled, with %o", async (options) => {
+    test.each([{}, { force: true }] as const)("does not prevent cancel() with %o", async (options) => {
       const { w, worker, run } = await pausedBy();
       await run.cancel("give it up", options);
       await worker.settle();
@@ -113,7 +115,7 @@ forEachStore((kind) => {
       expect(open.filter(({ workflow: name }) => name === "busy")).toEqual([]);
     });
 
-    test("takes the messages that came before it was looked at, a cancel among them", async () => {
+    test("does not prevent the processing of messages that arrived before, including a cancel", async () => {
       const { run } = await pausedBy(async ({ w, run: { id } }) => {
         await w.store.send([{ to: id, kind: "signal", data: '{"name":"go","payload":"1","key":null}' }]);
       });
@@ -125,8 +127,8 @@ forEachStore((kind) => {
     });
   });
 
-  test("the children that a damaged log still names are canceled with its run", async () => {
-    const all = await lived(kind);
+  test("the children that a damaged log still names are canceled with their parent", async () => {
+    const all = await waitingRun(kind);
     await contradict(all);
     await all.worker.settle();
     await all.run.cancel();

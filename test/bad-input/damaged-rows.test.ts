@@ -1,4 +1,4 @@
-/** A row that cannot be read is one run's problem: lists go on, and reading that run alone says what is wrong with it. */
+/** A row that cannot be read affects only its own run: lists still work, and reading that run says what is damaged. */
 import { DamagedDataError, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import type { NewRun } from "../../src/store/contract/store.js";
@@ -18,7 +18,7 @@ const steps = workflow("steps", async (ctx, _value: unknown) => {
   return "done";
 });
 
-async function lived(kind: StoreKind) {
+async function worldWithRuns(kind: StoreKind) {
   const database = await testDatabase(kind);
   onTestFinished(() => database.drop());
   const w = await world(kind, database.url);
@@ -35,7 +35,9 @@ async function lived(kind: StoreKind) {
   return { w, worker, url: database.url, sound, runs };
 }
 
-/** The columns of a run, which run, what is put there, and what the field of the list is called. */
+/**
+ * Each case: the damaged column, the run, the SQL value that is written, and the field that runs() reports as damaged.
+ */
 const damages = [
   ["input", "completed", "'{not json'", "input"],
   ["output", "completed", '\'{"$pawl":"Nothing"}\'', "output"],
@@ -50,10 +52,10 @@ const damages = [
 forEachStore(
   (kind) => {
     test.each(damages)(
-      "a damaged %s of a %s run is marked in lists, and thrown when the run is read alone",
+      "a damaged %s of a %s run is marked in lists, and get() of that run throws",
       async (...given) => {
         const [column, which, value, field] = given;
-        const { w, url, sound, runs } = await lived(kind);
+        const { w, url, sound, runs } = await worldWithRuns(kind);
         const { id } = runs[which];
         const sql = await rawSql(url);
         await sql.query(`UPDATE pawl_runs SET ${column} = ${value} WHERE id = '${id}'`);
@@ -74,8 +76,8 @@ forEachStore(
       },
     );
 
-    test("a result that cannot be read says so to the caller that waits for it", async () => {
-      const { w, url, runs } = await lived(kind);
+    test("result() throws an error that names the column when the output or the error of the run cannot be read", async () => {
+      const { w, url, runs } = await worldWithRuns(kind);
       const sql = await rawSql(url);
       await sql.query(`UPDATE pawl_runs SET output = '{' WHERE id = '${runs.completed.id}'`);
       await sql.query(`UPDATE pawl_runs SET error = '{' WHERE id = '${runs.failed.id}'`);
@@ -86,9 +88,9 @@ forEachStore(
     });
 
     test.each(["data = '{not json'", "span = 7", "data = '[[1]]'", "seq = seq + 5"])(
-      "a log that is damaged by %s is a typed error of its run, for everything that reads it",
+      "every method that reads a log damaged by %s throws a DamagedDataError",
       async (change) => {
-        const { w, url, runs, sound } = await lived(kind);
+        const { w, url, runs, sound } = await worldWithRuns(kind);
         for (const run of [runs.waiting, runs.batch]) {
           const sql = await rawSql(url);
           await sql.query(`UPDATE pawl_events SET ${change} WHERE run_id = '${run.id}'`);
@@ -110,7 +112,7 @@ forEachStore(
               () => null,
               (thrown: unknown) => thrown,
             );
-            // Reading executions needs no numbers without a gap.
+            // executions() does not need consecutive sequence numbers.
             if (change.startsWith("seq") && name === "executions") continue;
             expect(error, name).toMatchObject({ code: "DAMAGED_DATA", runId: run.id });
             expect((error as Error).message, name).toContain(`Run ${run.id} cannot be read`);
@@ -122,8 +124,8 @@ forEachStore(
       },
     );
 
-    test("damaged rows of workers and workflows do not break lists, and a worker that starts repairs its workflow", async () => {
-      const { w, worker, url } = await lived(kind);
+    test("damaged rows of workers and workflows do not break lists, and a new worker repairs the registration of its workflow", async () => {
+      const { w, worker, url } = await worldWithRuns(kind);
       const sql = await rawSql(url);
       await sql.query("UPDATE pawl_workers SET routes = '{not json'");
       await sql.query("UPDATE pawl_workflows SET graph = '{not json' WHERE name = 'echo'");
@@ -139,8 +141,8 @@ forEachStore(
       expect(await w.pawl.workflow("echo").trigger("x")).toMatchObject({ id: expect.any(String) });
     });
 
-    test("a task whose run is gone does not keep workers from the others", async () => {
-      const { w, worker, url, sound } = await lived(kind);
+    test("a task without a run does not keep workers from executing other runs", async () => {
+      const { w, worker, url, sound } = await worldWithRuns(kind);
       const sql = await rawSql(url);
       const lost = await w.pawl.start(echo, "lost");
       await sql.query(`DELETE FROM pawl_runs WHERE id = '${lost.id}'`);
@@ -151,8 +153,8 @@ forEachStore(
       expect(await sound.result()).toBe("sound");
     });
 
-    test("a run with tags that cannot be read is executed all the same", async () => {
-      const { w, worker, url } = await lived(kind);
+    test("a run with unreadable tags is still executed", async () => {
+      const { w, worker, url } = await worldWithRuns(kind);
       const run = await w.pawl.start(echo, "tagged", { tags: ["blue"] });
       const sql = await rawSql(url);
       await sql.query(`UPDATE pawl_runs SET tags = '{not json' WHERE id = '${run.id}'`);
@@ -164,11 +166,11 @@ forEachStore(
   ["sqlite", "postgres", "mysql"],
 );
 
-/** What needs no hand at the tables: a store keeps whatever text it is given. */
+/** This case needs no SQL, so it also runs in memory: a store accepts any text as an input. */
 forEachStore((kind) => {
-  test("an input that cannot be read is marked in lists, and thrown when the run is read alone", async () => {
-    const { w, sound } = await lived(kind);
-    const born: NewRun = {
+  test("an input that cannot be read is marked in lists, and get() of that run throws", async () => {
+    const { w, sound } = await worldWithRuns(kind);
+    const newRun: NewRun = {
       id: newId(),
       workflow: "echo",
       version: "",
@@ -186,14 +188,14 @@ forEachStore((kind) => {
       parentAttempt: null,
       due: { kind: "at", ms: w.clock.read() + 1_000_000 },
     };
-    await w.store.commit({ fence: null, transitions: [], starts: [born] });
+    await w.store.commit({ fence: null, transitions: [], starts: [newRun] });
     const { runs } = await w.pawl.runs();
     expect(runs).toHaveLength(6);
     expect(runs.filter(({ damaged }) => damaged.length > 0)).toMatchObject([
-      { id: born.id, input: null, damaged: [{ field: "input" }] },
+      { id: newRun.id, input: null, damaged: [{ field: "input" }] },
     ]);
-    expect(await errorOf(w.pawl.run(born.id).get())).toMatchObject({ code: "DAMAGED_DATA", column: "input" });
-    expect(await w.pawl.run(born.id).status()).toBe("pending");
+    expect(await errorOf(w.pawl.run(newRun.id).get())).toMatchObject({ code: "DAMAGED_DATA", column: "input" });
+    expect(await w.pawl.run(newRun.id).status()).toBe("pending");
     expect((await sound.get()).damaged).toEqual([]);
   });
 });

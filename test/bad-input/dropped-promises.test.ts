@@ -1,4 +1,4 @@
-/** Promises that code drops, or awaits late: they may reject meanwhile, and the process lives. */
+/** Promises that user code drops or awaits late may reject in the meantime without ending the process. */
 import {
   type AnyWorkflow,
   graph,
@@ -16,9 +16,9 @@ import { testPawl } from "pawl/testing";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { StepIterator } from "../../src/define/class/iterator.js";
 import { silent } from "../support/virtual-worlds.js";
-import { whatEndsTheProcess } from "./unhandled.js";
+import { collectFatalErrors } from "./unhandled.js";
 
-/** The members that return promises: a new one does not compile here before it has its case below. */
+/** The members that return promises. A new member does not compile here until it has a case below. */
 type Promising<Type> = {
   [Name in keyof Type]: Type[Name] extends (...args: any[]) => infer Returned
     ? [Returned] extends [never]
@@ -36,7 +36,7 @@ const fail = (): never => {
   throw new PermanentError("it fails");
 };
 
-/** How each of them can be made to reject; a thrown error stands for those that refuse at once. */
+/** Calls that make each member reject. A member that throws synchronously is treated like one that rejects. */
 const cases: Record<Promising<WorkflowContext>, ((ctx: WorkflowContext) => Promise<unknown>)[]> = {
   step: [(ctx) => ctx.step("fails", fail), (ctx) => ctx.step("", fail)],
   transaction: [(ctx) => ctx.transaction("fails", fail)],
@@ -73,7 +73,7 @@ const cases: Record<Promising<WorkflowContext>, ((ctx: WorkflowContext) => Promi
   ],
 };
 
-/** Asks, does other things while it fails, and comes back to it: once with two parks in between, once never. */
+/** Makes the call, does other work while the call fails, and awaits it only after the run was parked in between. */
 async function dropThenAwait(ctx: WorkflowContext, ask: (ctx: WorkflowContext) => Promise<unknown>): Promise<string> {
   let asked: Promise<unknown>;
   try {
@@ -96,7 +96,7 @@ const all = Object.entries(cases).flatMap(([member, asks]) =>
   asks.map((ask, index) => [`${member} ${index + 1}`, ask] as const),
 );
 
-/** The same code in each style, for each case: how to start it. */
+/** Defines the same code in each style, for each case. */
 const styles = {
   "the ctx of a function": (ask: (ctx: WorkflowContext) => Promise<unknown>) =>
     workflow("drops", (ctx) => dropThenAwait(ctx, ask)),
@@ -117,8 +117,8 @@ async function withPawl(...workflows: readonly AnyWorkflow[]) {
 }
 
 describe.each(Object.entries(styles))("%s", (_style, define) => {
-  test.each(all)("what %s hands out may reject before it is awaited", async (_name, ask) => {
-    const fatal = whatEndsTheProcess();
+  test.each(all)("the promise returned by %s may reject before it is awaited", async (_name, ask) => {
+    const fatal = collectFatalErrors();
     const drops = define(ask);
     const t = await withPawl(drops);
     const run = await t.pawl.start(drops as WorkflowDefinition<void, string>);
@@ -129,8 +129,8 @@ describe.each(Object.entries(styles))("%s", (_style, define) => {
   });
 });
 
-test("the result of a child that was started may reject before it is awaited", async () => {
-  const fatal = whatEndsTheProcess();
+test("the result of a started child may reject before it is awaited", async () => {
+  const fatal = collectFatalErrors();
   const drops = workflow("drops", async (ctx) => {
     const handle = await ctx.start(child);
     const result = handle.result();
@@ -145,8 +145,8 @@ test("the result of a child that was started may reject before it is awaited", a
   expect(fatal).toEqual([]);
 });
 
-test("the ctx of a job hands out promises that may be dropped", async () => {
-  const fatal = whatEndsTheProcess();
+test("promises returned by the ctx of a job may be dropped", async () => {
+  const fatal = collectFatalErrors();
   const drops = job("Drops", async (_args: void, { ctx }: JobTools) => {
     void ctx.run(child);
     void ctx.start("nowhere", 1);
@@ -161,7 +161,7 @@ test("the ctx of a job hands out promises that may be dropped", async () => {
   expect(fatal).toEqual([]);
 });
 
-/** Methods of the iterator of a resumable step; those that only look, or leave the step at once, return no promise. */
+/** The methods of the iterator. Those that only read, or that leave the step immediately, return no promise. */
 const iterators: Record<Promising<Omit<StepIterator, "cursor">>, ((iter: StepIterator) => Promise<unknown>)[]> = {
   set: [(iter) => iter.set(() => {})],
   advance: [
@@ -192,7 +192,7 @@ const iterators: Record<Promising<Omit<StepIterator, "cursor">>, ((iter: StepIte
 };
 const plain = ["constructor", "cursor", "resumed", "advanced", "description", "skipTo", "total"];
 
-test("every member of the iterator is known to these tests", () => {
+test("every member of the iterator has a case in these tests", () => {
   const members = Object.getOwnPropertyNames(StepIterator.prototype).filter((name) => !plain.includes(name));
   expect(members.sort()).toEqual(Object.keys(iterators).sort());
 });
@@ -201,8 +201,8 @@ test.each(
   Object.entries(iterators).flatMap(([member, asks]) =>
     asks.map((ask, index) => [`${member} ${index + 1}`, ask] as const),
   ),
-)("what %s of an iterator hands out may be dropped", async (_name, ask) => {
-  const fatal = whatEndsTheProcess();
+)("the promise returned by %s of an iterator may be dropped", async (_name, ask) => {
+  const fatal = collectFatalErrors();
   let kept: StepIterator | undefined;
   class Drops extends Workflow {
     static {
@@ -217,15 +217,15 @@ test.each(
   const run = await t.pawl.start(Drops);
   await t.speedrun(run);
   expect(await run.status()).toBe("completed");
-  // The step is over: what still has its iterator is told so.
+  // The step is over, so its iterator refuses every further call.
   void (kept as StepIterator).set(1);
   void (kept as StepIterator).checkpoint();
   await new Promise((resolve) => setImmediate(resolve));
   expect(fatal).toEqual([]);
 });
 
-test("a second next() in aroundStepExecution may be dropped", async () => {
-  const fatal = whatEndsTheProcess();
+test("the promise of a second next() in aroundStepExecution may be dropped", async () => {
+  const fatal = collectFatalErrors();
   class Twice extends Workflow {
     static {
       this.step("s", () => {});
@@ -242,12 +242,12 @@ test("a second next() in aroundStepExecution may be dropped", async () => {
   expect(fatal).toEqual([]);
 });
 
-test("code that catches what a branch, a child or a map threw may go on with something that is not under ctx", async () => {
+test("code that catches an error of a branch, a child or a map may continue with a promise that Pawl does not know", async () => {
   const goesOn = workflow("goes_on", async (ctx) => {
     await ctx.branch("b", fail, { a: () => 1 }).catch(() => {});
     await ctx.start("nowhere", 1).catch(() => {});
     await ctx.map("nowhere", [1]).catch(() => {});
-    // Were one of them still waited for, the run would be parked here, and nothing would ever wake it.
+    // If one of the calls still counted as pending, the run would be parked here and nothing would wake it.
     await new Promise((resolve) => setTimeout(resolve, 20));
     return "went on";
   });
@@ -257,8 +257,8 @@ test("code that catches what a branch, a child or a map threw may go on with som
   expect(await run.status()).toBe("completed");
 });
 
-test("a step that returns promises instead of awaiting them fails, and what they reject with ends nothing", async () => {
-  const fatal = whatEndsTheProcess();
+test("a step that returns promises without awaiting them fails, and their rejections do not end the process", async () => {
+  const fatal = collectFatalErrors();
   const load = async (id: number) => {
     throw new Error(`cannot load ${id}`);
   };

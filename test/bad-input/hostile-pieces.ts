@@ -1,4 +1,4 @@
-/** Every piece of user code that Pawl calls, each as a workflow in which `call` stands for that piece. */
+/** Every kind of user code that Pawl calls, each as a workflow in which `call` stands for that code. */
 import {
   type AnyWorkflow,
   graph,
@@ -17,13 +17,13 @@ import { schema } from "../support/standard-schemas.js";
 
 export type Call = (...args: any[]) => any;
 
-export interface Piece {
+export interface UserCode {
   readonly workflows: readonly AnyWorkflow[];
   readonly jobs?: readonly JobDefinition[];
   readonly hero?: HeroRef;
   readonly logger?: Logger;
   readonly onError?: Call;
-  /** While a step is undone, or a transaction is open, nothing else is recorded. */
+  /** Nothing else is recorded while a step is undone or a transaction is open, so such a run cannot be canceled. */
   readonly cannotBeCanceled?: true;
 }
 
@@ -38,24 +38,24 @@ const failForGood = (): never => {
 
 const child = workflow("child", (_ctx, item: number) => item);
 
-/** An array that calls at its second item. */
-const trapped = (call: Call) =>
+/** An array that calls `call` when its second item is read. */
+const arrayWithGetter = (call: Call) =>
   new Proxy([1, 2], { get: (target, name) => (name === "1" ? call() : Reflect.get(target, name)) });
 
-/** Settles with what the call does. */
+/** A thenable that resolves with the result of the call. */
 function thenable(call: Call): object {
   const then = (resolve: (value: unknown) => void) => resolve(call());
   const name = "then";
   return Object.defineProperty({}, name, { value: then });
 }
 
-/** A promise that Pawl never gets to see: what becomes of it is between Node and the code that made it. */
-function ownBusiness<Made>(made: Made): Made {
+/** Marks a promise that Pawl never sees as handled: its rejection concerns only Node and the code that made it. */
+function markHandled<Made>(made: Made): Made {
   if (made instanceof Promise) made.catch(() => {});
   return made;
 }
 
-const inFunctions: Record<string, (call: Call) => Piece> = {
+const inFunctions: Record<string, (call: Call) => UserCode> = {
   "the handler": (call) => ({ workflows: [workflow("hostile", once, () => call())] }),
   "the then of what a handler returns": (call) => ({
     workflows: [workflow("hostile", once, () => thenable(call) as never)],
@@ -83,8 +83,8 @@ const inFunctions: Record<string, (call: Call) => Piece> = {
     workflows: [
       workflow("hostile", once, (ctx) =>
         ctx.step("s", () => {
-          // Node reads it for the stack, too.
-          throw Object.defineProperty(new Error(), "message", { get: () => ownBusiness(call()) });
+          // Node also reads the message when it builds the stack.
+          throw Object.defineProperty(new Error(), "message", { get: () => markHandled(call()) });
         }),
       ),
     ],
@@ -146,13 +146,13 @@ const inFunctions: Record<string, (call: Call) => Piece> = {
     workflows: [workflow("hostile", once, (ctx) => ctx.branch("b", () => "a", { a: () => call() }))],
   }),
   "the items of a map": (call) => ({
-    workflows: [workflow("hostile", once, (ctx) => ctx.map(child, trapped(call))), child],
+    workflows: [workflow("hostile", once, (ctx) => ctx.map(child, arrayWithGetter(call))), child],
   }),
   "an arm of a race": (call) => ({
     workflows: [workflow("hostile", once, (ctx) => ctx.race({ a: (async () => call())() }))],
   }),
   "the message of progress": (call) => ({
-    workflows: [workflow("hostile", once, (ctx) => ctx.progress(1, 2, { toJSON: () => ownBusiness(call()) } as never))],
+    workflows: [workflow("hostile", once, (ctx) => ctx.progress(1, 2, { toJSON: () => markHandled(call()) } as never))],
   }),
   "the reason of cancel": (call) => ({
     workflows: [workflow("hostile", once, (ctx) => ctx.cancel({ toString: call, toJSON: call } as never))],
@@ -168,7 +168,7 @@ const inFunctions: Record<string, (call: Call) => Piece> = {
   }),
 };
 
-const inSchemas: Record<string, (call: Call) => Piece> = {
+const inSchemas: Record<string, (call: Call) => UserCode> = {
   "the schema of an input": (call) => ({ workflows: [workflow("hostile", { ...once, input: schema(call) }, () => 1)] }),
   "the schema of an input, before onFailure": (call) => ({
     workflows: [workflow("hostile", { ...once, input: schema(call), onFailure: () => {} }, () => 1)],
@@ -197,7 +197,7 @@ const inSchemas: Record<string, (call: Call) => Piece> = {
   }),
 };
 
-/** A class whose one step fails if it is told to, with these options and members. */
+/** A class whose one step fails if `fails` says so, with these options and members. */
 function classWith(options: object, given: { fails?: boolean; members?: object; statics?: object } = {}): AnyWorkflow {
   class Hostile extends Workflow {
     static {
@@ -211,7 +211,7 @@ function classWith(options: object, given: { fails?: boolean; members?: object; 
   return Hostile;
 }
 
-const inClasses: Record<string, (call: Call) => Piece> = {
+const inClasses: Record<string, (call: Call) => UserCode> = {
   "the step of a class": (call) => ({
     workflows: [
       class Hostile extends Workflow {
@@ -229,7 +229,7 @@ const inClasses: Record<string, (call: Call) => Piece> = {
           this.options({ name: "hostile" });
           this.step("s", () => {});
         }
-        readonly made = ownBusiness(call());
+        readonly made = markHandled(call());
       },
     ],
   }),
@@ -287,7 +287,7 @@ const inClasses: Record<string, (call: Call) => Piece> = {
 };
 
 /** A class with one resumable step. */
-function resumable(body: (iter: any) => unknown): Piece {
+function resumable(body: (iter: any) => unknown): UserCode {
   class Hostile extends Workflow {
     static {
       this.options({ name: "hostile" });
@@ -297,9 +297,9 @@ function resumable(body: (iter: any) => unknown): Piece {
   return { workflows: [Hostile] };
 }
 
-const inIterators: Record<string, (call: Call) => Piece> = {
+const inIterators: Record<string, (call: Call) => UserCode> = {
   "the code for an item": (call) => resumable((iter) => iter.over([1, 2], () => call())),
-  "an iterable": (call) => resumable((iter) => iter.over({ [Symbol.iterator]: () => ownBusiness(call()) }, () => {})),
+  "an iterable": (call) => resumable((iter) => iter.over({ [Symbol.iterator]: () => markHandled(call()) }, () => {})),
   "the next of an async iterable": (call) =>
     resumable((iter) => iter.each({ [Symbol.asyncIterator]: () => ({ next: call }) }, () => {})),
   "the pairs of each": (call) => resumable((iter) => iter.each(call, () => {})),
@@ -310,7 +310,7 @@ const inIterators: Record<string, (call: Call) => Piece> = {
   "a cursor": (call) => resumable((iter) => iter.set({ toJSON: call })),
 };
 
-const inGraphs: Record<string, (call: Call) => Piece> = {
+const inGraphs: Record<string, (call: Call) => UserCode> = {
   "the step of a graph": (call) => ({ workflows: [graph("hostile", [step("s", () => call(), once)])] }),
   "the choice of a graph's branch": (call) => ({
     workflows: [graph("hostile", [graphBranch("b", () => call(), { a: [step("s", () => 1)] })], once)],
@@ -332,4 +332,4 @@ const inGraphs: Record<string, (call: Call) => Piece> = {
   }),
 };
 
-export const pieces = { ...inFunctions, ...inSchemas, ...inClasses, ...inIterators, ...inGraphs };
+export const userCodeCases = { ...inFunctions, ...inSchemas, ...inClasses, ...inIterators, ...inGraphs };

@@ -1,4 +1,4 @@
-/** What is too much, and what must never be said: limits that are told of, and passwords that are not. */
+/** Limits are reported with an error, and passwords are never shown. */
 import { inspect } from "node:util";
 import { connect, InvalidInputError, MigrationError, workflow } from "pawl";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
@@ -29,7 +29,7 @@ describe("passwords", () => {
     "libsql://host?authToken=SeCrEt",
     "file://%zz?authToken=SeCrEt",
     "file:/x?authToken=SeCrEt",
-  ])("connect(%j) fails without a word of the password", async (url) => {
+  ])("connect(%j) fails without showing the password", async (url) => {
     const told: unknown[] = [];
     const tell = (...args: unknown[]) => void told.push(args);
     const error = await errorOf(connect(url, { logger: { ...silent, warn: tell, error: tell } }));
@@ -40,7 +40,7 @@ describe("passwords", () => {
 
 forEachStore(
   (kind) => {
-    test("a database that a newer Pawl has migrated is refused, with both versions in the error", async () => {
+    test("a database that was migrated by a newer Pawl is refused, and the error names both versions", async () => {
       const database = await testDatabase(kind);
       onTestFinished(() => database.drop());
       const open = (migrate: boolean) => connect(database.url, { migrate, logger: silent });
@@ -62,7 +62,7 @@ forEachStore(
 const child = workflow("child", async (_ctx, n: unknown) => n);
 const many = (count: number) => Array.from({ length: count }, (_, index) => `tag ${index}`);
 
-test("tags and priorities are bounded, for a start and for a definition", async () => {
+test("tags and priorities have limits, in start options and in definitions", async () => {
   const w = await world();
   const refused = async (options: object) =>
     expect(await errorOf(w.pawl.start(child, 1, options)), inspect(options)).toBeInstanceOf(InvalidInputError);
@@ -87,7 +87,7 @@ test.each([
   ["a priority that is too high", { priority: 1_000_001 }],
   ["a priority that is no number", { priority: "high" }],
   ["an option that does not exist", { delay: "1h" }],
-])("a child with %s is refused in the code that asks for it", async (_name, options) => {
+])("a child with %s is refused in the code that starts it", async (_name, options) => {
   const w = await world();
   const parent = workflow("parent", async (ctx) => {
     for (const ask of [() => ctx.run(child, 1, options as never), () => ctx.start(child, 1, options as never)]) {
@@ -104,7 +104,7 @@ test.each([
 });
 
 describe("a map", () => {
-  test("of more than 100,000 items is refused, and says what to do", async () => {
+  test("of more than 100,000 items is refused, and the error says what to do", async () => {
     const w = await world();
     const parent = workflow("parent", (ctx) => ctx.map(child, new Array(100_001).fill(0)));
     const worker = await w.worker([parent, child]);
@@ -116,7 +116,7 @@ describe("a map", () => {
     );
   });
 
-  test("of several pages with one item that cannot be stored leaves no child behind", async () => {
+  test("of several pages creates no child when one of its items cannot be stored", async () => {
     const w = await world();
     const items: unknown[] = Array.from({ length: 1_200 }, (_, index) => index);
     items[1_199] = () => {};
@@ -129,7 +129,7 @@ describe("a map", () => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("does not keep its items encoded: when the first page is written, no second one has been made for good", async () => {
+  test("does not keep its items encoded: each page is encoded again when it is written", async () => {
     const w = await world();
     let encoded = 0;
     const items = Array.from({ length: 1_300 }, (_, index) => ({
@@ -154,7 +154,7 @@ describe("a map", () => {
 });
 
 describe("startMany", () => {
-  test("of several pages with one input that cannot be stored starts nothing", async () => {
+  test("of several pages starts nothing when one of its inputs cannot be stored", async () => {
     const w = await world();
     const inputs: unknown[] = Array.from({ length: 2_500 }, (_, index) => index);
     inputs[2_499] = () => {};
@@ -162,7 +162,7 @@ describe("startMany", () => {
     expect((await w.pawl.runs()).runs).toEqual([]);
   });
 
-  /** How many inputs had been encoded at each commit. */
+  /** How many inputs had been encoded at the time of each commit. */
   async function startedMany(count: number) {
     const w = await world();
     let encoded = 0;
@@ -184,13 +184,13 @@ describe("startMany", () => {
     return at;
   }
 
-  test("encodes thousands once, and gives the handles in the order of the inputs", async () => {
+  test("encodes thousands of small inputs once, and returns the handles in the order of the inputs", async () => {
     const at = await startedMany(2_500);
     expect(at[0]).toBe(2_500);
     expect(at.at(-1)).toBe(2_500);
   });
 
-  test("encodes what is too much to be kept a page at a time, after all were tried", async () => {
+  test("encodes large inputs page by page, after checking all of them", async () => {
     const at = await startedMany(20_500);
     expect(at[0]).toBe(21_500);
     expect(at.at(-1)).toBe(41_000);

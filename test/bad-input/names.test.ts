@@ -48,7 +48,7 @@ const wrong: unknown[] = [
 ];
 
 forEachStore((kind) => {
-  test("odd names are fine for workflows, steps, signals, sleeps, branches, keys, heroes, tags and queues", async () => {
+  test("unusual names are accepted for workflows, steps, signals, sleeps, branches, keys, heroes, tags and queues", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -99,7 +99,7 @@ forEachStore((kind) => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("the longest names leave room for what Pawl adds to them", async () => {
+  test("names of maximum length leave room for the suffixes that Pawl appends", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -119,7 +119,7 @@ forEachStore((kind) => {
   });
 });
 
-test.each(wrong)("the name %o is refused everywhere, and changes nothing", async (name) => {
+test.each(wrong)("the name %o is refused everywhere, and nothing changes", async (name) => {
   const given = name as string;
   const invalid = { code: "INVALID_INPUT" };
   expect(() => workflow(given, async () => 1)).toThrow(expect.objectContaining(invalid));

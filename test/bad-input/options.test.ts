@@ -1,4 +1,7 @@
-/** In JavaScript nothing else notices a misspelt option, and without its idempotency key a customer is charged twice. */
+/**
+ * JavaScript does not notice a misspelt option, and without its idempotency key a customer is charged twice. Pawl
+ * refuses unknown options.
+ */
 import { readFileSync } from "node:fs";
 import { connect, graph, job, type Pawl, step, Workflow, type WorkflowContext, workflow } from "pawl";
 import { measureRuns, traceRuns } from "pawl/otel";
@@ -11,16 +14,16 @@ import { errorOf } from "../support/waiting.js";
 interface World {
   readonly t: TestPawl;
   readonly pawl: Pawl;
-  /** What a call of this kind inside a workflow is answered with. */
+  /** Makes the call inside a workflow and throws what it throws. */
   inside(call: (ctx: WorkflowContext<void>) => unknown): Promise<void>;
-  /** The same inside a resumable step. */
+  /** Makes the call inside a resumable step and throws what it throws. */
   iterating(call: (iter: any) => unknown): Promise<void>;
 }
 
 const charge = workflow("charge", async (_ctx, _input: object) => {});
 const wrong = (options: object) => options as never;
 
-/** Each public function that takes options, called with one that does not exist. */
+/** Each public function that takes options, called with an option that does not exist. */
 const calls: Readonly<
   Record<string, readonly [call: (world: World) => unknown, said: string, alternatives?: Record<string, unknown>]>
 > = {
@@ -131,7 +134,7 @@ const calls: Readonly<
       },
     ' has no option "dependOn"; did you mean "dependsOn"? Its options are ',
   ],
-  // Of a graph, of a class, and under `ctx`.
+  // Of a graph, of a class, and on `ctx`.
   step: [
     () => step("a", () => 1, wrong({ timout: 1 })),
     'Step "a" has no option "timout"; did you mean "timeout"? Its options are retry, timeout, ',
@@ -264,7 +267,7 @@ const calls: Readonly<
   ],
 };
 
-/** Functions of docs/api.md that take an object by such a name, and are not called by programs of users. */
+/** Functions of docs/api.md whose parameter has a name like "options" but that user code never calls. */
 const notCalledByUsers = new Set(["constructor", "frozen", "log", "open", "rollback", "inbox"]);
 
 type Call = readonly [call: (world: World) => unknown, said: string];
@@ -274,7 +277,7 @@ const all = Object.entries(calls).flatMap(([name, [call, said, others = {}]]) =>
   ...Object.entries(others).map(([of, other]) => [`${name}, ${of}`, ...(other as Call)] as const),
 ]);
 
-test.each(all)("an option that does not exist is refused: %s", async (_name, call, said) => {
+test.each(all)("an unknown option is refused: %s", async (_name, call, said) => {
   const t = await start(charge);
   const inside: World["inside"] = async (body) => {
     const asking = workflow("asking", { retry: { attempts: 1 } }, async (ctx) => {
@@ -303,7 +306,7 @@ async function failureOf(t: TestPawl, run: Awaited<ReturnType<Pawl["start"]>>): 
   return Object.assign((await run.get()).error ?? new Error("It did not fail."), { code: "INVALID_INPUT" });
 }
 
-test("every function of the API reference that takes options is among them", () => {
+test("every function of the API reference that takes options has a case here", () => {
   const reference = readFileSync("docs/api.md", "utf8");
   const blocks = [...reference.matchAll(/^```dts\n([\s\S]*?)^```$/gm)].map(([, code]) => code as string);
   const names = new Set<string>();
@@ -314,13 +317,13 @@ test("every function of the API reference that takes options is among them", () 
     const name = /^\s*(?:function |static )*(\w+)[<(]/.exec(line)?.[1];
     if (takes && name !== undefined && !notCalledByUsers.has(name)) names.add(name);
   }
-  // Inside an object that the reference shows without its signature.
+  // These are members of an object that the reference shows without their signatures.
   names.add("trigger");
   expect(names.size).toBeGreaterThan(40);
   expect([...names].filter((name) => !Object.hasOwn(calls, name))).toEqual([]);
 });
 
-test("what is given instead of options is refused", async () => {
+test("a value that is not an options object is refused", async () => {
   const t = await start(charge);
   const refusals = [
     await errorOf(t.pawl.start(charge, {}, null as never)),

@@ -1,4 +1,4 @@
-/** User code that ends its process, blocks it, or leaves rejections behind. Each worker is a process of its own. */
+/** User code that ends its process, blocks it, or leaves unhandled rejections. Each worker is a process of its own. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -48,7 +48,7 @@ async function worker(): Promise<{ child: ChildProcess; exited: Promise<number |
 
 const ledger = () => readFileSync(join(folder, "ledger"), "utf8").trim().split("\n");
 
-test("process.exit in a step is recovered by another process, which repeats only that step", async () => {
+test("a run whose step calls process.exit is recovered by another process, which repeats only that step", async () => {
   const first = await worker();
   const run = await pawl.workflow<void, string>("exits").trigger();
   expect(await first.exited).toBe(3);
@@ -58,7 +58,7 @@ test("process.exit in a step is recovered by another process, which repeats only
   expect((await pawl.verify()).differences).toEqual([]);
 });
 
-test("an exception in a timer takes its process down, and another one recovers the run", async () => {
+test("an exception in a timer ends its process, and another process recovers the run", async () => {
   const first = await worker();
   const run = await pawl.workflow<void, string>("throws_later").trigger();
   await first.exited;
@@ -66,7 +66,7 @@ test("an exception in a timer takes its process down, and another one recovers t
   expect(await run.result({ timeout: "100s" })).toBe("survived");
 });
 
-test("a rejection that nobody handles ends its process, as Node does, and nothing is lost", async () => {
+test("an unhandled rejection ends its process, as is usual in Node, and no run is lost", async () => {
   const { exited } = await worker();
   const run = await pawl.workflow<void, string>("rejects").trigger();
   expect(await exited).toBe(1);
@@ -75,10 +75,10 @@ test("a rejection that nobody handles ends its process, as Node does, and nothin
 });
 
 test.each([
-  ["a step that fails without anybody awaiting it", "late"],
+  ["a step that fails before its promise is awaited", "late"],
   ["a child that fails before it is awaited", "late_child"],
   ["a retryAfter that is not a number", "nonsense"],
-])("%s does not kill the worker", async (_what, name) => {
+])("%s does not end the worker process", async (_what, name) => {
   const { child, exited } = await worker();
   const run = await pawl.workflow<void, string>(name).trigger();
   const ended = await Promise.race([
@@ -89,7 +89,7 @@ test.each([
   expect(child.exitCode).toBeNull();
 });
 
-test("a step that blocks the event loop for longer than the lease does not stop the others for good", async () => {
+test("a step that blocks the event loop for longer than the lease delays other runs only temporarily", async () => {
   await worker();
   const run = await pawl.workflow<void, string>("blocks").trigger();
   const other = await pawl.workflow<void, string>("fine").trigger();

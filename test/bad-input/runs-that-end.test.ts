@@ -1,12 +1,12 @@
-/** No run stays open without an execution, whatever its code, its schemas and its time limit come to. */
+/** No run stays open without an execution, whatever happens in its code, its schemas and its timeout. */
 import { type FailureInfo, graph, step, Workflow, workflow } from "pawl";
 import { expect, test } from "vitest";
 import { refusing } from "../support/standard-schemas.js";
 import { start } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
-import { whatEndsTheProcess } from "./unhandled.js";
+import { collectFatalErrors } from "./unhandled.js";
 
-/** Throws so often, and then returns. */
+/** Throws in the first calls, as many as `times` says, and then returns. */
 function fails(times: number): () => void {
   let calls = 0;
   return () => {
@@ -15,8 +15,8 @@ function fails(times: number): () => void {
   };
 }
 
-test("a run whose time is up ends, also if its onFailure has to be tried again", async () => {
-  const fatal = whatEndsTheProcess();
+test("a run that times out ends although its onFailure has to be retried", async () => {
+  const fatal = collectFatalErrors();
   const slow = workflow("slow", { timeout: "1 hour", onFailure: fails(2) }, (ctx) => ctx.sleep("long", "2 days"));
   const t = await start(slow);
   const run = await t.pawl.start(slow);
@@ -30,8 +30,8 @@ test("a run whose time is up ends, also if its onFailure has to be tried again",
   expect(fatal).toEqual([]);
 });
 
-test("a run whose time is up ends, also if what it did has to be undone several times", async () => {
-  const fatal = whatEndsTheProcess();
+test("a run that times out ends although its compensation has to be retried", async () => {
+  const fatal = collectFatalErrors();
   const unbook = fails(2);
   const slow = workflow("slow", { timeout: "1 hour", onFailure: fails(1) }, async (ctx) => {
     await ctx.step("book", () => 1, { compensate: unbook });
@@ -44,7 +44,7 @@ test("a run whose time is up ends, also if what it did has to be undone several 
   expect(fatal).toEqual([]);
 });
 
-test("a run whose time is up while its code runs can be canceled while its onFailure is tried again", async () => {
+test("a run that timed out can be canceled while its onFailure is retried", async () => {
   const slow = workflow("slow", { timeout: "1 hour", onFailure: fails(3), retry: { initial: "1 day" } }, (ctx) =>
     ctx.sleep("long", "2 days"),
   );
@@ -71,7 +71,7 @@ const refused = {
 };
 
 test.each(Object.entries(refused))(
-  "a run of a %s that was started by name with an input that its schema refuses fails, and its onFailure is told",
+  "a run of a %s that was started by name with an input that its schema refuses fails, and its onFailure is called",
   async (_style, definition) => {
     told.length = 0;
     const t = await start(definition);
@@ -83,7 +83,7 @@ test.each(Object.entries(refused))(
   },
 );
 
-test("a run that was parked when its time was up tells its onFailure what its input was", async () => {
+test("onFailure of a run that timed out while it was parked receives the input", async () => {
   told.length = 0;
   const slow = workflow("slow", { timeout: "1 hour", onFailure }, (ctx, _input: object) => ctx.sleep("long", "2 days"));
   const t = await start(slow);

@@ -1,8 +1,11 @@
-/** `TransientError` and `PauseError` may say when to go on. What they say may be nonsense: it comes from headers of others. */
+/**
+ * `TransientError` and `PauseError` may say when to continue. The value may be nonsense, because it often comes from
+ * the header of another service.
+ */
 import { graph, type Logger, PauseError, PermanentError, step, TransientError, Workflow, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { whatEndsTheProcess } from "./unhandled.js";
+import { collectFatalErrors } from "./unhandled.js";
 
 const nonsense: Record<string, unknown> = {
   NaN: Number.NaN,
@@ -38,7 +41,7 @@ const pausing = (recheckAfter: unknown, resumeOn?: unknown) => () => {
   throw new PauseError("look at it", { recheckAfter: recheckAfter as never, resumeOn: resumeOn as never });
 };
 
-/** Throws once, then does what it is for. */
+/** Throws in the first call and returns "done" afterwards. */
 const once = (fail: Throw) => {
   let calls = 0;
   return () => {
@@ -78,7 +81,7 @@ const places = {
 };
 
 async function inPawl(define: (typeof places)[keyof typeof places], fail: Throw) {
-  const fatal = whatEndsTheProcess();
+  const fatal = collectFatalErrors();
   const warnings: string[] = [];
   const note = (text: unknown) => void warnings.push(String(text));
   const logger: Logger = { debug: () => {}, info: () => {}, warn: note, error: () => {} };
@@ -95,42 +98,48 @@ async function inPawl(define: (typeof places)[keyof typeof places], fail: Throw)
 }
 
 describe.each(Object.entries(places))("in %s", (_place, define) => {
-  test.each(Object.entries(nonsense))("retryAfter %s means the delay of the policy", async (_name, retryAfter) => {
-    const { t, run, warnings, fatal } = await inPawl(define, transient(retryAfter));
-    expect(fatal).toEqual([]);
-    expect(await run.status()).toBe("waiting");
-    // The first delay of the default policy is between half a second and a second.
-    await t.advance("1s");
-    await t.settle();
-    expect(await run.status()).toBe("completed");
-    expect(warnings.filter((one) => one.includes("retryAfter"))).toHaveLength(1);
-    expect(fatal).toEqual([]);
-  });
+  test.each(Object.entries(nonsense))(
+    "an invalid retryAfter (%s) falls back to the delay of the retry policy",
+    async (_name, retryAfter) => {
+      const { t, run, warnings, fatal } = await inPawl(define, transient(retryAfter));
+      expect(fatal).toEqual([]);
+      expect(await run.status()).toBe("waiting");
+      // The first delay of the default policy is between half a second and a second.
+      await t.advance("1s");
+      await t.settle();
+      expect(await run.status()).toBe("completed");
+      expect(warnings.filter((one) => one.includes("retryAfter"))).toHaveLength(1);
+      expect(fatal).toEqual([]);
+    },
+  );
 
-  test("a retryAfter that cannot be read means the delay of the policy", async () => {
+  test("a retryAfter whose getter throws falls back to the delay of the retry policy", async () => {
     const { t, run, fatal } = await inPawl(define, unreadable);
     await t.speedrun(run);
     expect(await run.status()).toBe("completed");
     expect(fatal).toEqual([]);
   });
 
-  test.each(Object.entries(nonsense))("recheckAfter %s means that it is not rechecked", async (_name, recheckAfter) => {
-    const { t, run, warnings, fatal } = await inPawl(define, pausing(recheckAfter));
-    expect(fatal).toEqual([]);
-    expect(await run.status()).toBe("paused");
-    expect((await run.explain()).text).toContain("look at it");
-    expect(warnings.filter((one) => one.includes("recheckAfter"))).toHaveLength(1);
-    await run.resume();
-    await t.settle();
-    expect(await run.status()).toBe("completed");
-  });
+  test.each(Object.entries(nonsense))(
+    "an invalid recheckAfter (%s) leaves the run paused until it is resumed",
+    async (_name, recheckAfter) => {
+      const { t, run, warnings, fatal } = await inPawl(define, pausing(recheckAfter));
+      expect(fatal).toEqual([]);
+      expect(await run.status()).toBe("paused");
+      expect((await run.explain()).text).toContain("look at it");
+      expect(warnings.filter((one) => one.includes("recheckAfter"))).toHaveLength(1);
+      await run.resume();
+      await t.settle();
+      expect(await run.status()).toBe("completed");
+    },
+  );
 
   test.each([
     ["a symbol", Symbol("x")],
     ["a number", 7],
     ["an empty text", ""],
     ["null", null],
-  ])("resumeOn that is %s resumes it never", async (_name, resumeOn) => {
+  ])("an invalid resumeOn (%s) leaves the run paused until it is resumed", async (_name, resumeOn) => {
     const { t, run, warnings, fatal } = await inPawl(define, pausing(undefined, resumeOn));
     expect(fatal).toEqual([]);
     expect(await run.status()).toBe("paused");
@@ -142,8 +151,8 @@ describe.each(Object.entries(places))("in %s", (_place, define) => {
 });
 
 describe.each(Object.entries(nonsense))("%s", (_name, value) => {
-  test("as retryAfter of a compensation: it is tried again after the delay of the policy", async () => {
-    const fatal = whatEndsTheProcess();
+  test("as retryAfter of a compensation falls back to the delay of the retry policy", async () => {
+    const fatal = collectFatalErrors();
     const undo = once(transient(value));
     const saga = workflow("saga", async (ctx) => {
       await ctx.step("book", () => 1, { compensate: undo });
@@ -160,8 +169,8 @@ describe.each(Object.entries(nonsense))("%s", (_name, value) => {
     expect(fatal).toEqual([]);
   });
 
-  test("as recheckAfter of a compensation: the run is paused until it is resumed", async () => {
-    const fatal = whatEndsTheProcess();
+  test("as recheckAfter of a compensation leaves the run paused until it is resumed", async () => {
+    const fatal = collectFatalErrors();
     const undo = once(pausing(value));
     const book = step("book", () => 1, { compensate: undo });
     const fails = step("fails", () => {
@@ -194,8 +203,8 @@ test.each([
       throw new Error("of the policy");
     },
   ],
-])("a backoff that %s gives up: what was thrown stands", async (_name, backoff) => {
-  const fatal = whatEndsTheProcess();
+])("when the backoff function %s, there are no more attempts and the original error stands", async (_name, backoff) => {
+  const fatal = collectFatalErrors();
   const options = { retry: { backoff: backoff as never } };
   const inHandler = workflow("in_handler", options, transient(undefined));
   const undoing = workflow("undoing", options, async (ctx) => {

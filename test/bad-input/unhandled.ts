@@ -1,10 +1,7 @@
 import { onTestFinished } from "vitest";
 
-/**
- * What would have ended this process from here on, until the test ends: rejections that no code listens to, and
- * exceptions that no code catches.
- */
-export function whatEndsTheProcess(): readonly unknown[] {
+/** Collects what would have ended this process until the test ends: unhandled rejections and uncaught exceptions. */
+export function collectFatalErrors(): readonly unknown[] {
   const fatal: unknown[] = [];
   const hear = (error: unknown) => void fatal.push(error);
   for (const event of ["unhandledRejection", "uncaughtException"] as const) {

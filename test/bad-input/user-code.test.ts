@@ -1,17 +1,17 @@
 /**
- * User code that throws, rejects, answers with garbage or never answers, in every place where Pawl calls it: the worker
- * lives, a run beside it completes, and the run itself ends, or pauses with a reason, or can be canceled.
+ * User code that throws, rejects, returns garbage or never returns, in every place where Pawl calls it: the worker
+ * keeps running, another run completes, and the run itself ends, pauses with a reason, or can be canceled.
  */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { type Logger, Pawl, type RunHandle, workflow } from "pawl";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { openStore, type StoreKind, testDatabase } from "../support/databases.js";
 import { silent } from "../support/virtual-worlds.js";
-import { type Call, type Piece, pieces } from "./hostile-pieces.js";
-import { whatEndsTheProcess } from "./unhandled.js";
+import { type Call, type UserCode, userCodeCases } from "./hostile-pieces.js";
+import { collectFatalErrors } from "./unhandled.js";
 
 beforeEach(() => {
-  // Where it is told that a logger or a listener has failed.
+  // Pawl reports a failed logger or listener on the console.
   for (const method of ["warn", "error"] as const) vi.spyOn(console, method).mockImplementation(() => {});
   onTestFinished(() => void vi.restoreAllMocks());
 });
@@ -50,7 +50,7 @@ const settling: Record<string, Call> = {
 
 const fine = workflow("fine", (ctx) => ctx.step("s", () => "fine"));
 
-async function hostilePawl(piece: Piece, kind: StoreKind) {
+async function hostilePawl(piece: UserCode, kind: StoreKind) {
   const database = await testDatabase(kind);
   const store = await openStore(kind, database.url);
   await store.migrate();
@@ -78,8 +78,8 @@ async function untilSettled(run: RunHandle): Promise<string> {
   }
 }
 
-async function endsOrPauses(define: (call: Call) => Piece, call: Call, kind: StoreKind = "memory"): Promise<void> {
-  const fatal = whatEndsTheProcess();
+async function endsOrPauses(define: (call: Call) => UserCode, call: Call, kind: StoreKind = "memory"): Promise<void> {
+  const fatal = collectFatalErrors();
   const piece = define(call);
   const { pawl, goesOn } = await hostilePawl(piece, kind);
   const options = piece.hero === undefined ? {} : { hero: piece.hero };
@@ -93,11 +93,11 @@ async function endsOrPauses(define: (call: Call) => Piece, call: Call, kind: Sto
   expect(fatal).toEqual([]);
 }
 
-describe.each(Object.entries(pieces))("%s", (_piece, define) => {
+describe.each(Object.entries(userCodeCases))("%s", (_piece, define) => {
   test.each(Object.entries(settling))("that %s", (_name, call) => endsOrPauses(define, call));
 
-  test("that never answers", async () => {
-    const fatal = whatEndsTheProcess();
+  test("that never returns", async () => {
+    const fatal = collectFatalErrors();
     let entered = () => {};
     const wasCalled = new Promise<void>((resolve) => {
       entered = resolve;
@@ -112,7 +112,7 @@ describe.each(Object.entries(pieces))("%s", (_piece, define) => {
     await goesOn();
     expect((await run.explain()).text).not.toContain("nothing that is known");
     if (piece.cannotBeCanceled !== true) {
-      // It may have ended all the same: not every piece is waited for.
+      // The run may have ended already, because Pawl does not wait for every kind of user code.
       await run.cancel().catch(() => {});
       expect(await untilSettled(run)).toMatch(/canceled|completed|failed|paused/);
     }
@@ -129,13 +129,13 @@ describe.each([
   "skipIf",
 ] as const)("on SQLite, %s", (name) => {
   test.each(["throws an error", "rejects", "answers with a symbol"])("that %s", (behaviour) =>
-    endsOrPauses(pieces[name] as (call: Call) => Piece, settling[behaviour] as Call, "sqlite"),
+    endsOrPauses(userCodeCases[name] as (call: Call) => UserCode, settling[behaviour] as Call, "sqlite"),
   );
 });
 
 describe.each(["pawl:event", "pawl:run"])("a listener of %s", (channel) => {
-  test.each(Object.entries(settling))("that %s is told of what comes next, and runs go on", async (_name, call) => {
-    const fatal = whatEndsTheProcess();
+  test.each(Object.entries(settling))("that %s still receives later events, and runs continue", async (_name, call) => {
+    const fatal = collectFatalErrors();
     let heard = 0;
     const listener = () => {
       heard += 1;
@@ -156,7 +156,7 @@ describe.each(["pawl:event", "pawl:run"])("a listener of %s", (channel) => {
   });
 });
 
-test("a logger keeps what it has beside its four methods, and its level may change", async () => {
+test("ctx.log keeps the other members of a custom logger, and its level may change at run time", async () => {
   const lines: unknown[] = [];
   class Own {
     level = "warn";

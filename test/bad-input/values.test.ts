@@ -14,7 +14,7 @@ const deep = (levels: number): unknown => {
 const cyclic: Record<string, unknown> = {};
 cyclic.self = cyclic;
 
-/** Comes back as it went in, everywhere. */
+/** Values that are restored unchanged everywhere. */
 const good: Record<string, unknown> = {
   "a key called __proto__": JSON.parse('{"__proto__":{"polluted":true},"constructor":{"prototype":1}}'),
   NUL: "a\u0000b",
@@ -38,7 +38,7 @@ const good: Record<string, unknown> = {
   "the smallest number": 5e-324,
 };
 
-/** Is refused, and nothing is lost. */
+/** Values that are refused without any loss. */
 const bad: Record<string, unknown> = {
   "a function": () => {},
   "a symbol": Symbol("s"),
@@ -66,7 +66,7 @@ async function fresh(kind: StoreKind) {
 }
 
 forEachStore((kind) => {
-  test("every value that can be stored comes back the same as input, step output, signal and result", async () => {
+  test("every storable value is restored unchanged as input, step output, signal payload and result", async () => {
     const { w, worker } = await fresh(kind);
     for (const [name, value] of Object.entries(good)) {
       const run = await w.pawl.start(everywhere, value);
@@ -81,7 +81,7 @@ forEachStore((kind) => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("a payload of exactly the limit is stored everywhere; one byte more is refused everywhere", async () => {
+  test("a payload of exactly the maximum size is stored everywhere, and one more byte is refused everywhere", async () => {
     const { w, worker } = await fresh(kind);
     const sized = workflow("sized", async (ctx) => {
       const most = await ctx.step("most", () => "x".repeat(limit - 2));
@@ -110,7 +110,7 @@ forEachStore((kind) => {
     expect(await largest.status()).toBe("waiting");
   });
 
-  test("forty starts with a megabyte each are all made", async () => {
+  test("forty starts with an input of a megabyte each all succeed", async () => {
     const { w } = await fresh(kind);
     const runs = await w.pawl.startMany(
       everywhere,
@@ -121,7 +121,7 @@ forEachStore((kind) => {
     expect((last.input as string).slice(0, 3)).toBe("39x");
   });
 
-  test("forty runs with a megabyte each in one flush are all written", async () => {
+  test("forty runs with an output of a megabyte each are all written by one flush", async () => {
     const { w } = await fresh(kind);
     const big = workflow("big", (ctx, n: number) =>
       ctx.step("big", () => `${n}`.padEnd(1_000_000, "x")).then((text) => text.length),
@@ -137,7 +137,7 @@ forEachStore((kind) => {
 });
 
 describe("a value that cannot be stored", () => {
-  test.each(Object.entries(bad))("%s as input is refused and starts nothing", async (_name, value) => {
+  test.each(Object.entries(bad))("%s as input is refused, and no run is started", async (_name, value) => {
     const t = await start(everywhere);
     expect((await errorOf(t.pawl.start(everywhere, value))).code).toMatch(refused);
     expect((await errorOf(t.pawl.startMany(everywhere, [1, value]))).code).toMatch(refused);
@@ -145,7 +145,7 @@ describe("a value that cannot be stored", () => {
   });
 
   test.each(Object.entries(bad))(
-    "%s as a step's output fails the step once, with a clear error, and is not retried",
+    "%s as a step's output fails the step with a clear error, without a retry",
     async (_name, value) => {
       let executed = 0;
       const wf = workflow("bad-output", (ctx) =>
@@ -178,7 +178,7 @@ describe("a value that cannot be stored", () => {
   );
 
   test.each(Object.entries(bad))(
-    "%s as a signal's payload is refused to its sender; the run waits on",
+    "%s as a signal's payload is refused with an error for the sender, and the run keeps waiting",
     async (_name, value) => {
       const t = await start(everywhere);
       const run = await t.pawl.start(everywhere, 1);
@@ -199,7 +199,7 @@ describe("a value that cannot be stored", () => {
   });
 
   test.each(Object.entries(bad))(
-    "%s as a child's input is an error in the parent, and starts no child",
+    "%s as a child's input throws in the parent, and no child is started",
     async (_name, value) => {
       const child = workflow("child", async (_ctx, _value: unknown) => 1);
       const parent = workflow("parent", (ctx) => ctx.run(child, value).catch((error: { code: string }) => error.code));
@@ -237,7 +237,7 @@ describe("a value that cannot be stored", () => {
   });
 });
 
-describe("what is thrown", () => {
+describe("a thrown value", () => {
   const thrown: Record<string, unknown> = {
     "a string": "boom",
     null: null,
@@ -269,7 +269,7 @@ describe("what is thrown", () => {
   };
 
   test.each(Object.entries(thrown))(
-    "%s in a step fails the step and the run, with an error somebody can read",
+    "%s in a step fails the step and the run, with a readable error",
     async (_name, value) => {
       const wf = workflow("throwing", (ctx) =>
         ctx.step(
@@ -291,21 +291,24 @@ describe("what is thrown", () => {
     },
   );
 
-  test.each(Object.entries(thrown))("%s in the handler fails the run, also with onFailure", async (_name, value) => {
-    let told: unknown = null;
-    const handler = () => {
-      throw value;
-    };
-    const wf = workflow("throwing", async () => handler());
-    const sync = workflow("throwing-sync", handler as never);
-    const told1 = workflow("throwing-told", { onFailure: ({ error }) => void (told = error) }, async () => handler());
-    const t = await start(wf, sync, told1);
-    for (const definition of [wf, sync, told1]) {
-      const run = await t.pawl.start(definition as typeof wf);
-      await t.speedrun(run);
-      expect(await run.status()).toBe("failed");
-      expect(await errorOf(run.result())).toMatchObject({ code: "RUN_FAILED" });
-    }
-    expect(told).toBeInstanceOf(Error);
-  });
+  test.each(Object.entries(thrown))(
+    "%s in the handler fails the run, with and without onFailure",
+    async (_name, value) => {
+      let told: unknown = null;
+      const handler = () => {
+        throw value;
+      };
+      const wf = workflow("throwing", async () => handler());
+      const sync = workflow("throwing-sync", handler as never);
+      const told1 = workflow("throwing-told", { onFailure: ({ error }) => void (told = error) }, async () => handler());
+      const t = await start(wf, sync, told1);
+      for (const definition of [wf, sync, told1]) {
+        const run = await t.pawl.start(definition as typeof wf);
+        await t.speedrun(run);
+        expect(await run.status()).toBe("failed");
+        expect(await errorOf(run.result())).toMatchObject({ code: "RUN_FAILED" });
+      }
+      expect(told).toBeInstanceOf(Error);
+    },
+  );
 });

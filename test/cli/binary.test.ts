@@ -1,4 +1,4 @@
-/** Every command as the program that people run, once: arguments, streams and exit codes of a real process. */
+/** Every command once as a real process: arguments, streams and exit codes. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
@@ -6,13 +6,13 @@ import { dirname, join } from "node:path";
 import { finished } from "node:stream/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { groups } from "../../src/cli/commands.js";
-import { complaintIn, newFolder, program, workflows } from "./command-line.js";
-import { stockedFolder } from "./stocked.js";
+import { errorIn, newFolder, program, workflows } from "./command-line.js";
+import { folderWithSampleRuns } from "./sample-runs.js";
 
 type Step = readonly [command: string, ...args: string[]];
 
-test("every command ends with exit code 0 and says something; with a bad argument with 1 and one sentence", async () => {
-  const { folder, ids } = await stockedFolder();
+test("every command exits with 0 and prints something; with a bad argument it exits with 1 and one sentence", async () => {
+  const { folder, ids } = await folderWithSampleRuns();
   const done = new Set<string>();
   const inOrder = async (steps: readonly Step[]) => {
     for (const step of steps) {
@@ -29,7 +29,7 @@ test("every command ends with exit code 0 and says something; with a bad argumen
     done.add(command);
   };
   try {
-    // Side by side what does not get in each other's way.
+    // Commands that do not interfere with each other run concurrently.
     await Promise.all([
       inOrder([
         ["runs"],
@@ -62,7 +62,7 @@ test("every command ends with exit code 0 and says something; with a bad argumen
       ]),
     ]);
     await Promise.all([untilStopped("worker"), untilStopped("dev")]);
-    expect(complaintIn(await folder.begin(["reattempt", ids.flaky, "call"]).exited)).toContain(ids.flaky);
+    expect(errorIn(await folder.begin(["reattempt", ids.flaky, "call"]).exited)).toContain(ids.flaky);
     done.add("reattempt");
   } finally {
     await folder.remove();
@@ -70,7 +70,7 @@ test("every command ends with exit code 0 and says something; with a bad argumen
   expect([...done].sort()).toEqual(groups.flatMap(({ commands }) => commands.map(({ name }) => name)).sort());
 });
 
-test("the command that docs/deploying.md gives to a supervisor is stopped by SIGTERM as it should be", async () => {
+test("the worker command in docs/deploying.md stops on SIGTERM", async () => {
   const page = readFileSync(new URL("../../docs/deploying.md", import.meta.url), "utf8");
   const [, list] = /^ +command: (\[.*\])$/m.exec(page) ?? [];
   const [command, ...args] = JSON.parse(list as string) as [string, ...string[]];
@@ -80,7 +80,7 @@ test("the command that docs/deploying.md gives to a supervisor is stopped by SIG
     "dist/workflows.js",
     'import { workflow } from "pawl";\nexport const hi = workflow("hi", async () => "hi");',
   );
-  // As npm installs it.
+  // The link is the one that npm installs.
   mkdirSync(join(folder.path, "node_modules/.bin"), { recursive: true });
   symlinkSync(dirname(dirname(dirname(program))), join(folder.path, "node_modules/pawl"));
   symlinkSync("../pawl/dist/cli/main.js", join(folder.path, "node_modules/.bin/pawl"));
@@ -89,7 +89,7 @@ test("the command that docs/deploying.md gives to a supervisor is stopped by SIG
     cwd: folder.path,
     env: { PATH: `${dirname(process.execPath)}:${process.env.PATH}`, PAWL_URL: folder.url },
     stdio: ["ignore", "pipe", "inherit"],
-    // A group of its own: whatever outlives the command ends with the test.
+    // The command gets a process group of its own, so that anything that outlives it ends with the test.
     detached: true,
   });
   onTestFinished(() => endGroup(child.pid as number));
@@ -112,6 +112,6 @@ function endGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // Nothing of it is left.
+    // No process of the group is left.
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The command line as people run it: the built program, in a folder of its own. `pawl` runs commands in one process that
- * goes on (host.mjs says why), `begin` each in a process of its own.
+ * The command line as users run it: the built program, in a folder of its own. `pawl` runs commands in one long-lived
+ * process (host.mjs says why), `begin` runs each command in a process of its own.
  */
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -22,11 +22,11 @@ export interface Answer {
 export interface CallOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
-  /** Another copy of the program. */
+  /** Path of another copy of the program. */
   readonly program?: string;
 }
 
-/** Variables of the machine that would say which database is meant. */
+/** Environment variables of the machine that would select a database. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   const { PAWL_URL: _, DATABASE_URL: __, ...inherited } = process.env;
   return { ...inherited, TZ: "UTC" };
@@ -37,7 +37,7 @@ function checkBuilt(): void {
     throw new Error("The library is not built: run `npm test`, or `npm run build` before vitest.");
 }
 
-/** The process that answers one command after the other; it ends with the one that started it. */
+/** The process that executes one command after the other; it ends with the process that started it. */
 class Host {
   readonly #child: ChildProcess;
   readonly #waiting = new Map<number, { resolve(answer: Answer): void; reject(error: Error): void }>();
@@ -69,7 +69,7 @@ class Host {
 
 let host: Host | null = null;
 
-/** A command that goes on until it is stopped, or that is waited for. */
+/** A command in a process of its own, which runs until it ends or is stopped. */
 export class CliProcess {
   readonly exited: Promise<Answer>;
   readonly #child: ChildProcess;
@@ -98,7 +98,7 @@ export class CliProcess {
     });
   }
 
-  /** When this is in what it has printed, on either stream; an error when it ends without. */
+  /** Resolves when the text appears on either stream; rejects when the command ends without printing it. */
   until(text: string): Promise<void> {
     return new Promise((resolve, reject) => {
       const look = () => {
@@ -113,7 +113,7 @@ export class CliProcess {
     });
   }
 
-  /** Reads nothing more: what it writes from now on finds nobody. */
+  /** Closes the reading end, so that everything the command writes from now on is lost. */
   stopReading(): void {
     this.#child.stdout?.destroy();
   }
@@ -122,7 +122,7 @@ export class CliProcess {
     this.#child.kill(signal);
   }
 
-  /** As Ctrl-C does. */
+  /** Stops the command as Ctrl-C does. */
   stop(): Promise<Answer> {
     this.signal("SIGINT");
     return this.exited;
@@ -161,14 +161,14 @@ export class Folder {
     return this.pawlWith({}, ...args);
   }
 
-  /** With standard input or another program, it takes a process of its own. */
+  /** Standard input and another program need a process of their own. */
   pawlWith(options: CallOptions, ...args: readonly string[]): Promise<Answer> {
     if (options.input !== undefined || options.program !== undefined) return this.begin(args, options).exited;
     host ??= new Host();
     return host.run(this.path, args, options.env);
   }
 
-  /** What a command that must succeed prints. */
+  /** Returns what a command that must succeed prints. */
   async text(...args: readonly string[]): Promise<string> {
     const { code, stdout, stderr } = await this.pawl(...args);
     if (code !== 0) throw new Error(`pawl ${args.join(" ")} ended with ${code}: ${stderr}`);
@@ -179,10 +179,10 @@ export class Folder {
     return JSON.parse(await this.text(...args, "--json")) as T;
   }
 
-  /** The sentence with which a command that must fail does so. */
-  async complaint(...args: readonly string[]): Promise<string> {
+  /** Returns the sentence with which a command that must fail does so. */
+  async error(...args: readonly string[]): Promise<string> {
     const answer = await this.pawl(...args);
-    return complaintIn(answer);
+    return errorIn(answer);
   }
 
   async remove(): Promise<void> {
@@ -191,14 +191,14 @@ export class Folder {
   }
 }
 
-/** Exit code 1, one line on stderr, no stack. */
-export function complaintIn({ code, stderr }: Answer): string {
+/** Expects exit code 1 and one line on stderr without a stack. */
+export function errorIn({ code, stderr }: Answer): string {
   const lines = stderr.trimEnd().split("\n");
   if (code !== 1 || lines.length !== 1) throw new Error(`Not one sentence and exit code 1, but ${code}: ${stderr}`);
   return lines[0] as string;
 }
 
-/** For one test; gone after it. A test that runs beside others gives its own `onTestFinished`. */
+/** A folder for one test, removed after it. A concurrent test must pass its own `onTestFinished`. */
 export function newFolder(onFinished: (work: () => Promise<void>) => void = onTestFinished): Folder {
   const folder = new Folder();
   onFinished(() => folder.remove());

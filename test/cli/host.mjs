@@ -1,5 +1,5 @@
-// Runs commands of the built program one after the other in one process: a process of its own for each takes a quarter of
-// a second, most of it for loading. Whatever is about processes (signals, standard input, exit codes) is tested with real ones.
+// Runs commands of the built program one after the other in one process: a process per command would take a quarter of
+// a second, most of it for loading. Signals, standard input and exit codes are tested with real processes.
 import { runProgram } from "../../dist/cli/program.js";
 
 const inherited = { ...process.env };

@@ -1,4 +1,4 @@
-/** `init`: what it writes into an application type-checks, its SQL makes the tables, and its workflow runs to the end. */
+/** `init`: the files that it writes type-check, its SQL creates the tables, and its workflow runs to the end. */
 import { execFile } from "node:child_process";
 import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -11,12 +11,12 @@ import pg from "pg";
 import { afterAll, expect, test } from "vitest";
 import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
 import { rawSql } from "../support/raw-sql.js";
-import { complaintIn, Folder, newFolder } from "./command-line.js";
-import { silent } from "./stocked.js";
+import { errorIn, Folder, newFolder } from "./command-line.js";
+import { silent } from "./sample-runs.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
-/** As strict as the compiler can be. */
+/** The strictest settings of the compiler. */
 const tsconfig = {
   compilerOptions: {
     target: "ES2022",
@@ -44,7 +44,7 @@ function application(folder: Folder, dependencies: readonly string[] = []): Fold
   return folder;
 }
 
-/** What was written in all tests is checked at the end, at once: most of the time of a check goes into beginning. */
+/** The files of all tests are type-checked together at the end, because most of the time of a check is its startup. */
 const checked = new Folder();
 afterAll(() => checked.remove());
 
@@ -55,7 +55,7 @@ function keepForCheck(folder: Folder, name: string): void {
 
 const written = (folder: Folder, name: string) => readFileSync(join(folder.path, name), "utf8");
 
-/** What a team's own tool does with the files. */
+/** Applies the files as a team's own migration tool does. */
 async function applyMigrations(url: string, texts: readonly string[]): Promise<void> {
   if (url.startsWith("sqlite:")) {
     const database = new Database(url.slice("sqlite:".length));
@@ -73,8 +73,13 @@ async function applyMigrations(url: string, texts: readonly string[]): Promise<v
   }
 }
 
-/** From the files to a run that ends, with tables that only the files have made. */
-async function runsToItsEnd(folder: Folder, url: string, files: readonly { path: string }[], start: readonly string[]) {
+/** Runs the written workflow to its end, with tables that only the written SQL files have created. */
+async function runWrittenWorkflow(
+  folder: Folder,
+  url: string,
+  files: readonly { path: string }[],
+  start: readonly string[],
+) {
   const sql = files.filter(({ path }) => path.endsWith(".sql")).map(({ path }) => written(folder, path));
   await applyMigrations(url, sql);
   await (await connect(url, { migrate: false, logger: silent })).close();
@@ -89,10 +94,10 @@ interface Schema {
   readonly what: string;
   readonly kinds: readonly StoreKind[];
   readonly tables: readonly string[];
-  /** The id of a row that is there. */
+  /** The id of an existing row. */
   readonly id: string;
   readonly keyType: string;
-  /** The type in the code. */
+  /** The type of the id in the generated code. */
   readonly idType: string;
 }
 
@@ -138,11 +143,11 @@ const schemas: readonly Schema[] = [
 forEachStore(
   (kind) => {
     for (const { what, tables, id, keyType, idType } of schemas.filter(({ kinds }) => kinds.includes(kind))) {
-      test.concurrent(`in an application with ${what}, what it writes runs`, async ({ onTestFinished }) => {
+      test.concurrent(`in an application with ${what}, the written files run`, async ({ onTestFinished }) => {
         const database = await testDatabase(kind);
         onTestFinished(() => database.drop());
         const sql = await rawSql(database.url);
-        // MariaDB has UUIDs, MySQL has not.
+        // MariaDB has a UUID type, MySQL has not.
         for (const statement of tables)
           await sql.query(kind === "mysql" ? statement.replace(" uuid ", " char(36) ") : statement);
         const folder = application(newFolder(onTestFinished), ["pg", "mysql2", "better-sqlite3"]);
@@ -163,11 +168,11 @@ forEachStore(
 
         const [, name, type] = /start (\w+) --hero (\w+):/.exec(found.next.at(-1)) ?? [];
         const start = [name as string, "--hero", `${type}:${id}`];
-        const { ended, said } = await runsToItsEnd(folder, database.url, found.files, start);
+        const { ended, said } = await runWrittenWorkflow(folder, database.url, found.files, start);
         expect(ended.status).toBe("completed");
         expect(said).toContain(`${type} ${id} is followed up`);
 
-        // Runs by the application's own keys.
+        // The runs are about rows with the application's own keys.
         const [row] = await sql.query(`SELECT * FROM pawl_${(type as string).toLowerCase()}_runs`);
         expect(row).toMatchObject({ run_id: ended.id, workflow: name, status: "completed" });
         if (kind === "mysql") {
@@ -175,7 +180,7 @@ forEachStore(
             `SELECT column_name AS name, data_type AS type FROM information_schema.columns WHERE table_schema = DATABASE()
               AND table_name = 'pawl_${(type as string).toLowerCase()}_runs' AND column_name IN ('run_id', 'workflow', 'status')`,
           );
-          // Clients show what is binary as bytes.
+          // Clients print binary values as bytes.
           expect(columns.map((one) => one.type)).toEqual(["varchar", "varchar", "varchar"]);
         }
         await sql.close();
@@ -187,7 +192,7 @@ forEachStore(
 
 forEachStore(
   (kind) => {
-    test.concurrent("where the application has migrations, its own tool makes the tables, and workers leave them alone", async ({
+    test.concurrent("in an application with migrations, its own tool creates the tables, and workers do not migrate", async ({
       onTestFinished,
     }) => {
       const database = await testDatabase(kind);
@@ -204,7 +209,7 @@ forEachStore(
       keepForCheck(folder, `${kind}-own-tool`);
       expect((await folder.json("init")).files.map(({ action }: any) => action)).toEqual(Array(3).fill("unchanged"));
 
-      expect(await folder.complaint("worker")).toMatch(/ lacks migration 1; run: pawl migrate$/);
+      expect(await folder.error("worker")).toMatch(/ lacks migration 1; run: pawl migrate$/);
       await applyMigrations(database.url, [written(folder, "migrations/0008_pawl_tables.sql")]);
       const worker = folder.begin(["worker"]);
       await worker.until("serves hello");
@@ -215,7 +220,7 @@ forEachStore(
   ["postgres", "mysql", "sqlite"],
 );
 
-test("a run about a row that is gone is canceled, in the first workflow as it is written", async () => {
+test("the written workflow cancels a run about a row that no longer exists", async () => {
   const folder = application(newFolder());
   const sql = await rawSql(`sqlite:${join(folder.path, "app.db")}`);
   await sql.query("CREATE TABLE orders (id TEXT PRIMARY KEY)");
@@ -228,7 +233,7 @@ test("a run about a row that is gone is canceled, in the first workflow as it is
   await worker.stop();
 });
 
-test("in an empty folder it is SQLite, and nobody is asked", async () => {
+test("in an empty folder, init chooses SQLite without asking", async () => {
   const folder = newFolder();
   const text = await folder.text("init");
   expect(text).toMatch(/^Database: sqlite:\.\/pawl\.db \(default\)\.\n/);
@@ -238,23 +243,23 @@ test("in an empty folder it is SQLite, and nobody is asked", async () => {
   expect(text).toMatch(
     /^Next\n {2}npm install pawl.*\n( {2}npm install --save-dev esbuild\n)? {2}npx pawl worker\n {2}npx pawl start hello /m,
   );
-  // Of an older Node more is needed to read TypeScript.
+  // Older versions of Node need a tool to read TypeScript.
   expect(text.includes("esbuild")).toBe(!("typescript" in process.features && process.features.typescript));
   expect(folder.has("pawl.db")).toBe(false);
   keepForCheck(folder, "empty");
   const files = [{ path: "migrations/0001_pawl_tables.sql" }];
-  const { ended } = await runsToItsEnd(folder, folder.url, files, ["hello", '{"name": "Ada"}']);
+  const { ended } = await runWrittenWorkflow(folder, folder.url, files, ["hello", '{"name": "Ada"}']);
   expect(ended).toMatchObject({ status: "completed", output: "Hello, Ada" });
 });
 
-test("an application without TypeScript gets JavaScript, in a folder that may be named", async () => {
+test("an application without TypeScript gets JavaScript, in the folder that is named", async () => {
   const folder = newFolder();
   folder.write("app/package.json", '{ "dependencies": { "pawl": "*", "better-sqlite3": "*" } }');
   const text = await folder.text("init", "app");
   expect(text).toMatch(/^Next\n {2}cd app\n {2}npx pawl worker\n/m);
   for (const name of ["pawl.config.mjs", "workflows/first.mjs"]) expect(folder.has(`app/${name}`)).toBe(true);
   const inApp = await folder.pawl("graph", "app/workflows/first.mjs");
-  expect(complaintIn(inApp)).toBe('"hello" cannot be drawn: the steps of a function are known only as it runs.');
+  expect(errorIn(inApp)).toBe('"hello" cannot be drawn: the steps of a function are known only as it runs.');
   const fresh = await folder.json("init", "new/one");
   expect(fresh).toMatchObject({ folder: join(folder.path, "new/one"), tablesError: null });
   expect(folder.has("new/one/pawl.config.ts")).toBe(true);
@@ -280,7 +285,7 @@ test("nothing is overwritten without --force, and --dry-run writes nothing", asy
   expect(written(folder, "workflows/first.ts")).toContain("A first workflow");
 });
 
-test("a configuration of another kind stays the only one, and migrations go on with the application's numbers", async () => {
+test("an existing configuration of another format is kept, and migrations continue the application's numbering", async () => {
   const folder = newFolder();
   folder.write("pawl.config.json", '{ "url": "sqlite:./other.db" }');
   folder.write("migrations/20250101120000_users.sql", "");
@@ -301,7 +306,7 @@ test("a configuration of another kind stays the only one, and migrations go on w
   });
 });
 
-test("a database that does not answer is no reason to write nothing; a password is not written down", async () => {
+test("an unreachable database does not stop init, and a password is never written to a file", async () => {
   const folder = application(newFolder(), ["pg"]);
   const url = "postgres://me:secret@127.0.0.1:1/app";
   const text = await folder.text("init", "--url", url);
@@ -313,15 +318,15 @@ test("a database that does not answer is no reason to write nothing; a password 
   for (const name of ["pawl.config.ts", "workflows/first.ts", "migrations/0001_pawl_tables.sql"])
     expect(written(folder, name)).not.toContain("secret");
   keepForCheck(folder, "password");
-  expect(await folder.complaint("runs")).toBe(
+  expect(await folder.error("runs")).toBe(
     '"url" in pawl.config.ts is empty; is the environment variable set that it comes from?',
   );
 });
 
-test("what init cannot use is refused in one sentence", async () => {
+test("init refuses invalid arguments in one sentence", async () => {
   const folder = newFolder();
   folder.write("file", "");
-  expect(await folder.complaint("init", "file")).toBe("file is not a folder.");
+  expect(await folder.error("init", "file")).toBe("file is not a folder.");
   const { code, stderr } = await folder.pawlWith({ env: { DATABASE_URL: "mongodb://localhost/app" } }, "init");
   expect([code, stderr]).toEqual([
     1,
@@ -330,7 +335,7 @@ test("what init cannot use is refused in one sentence", async () => {
   expect(folder.has("pawl.config.ts")).toBe(false);
 });
 
-test("migrate --sql prints what init writes, and needs no database", async () => {
+test("migrate --sql prints the same SQL that init writes, without a database", async () => {
   const folder = newFolder();
   await folder.text("init", "--url", "mysql://nobody@127.0.0.1:1/app");
   const sql = await folder.text("migrate", "--sql", "--url", "mysql:");
@@ -338,13 +343,13 @@ test("migrate --sql prints what init writes, and needs no database", async () =>
   expect(await folder.json("migrate", "--sql", "--url", "postgres:", "--schema", "jobs")).toMatchObject([
     { version: 1, name: "tables", sql: expect.stringContaining('CREATE SCHEMA IF NOT EXISTS "jobs";') },
   ]);
-  expect(await folder.complaint("migrate", "--sql", "--url", "memory:")).toBe(
+  expect(await folder.error("migrate", "--sql", "--url", "memory:")).toBe(
     'There is no SQL for "memory:"; there is for postgres, mysql and sqlite.',
   );
-  expect(await folder.complaint("migrate", "--sql", "--status")).toBe("Give --sql or --status, not both.");
+  expect(await folder.error("migrate", "--sql", "--status")).toBe("Give --sql or --status, not both.");
 });
 
-test("all that was written type-checks, with Pawl as it is installed", async () => {
+test("all written files type-check against the installed package", async () => {
   mkdirSync(join(checked.path, "node_modules/@types"), { recursive: true });
   symlinkSync(root, join(checked.path, "node_modules/pawl"));
   symlinkSync(join(root, "node_modules/@types/node"), join(checked.path, "node_modules/@types/node"));

@@ -1,4 +1,4 @@
-/** Files of the user: whatever JavaScript or TypeScript they are written in, they get the program's own Pawl. */
+/** Workflow files of the user, in JavaScript or TypeScript, get the Pawl of the program. */
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,13 +11,13 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 const namesIn = async (folder: Folder, file: string): Promise<string[]> =>
   (await folder.json("graph", file)).map(({ name }: { name: string }) => name);
 
-/** In a process of its own: another has loaded its tool, and may have loaded the file. */
+/** Runs in a process of its own, because the shared process may have loaded the tool or the file already. */
 const namesInFresh = async (folder: Folder, file: string): Promise<string[]> => {
   const { stdout } = await folder.begin(["graph", file, "--json"]).exited;
   return JSON.parse(stdout).map(({ name }: { name: string }) => name);
 };
 
-/** Newer Nodes read TypeScript by themselves, as far as it can be struck out. */
+/** Newer versions of Node read TypeScript themselves if its types can be stripped. */
 const nodeReadsTypeScript = Boolean((process.features as { readonly typescript?: unknown }).typescript);
 
 const drawable = (name: string) => `class ${name} extends Workflow { static { this.step("one", () => {}); } }`;
@@ -37,16 +37,16 @@ test.each([
   expect(await namesIn(folder, file)).toEqual(["A"]);
 });
 
-test("TypeScript is a module by its syntax, also in a package that says it is CommonJS", async () => {
+test("a TypeScript file is treated as an ES module by its syntax, also in a CommonJS package", async () => {
   const folder = newFolder();
   folder.write("package.json", '{ "type": "commonjs" }');
   folder.write("a.ts", `import { Workflow } from "pawl";\nexport ${drawable("A")}`);
   folder.write("plain.cts", "const name: string = 'x';\nmodule.exports = { name };");
   expect(await namesIn(folder, "a.ts")).toEqual(["A"]);
-  expect(await folder.complaint("graph", "plain.cts")).toContain("plain.cts exports no workflow");
+  expect(await folder.error("graph", "plain.cts")).toContain("plain.cts exports no workflow");
 });
 
-test("imports may say .js, or nothing, where only a .ts file is", async () => {
+test("imports may end in .js or have no extension where only a .ts file exists", async () => {
   const folder = newFolder();
   folder.write("names/one.ts", 'export const one: string = "One";');
   folder.write("names/two.mts", 'export const two: string = "Two";');
@@ -67,16 +67,16 @@ test("imports may say .js, or nothing, where only a .ts file is", async () => {
   expect(nodes.map(({ name }: { name: string }) => name)).toEqual(["One", "One2", "Two", "Three", "Four"]);
 });
 
-test("what was made with another copy of Pawl is not met: files get the program's own", async () => {
+test("files import the program's own Pawl, also when another copy is installed", async () => {
   const folder = newFolder();
-  // The class is made by whatever "pawl" is: of a stranger, it would not be recognised.
+  // A class that was defined with another copy of Pawl would not be recognized.
   folder.write("node_modules/pawl/package.json", '{ "name": "pawl", "type": "module", "exports": "./index.js" }');
   folder.write("node_modules/pawl/index.js", "export class Workflow { static step() {} }");
   folder.write("a.ts", `import { Workflow } from "pawl";\nexport ${drawable("A")}`);
   expect(await namesIn(folder, "a.ts")).toEqual(["A"]);
 });
 
-test("pawl/testing and the stores are the program's own, too", async () => {
+test("pawl/testing and the stores are also the program's own", async () => {
   const folder = newFolder();
   folder.write(
     "a.ts",
@@ -112,16 +112,16 @@ test.each([
 ])("%s with %j is refused in one sentence", async (file, text, sentence) => {
   const folder = newFolder();
   if (text !== null) folder.write(file, text);
-  const complaint = await folder.complaint("graph", file);
+  const complaint = await folder.error("graph", file);
   if (typeof sentence === "string") expect(complaint).toBe(sentence);
   else expect(complaint).toMatch(sentence);
 });
 
-test("a syntax error is told with the file that has it, and what the tool says of it", async () => {
+test("a syntax error is reported with its file and the message of the tool", async () => {
   const folder = newFolder();
   folder.write("steps/bad.ts", "const one = 1;\n\nexport const a: number = ;");
   folder.write("a.ts", 'import { a } from "./steps/bad.js";\nexport const b = a;');
-  expect(await folder.complaint("graph", "a.ts")).toMatch(/^a\.ts cannot be loaded: steps\/bad\.ts:3: \S/);
+  expect(await folder.error("graph", "a.ts")).toMatch(/^a\.ts cannot be loaded: steps\/bad\.ts:3: \S/);
   if (nodeReadsTypeScript) return;
   folder.write("node_modules/esbuild/package.json", '{ "name": "esbuild", "main": "index.js" }');
   folder.write(
@@ -134,7 +134,7 @@ test("a syntax error is told with the file that has it, and what the tool says o
   expect(stderr).toBe('steps/bad.ts cannot be loaded: steps/bad.ts:3: Unexpected ";"\n');
 });
 
-test("an error names the line of the TypeScript that it comes from", async () => {
+test("an error names the line of the TypeScript source", async () => {
   const folder = newFolder();
   folder.write(
     "a.ts",
@@ -146,7 +146,7 @@ enum AlsoGone { One, Two }
 export const bad = workflow("bad", async () => { throw new Error(\`no \${AlsoGone.Two}\`); });`,
   );
   if (nodeReadsTypeScript) {
-    expect(await folder.complaint("worker", "a.ts")).toMatch(/enum is not supported in strip-only mode/);
+    expect(await folder.error("worker", "a.ts")).toMatch(/enum is not supported in strip-only mode/);
     return;
   }
   await folder.begin(["worker", "a.ts"]).until("serves bad");
@@ -156,7 +156,7 @@ export const bad = workflow("bad", async () => { throw new Error(\`no \${AlsoGon
   expect(error.stack).toMatch(/a\.ts:6:\d+/);
 });
 
-test("where Node reads no TypeScript and no tool is installed, the sentence says what to do", async () => {
+test("when Node cannot read TypeScript and no tool is installed, the error says what to install", async () => {
   const folder = newFolder();
   cpSync(join(root, "dist"), join(folder.path, "pawl/dist"), { recursive: true });
   cpSync(join(root, "package.json"), join(folder.path, "pawl/package.json"));
@@ -173,13 +173,13 @@ test("where Node reads no TypeScript and no tool is installed, the sentence says
   ]);
 });
 
-test("a tool of the user's project is used; a TypeScript that has no compiler to call is passed over", async () => {
+test("a tool of the user's project is used, and a TypeScript package without a compiler API is skipped", async () => {
   const folder = newFolder();
   folder.write("node_modules/typescript/package.json", '{ "name": "typescript", "main": "index.js" }');
   folder.write("node_modules/typescript/index.js", 'exports.version = "7.0.0";');
   folder.write("a.ts", `import { Workflow } from "pawl";\nexport ${drawable("A")}`);
   expect(await namesInFresh(folder, "a.ts")).toEqual(["A"]);
-  // Whatever it makes of the source is what is run.
+  // The output of the fake tool is what is executed.
   folder.write("node_modules/esbuild/package.json", '{ "name": "esbuild", "main": "index.js" }');
   const other = `import { Workflow } from "pawl"; export ${drawable("MadeByTheTool")}`;
   folder.write("node_modules/esbuild/index.js", `exports.transformSync = () => ({ code: ${JSON.stringify(other)} });`);

@@ -1,6 +1,6 @@
 /**
- * docs/cli.md shows what the command line prints. Its commands are run here, in their order; where they print something
- * else than the page says (but for times and the like), the page is wrong. `npm test -- test/cli/page.test.ts -u` corrects it.
+ * docs/cli.md shows the output of the command line. Its commands are run here in their order; where the output differs
+ * from the page (except for times and the like), the page is wrong. `npm test -- test/cli/page.test.ts -u` corrects it.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,12 +11,12 @@ import { connect } from "pawl";
 import { expect, test } from "vitest";
 import { until } from "../support/waiting.js";
 import { type CliProcess, type Folder, newFolder, program } from "./command-line.js";
-import { silent } from "./stocked.js";
-import { commandsOf, Ids, withOutputs, withoutChance } from "./transcript.js";
+import { silent } from "./sample-runs.js";
+import { commandsOf, Ids, normalizeOutput, withOutputs } from "./transcript.js";
 
 const file = fileURLToPath(new URL("../../docs/cli.md", import.meta.url));
 
-test("docs/cli.md shows what the commands print", async () => {
+test("docs/cli.md shows the real output of the commands", async () => {
   const page = readFileSync(file, "utf8");
   const folder = newFolder();
   const [, workflows] = /^```ts\n([\s\S]*?)^```$/m.exec(page) ?? [];
@@ -35,25 +35,25 @@ test("docs/cli.md shows what the commands print", async () => {
       await worker.process.until("serves");
       continue;
     }
-    const output = await run(folder, ids.toMade(command));
+    const output = await runCommand(folder, ids.toMade(command));
     ids.note(output);
     outputs[index] = output;
-    await atRest(folder);
+    await untilIdle(folder);
   }
-  // Its lines came while the others were run.
+  // The worker printed its lines while the other commands ran.
   if (worker === undefined) throw new Error("The page starts no worker.");
   const { stdout } = await worker.process.stop();
   outputs[worker.index] = stdout.replace(/(?=^Worker \S+ has stopped)/m, "^C\n");
 
   const shown = commands.map((one, index) => {
     const printed = ids.toPage(outputs[index] as string);
-    return withoutChance(printed) === withoutChance(one.output) ? one.output : printed;
+    return normalizeOutput(printed) === normalizeOutput(one.output) ? one.output : printed;
   });
   await expect(withOutputs(page, shown)).toMatchFileSnapshot(file);
 });
 
-/** What a person would see: both streams. */
-async function run(folder: Folder, command: string): Promise<string> {
+/** The combined output of both streams, as a terminal shows it. */
+async function runCommand(folder: Folder, command: string): Promise<string> {
   const env = { ...process.env, PATH: `${join(folder.path, "bin")}:${process.env.PATH}`, TZ: "UTC" };
   const child = spawn("sh", ["-c", `(${command}) 2>&1`], { cwd: folder.path, env });
   let output = "";
@@ -64,12 +64,12 @@ async function run(folder: Folder, command: string): Promise<string> {
   return output;
 }
 
-/** When the worker has done all that can be done now. */
-async function atRest({ url }: Folder): Promise<void> {
+/** Resolves when the worker has nothing left that it can do now. */
+async function untilIdle({ url }: Folder): Promise<void> {
   const pawl = await connect(url, { logger: silent });
   await until(async () => {
     const { runs } = await pawl.runs({ active: true });
-    // Only this tells whether a run that is parked is due.
+    // Only the task row tells whether a parked run is due.
     const infos = await Promise.all(runs.map(({ id }) => pawl.run(id).get()));
     return infos.every(
       ({ status, explanation }) => (status === "waiting" || status === "paused") && explanation === null,

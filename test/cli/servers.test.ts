@@ -1,4 +1,4 @@
-/** The same commands on a server: its clock, its schema, its password. */
+/** The same commands on a database server, which has its own clock, schema and password. */
 
 import { hostname } from "node:os";
 import { expect, onTestFinished, test } from "vitest";
@@ -17,9 +17,9 @@ forEachStore(
       return { folder, database };
     };
 
-    test("from empty database to a result that was waited for", async () => {
+    test("migrate, start, worker and --wait lead from an empty database to a result", async () => {
       const { folder, database } = await onServer();
-      expect(await folder.complaint("runs")).toMatch(/ lacks migrations? 1.*; run: pawl migrate$/);
+      expect(await folder.error("runs")).toMatch(/ lacks migrations? 1.*; run: pawl migrate$/);
       const { pending } = await folder.json("migrate", "--status");
       expect((await folder.json("migrate")).applied).toEqual(pending);
 
@@ -36,11 +36,11 @@ forEachStore(
       expect((await folder.json("runs")).runs).toHaveLength(2);
       expect(await folder.text("show", id)).toMatch(/^order {2}completed\n/);
       expect(await folder.text("verify")).toMatch(/^2 runs, \d+ events: the tables match the logs\.\n$/);
-      // The server counts a session for a moment longer than the process that it belonged to.
+      // The server counts a session for a moment longer than its process lives.
       await until(async () => (await database.connections()) === 0);
     });
 
-    test("doctor looks at the server, and shows no password", async () => {
+    test("doctor checks the server and shows no password", async () => {
       const { folder, database } = await onServer();
       await folder.text("migrate");
       const url = new URL(database.url);
@@ -58,11 +58,11 @@ forEachStore(
     });
 
     if (kind === "postgres") {
-      test("--schema keeps tables apart", async () => {
+      test("--schema keeps the tables of two schemas separate", async () => {
         const { folder } = await onServer();
         await folder.text("migrate", "--schema", "jobs");
         expect(await folder.text("runs", "--schema", "jobs")).toBe("No runs.\n");
-        expect(await folder.complaint("runs")).toContain("run: pawl migrate");
+        expect(await folder.error("runs")).toContain("run: pawl migrate");
         const worker = folder.begin(["worker", workflows, "--schema", "jobs"]);
         await worker.until("(schema jobs)");
         expect(await folder.json("workers", "--schema", "jobs")).toMatchObject([{ host: hostname(), state: "live" }]);

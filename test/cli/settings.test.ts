@@ -1,13 +1,13 @@
-/** Which database is meant, and what a command does when there is none, or an old one. */
+/** Which database a command uses, and what it does when that does not exist or is not up to date. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type Folder, newFolder, workflows } from "./command-line.js";
 
-/** The file that `migrate` makes tells which URL was followed. */
+/** The file that `migrate` creates tells which URL was used. */
 const databases = (folder: Folder) => readdirSync(folder.path).filter((name) => name.endsWith(".db"));
 
-test("--url goes before PAWL_URL, PAWL_URL before the configuration file, that before ./pawl.db", async () => {
+test("--url takes precedence over PAWL_URL, PAWL_URL over the configuration file, and that over ./pawl.db", async () => {
   const folder = newFolder();
   await folder.text("migrate");
   expect(databases(folder)).toEqual(["pawl.db"]);
@@ -52,20 +52,20 @@ test.each([
 ])("a bad %s (%s) is refused in one sentence", async (name, text, sentence) => {
   const folder = newFolder();
   folder.write(name, text);
-  expect(await folder.complaint("runs")).toMatch(sentence);
+  expect(await folder.error("runs")).toMatch(sentence);
 });
 
-test("what the configuration file says about connections is for its own database alone", async () => {
+test("connection settings in the configuration file apply only to its own database", async () => {
   const folder = newFolder();
   folder.write("pawl.config.json", '{ "url": "sqlite:./config.db", "pool": { "max": 2 } }');
-  expect(await folder.complaint("migrate")).toMatch(/^`pool` is for PostgreSQL and MySQL/);
+  expect(await folder.error("migrate")).toMatch(/^`pool` is for PostgreSQL and MySQL/);
   await folder.text("migrate", "--url", "sqlite:./other.db");
   folder.write("pawl.config.json", '{ "listenUrl": "postgres://localhost/x" }');
-  expect(await folder.complaint("migrate")).toMatch(/^`listenUrl` is for PostgreSQL/);
+  expect(await folder.error("migrate")).toMatch(/^`listenUrl` is for PostgreSQL/);
   expect(databases(folder)).toEqual(["other.db"]);
 });
 
-test("the configuration file says what a worker serves and how", async () => {
+test("the configuration file sets the workflows and options of a worker", async () => {
   const folder = newFolder();
   folder.write(
     "pawl.config.mjs",
@@ -78,13 +78,11 @@ test("the configuration file says what a worker serves and how", async () => {
   expect((await worker.stop()).code).toBe(0);
 });
 
-test("the configuration file says how long runs are kept, and its variables may be empty if --url names the database", async () => {
+test("the configuration file sets the retention, and its variables may be empty when --url names the database", async () => {
   const folder = newFolder();
   folder.write("pawl.config.mjs", 'export default { url: process.env.NOT_SET, retention: "1s" };');
   await folder.text("migrate", "--url", folder.url);
-  expect(await folder.complaint("runs", "--url", folder.url)).toMatch(
-    /^The retention is at least a minute, not 1000 ms/,
-  );
+  expect(await folder.error("runs", "--url", folder.url)).toMatch(/^The retention is at least a minute, not 1000 ms/);
 });
 
 test.each([
@@ -95,7 +93,7 @@ test.each([
   ["verify"],
   ["migrate", "--status"],
   ["doctor"],
-])("%s makes no database where there is none", async (...args) => {
+])("%s does not create a missing database", async (...args) => {
   const folder = newFolder();
   const { code, stdout, stderr } = await folder.pawl(...args);
   expect(code).toBe(1);
@@ -103,31 +101,34 @@ test.each([
   expect(databases(folder)).toEqual([]);
 });
 
-test.each(["sqlite", "libsql", "file"])("looking makes no file for a %s: URL either", async (scheme) => {
-  const folder = newFolder();
-  expect(await folder.complaint("runs", "--url", `${scheme}:./other.db`)).toMatch(
-    /^There is no database \.\/other\.db; /,
-  );
-  expect(databases(folder)).toEqual([]);
-  await folder.text("migrate", "--url", `${scheme}:./other.db`);
-  expect(await folder.text("runs", "--url", `${scheme}:./other.db`)).toBe("No runs.\n");
-});
+test.each(["sqlite", "libsql", "file"])(
+  "a read-only command does not create a file for a %s: URL either",
+  async (scheme) => {
+    const folder = newFolder();
+    expect(await folder.error("runs", "--url", `${scheme}:./other.db`)).toMatch(
+      /^There is no database \.\/other\.db; /,
+    );
+    expect(databases(folder)).toEqual([]);
+    await folder.text("migrate", "--url", `${scheme}:./other.db`);
+    expect(await folder.text("runs", "--url", `${scheme}:./other.db`)).toBe("No runs.\n");
+  },
+);
 
-test("tables that are not up to date are refused, and `migrate` is named", async () => {
+test("tables that are not up to date are refused, and the error names `migrate`", async () => {
   const folder = newFolder();
   folder.write("pawl.db", "");
-  const sentence = await folder.complaint("runs");
+  const sentence = await folder.error("runs");
   expect(sentence).toMatch(/^sqlite \.\/pawl\.db lacks migrations? 1.*; run: pawl migrate$/);
-  const worker = await folder.complaint("worker", workflows, "--no-migrate");
+  const worker = await folder.error("worker", workflows, "--no-migrate");
   expect(worker).toBe(sentence);
 });
 
-test("what cannot be opened is said in one sentence", async () => {
+test("a database that cannot be opened is reported in one sentence", async () => {
   const folder = newFolder();
   folder.write("pawl.db", "this is not a database, and it is long enough to be taken for one".repeat(20));
-  expect(await folder.complaint("runs")).toContain("sqlite ./pawl.db");
+  expect(await folder.error("runs")).toContain("sqlite ./pawl.db");
   const url = `sqlite:${join(folder.path, "no", "such", "folder", "x.db")}`;
-  expect(await folder.complaint("migrate", "--url", url)).toContain("does not exist; create it first");
+  expect(await folder.error("migrate", "--url", url)).toContain("does not exist; create it first");
   const nobody = "postgres://nobody@127.0.0.1:1/none";
-  expect(await folder.complaint("runs", "--url", nobody)).toMatch(/ECONNREFUSED|refused/);
+  expect(await folder.error("runs", "--url", nobody)).toMatch(/ECONNREFUSED|refused/);
 });

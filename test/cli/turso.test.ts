@@ -1,4 +1,7 @@
-/** A libSQL server that asks for a token: where the commands find it, and what `init` makes of an application of Turso's. */
+/**
+ * A libSQL server that requires a token: where the commands find the token, and what `init` writes for a Turso
+ * application.
+ */
 import { generateKeyPairSync, sign } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -28,11 +31,11 @@ describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
     rmSync(keys, { recursive: true, force: true });
   });
 
-  test("its token is in the environment, the configuration or the URL, and is shown nowhere", async () => {
+  test("takes its token from the environment, the configuration or the URL, and the token is never shown", async () => {
     const folder = newFolder();
     await folder.text("migrate", "--url", `${server.url}?authToken=${authToken}`);
     const runs = ["runs", "--url", server.url] as const;
-    expect(await folder.complaint(...runs)).toContain("requires a token");
+    expect(await folder.error(...runs)).toContain("requires a token");
     for (const name of ["PAWL_AUTH_TOKEN", "TURSO_AUTH_TOKEN"]) {
       expect((await folder.pawlWith({ env: { [name]: authToken } }, ...runs)).stdout).toBe("No runs.\n");
     }
@@ -43,7 +46,7 @@ describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
     expect(`${stdout}${stderr}`).not.toContain(authToken);
   });
 
-  test("pawl init finds it by Turso's variables, looks at its tables, and writes no token down", async () => {
+  test("is found by pawl init through Turso's variables; init reads its tables and writes no token to a file", async () => {
     const client = createClient({ url: server.url, authToken });
     await client.execute("CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT)");
     client.close();

@@ -1,4 +1,4 @@
-/** What the command line says about itself, and to those who mistype. */
+/** Help texts, and errors for mistyped commands and options. */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
@@ -8,7 +8,7 @@ import { newFolder } from "./command-line.js";
 
 const names = groups.flatMap(({ commands }) => commands.map(({ name }) => name));
 
-test("without a command, and with `help`, it lists all commands", async () => {
+test("without a command, and with `help`, all commands are listed", async () => {
   const folder = newFolder();
   const overview = await folder.text();
   expect(overview).toBe(await folder.text("help"));
@@ -19,20 +19,20 @@ test("without a command, and with `help`, it lists all commands", async () => {
   expect(overview).not.toContain("\u001b[");
 });
 
-test.each(names)("`help %s` shows its usage, its options and an example", async (name) => {
+test.each(names)("`help %s` prints the usage, the options and an example", async (name) => {
   const text = await newFolder().text("help", name);
   expect(text).toContain(`Usage  pawl ${name}`);
   expect(text).toMatch(/^Example {2}.*pawl /m);
   expect(text).toContain("--json");
 });
 
-test("`--help` says what `help` says, whatever else is missing", async () => {
+test("`--help` prints the same as `help`, even when arguments are missing", async () => {
   const folder = newFolder();
   expect(await folder.text("signal", "--help")).toBe(await folder.text("help", "signal"));
   expect(await folder.text("-h")).toBe(await folder.text("help"));
 });
 
-test("--version is that of the package", async () => {
+test("--version prints the version of the package", async () => {
   const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
   const folder = newFolder();
   expect(await folder.text("--version")).toBe(`${version}\n`);
@@ -60,19 +60,19 @@ test.each([
   [["completion", "tcsh"], 'There is no completion for "tcsh"; there is for bash, zsh, fish.'],
   [["runs", "--url", "oracle://host/db"], /is not a database URL that Pawl knows/],
 ])("%j is refused in one sentence", async (args, sentence) => {
-  expect(await newFolder().complaint(...args)).toMatch(sentence instanceof RegExp ? sentence : exactly(sentence));
+  expect(await newFolder().error(...args)).toMatch(sentence instanceof RegExp ? sentence : exactly(sentence));
 });
 
 const exactly = (text: string) => new RegExp(`^${text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`);
 
-test("--debug shows where an error comes from", async () => {
+test("--debug prints the stack of an error", async () => {
   const { code, stderr } = await newFolder().pawl("runs", "--debug");
   expect(code).toBe(1);
   expect(stderr).toContain("There is no database");
   expect(stderr).toMatch(/\n {4}at .*cli\/database/);
 });
 
-test("options may stand before the command, too", async () => {
+test("options may precede the command", async () => {
   const folder = newFolder();
   const { stdout } = await folder.pawl("--json", "--url", folder.url, "migrate");
   expect(JSON.parse(stdout)).toMatchObject({ database: expect.stringContaining("pawl.db") });
@@ -95,7 +95,7 @@ test("bash completes commands, options, statuses and files", async () => {
   expect(await ask("pawl", "help", "ver")).toEqual(["verify"]);
 });
 
-test.each(["zsh", "fish"])("the completion for %s knows every command and option", async (shell) => {
+test.each(["zsh", "fish"])("the completion script for %s contains every command and option", async (shell) => {
   const script = await newFolder().text("completion", shell);
   for (const { commands } of groups) {
     for (const { name, options } of commands) {

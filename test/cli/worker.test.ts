@@ -1,4 +1,4 @@
-/** `worker` and `dev`: what they serve, what they tell, and how they end. */
+/** `worker` and `dev`: what they execute, what they print, and how they stop. */
 import { expect, test } from "vitest";
 import { until } from "../support/waiting.js";
 import { type Answer, type CliProcess, newFolder, workflows } from "./command-line.js";
@@ -9,22 +9,22 @@ const eventsOf = ({ stdout }: { readonly stdout: string }): any[] =>
     .split("\n")
     .map((line) => JSON.parse(line));
 
-/** The end of a run is known to others a moment before its worker has let go of it. */
-const withoutStopping = (stderr: string) => stderr.replace(/^Stopping: \d+ active runs? may finish.*\n/m, "");
+/** Other processes see the end of a run a moment before its worker has released it. */
+const withoutStoppingLine = (stderr: string) => stderr.replace(/^Stopping: \d+ active runs? may finish.*\n/m, "");
 
-const started = async (worker: CliProcess) => {
+const untilReady = async (worker: CliProcess) => {
   await worker.until("serves");
   return worker;
 };
 
-test("a worker says what it serves, a line for each run that ends, and ends itself when it is asked to", async () => {
+test("a worker prints what it serves and a line per ended run, and exits when it receives SIGINT", async () => {
   const folder = newFolder();
-  const worker = await started(folder.begin(["worker", workflows, "--name", "w-1"]));
+  const worker = await untilReady(folder.begin(["worker", workflows, "--name", "w-1"]));
   const { id } = await folder.json("start", "echo", "1", "--wait");
   const { stdout } = await folder.pawl("start", "declined", "--wait", "--json");
   const declined = JSON.parse(stdout).id;
   const { code, stdout: said, stderr } = await worker.stop();
-  expect([code, withoutStopping(stderr)]).toEqual([
+  expect([code, withoutStoppingLine(stderr)]).toEqual([
     0,
     `warning: Run ${declined} (declined) failed at step "charge": the card was declined\n`,
   ]);
@@ -38,7 +38,7 @@ test("a worker says what it serves, a line for each run that ends, and ends itse
   ]);
 });
 
-test("a worker's --json is a line for each thing that happens", async () => {
+test("a worker with --json prints a line per event", async () => {
   const folder = newFolder();
   const worker = folder.begin(["worker", workflows, "--json", "--name", "w-1"]);
   await worker.until("worker.started");
@@ -54,9 +54,9 @@ test("a worker's --json is a line for each thing that happens", async () => {
   ]);
 });
 
-test("--quiet tells of no run and no step", async () => {
+test("a worker with --quiet prints no lines about runs and steps", async () => {
   const folder = newFolder();
-  const worker = await started(folder.begin(["worker", workflows, "--quiet"]));
+  const worker = await untilReady(folder.begin(["worker", workflows, "--quiet"]));
   await folder.json("start", "flaky", "--wait");
   const { stdout } = await worker.stop();
   expect(
@@ -67,14 +67,14 @@ test("--quiet tells of no run and no step", async () => {
   ).toEqual([expect.stringMatching(/^Worker serves/), "Worker has stopped."]);
 });
 
-test("SIGTERM lets the current step finish; a second one makes the worker exit at once, and others take over", async () => {
+test("SIGTERM lets the current step finish; a second SIGTERM ends the worker immediately and other workers take over", async () => {
   const folder = newFolder();
-  const worker = await started(folder.begin(["worker", workflows, "--name", "first"]));
+  const worker = await untilReady(folder.begin(["worker", workflows, "--name", "first"]));
   const { id } = await folder.json("start", "endless");
   await until(async () => (await folder.json("show", id)).status === "running");
   worker.signal("SIGTERM");
   await worker.until("Stopping: 1 active run may finish. Press Ctrl-C again to exit at once.");
-  // As people do: until it is gone. What comes right after the first counts as the same.
+  // A user repeats the signal until the process is gone. Signals right after the first one count as the same.
   let answer: Answer | null = null;
   void worker.exited.then((one) => {
     answer = one;
@@ -88,10 +88,10 @@ test("SIGTERM lets the current step finish; a second one makes the worker exit a
   expect(stderr).toContain("Exited at once; other workers take over its runs.");
 });
 
-test("two signals of one moment, as `timeout` sends them, are one", async () => {
+test("two signals at the same moment, as `timeout` sends them, count as one", async () => {
   const folder = newFolder();
   folder.write("pawl.config.json", '{ "grace": "100ms" }');
-  const worker = await started(folder.begin(["worker", workflows]));
+  const worker = await untilReady(folder.begin(["worker", workflows]));
   const { id } = await folder.json("start", "endless");
   await until(async () => (await folder.json("show", id)).status === "running");
   worker.signal("SIGTERM");
@@ -101,16 +101,16 @@ test("two signals of one moment, as `timeout` sends them, are one", async () => 
   expect(stdout).toContain("has stopped.");
 });
 
-test("a worker whose database is not there ends, for whoever starts it again", async () => {
+test("a worker whose database is unreachable exits, so that its supervisor can restart it", async () => {
   const url = "postgres://nobody@127.0.0.1:1/none";
   const { code, stdout, stderr } = await newFolder().pawl("worker", workflows, "--url", url);
   expect([code, stdout]).toEqual([1, ""]);
   expect(stderr.trimEnd().split("\n").at(-1)).toMatch(/^PostgreSQL: .*ECONNREFUSED/);
 });
 
-test("a worker takes only the queues that it is told to", async () => {
+test("a worker with --queue executes only those queues", async () => {
   const folder = newFolder();
-  const worker = await started(folder.begin(["worker", workflows, "--queue", "echo", "--queue", "order"]));
+  const worker = await untilReady(folder.begin(["worker", workflows, "--queue", "echo", "--queue", "order"]));
   const [record] = await folder.json("workers");
   expect(record.workflows.map(({ name }: { name: string }) => name)).toEqual(["echo", "order"]);
   await worker.stop();
@@ -121,17 +121,17 @@ test.each([
   [["--concurrency", "0"], "A worker's concurrency is a whole number above 0, not 0."],
   [["--queue", ""], 'The queue name "" must not be empty; choose another.'],
 ])("a worker refuses %j", async (args, sentence) => {
-  expect(await newFolder().complaint("worker", workflows, ...args)).toBe(sentence);
+  expect(await newFolder().error("worker", workflows, ...args)).toBe(sentence);
 });
 
-test("two workflows of one name are refused", async () => {
+test("two workflows with the same name are refused", async () => {
   const folder = newFolder();
   for (const name of ["a.ts", "b.ts"])
     folder.write(name, 'import { workflow } from "pawl";\nexport const same = workflow("same", async () => 1);');
-  expect(await folder.complaint("worker", "a.ts", "b.ts")).toMatch(/^Two different workflows are called "same"/);
+  expect(await folder.error("worker", "a.ts", "b.ts")).toMatch(/^Two different workflows are called "same"/);
 });
 
-test("what workflows log goes to stderr", async () => {
+test("log messages of workflows go to stderr", async () => {
   const folder = newFolder();
   folder.write(
     "a.ts",
@@ -146,11 +146,11 @@ test("what workflows log goes to stderr", async () => {
   await worker.until("worker.started");
   await folder.json("start", "chatty", "--wait");
   const { stdout, stderr } = await worker.stop();
-  expect(withoutStopping(stderr)).toBe("hello { a: 1 }\nwarning: careful hot\n");
+  expect(withoutStoppingLine(stderr)).toBe("hello { a: 1 }\nwarning: careful hot\n");
   expect(eventsOf({ stdout }).map(({ event }) => event)).toEqual(["worker.started", "run.ended", "worker.stopped"]);
 });
 
-test("a worker ends although a workflow file has left something open", async () => {
+test("a worker exits although a workflow file has left a timer running", async () => {
   const folder = newFolder();
   folder.write(
     "a.mjs",
@@ -158,27 +158,27 @@ test("a worker ends although a workflow file has left something open", async () 
      setInterval(() => {}, 1_000);
      export const ticking = workflow("ticking", async () => 1);`,
   );
-  const worker = await started(folder.begin(["worker", "a.mjs"]));
+  const worker = await untilReady(folder.begin(["worker", "a.mjs"]));
   expect((await worker.stop()).code).toBe(0);
 });
 
-test("a worker goes on when nobody reads what it says", async () => {
+test("a worker continues when its stdout is closed", async () => {
   const folder = newFolder();
-  const worker = await started(folder.begin(["worker", workflows]));
+  const worker = await untilReady(folder.begin(["worker", workflows]));
   worker.stopReading();
   for (const input of ["1", "2"])
     expect((await folder.json("start", "echo", input, "--wait")).status).toBe("completed");
   const { code, stderr } = await worker.stop();
-  expect([code, withoutStopping(stderr)]).toEqual([0, ""]);
+  expect([code, withoutStoppingLine(stderr)]).toEqual([0, ""]);
 });
 
-test("dev finds workflows.ts, makes a database file, and tells how to start a run", async () => {
+test("dev finds workflows.ts, creates a database file, and prints how to start a run", async () => {
   const folder = newFolder();
   folder.write(
     "src/workflows.ts",
     'import { workflow } from "pawl";\nexport const hi = workflow("hi", async () => "hi");',
   );
-  const dev = await started(folder.begin(["dev"]));
+  const dev = await untilReady(folder.begin(["dev"]));
   await dev.until("Start a run from another terminal: pawl start <workflow> '<json>'. Ctrl-C stops.");
   expect(folder.has("pawl.db")).toBe(true);
   expect((await folder.json("start", "hi", "--wait")).output).toBe("hi");
@@ -187,20 +187,20 @@ test("dev finds workflows.ts, makes a database file, and tells how to start a ru
   expect(stdout).toMatch(/^completed +hi [0-9a-f-]{36} +\d+ms$/m);
 });
 
-const saying = (text: string, more = "") =>
+const workflowReturning = (text: string, more = "") =>
   `import { workflow } from "pawl";\n${more}export const hi = workflow("hi", async (ctx) => ctx.step("say", () => ${text}));\n`;
 
-test("dev restarts the worker when a file of its code changes, also one that is imported", async () => {
+test("dev restarts its worker when a file of its code changes, including imported files", async () => {
   const folder = newFolder();
   const said = async () => (await folder.json("start", "hi", "--wait")).output;
   folder.write("words.ts", 'export const word: string = "one";');
-  folder.write("workflows.ts", saying("word", 'import { word } from "./words.js";\n'));
-  const dev = await started(folder.begin(["dev", "--name", "first"]));
+  folder.write("workflows.ts", workflowReturning("word", 'import { word } from "./words.js";\n'));
+  const dev = await untilReady(folder.begin(["dev", "--name", "first"]));
   expect(await said()).toBe("one");
   folder.write("words.ts", 'export const word: string = "two";');
   await dev.until("Changed: words.ts");
   await until(async () => (await said()) === "two");
-  folder.write("workflows.ts", `${saying('"three"')}export const more = workflow("more", async () => 1);\n`);
+  folder.write("workflows.ts", `${workflowReturning('"three"')}export const more = workflow("more", async () => 1);\n`);
   await dev.until("serves hi, more");
   expect(await said()).toBe("three");
   const { code, stdout } = await dev.stop();
@@ -208,14 +208,14 @@ test("dev restarts the worker when a file of its code changes, also one that is 
   expect(stdout.match(/has stopped\./g)).toHaveLength(3);
 });
 
-test("dev keeps its worker when the new code cannot be loaded, and takes the next that can", async () => {
+test("dev keeps its worker while the new code cannot be loaded, and restarts it after the next change that loads", async () => {
   const folder = newFolder();
-  folder.write("workflows.ts", saying('"one"'));
-  const dev = await started(folder.begin(["dev"]));
-  folder.write("workflows.ts", saying('"two" +'));
+  folder.write("workflows.ts", workflowReturning('"one"'));
+  const dev = await untilReady(folder.begin(["dev"]));
+  folder.write("workflows.ts", workflowReturning('"two" +'));
   await dev.until("The worker keeps the code that it has until a file changes.");
   expect((await folder.json("start", "hi", "--wait")).output).toBe("one");
-  folder.write("workflows.ts", `${saying('"three"')}export const more = workflow("more", async () => 1);\n`);
+  folder.write("workflows.ts", `${workflowReturning('"three"')}export const more = workflow("more", async () => 1);\n`);
   await dev.until("serves hi, more");
   expect((await folder.json("start", "hi", "--wait")).output).toBe("three");
   const { code, stderr } = await dev.stop();
@@ -234,7 +234,7 @@ test("dev lets the current step finish before the new code starts", async () => 
        return ctx.step("say", () => "${text}");
      });`;
   folder.write("workflows.ts", slow("one"));
-  const dev = await started(folder.begin(["dev"]));
+  const dev = await untilReady(folder.begin(["dev"]));
   const { id } = await folder.json("start", "hi");
   await until(async () => (await folder.json("show", id)).status === "running");
   folder.write("workflows.ts", slow("two"));
@@ -246,17 +246,17 @@ test("dev lets the current step finish before the new code starts", async () => 
   await dev.stop();
 });
 
-test("dev that cannot begin says why and ends; its worker ends with it", async () => {
+test("dev exits with the reason when it cannot start, and its worker exits with it", async () => {
   const folder = newFolder();
   folder.write("workflows.ts", "export const = 1;");
   const broken = await folder.begin(["dev"]).exited;
   expect(broken.code).toBe(1);
   expect(broken.stderr).toMatch(/^workflows\.ts cannot be loaded: /);
-  folder.write("workflows.ts", saying('"one"'));
+  folder.write("workflows.ts", workflowReturning('"one"'));
   const away = await folder.begin(["dev", "--url", "postgres://nobody@127.0.0.1:1/none"]).exited;
   expect(away.code).toBe(1);
   expect(away.stderr).toMatch(/ECONNREFUSED/);
-  const dev = await started(folder.begin(["dev"]));
+  const dev = await untilReady(folder.begin(["dev"]));
   await dev.kill();
   await until(async () => (await folder.json("workers")).every(({ live }: { live: boolean }) => !live));
 });

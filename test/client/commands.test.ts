@@ -1,4 +1,6 @@
-/** Commands on a parked run act at once, in the caller's own transaction: none of these tests has a worker running. */
+/**
+ * Commands on a parked run act immediately, in the caller's own transaction: none of these tests has a worker running.
+ */
 
 import { PauseError, type RunHandle, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -46,7 +48,7 @@ async function unchanged(run: RunHandle<any, any>, command: () => Promise<void>)
 }
 
 forEachStore((kind) => {
-  test("pause and resume act at once; the sleep keeps its time", async () => {
+  test("pause and resume take effect immediately, and a sleep keeps its original end", async () => {
     const { w, run, work } = await parked(kind, sleeper);
     const begin = w.clock.read();
     await run.pause("a moment");
@@ -59,7 +61,7 @@ forEachStore((kind) => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("a sleep that became due during a pause ends with the resume, not before", async () => {
+  test("a sleep that ends during a pause continues only after the resume", async () => {
     const { w, run, work } = await parked(kind, sleeper);
     await run.pause();
     w.clock.moveTo(w.clock.read() + 3 * 86_400_000);
@@ -70,7 +72,7 @@ forEachStore((kind) => {
     expect(await run.result({ timeout: "100s" })).toBe("woken");
   });
 
-  test("cancel acts at once and is final; to cancel again is a no-op", async () => {
+  test("cancel takes effect immediately and is final; a second cancel is a no-op", async () => {
     const { w, run } = await parked(kind, sleeper);
     await run.cancel("not needed");
     const { status, finishedAt, error } = await run.get();
@@ -87,7 +89,7 @@ forEachStore((kind) => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("skip passes over a step that is stuck, and one that waits for its next attempt", async () => {
+  test("skip passes over a step that is stuck, and over one that waits for its next attempt", async () => {
     for (const definition of [stuck, flaky]) {
       const { run, work } = await parked(kind, definition);
       await run.skip();
@@ -97,7 +99,7 @@ forEachStore((kind) => {
     }
   });
 
-  test("a signal to a parked run is in its log at once", async () => {
+  test("a signal to a parked run is written to its log immediately", async () => {
     const { w, run, work } = await parked(kind, waiter);
     await run.signal("go", { by: "me" }, { key: "k" });
     await run.signal("go", { by: "you" }, { key: "k" });
@@ -109,7 +111,7 @@ forEachStore((kind) => {
     expect(await run.result({ timeout: "100s" })).toEqual({ by: "me" });
   });
 
-  test("commands that make no sense are refused and change nothing", async () => {
+  test("commands that are invalid in the current state are refused and change nothing", async () => {
     const { run } = await parked(kind, sleeper);
     await unchanged(run, () => run.resume());
     await unchanged(run, () => run.resume({ output: 1 }));
@@ -120,7 +122,7 @@ forEachStore((kind) => {
     await unchanged(run, () => run.resume({ output: 1 }));
   });
 
-  test("commands for a run that does not exist get a RunNotFoundError", async () => {
+  test("commands for a run that does not exist throw a RunNotFoundError", async () => {
     const { w } = await parked(kind, sleeper);
     const missing = w.pawl.run("01900000-0000-7000-8000-000000000000");
     const questions = [
@@ -142,7 +144,7 @@ forEachStore((kind) => {
   });
 });
 
-describe("a run that has not begun", () => {
+describe("a run that has not started", () => {
   test("can be paused, resumed, signaled and canceled", async () => {
     const w = await world();
     const run = await w.pawl.start(waiter);
@@ -174,7 +176,7 @@ describe("a paused run", () => {
     expect(await run.status()).toBe("canceled");
   });
 
-  test("says since when and why in get()", async () => {
+  test("reports since when and why it is paused in get()", async () => {
     const w = await world();
     const worker = await w.worker(all);
     const run = await w.pawl.start(stuck);
@@ -184,7 +186,7 @@ describe("a paused run", () => {
 });
 
 describe("a run that is being executed", () => {
-  test("refuses a resume, and goes on", async () => {
+  test("refuses a resume, and continues", async () => {
     const begun = gate();
     const finish = gate();
     const busy = workflow("busy", (ctx) =>
@@ -207,7 +209,7 @@ describe("a run that is being executed", () => {
 });
 
 describe("many commands at once", () => {
-  test("50 signals with 50 keys, sent together from two clients, all arrive once", async () => {
+  test("50 signals with 50 keys, sent concurrently by two clients, each arrive once", async () => {
     const collector = workflow("collector", async (ctx) => {
       const got: unknown[] = [];
       while (got.length < 50) got.push(await ctx.waitForSignal("n"));
@@ -226,7 +228,7 @@ describe("many commands at once", () => {
     expect(got.sort((a, b) => a - b)).toEqual(Array.from({ length: 50 }, (_, n) => n));
   });
 
-  test("cancel against completion leaves one outcome", async () => {
+  test("a cancel that races with the completion of the run leaves one outcome", async () => {
     const quick = workflow("quick", (ctx) => ctx.step("a", () => 1));
     const w = await world();
     const { settle } = await w.worker([quick]);
@@ -245,8 +247,8 @@ describe("many commands at once", () => {
   });
 });
 
-describe("commands that cross what the worker is doing", () => {
-  test("a skip during an attempt that then fails passes over the step for good", async () => {
+describe("commands that race with the worker", () => {
+  test("a skip during an attempt that then fails skips the step", async () => {
     const begun = gate();
     const finish = gate();
     let executions = 0;
@@ -277,7 +279,7 @@ describe("commands that cross what the worker is doing", () => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("a pause cannot hold up a cancellation that is on its way to the children", async () => {
+  test("a pause does not delay a cancellation that is being sent to the children", async () => {
     const child = workflow("child", (ctx) => ctx.sleep("nap", "1 day"));
     const parent = workflow("parent", (ctx) => ctx.run(child, undefined));
     const w = await world();

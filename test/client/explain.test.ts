@@ -1,4 +1,4 @@
-/** Every reason for which a run can stand still, in words. */
+/** explain() names every reason why a run can make no progress. */
 import { PauseError, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../support/databases.js";
@@ -16,7 +16,7 @@ const orderOf = (version: string) =>
 const [first, second] = [orderOf("1"), orderOf("2")];
 
 forEachStore((kind) => {
-  test("a run stays with its version: without a worker for that it waits, and says so", async () => {
+  test("a run without a worker for its version waits, and explain() says so", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -43,7 +43,7 @@ forEachStore((kind) => {
 describe("explain()", () => {
   const at = (ms: number) => new Date(ms).toISOString();
 
-  test("of a run that has ended", async () => {
+  test("says how and when a run ended", async () => {
     const w = await world();
     const { settle } = await w.worker([quick, listening]);
     const [done, gone] = [await w.pawl.start(quick), await w.pawl.start(listening)];
@@ -54,7 +54,7 @@ describe("explain()", () => {
     expect(await gone.explain()).toMatchObject({ because: "ended", text: `It was canceled at ${now}: not needed` });
   });
 
-  test("of one that no worker knows, when there are none, and of one that is planned", async () => {
+  test("says that no live worker has the workflow, and when a delayed run will start", async () => {
     const w = await world();
     const now = await w.pawl.start(quick);
     expect(await now.explain()).toMatchObject({
@@ -68,7 +68,7 @@ describe("explain()", () => {
     expect((await planned.get()).explanation).toBeNull();
   });
 
-  test("of one that is being executed, by whom, and of one whose worker is silent", async () => {
+  test("names the worker that executes a run, and says when the lease of that worker has expired", async () => {
     const w = await world();
     const open = gate();
     const slow = workflow("slow", (ctx) => ctx.step("think", () => open.opened, { onCrash: "pause" }));
@@ -95,7 +95,7 @@ describe("explain()", () => {
     expect(worker.active).toBe(0);
   });
 
-  test("of one that is being executed, that a cancel or a pause was requested, when and why, before and after its worker knows", async () => {
+  test("says when and why a cancel or a pause of an executing run was requested, before and after its worker has read it", async () => {
     for (const what of ["cancel", "pause"] as const) {
       const w = await world();
       const open = gate();
@@ -109,7 +109,7 @@ describe("explain()", () => {
       await until(async () => (await run.history()).some(({ type }) => type === "step.started"));
       const [task] = await w.store.tasks([run.id]);
       const asked = ` A ${what} was requested at ${at(w.clock.read())}: too late. It takes effect when the running steps have ended or reach a checkpoint.`;
-      // As it is before the worker has looked into the inbox.
+      // This is the state before the worker has read the inbox.
       const { tasks, inbox } = w.store;
       w.store.tasks = async () => [{ ...task, pendingMessages: 1 } as never];
       const row = { id: 1, kind: what, data: JSON.stringify({ reason: "too late" }), at: w.clock.read() };
@@ -126,7 +126,7 @@ describe("explain()", () => {
     }
   });
 
-  test("of one that waits for a free slot of a worker", async () => {
+  test("says that a run waits for a free slot of a worker", async () => {
     const w = await world();
     const open = gate();
     const slow = workflow("slow", (ctx) => ctx.step("think", () => open.opened));
@@ -141,7 +141,7 @@ describe("explain()", () => {
     await settle();
   });
 
-  test("of a paused one, and the ways on", async () => {
+  test("says why a run is paused and what would resume it", async () => {
     const w = await world();
     const picky = workflow("picky", (ctx) =>
       ctx.step("pay", () => {
@@ -163,7 +163,7 @@ describe("explain()", () => {
     expect((await other.explain()).text).toContain("until an operator resumes it: maintenance");
   });
 
-  test("of one that waits: for signals, sleeps, attempts, children, the time of a step", async () => {
+  test("says what a waiting run waits for: signals, sleeps, attempts, children, the wait of a step", async () => {
     const w = await world();
     const flaky = workflow("flaky", (ctx) =>
       ctx.step("try", () => {
@@ -198,7 +198,7 @@ describe("explain()", () => {
     for (const run of runs) expect((await run.explain()).because).toBe("waiting");
   });
 
-  test("of one that has got a signal which it does not ask for", async () => {
+  test("names signals that the run has received but not asked for", async () => {
     const w = await world();
     const { settle } = await w.worker([listening]);
     const run = await w.pawl.start(listening);
@@ -210,7 +210,7 @@ describe("explain()", () => {
     );
   });
 
-  test("of one that is canceled and has something to undo, while no worker is there", async () => {
+  test("says that a canceled run must be compensated but no worker is available", async () => {
     const booking = workflow("booking", async (ctx) => {
       await ctx.step("book", () => 1, { compensate: () => {} });
       await ctx.waitForSignal("go");
@@ -228,7 +228,7 @@ describe("explain()", () => {
     expect(await run.status()).toBe("canceled");
   });
 
-  test("of a step in a queue that nobody works for", async () => {
+  test("says that no worker serves the queue of the next step", async () => {
     class Mailing extends Workflow {
       static {
         this.step("write", () => {});
@@ -242,7 +242,7 @@ describe("explain()", () => {
     expect((await run.get()).explanation).toContain('no live worker has workflow "Mailing", queue "mail".');
   });
 
-  test("of one whose queue is paused, or the queue of its next step", async () => {
+  test("says that the queue of a run, or of its next step, is paused", async () => {
     class Mailing extends Workflow {
       static {
         this.step("write", () => {});

@@ -1,4 +1,4 @@
-/** Runs are found, and signalled, by the key or the hero that the rest of the program knows them by. */
+/** Runs are found and signaled by the idempotency key or the hero that the rest of the program knows. */
 import { connect, signal, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
@@ -22,7 +22,7 @@ async function connected(kind: StoreKind) {
 }
 
 forEachStore((kind) => {
-  test("a handle says whether the start made the run", async () => {
+  test("a handle says whether start() created the run", async () => {
     const { pawl } = await connected(kind);
     const first = await pawl.start(echo, 1, { idempotencyKey: "k" });
     const again = await pawl.start(echo, 1, { idempotencyKey: "k" });
@@ -46,7 +46,7 @@ forEachStore((kind) => {
     expect(await pawl.find("echo", { idempotencyKey: "order-1" })).toBeNull();
   });
 
-  test("a signal goes to the run with that key, or about that hero", async () => {
+  test("a signal can be sent to the run with an idempotency key or to the run about a hero", async () => {
     const { pawl } = await connected(kind);
     await pawl.worker({ workflows: [order] }).start();
     const hero = { type: "User", id: "42" };
@@ -59,7 +59,7 @@ forEachStore((kind) => {
     expect([await byKey.result({ timeout: "100s" }), await byHero.result({ timeout: "100s" })]).toEqual([1, 2]);
   });
 
-  test("a signal with a key that the run has taken changes nothing after its end; any other is refused by name", async () => {
+  test("repeating a signal key after the run has ended is a no-op; any other signal to an ended run is refused by name", async () => {
     const { pawl } = await connected(kind);
     await pawl.worker({ workflows: [order] }).start();
     const run = await pawl.start(order, "1", { idempotencyKey: "order-1" });
@@ -83,7 +83,7 @@ forEachStore((kind) => {
   });
 });
 
-test("of several runs about a hero the active one is found, otherwise the newest", async () => {
+test("of several runs about a hero, find() returns the active one, otherwise the newest", async () => {
   const t = await start(order);
   const hero = { type: "User", id: "42" };
   const first = await t.pawl.start(order, "1", { hero });
@@ -102,7 +102,7 @@ test("of several runs about a hero the active one is found, otherwise the newest
   expect(await t.pawl.find(order, { hero: { type: "User", id: "43" } })).toBeNull();
 });
 
-test("a signal that could be for several runs, or for none, is refused", async () => {
+test("a signal by key or hero is refused when no run or more than one active run matches", async () => {
   const t = await start(order);
   const hero = { type: "User", id: "42" };
   const none = await errorOf(t.pawl.signal(order, { hero }, "paid"));
@@ -120,7 +120,7 @@ test("a signal that could be for several runs, or for none, is refused", async (
   });
 });
 
-test("find() takes a key or a hero, and one of them", async () => {
+test("find() takes either a key or a hero, not both", async () => {
   const t = await start(order);
   const find = async (by: object) => (await errorOf(t.pawl.find(order, by as never))).message;
   expect(await find({ idempotencykey: "k" })).toContain('find() has no option "idempotencykey"; did you mean');
@@ -129,7 +129,7 @@ test("find() takes a key or a hero, and one of them", async () => {
   expect(await find({ hero: { type: "User", id: 1 } })).toContain("hero id");
 });
 
-test("a run of a class is found with its types", async () => {
+test("the handle of a class run that was found has the types of the class", async () => {
   class Greeting extends Workflow<void, { name: string }, string> {
     static {
       this.step("greet", (w) => w.finish(`Hello ${w.input.name}`));
@@ -142,11 +142,11 @@ test("a run of a class is found with its types", async () => {
   expect(text).toBe("Hello Ada");
 });
 
-describe("a signal on the caller's own transaction", () => {
+describe("a signal in the caller's own transaction", () => {
   const tables = { sqlite: sqliteTable, libsql: libsqlTable, postgres: postgresTable, mysql: mysqlTable };
   forEachStore(
     (kind) => {
-      test("is sent if and when the transaction commits", async () => {
+      test("is sent when the transaction commits, and not when it is rolled back", async () => {
         const { pawl, url } = await connected(kind);
         const table = tables[kind as keyof typeof tables](() => url);
         await table.create();
@@ -172,7 +172,7 @@ describe("a signal on the caller's own transaction", () => {
         expect((await pawl.verify()).differences).toEqual([]);
       });
 
-      test("does not let a run begin before its time", async () => {
+      test("is refused for a delayed run that has not started", async () => {
         const { pawl, url } = await connected(kind);
         const table = tables[kind as keyof typeof tables](() => url);
         await table.create();
@@ -184,7 +184,7 @@ describe("a signal on the caller's own transaction", () => {
         expect(await logOf(run)).toEqual([]);
       });
 
-      test("reaches a run that was started on the same transaction", async () => {
+      test("reaches a run that was started in the same transaction", async () => {
         const { pawl, url } = await connected(kind);
         const table = tables[kind as keyof typeof tables](() => url);
         await table.create();
@@ -196,7 +196,7 @@ describe("a signal on the caller's own transaction", () => {
         expect(await run.result({ timeout: "100s" })).toBe(1);
       });
 
-      test("can be sent in the transaction of a step, and then with its record", async () => {
+      test("can be sent in the transaction of a step, and then commits with the record of the step", async () => {
         const { pawl } = await connected(kind);
         const settle = workflow("settle", async (ctx, id: string) => {
           await ctx.transaction(
@@ -217,7 +217,7 @@ describe("a signal on the caller's own transaction", () => {
     ["sqlite", "postgres", "mysql"],
   );
 
-  test("is refused by the memory store, and on what is no transaction", async () => {
+  test("is refused by the memory store, and when `tx` is not a transaction", async () => {
     const w = await world();
     const run = await w.pawl.start(order, "1");
     const tx = { query: async () => [] };

@@ -1,4 +1,4 @@
-/** The way out for operators: `cancel(reason, { force: true })` ends any run, at once and without compensation. */
+/** `cancel(reason, { force: true })` lets operators end any run immediately, without compensation. */
 import { workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../support/databases.js";
@@ -14,7 +14,7 @@ const saga = workflow("saga", async (ctx) => {
 });
 
 forEachStore((kind) => {
-  test("a parked run ends at once without a worker, its children are canceled and nothing is undone", async () => {
+  test("a parked run ends immediately without a worker, its children are canceled and nothing is undone", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -33,12 +33,12 @@ forEachStore((kind) => {
     expect((await w.pawl.runs({ workflow: child })).runs).toMatchObject([{ status: "canceled" }]);
     expect(undone).toEqual([]);
     expect((await w.pawl.verify()).differences).toEqual([]);
-    // Said again, it is true already.
+    // Repeating the command is a no-op.
     await run.cancel(undefined, { force: true });
   });
 });
 
-test("a run whose step never ends is ended while its worker executes it, without waiting for the step", async () => {
+test("a run whose step never returns ends while its worker executes it, without waiting for the step", async () => {
   const begun = gate();
   const hanging = workflow("hanging", (ctx) =>
     ctx.step("hang", () => {
@@ -58,7 +58,7 @@ test("a run whose step never ends is ended while its worker executes it, without
   expect((await run.get()).error?.message).toBe("it still hangs");
 });
 
-test("a run that is undoing, and cannot, is ended with what it has undone so far", async () => {
+test("a run whose compensation keeps failing ends with what it has undone so far", async () => {
   const stuck = workflow("stuck", { retry: { attempts: 1 } }, async (ctx) => {
     await ctx.step("first", () => 1, { compensate: () => void undone.push("first") });
     await ctx.step("second", () => 2, {
@@ -80,12 +80,12 @@ test("a run that is undoing, and cannot, is ended with what it has undone so far
   expect(undone).toEqual([]);
 });
 
-test("a run whose log cannot be read is ended", async () => {
+test("a run whose log cannot be read ends", async () => {
   const w = await world();
   const worker = await w.worker([child]);
   const run = await w.pawl.start(child);
   await worker.settle();
-  // A consumed signal that never came: the log contradicts itself.
+  // The log consumes a signal that never arrived, so it contradicts itself.
   await w.store.commit({
     fence: null,
     starts: [],
@@ -110,7 +110,7 @@ test("a run whose log cannot be read is ended", async () => {
   await until(async () => (await w.store.run(run.id))?.status === "canceled");
 });
 
-test("an option that does not exist is refused", async () => {
+test("an unknown option is refused", async () => {
   const w = await world();
   const run = await w.pawl.start(child);
   expect(await errorOf(run.cancel("x", { forced: true } as never))).toMatchObject({ code: "INVALID_INPUT" });

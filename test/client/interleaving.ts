@@ -1,6 +1,6 @@
 /**
- * Runs several clients against one store, and decides by a seed whose store call goes next: every call waits until it is
- * let through, one at a time. So a race is a number, and can be repeated.
+ * Runs several clients against one store and decides by a seed whose store call goes next: every call waits until it is
+ * let through, one at a time. A race is therefore identified by a number and can be repeated.
  */
 import { Pawl } from "pawl";
 import { seededRandom } from "../../src/core/naming/ids.js";
@@ -33,7 +33,7 @@ export class Interleaving {
     });
   }
 
-  /** Resolves when all clients have ended, however they ended. */
+  /** Resolves when all clients have ended, successfully or not. */
   async run(clients: readonly (() => Promise<unknown>)[]): Promise<void> {
     let left = clients.length;
     for (const client of clients)
@@ -41,7 +41,7 @@ export class Interleaving {
         .catch(() => {})
         .finally(() => (left -= 1));
     while (left > 0) {
-      // Everything that the last call set off runs first.
+      // Let everything that the last call triggered run first.
       await new Promise((resolve) => setImmediate(resolve));
       const index = Math.floor(this.#random() * this.#waiting.length);
       await this.#waiting.splice(index, 1)[0]?.();
@@ -60,7 +60,7 @@ export class Interleaving {
   }
 }
 
-/** Calls the trial with so many schedules; an error names the one that it was found with. */
+/** Calls the trial once per schedule; an error names the schedule that caused it. */
 export async function forEachInterleaving(
   count: number,
   trial: (interleaving: Interleaving) => Promise<void>,

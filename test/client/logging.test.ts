@@ -1,10 +1,10 @@
-/** What a logger is told of runs that need somebody's attention, and what workflow code logs with. */
+/** What the logger receives about runs that need attention, and what workflow code logs with. */
 import { job, PauseError, PermanentError, Workflow, workflow } from "pawl";
 import { expect, test } from "vitest";
 import { asDefinition } from "../../src/define/resolve.js";
 import { silent, world } from "../support/virtual-worlds.js";
 
-/** A logger that takes fields first and has children, as pino does. */
+/** A logger that takes fields first and has child loggers, as pino does. */
 function fieldsFirst(lines: Record<string, any>[] = [], bindings: object = {}) {
   const write = (level: string) => (fields: unknown, msg: unknown) =>
     void (typeof fields === "object"
@@ -21,7 +21,7 @@ const declined = workflow("declined", async (ctx) => {
   });
 });
 
-test("a run that failed is a warning with its reason, and with the step that threw it", async () => {
+test("a failed run is logged as a warning with its reason and the step that threw it", async () => {
   const lines: unknown[][] = [];
   const w = await world("memory", "memory:", { ...silent, warn: (...args) => void lines.push(args) });
   const { settle } = await w.worker([declined]);
@@ -32,7 +32,7 @@ test("a run that failed is a warning with its reason, and with the step that thr
   ]);
 });
 
-test("a child that failed is no warning: its parent decides what that means", async () => {
+test("a failed child is not logged as a warning, because its parent decides what the failure means", async () => {
   const lines: unknown[] = [];
   const logger = {
     ...silent,
@@ -49,7 +49,7 @@ test("a child that failed is no warning: its parent decides what that means", as
   expect(await run.status()).toBe("completed");
 });
 
-test("pino gets the error, the run and the workflow of a failure, and of every transition", async () => {
+test("pino receives the error, the run and the workflow of a failure and of every transition", async () => {
   const logger = fieldsFirst();
   const w = await world("memory", "memory:", logger);
   const { settle } = await w.worker([declined], {}, logger);
@@ -70,7 +70,7 @@ test("pino gets the error, the run and the workflow of a failure, and of every t
   expect(logger.lines).toContainEqual(expect.objectContaining({ ...about, level: "debug", status: "failed" }));
 });
 
-test("a worker that has neither workflows nor jobs is a warning", async () => {
+test("a worker without workflows and jobs is logged as a warning", async () => {
   const lines: unknown[] = [];
   const logger = { ...silent, warn: (text: unknown) => void lines.push(text) };
   const w = await world("memory", "memory:", logger);
@@ -82,7 +82,7 @@ test("a worker that has neither workflows nor jobs is a warning", async () => {
   ]);
 });
 
-test("a pause because of an error is a warning; one by ctx.pause() or an operator is not", async () => {
+test("a pause because of an error is logged as a warning; a pause by ctx.pause() or by an operator is not", async () => {
   const lines: [string, unknown][] = [];
   const logger = {
     ...silent,
@@ -112,7 +112,7 @@ test("a pause because of an error is a warning; one by ctx.pause() or an operato
   ]);
 });
 
-test("ctx.log is bound to the run, and the log of a step to the step", async () => {
+test("ctx.log is bound to the run, and the logger of a step to the step", async () => {
   const logger = fieldsFirst();
   const talks = workflow("talks", async (ctx) => {
     ctx.log.info("begun");
@@ -144,7 +144,7 @@ test("ctx.log is bound to the run, and the log of a step to the step", async () 
   ]);
 });
 
-test("a class whose name a minifier has made is warned of once; one that was named is not", async () => {
+test("a class with a minified name is warned about once; a class with an explicit name is not", async () => {
   const warnings: unknown[] = [];
   const w = await world("memory", "memory:", { ...silent, warn: (text) => void warnings.push(text) });
   const named = (name: string, options: object = {}) => {

@@ -1,4 +1,4 @@
-/** What `metrics` says of a workflow is what one counts by hand. */
+/** `metrics` reports the same figures as a count by hand. */
 import { InvalidInputError, PermanentError, Workflow, WorkflowNotFoundError, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { batch, finish, newRuns, transition, workerInfo } from "../../src/testing/store-suite/builders.js";
@@ -16,7 +16,7 @@ const listening = workflow("listening", (ctx) => ctx.waitForSignal("go"));
 const noMeasures = { mean: null, p50: null, p95: null, p99: null };
 
 forEachStore((kind) => {
-  test("counts, rates, durations, waits, queue and workers match what was made", async () => {
+  test("counts, rates, durations, waits, queue and workers match a count by hand", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -25,7 +25,7 @@ forEachStore((kind) => {
       for (let due = await settle(); due !== null; due = await settle()) w.clock.moveTo(due);
     };
     const { settle, worker } = await w.worker([nap], { name: "w1", concurrency: 1_000 });
-    // Naps of 1 … 99 s all begin at once. What each took is its length.
+    // Sleeps of 1 to 99 s all start at the same time, so the duration of each run is the length of its sleep.
     await w.pawl.startMany(
       nap,
       Array.from({ length: 99 }, (_, n) => (n + 1) * second),
@@ -41,7 +41,7 @@ forEachStore((kind) => {
     await paused.pause();
     await worker.stop();
     w.clock.moveTo(w.clock.read() + hour);
-    // Two that nobody takes: the first is due for a minute when we look.
+    // No worker takes these two; the first has been due for a minute when the metrics are read.
     await w.pawl.start(nap, 1);
     w.clock.moveTo(w.clock.read() + 60 * second);
     await w.pawl.start(nap, 1);
@@ -76,7 +76,7 @@ forEachStore((kind) => {
     expect(await waiting.status()).toBe("waiting");
   });
 
-  test("a run that is executed counts as executing; one that waited for its worker shows in the waits", async () => {
+  test("a run that is being executed counts as executing, and a run that waited for a worker appears in the waits", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -98,7 +98,7 @@ forEachStore((kind) => {
 });
 
 describe("metrics()", () => {
-  test("counts what waits in the queues of its steps, too", async () => {
+  test("also counts the runs that wait in the queues of its steps", async () => {
     class Mailing extends Workflow {
       static {
         this.step("write", () => {});
@@ -112,7 +112,7 @@ describe("metrics()", () => {
     expect((await w.pawl.metrics(Mailing)).queue).toMatchObject({ name: "Mailing", depth: 1 });
   });
 
-  test("looks at the newest 10,000 and says so", async () => {
+  test("reads the newest 10,000 runs and says so", async () => {
     const w = await world();
     const fence = await w.store.registerWorker(workerInfo());
     const made = async (count: number) => {
@@ -137,7 +137,7 @@ describe("metrics()", () => {
     expect(await w.pawl.metrics("many")).toMatchObject({ truncated: true, runs: { total: 10_000 }, since: later });
   });
 
-  test("of a workflow that nobody knows, or since no date, is refused", async () => {
+  test("refuses an unknown workflow and an invalid date", async () => {
     const w = await world();
     expect(await errorOf(w.pawl.metrics("nobody"))).toBeInstanceOf(WorkflowNotFoundError);
     await w.pawl.createWorkflow("known");

@@ -1,4 +1,4 @@
-/** Pruning: old trees of runs vanish as a whole, and leave nothing behind. */
+/** Pruning deletes old trees of runs as a whole and leaves no rows behind. */
 import { InvalidInputError, RunNotFoundError, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { batch, finish, newRun, newRuns, transition, workerInfo } from "../../src/testing/store-suite/builders.js";
@@ -34,7 +34,7 @@ forEachStore((kind) => {
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
     const { settle } = await w.worker(all);
-    /** How many rows each table has for these runs, by SQL of our own. */
+    /** How many rows each table has for these runs, read with the test's own SQL. */
     const rows = async (ids: readonly string[]): Promise<number> => {
       if (kind === "memory") {
         const logs = await w.store.logs(ids);
@@ -54,7 +54,7 @@ forEachStore((kind) => {
     return { ...w, settle, rows, later };
   }
 
-  test("a dry run tells what would be deleted, and deletes nothing", async () => {
+  test("a dry run reports what would be deleted, and deletes nothing", async () => {
     const w = await prepared();
     await w.pawl.start(root);
     await w.pawl.start(echo, 1);
@@ -70,7 +70,7 @@ forEachStore((kind) => {
     expect(await w.pawl.prune({ olderThan: "1 day" })).toEqual(planned);
   });
 
-  test("whole trees that ended long ago are gone with all their rows, and the young ones stay", async () => {
+  test("whole trees that ended long ago are deleted with all their rows, and newer ones stay", async () => {
     const w = await prepared();
     const old = [await w.pawl.start(root), await w.pawl.start(echo, 1), await w.pawl.start(Loop)];
     await w.settle();
@@ -94,7 +94,7 @@ forEachStore((kind) => {
     expect(await w.pawl.prune({ olderThan: "30 days" })).toEqual({ runs: 0, trees: 0 });
   });
 
-  test("a run that has not ended, or not long ago, keeps its whole tree", async () => {
+  test("a run that is open, or that ended recently, keeps its whole tree", async () => {
     const w = await prepared();
     const waits = await w.pawl.start(listening);
     const parent = workflow("parent", async (ctx) => {
@@ -104,7 +104,7 @@ forEachStore((kind) => {
     const { settle } = await w.worker([parent]);
     const mother = await w.pawl.start(parent);
     const settleAll = async () => {
-      // What one parks, the other may have to take up.
+      // A run that one worker parks may be resumed by the other.
       for (let round = 0; round < 4; round += 1) {
         await settle();
         await w.settle();
@@ -123,11 +123,11 @@ forEachStore((kind) => {
     expect(await w.pawl.prune({ olderThan: "1 day" })).toEqual({ runs: 4, trees: 2 });
   });
 
-  test("an ended parent stays for as long as a child of it has not ended", async () => {
+  test("an ended parent is kept while one of its children is open", async () => {
     const w = await prepared();
     const parent = await w.pawl.start(echo, "parent");
     await w.settle();
-    // What a parent leaves behind when it ends is canceled; until it has heard of that, it is open.
+    // A child is canceled when its parent ends, but stays open until it has processed that message.
     const child = newRun({ workflow: "listening", parentId: parent.id, parentNode: "n", due: { kind: "held" } });
     await w.store.commit(batch(null, [], [child]));
     w.later(100 * day);
@@ -139,7 +139,7 @@ forEachStore((kind) => {
     expect(await w.pawl.prune({ olderThan: "1 day" })).toEqual({ runs: 2, trees: 1 });
   });
 
-  test("start keys are free again", async () => {
+  test("idempotency keys of deleted runs can be used again", async () => {
     const w = await prepared();
     const first = await w.pawl.start(echo, 1, { idempotencyKey: "once" });
     await w.settle();
@@ -152,7 +152,7 @@ forEachStore((kind) => {
     expect(await second.result()).toBe(2);
   });
 
-  test("cut short after any batch, it leaves trees that hang together, and the next time finishes them", async () => {
+  test("an interrupted prune leaves no child without its parent, and the next prune deletes the rest", async () => {
     const w = await prepared();
     const runs = [await w.pawl.start(root), await w.pawl.start(root)];
     await w.settle();
@@ -160,7 +160,7 @@ forEachStore((kind) => {
     w.later(2 * day);
     const { deleteRuns } = w.store.maintenance;
     let batches = 0;
-    // It dies after the leaves of the first tree.
+    // The process "dies" after deleting some leaves of the first tree.
     w.store.maintenance.deleteRuns = async (batch) => {
       batches += 1;
       await deleteRuns.call(w.store.maintenance, batch.slice(0, 5));
@@ -179,7 +179,7 @@ forEachStore((kind) => {
     expect(await w.rows(ids)).toBe(0);
   });
 
-  test("of one workflow, so many at most, until it is told to stop; more than fit into a batch", async () => {
+  test("the workflow filter, the limit and the abort signal are respected, with more runs than fit into a batch", async () => {
     const w = await prepared();
     await w.pawl.startMany(
       echo,
@@ -209,13 +209,13 @@ forEachStore((kind) => {
 });
 
 describe("prune()", () => {
-  test("refuses what is no duration and no limit", async () => {
+  test("refuses an invalid duration and an invalid limit", async () => {
     const w = await world();
     for (const options of [{}, { olderThan: "soon" }, { olderThan: -1 }, { olderThan: "1 day", limit: 0 }])
       expect(await errorOf((async () => w.pawl.prune(options as never))())).toBeInstanceOf(InvalidInputError);
   });
 
-  test("gathers large trees one by one", async () => {
+  test("collects large trees one at a time", async () => {
     const w = await world();
     const fence = await w.store.registerWorker(workerInfo());
     const owned = { due: { kind: "owned" } } as const;

@@ -12,7 +12,7 @@ const failing = workflow("failing", async () => {
 const all = [echo, waiting, failing];
 
 forEachStore((kind) => {
-  test("workers() tells where a worker is, with the port that its process answers on, if it has one", async () => {
+  test("workers() reports what a worker serves, its process and, if there is one, its port", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -37,7 +37,7 @@ forEachStore((kind) => {
     expect(found[0]?.heartbeatAt).toBeInstanceOf(Date);
   });
 
-  test("runs() finds by workflow, status, activity, hero, tag and time, newest first, in pages without gaps", async () => {
+  test("runs() filters by workflow, status, activity, hero, tag and time, newest first, in pages without gaps", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -90,7 +90,7 @@ forEachStore((kind) => {
     expect(pages).toHaveLength(12);
   });
 
-  test("get() tells everything about a run that is known from outside", async () => {
+  test("get() returns everything that can be known about a run from outside", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -137,7 +137,7 @@ forEachStore((kind) => {
     });
   });
 
-  test("history() gives the log in pages", async () => {
+  test("history() returns the log in pages", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -163,12 +163,12 @@ forEachStore((kind) => {
 });
 
 function order(ids: readonly string[], a: string, b: string): number {
-  // Two runs at a time share an instant; among those the greater id is the newer one.
+  // Pairs of runs share an instant; among those the greater id is the newer run.
   const [first, second] = [Math.floor(ids.indexOf(a) / 2), Math.floor(ids.indexOf(b) / 2)];
   return first === second ? (a < b ? 1 : -1) : second - first;
 }
 
-describe("bad questions", () => {
+describe("invalid queries", () => {
   test.each([
     { limit: 0 },
     { limit: 1_001 },
@@ -190,7 +190,7 @@ describe("bad questions", () => {
   });
 
   test.each(["", "1", "'; drop table pawl_runs; --", "00000000-0000-0000-0000-00000000000g"])(
-    "run(%o) gives a RunNotFoundError",
+    "run(%o) throws a RunNotFoundError",
     async (id) => {
       const t = await start(echo);
       expect(await errorOf((async () => t.pawl.run(id).get())())).toMatchObject({ code: "RUN_NOT_FOUND" });
@@ -199,7 +199,7 @@ describe("bad questions", () => {
 });
 
 describe("result()", () => {
-  test("gives a TimeoutError when the run takes longer; the run goes on, and can be asked again", async () => {
+  test("throws a TimeoutError when the run takes longer; the run continues and can be awaited again", async () => {
     const t = await start(waiting);
     const run = await t.pawl.start(waiting, 1);
     expect(await errorOf(run.result({ timeout: 20 }))).toMatchObject({ code: "TIMEOUT" });
@@ -209,7 +209,7 @@ describe("result()", () => {
     expect(await run.result({ timeout: "100s" })).toBe("there");
   });
 
-  test("is woken when the run ends, not only by its poll", async () => {
+  test("is woken by the end of the run, not only by its poll", async () => {
     vi.useFakeTimers({ toFake: ["setInterval"] });
     onTestFinished(() => void vi.useRealTimers());
     const t = await start(waiting);
@@ -221,7 +221,7 @@ describe("result()", () => {
     expect(await results).toEqual([5, 5, 5]);
   });
 
-  test("of a run that has ended comes at once, however often", async () => {
+  test("of an ended run resolves immediately, however often it is called", async () => {
     const t = await start(echo);
     const run = await t.pawl.start(echo, { a: 1 });
     await t.settle();
@@ -235,7 +235,7 @@ describe("result()", () => {
     expect(await errorOf(run.result({ timeout: timeout as never }))).toMatchObject({ code: "INVALID_INPUT" });
   });
 
-  test("that is waited for when Pawl is closed is rejected", async () => {
+  test("that is pending when Pawl is closed is rejected", async () => {
     const w = await world();
     const run = await w.pawl.start(waiting, 1);
     const error = errorOf(run.result());
@@ -244,7 +244,7 @@ describe("result()", () => {
   });
 });
 
-test("an execution begins when it began, also if that was recorded late", async () => {
+test("the start time of an execution is when its body started, also if the start was recorded late", async () => {
   const w = await world();
   const slow = workflow("slow", (ctx) =>
     ctx.step("think", () => new Promise<void>((resolve) => setTimeout(resolve, 150))),
@@ -259,7 +259,7 @@ test("an execution begins when it began, also if that was recorded late", async 
 });
 
 forEachStore((kind) => {
-  test("a run begins when it is taken up, not when its first step is recorded", async () => {
+  test("the start time of a run is when a worker claimed it, not when its first step was recorded", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -275,7 +275,7 @@ forEachStore((kind) => {
   });
 });
 
-describe("an execution knows its worker", () => {
+describe("an execution names its worker", () => {
   test("when its start was recorded, when it failed, and when its worker died", async () => {
     const w = await world();
     const [entered, leave] = [gate(), gate()];
@@ -325,7 +325,7 @@ describe("an execution knows its worker", () => {
   });
 });
 
-test("a run is drawn with what has not begun", async () => {
+test("toMermaid() of a run also draws the steps that have not started", async () => {
   const [a, b] = [step("a", () => 1), step("b", () => 2)];
   const sleepy = step("sleepy", (ctx) => ctx.sleep("rest", "1 day"));
   const drawn = graph("drawn", [a, sleepy.after(a), b.after(sleepy)]);
@@ -340,7 +340,7 @@ test("a run is drawn with what has not begun", async () => {
   expect(picture).toContain("classDef pending stroke-dasharray");
 });
 
-test("a run's error keeps its message in JSON, and so do those of its executions and nodes", async () => {
+test("the errors of a run, its executions and its nodes keep their messages in JSON", async () => {
   const t = await start(failing);
   const refused = workflow("refused", (ctx) =>
     ctx.step("pay", () => Promise.reject(new PermanentError("no", { cause: new Error("51") }))),

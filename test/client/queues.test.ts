@@ -1,4 +1,4 @@
-/** Queues: what waits in them, and that nothing begins in one that is paused. */
+/** Queues report what waits in them, and nothing starts in a paused queue. */
 import { InvalidInputError, job, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../support/databases.js";
@@ -28,7 +28,7 @@ forEachStore((kind) => {
     return world(kind, database.url);
   }
 
-  test("queues() tells who is in them, what waits, what is executed, and by whom", async () => {
+  test("queues() reports the workers, the waiting runs and the executing runs of each queue", async () => {
     const w = await prepared();
     expect(await w.pawl.queues()).toEqual([]);
     await w.pawl.createWorkflow("planned");
@@ -60,7 +60,7 @@ forEachStore((kind) => {
     open.open();
   });
 
-  test("nothing begins in a queue that is paused, neither here nor elsewhere, until it is resumed", async () => {
+  test("nothing starts in a paused queue, in this process or in others, until it is resumed", async () => {
     const w = await prepared();
     const { worker, settle, pawl } = await w.worker(all);
     const sleeps = await w.pawl.start(napping);
@@ -69,7 +69,7 @@ forEachStore((kind) => {
     await w.pawl.pauseQueue("napping");
     const pausedAt = w.clock.read();
     await until(() => worker.pausedQueues.length === 2);
-    // Through the worker's own client, which would let it begin at once.
+    // The pause comes through the worker's own client, which could otherwise start the run immediately.
     const runs = [await pawl.start(letter, 1), await w.pawl.start(letter, 2)];
     const other = await pawl.start(echo, 3);
     w.clock.moveTo(due);
@@ -79,7 +79,7 @@ forEachStore((kind) => {
     expect(await sleeps.status()).toBe("waiting");
     const mail = (await w.pawl.queues()).find(({ name }) => name === "mail");
     expect(mail).toMatchObject({ depth: 2, paused: { at: new Date(pausedAt), reason: "the provider is down" } });
-    // A worker that comes later knows from the beginning.
+    // A worker that starts later knows about the pause from the beginning.
     const late = await w.worker(all);
     expect([...late.worker.pausedQueues].sort()).toEqual(["mail", "napping"]);
     await late.settle();
@@ -94,7 +94,7 @@ forEachStore((kind) => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("a step in a queue that is paused waits for it, and the run goes on afterwards", async () => {
+  test("a step in a paused queue waits until the queue is resumed, and then the run continues", async () => {
     const w = await prepared();
     const { worker, settle } = await w.worker(all);
     await w.worker([echo]);
@@ -113,8 +113,8 @@ forEachStore((kind) => {
   });
 });
 
-describe("a queue that is paused", () => {
-  test("lets what is running finish", async () => {
+describe("a paused queue", () => {
+  test("lets running runs finish", async () => {
     const w = await world();
     const open = gate();
     const slow = workflow("slow", async (ctx) => {
@@ -131,7 +131,7 @@ describe("a queue that is paused", () => {
     expect(await run.result()).toBe(2);
   });
 
-  test("still lets its runs be told and canceled", async () => {
+  test("lets its runs be canceled", async () => {
     const w = await world();
     await w.worker([echo]);
     await w.pawl.pauseQueue("echo");
@@ -140,7 +140,7 @@ describe("a queue that is paused", () => {
     expect(await run.status()).toBe("canceled");
   });
 
-  test("is one that some workflow has; jobs have theirs", async () => {
+  test("must be the queue of a workflow or of a job", async () => {
     const w = await world();
     const error = await errorOf(w.pawl.pauseQueue("mial"));
     expect(error).toBeInstanceOf(InvalidInputError);
@@ -152,11 +152,11 @@ describe("a queue that is paused", () => {
     );
     await w.pawl.pauseQueue("job:Send", "with a \u0000 in it");
     expect((await w.pawl.queues()).find(({ name }) => name === "job:Send")?.paused?.reason).toBe("with a  in it");
-    // To resume is always possible, and harmless.
+    // Resuming a queue that does not exist is allowed and has no effect.
     await w.pawl.resumeQueue("mial");
   });
 
-  test("paused again keeps its time and gets the new reason", async () => {
+  test("that is paused again keeps the time of the first pause and takes the new reason", async () => {
     const w = await world();
     await w.pawl.createWorkflow("echo");
     await w.pawl.pauseQueue("echo", "first");

@@ -1,4 +1,4 @@
-/** Commands of several clients at the same instant: each is taken once, and no run is lost between them. */
+/** Concurrent commands of several clients: each is applied once, and no run is lost between them. */
 import { Pawl, type RunHandle, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { seededRandom } from "../../src/core/naming/ids.js";
@@ -25,7 +25,7 @@ describe("interleavings of the store calls of two clients", () => {
   ];
 
   for (const [name, first, second] of trials)
-    test(`a run that has not begun survives ${name}, however the two meet, and begins when it is resumed`, async () => {
+    test(`a run that has not started survives ${name} in any interleaving, and starts when it is resumed`, async () => {
       await forEachInterleaving(150, async (interleaving) => {
         const w = await world();
         const { id } = await w.pawl.start(greeting);
@@ -37,7 +37,7 @@ describe("interleavings of the store calls of two clients", () => {
       });
     });
 
-  test("a run that is planned for later keeps its time, however a pause, a resume and a signal meet", async () => {
+  test("a delayed run keeps its start time in any interleaving of a pause, a resume and a signal", async () => {
     await forEachInterleaving(100, async (interleaving) => {
       const w = await world();
       const begin = w.clock.read();
@@ -57,12 +57,12 @@ describe("interleavings of the store calls of two clients", () => {
     });
   });
 
-  test("a child that is held back runs after its release, however the release and a signal to it meet", async () => {
+  test("a held child runs after its release in any interleaving of the release and a signal", async () => {
     await forEachInterleaving(60, async (interleaving) => {
       const w = await world();
       const { id } = await w.pawl.start(parent);
       const first = await w.worker(all, { concurrency: 1 });
-      // The parent has handed out its children: one may run, two are held back.
+      // The parent has created its children: one may run, two are held.
       await until(async () => (await w.pawl.runs({ workflow: one })).runs.length === 3);
       const children = (await w.pawl.runs({ workflow: one })).runs;
       const client = interleaving.client(w.store);
@@ -80,7 +80,7 @@ describe("interleavings of the store calls of two clients", () => {
   });
 });
 
-test("a run that is paused before it begins does not begin when its time comes, and begins when it is resumed", async () => {
+test("a delayed run that is paused does not start when its time comes, and starts when it is resumed", async () => {
   const w = await world();
   const run = await w.pawl.start(greeting, undefined, { delay: "1h" });
   await run.pause("not yet");
@@ -101,7 +101,7 @@ test("a run that is paused before it begins does not begin when its time comes, 
 });
 
 forEachStore((kind) => {
-  test("300 runs that are paused and signalled by two clients at once, then resumed: none is lost", async () => {
+  test("none of 300 runs is lost when two clients pause and signal them concurrently and then resume them", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -117,8 +117,8 @@ forEachStore((kind) => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  for (const state of ["parked", "not begun"] as const)
-    test(`1,000 signals at once to one run that is ${state}: none is refused, none is lost, and each client's are in order`, async () => {
+  for (const state of ["parked", "not started"] as const)
+    test(`of 1,000 concurrent signals to one run that is ${state}, none is refused or lost, and each client's stay in order`, async () => {
       const database = await testDatabase(kind);
       onTestFinished(() => database.drop());
       const w = await world(kind, database.url);
@@ -150,7 +150,7 @@ forEachStore((kind) => {
     });
 });
 
-/** Resumes the run if it is paused, sends the signal if it did not come, and takes it to its end. */
+/** Resumes the run if it is paused, sends the signal if it is missing, and executes the run to its end. */
 async function finish(w: World, id: string): Promise<void> {
   const run = w.pawl.run(id);
   if ((await run.status()) === "paused") await run.resume();
@@ -159,7 +159,7 @@ async function finish(w: World, id: string): Promise<void> {
   await worker.settle();
 }
 
-test("the schedules of this file are not all the same", async () => {
+test("the seeds of this file produce different schedules", async () => {
   const seen = new Set<string>();
   for (let seed = 0; seed < 20; seed += 1) {
     const interleaving = new Interleaving(seededRandom(`${seed}`));

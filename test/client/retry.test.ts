@@ -1,4 +1,4 @@
-/** A run that failed never changes; retrying it starts a new one that goes on from where it failed. */
+/** A failed run never changes; retrying it starts a new run that continues from the failure. */
 import { branch, graph, PermanentError, step, Workflow, workflow } from "pawl";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../support/databases.js";
@@ -12,27 +12,29 @@ beforeEach(() => {
   ran = [];
   broken = true;
 });
-const did = <T>(name: string, value: T): T => {
+const record = <T>(name: string, value: T): T => {
   ran.push(name);
   return value;
 };
-const child = workflow("child", async (ctx, n: number) => ctx.step("double", () => did("double", n * 2)));
+const child = workflow("child", async (ctx, n: number) => ctx.step("double", () => record("double", n * 2)));
 const pay = workflow("pay", async (ctx, amount: number) => {
-  const order = await ctx.step("order", () => did("order", { amount }));
+  const order = await ctx.step("order", () => record("order", { amount }));
   await ctx.sleep("nap", "1 day");
   const who = await ctx.waitForSignal<string>("approved");
   const doubled = await ctx.run(child, amount);
-  await ctx.branch("way", () => did("way", "left" as const), { left: () => ctx.step("left", () => did("left", 1)) });
+  await ctx.branch("way", () => record("way", "left" as const), {
+    left: () => ctx.step("left", () => record("left", 1)),
+  });
   const many = await ctx.map(child, [1, 2]);
   const receipt = await ctx.step("charge", () => {
     if (broken) throw new PermanentError("declined");
-    return did("charge", "paid");
+    return record("charge", "paid");
   });
   return { order, who, doubled, many: [...many], receipt, at: await ctx.waitForSignal("later", { timeout: "1 hour" }) };
 });
 
 forEachStore((kind) => {
-  test("what was done is not done again, the failed step is, and the two runs know of each other", async () => {
+  test("completed steps are not repeated, the failed step is, and the two runs refer to each other", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -70,7 +72,7 @@ forEachStore((kind) => {
 });
 
 describe("retry()", () => {
-  test("is for runs that have failed", async () => {
+  test("is refused for runs that have not failed", async () => {
     const w = await world();
     const { settle } = await w.worker([child]);
     const run = await w.pawl.start(child, 1);
@@ -81,7 +83,7 @@ describe("retry()", () => {
     });
   });
 
-  test("is done once for a run: while its retry is open it is that one, and after that its retry is retried", async () => {
+  test("returns the existing retry while that is open; a failed retry must itself be retried", async () => {
     const w = await world();
     const flaky = workflow("flaky", (ctx) =>
       ctx.step("try", () => {
@@ -111,13 +113,13 @@ describe("retry()", () => {
     expect(new Set([run.id, second.id, third.id]).size).toBe(3);
   });
 
-  test("does again what was undone, and takes over the choices of branches", async () => {
-    const book = step("book", () => did("book", "b"), { compensate: () => void did("unbook", 0) });
-    const look = step("look", () => did("look", 1));
-    const route = branch("route", () => did("route", "yes" as const), { yes: [look], no: [step("other", () => 2)] });
+  test("repeats steps that were undone, and keeps the choices of branches", async () => {
+    const book = step("book", () => record("book", "b"), { compensate: () => void record("unbook", 0) });
+    const look = step("look", () => record("look", 1));
+    const route = branch("route", () => record("route", "yes" as const), { yes: [look], no: [step("other", () => 2)] });
     const charge = step("charge", () => {
       if (broken) throw new PermanentError("declined");
-      return did("charge", "paid");
+      return record("charge", "paid");
     });
     const trip = graph("trip", [book, route, charge.after(book, look)]);
     const w = await world();
@@ -134,15 +136,15 @@ describe("retry()", () => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("of a class goes on at the step that failed", async () => {
+  test("of a class run continues at the failed step", async () => {
     class Onboarding extends Workflow {
       static {
-        this.step("welcome", () => did("welcome", undefined));
+        this.step("welcome", () => record("welcome", undefined));
         this.step("charge", { onException: "fail" }, () => {
           if (broken) throw new Error("no");
-          did("charge", 0);
+          record("charge", 0);
         });
-        this.step("bye", () => did("bye", undefined));
+        this.step("bye", () => record("bye", undefined));
       }
     }
     const w = await world();

@@ -30,7 +30,7 @@ async function connected(kind: AnyStoreKind) {
 }
 
 forEachStore((kind) => {
-  test("50 simultaneous starts with one idempotency key make one run", async () => {
+  test("50 concurrent starts with one idempotency key create one run", async () => {
     const { pawl, url } = await connected(kind);
     const clients = kind === "memory" ? [pawl] : [pawl, await connect(url, { logger: silent })];
     const runs = await Promise.all(
@@ -43,7 +43,7 @@ forEachStore((kind) => {
     for (const client of clients.slice(1)) await client.close();
   });
 
-  test("50 simultaneous starts for one hero make one run; the others learn which", async () => {
+  test("50 concurrent starts for one hero create one run, and the others learn which one", async () => {
     const { pawl, url } = await connected(kind);
     const clients = kind === "memory" ? [pawl] : [pawl, await connect(url, { logger: silent })];
     const hero = { type: "User", id: "42" };
@@ -64,7 +64,7 @@ forEachStore((kind) => {
     for (const client of clients.slice(1)) await client.close();
   });
 
-  test("a hero is free again when its run has ended, and not while it is paused", async () => {
+  test("a hero is free again when its run has ended, but not while it is paused", async () => {
     const { pawl } = await connected(kind);
     const hero = { type: "User", id: "7" };
     const first = await pawl.start(waiting, undefined, { hero });
@@ -75,7 +75,7 @@ forEachStore((kind) => {
     expect(second.id).not.toBe(first.id);
   });
 
-  test("runs of a higher priority go first, among equals those that were due first", async () => {
+  test("runs with a higher priority are executed first, and runs of equal priority in the order in which they became due", async () => {
     const { pawl } = await connected(kind);
     const order: string[] = [];
     const noted = workflow("noted", (ctx, name: string) => ctx.step("note", () => void order.push(name)));
@@ -86,7 +86,7 @@ forEachStore((kind) => {
       ["high", 10],
       ["b", 0],
     ] as const;
-    // Due at instants of their own, long ago: among equals the one that was due first is the first.
+    // The runs have been due since different instants in the past; among equal priorities the earliest comes first.
     for (const [index, [name, priority]] of planned.entries())
       runs.push(await pawl.start(noted, name, { priority, startAt: new Date(1_000 + index) }));
     await pawl.worker({ workflows: [noted], concurrency: 1 }).start();
@@ -94,7 +94,7 @@ forEachStore((kind) => {
     expect(order).toEqual(["high", "a", "b", "low"]);
   });
 
-  test("names, keys, heroes and tags that differ only in case are different", async () => {
+  test("names, keys, heroes and tags that differ only in case are distinct", async () => {
     const { pawl } = await connected(kind);
     const [lower, upper] = [workflow("order", async () => "lower"), workflow("ORDER", async () => "upper")];
     await pawl.worker({ workflows: [lower, upper] }).start();
@@ -116,7 +116,7 @@ describe("start inside the caller's own transaction", () => {
   const tables = { sqlite: sqliteTable, postgres: postgresTable, mysql: mysqlTable, sqld: sqldTable };
   forEachStore(
     (kind) => {
-      test("makes the run if and when the transaction commits", async () => {
+      test("creates the run when the transaction commits", async () => {
         const { pawl, url } = await connected(kind);
         const table = tables[kind as keyof typeof tables](() => url);
         await table.create();
@@ -130,7 +130,7 @@ describe("start inside the caller's own transaction", () => {
         expect(await run.result({ timeout: "100s" })).toEqual({ order: 1 });
       });
 
-      test("warns when no live worker has the workflow, and does not when one has", async () => {
+      test("warns when no live worker has the workflow, and only then", async () => {
         const { pawl, url } = await connected(kind);
         const table = tables[kind as keyof typeof tables](() => url);
         await table.create();
@@ -162,7 +162,7 @@ describe("start inside the caller's own transaction", () => {
         expect((await again.get()).input).toBe(2);
       });
 
-      test("registers the workflow too, also when its first start is in a transaction", async () => {
+      test("also registers the workflow, even when its first start is in a transaction", async () => {
         const { pawl, url } = await connected(kind);
         const table = tables[kind as keyof typeof tables](() => url);
         await table.create();
@@ -175,7 +175,7 @@ describe("start inside the caller's own transaction", () => {
     ["sqlite", "postgres", "mysql", "sqld"],
   );
 
-  test("takes no client of libSQL, whose statements commit by themselves", async () => {
+  test("refuses a libSQL client, whose statements commit on their own", async () => {
     const { pawl } = await connected("memory");
     const tx = createClient({ url: "ws://127.0.0.1:3" });
     const refusal = { code: "INVALID_INPUT", message: expect.stringContaining("what its method transaction() gives") };
@@ -184,9 +184,9 @@ describe("start inside the caller's own transaction", () => {
   });
 
   forEachStore((kind) => {
-    test("refuses what is no transaction, and above all a pool: it would start the run whatever becomes of yours", async () => {
+    test("refuses anything that is not a transaction, in particular a pool, whose statements are outside of the caller's transaction", async () => {
       const { pawl, url } = await connected(kind);
-      // They connect to nothing until they are asked to.
+      // The pools open no connection until they are used.
       const pools = [new pg.Pool(), createPool({}), createPromisePool({})];
       for (const tx of pools) {
         const refusal = { code: "INVALID_INPUT", message: expect.stringContaining("not a pool") };
@@ -204,7 +204,7 @@ describe("start inside the caller's own transaction", () => {
     });
   });
 
-  test("does not wait for the warning where the transaction has the only connection", async () => {
+  test("does not wait for the warning when the transaction has the only connection", async () => {
     const pawl = await connect("sqlite::memory:", { logger: silent });
     onTestFinished(() => pawl.close());
     const starting = workflow("starting", (ctx) =>
@@ -215,7 +215,7 @@ describe("start inside the caller's own transaction", () => {
     expect(await pawl.run(id).status()).toBe("pending");
   });
 
-  test.skipIf(isLeftOut("postgres"))("takes a client of a pool, when it has begun a transaction", async () => {
+  test.skipIf(isLeftOut("postgres"))("accepts a pool client that has begun a transaction", async () => {
     const { pawl, url } = await connected("postgres");
     const pool = new pg.Pool({ connectionString: url });
     const tx = await pool.connect();
@@ -243,16 +243,17 @@ async function connectionTo(kind: AnyStoreKind, url: string): Promise<Connection
   return client;
 }
 
-describe("a start whose key somebody else is about to use, in a transaction that is still open", () => {
+describe("a start whose idempotency key is in use by another transaction that is still open", () => {
   forEachStore(
     (kind) => {
       test.each(["here", "elsewhere"])(
-        "waits for it; others do not wait for that start (workers are %s)",
+        "waits for that transaction; other starts do not wait (workers are %s)",
         async (where) => {
           const { pawl, url } = await connected(kind);
           if (where === "here") await pawl.worker({ workflows: [echo] }).start();
           const sql = await connectionTo(kind, url);
-          // Before the database is dropped, which would end the connection for it: an error that no code expects.
+          // Close the connection before the database is dropped: dropping it would break the connection with an
+          // uncaught error.
           onTestFinished(() => sql.end());
           const query = (text: string) => sql.query(text);
           await query("BEGIN");
@@ -260,7 +261,7 @@ describe("a start whose key somebody else is about to use, in a transaction that
 
           let isOver = false;
           const second = pawl.start(echo, 0, { idempotencyKey: "k" }).finally(() => (isOver = true));
-          // Of the same tick, of later ones, with keys of their own, and many.
+          // Other starts: in the same tick, in later ticks, with keys of their own, and many at once.
           const sameTick = pawl.start(echo, 1);
           const keyed = [2, 3].map((n) => pawl.start(echo, n, { idempotencyKey: `k${n}` }));
           const others = [await sameTick, await pawl.start(echo, 4), ...(await pawl.startMany(echo, [5, 6]))];
@@ -280,7 +281,7 @@ describe("a start whose key somebody else is about to use, in a transaction that
 });
 
 describe("an idempotency key", () => {
-  test("gives the first run again, also after it has ended", async () => {
+  test("returns the first run again, also after it has ended", async () => {
     const t = await start(echo);
     const first = await t.pawl.start(echo, { a: 1 }, { idempotencyKey: "k" });
     await t.settle();
@@ -289,7 +290,7 @@ describe("an idempotency key", () => {
     expect(await again.result()).toEqual({ a: 1 });
   });
 
-  test("with another input is an error that names the first run, and starts nothing", async () => {
+  test("with a different input throws an error that names the first run, and starts nothing", async () => {
     const t = await start(echo);
     const first = await t.pawl.start(echo, { a: 1 }, { idempotencyKey: "k" });
     const error = await errorOf(t.pawl.start(echo, { a: 2 }, { idempotencyKey: "k" }));
@@ -299,14 +300,14 @@ describe("an idempotency key", () => {
     expect((await t.pawl.runs()).runs).toHaveLength(1);
   });
 
-  test("does not mind the order of an object's keys", async () => {
+  test("ignores the order of the keys in the input", async () => {
     const t = await start(echo);
     const first = await t.pawl.start(echo, { a: 1, b: { c: 2, d: 3 } }, { idempotencyKey: "k" });
     const again = await t.pawl.start(echo, { b: { d: 3, c: 2 }, a: 1 }, { idempotencyKey: "k" });
     expect(again.id).toBe(first.id);
   });
 
-  test("belongs to its workflow: another workflow may use the same", async () => {
+  test("belongs to its workflow, so another workflow may use the same key", async () => {
     const other = workflow("other", async (_ctx, value: unknown) => value);
     const t = await start(echo, other);
     const a = await t.pawl.start(echo, 1, { idempotencyKey: "k" });
@@ -316,7 +317,7 @@ describe("an idempotency key", () => {
 });
 
 describe("a hero", () => {
-  test("may have several runs with allowMultiple, and one of each workflow without", async () => {
+  test("may have several runs with allowMultiple, and without it one of each workflow", async () => {
     const other = workflow("other", (ctx) => ctx.waitForSignal("go"));
     const t = await start(waiting, other);
     const hero = { type: "User", id: "42" };
@@ -342,7 +343,7 @@ describe("a hero", () => {
 });
 
 describe("delay and startAt", () => {
-  test("begin the run at that time, not before", async () => {
+  test("start the run at that time, not before", async () => {
     const noted = workflow("noted", async (ctx) => ctx.now().getTime());
     const t = await start(noted);
     const begin = t.clock.read();
@@ -364,7 +365,7 @@ describe("delay and startAt", () => {
     expect((await delayed.get()).startedAt?.getTime()).toBe(begin + 3 * 86_400_000);
   });
 
-  test("survive a pause: resumed, the run still waits for its time", async () => {
+  test("survive a pause: a resumed run still waits for its start time", async () => {
     const t = await start(echo);
     const run = await t.pawl.start(echo, 1, { delay: "3 days" });
     await run.pause();
@@ -410,7 +411,7 @@ describe("a schema", () => {
     async (_ctx, { id, count }) => ({ total: count * id.length }),
   );
 
-  test("refuses a bad input at start, says what is wrong, and starts nothing", async () => {
+  test("refuses a bad input at start with the reason, and starts nothing", async () => {
     const t = await start(order);
     const error = await errorOf(t.pawl.start(order, { id: 5, count: -1 } as never));
     expect(error).toMatchObject({ code: "INVALID_INPUT" });
@@ -419,7 +420,7 @@ describe("a schema", () => {
     expect((await t.pawl.runs()).runs).toEqual([]);
   });
 
-  test("fills in defaults and transforms for the handler; recorded is what was given", async () => {
+  test("applies defaults and transforms for the handler; the recorded input is the original one", async () => {
     const t = await start(order);
     const run = await t.pawl.start(order, { id: "  abc ", on: "2030-01-01" });
     expect((await run.get()).input).toEqual({ id: "  abc ", on: "2030-01-01" });
@@ -427,7 +428,7 @@ describe("a schema", () => {
     expect(await run.result()).toEqual({ total: 3 });
   });
 
-  test("that is asynchronous is awaited", async () => {
+  test("may be asynchronous", async () => {
     const slow = workflow(
       "slow",
       { input: z.string().refine(async (text) => text === "right") },
@@ -455,7 +456,7 @@ describe("a schema", () => {
     });
   });
 
-  test("refuses the input of startMany as a whole", async () => {
+  test("refuses the whole startMany when one input is invalid", async () => {
     const t = await start(order);
     expect(await errorOf(t.pawl.startMany(order, [{ id: "a" }, { id: 1 } as never, { id: "c" }]))).toMatchObject({
       code: "INVALID_INPUT",
@@ -463,7 +464,7 @@ describe("a schema", () => {
     expect((await t.pawl.runs()).runs).toEqual([]);
   });
 
-  test("protects the workflow also from a bad input that was triggered by name", async () => {
+  test("also checks an input that was triggered by name", async () => {
     let executed = 0;
     const strict = workflow("strict", { input: z.object({ n: z.number() }) }, async (_ctx, { n }) => {
       executed += 1;
@@ -490,19 +491,19 @@ describe("startMany", () => {
     expect((await t.pawl.runs({ tag: "batch", limit: 1_000 })).runs).toHaveLength(1_000);
   });
 
-  test("of nothing starts nothing", async () => {
+  test("of no inputs starts nothing", async () => {
     const t = await start(echo);
     expect(await t.pawl.startMany(echo, [])).toEqual([]);
   });
 
-  test("refuses what is not a definition", async () => {
+  test("refuses anything that is not a definition", async () => {
     const t = await start(echo);
     expect(await errorOf(t.pawl.startMany("echo" as never, [1]))).toMatchObject({ code: "INVALID_INPUT" });
   });
 });
 
-describe("triggers that know only a name", () => {
-  test("start a workflow of another process and get its typed result", async () => {
+describe("triggers by name", () => {
+  test("start a workflow of another process and return its typed result", async () => {
     const w = await world();
     const { settle } = await w.worker([echo]);
     const run = await w.pawl
@@ -513,14 +514,14 @@ describe("triggers that know only a name", () => {
     expect((await w.pawl.workflow("echo").run(run.id).get()).tags).toEqual(["t"]);
   });
 
-  test("get a WorkflowNotFoundError for a name that nobody registered", async () => {
+  test("throw a WorkflowNotFoundError for a name that was never registered", async () => {
     const w = await world();
     const error = await errorOf(w.pawl.workflow("nobody").trigger(1));
     expect(error).toMatchObject({ code: "WORKFLOW_NOT_FOUND", workflow: "nobody" });
     expect((await w.pawl.runs()).runs).toEqual([]);
   });
 
-  test("may register the name first; that is idempotent and takes nothing away", async () => {
+  test("may register the name first, which is idempotent and does not overwrite a registration", async () => {
     const w = await world();
     await w.pawl.createWorkflow("echo", { queue: "shared" });
     await w.pawl.createWorkflow("echo");
@@ -531,7 +532,7 @@ describe("triggers that know only a name", () => {
     expect(await run.result()).toBe("early");
   });
 
-  test("are warned when no live worker has the workflow", async () => {
+  test("return a warning when no live worker has the workflow", async () => {
     const warnings: string[] = [];
     const w = await world("memory", "memory:", { ...silent, warn: (...args) => void warnings.push(args.join(" ")) });
     await w.pawl.createWorkflow("echo");
@@ -539,7 +540,7 @@ describe("triggers that know only a name", () => {
     expect(warnings.join("\n")).toMatch(/echo.*worker/);
   });
 
-  test("follow the workflow to its newest version", async () => {
+  test("start the newest version of the workflow", async () => {
     const versioned = (version: string) => workflow("versioned", { version }, async () => version);
     const w = await world();
     await (await w.worker([versioned("1")])).settle();
@@ -548,7 +549,7 @@ describe("triggers that know only a name", () => {
     expect((await (await w.pawl.workflow("versioned").trigger(undefined)).get()).version).toBe("2");
   });
 
-  test("take the tags and the priority that the definition gives its runs", async () => {
+  test("use the tags and the priority of the definition", async () => {
     const tagged = workflow("tagged", { tags: ["billing"], priority: 9, queue: "money" }, async () => 1);
     const w = await world();
     await w.worker([tagged]);
@@ -558,7 +559,7 @@ describe("triggers that know only a name", () => {
 });
 
 describe("definitions", () => {
-  test("are found in a module, each once, among other exports", async () => {
+  test("are discovered in a module, each once, among other exports", async () => {
     const found = discoverWorkflows({
       echo,
       again: echo,
@@ -580,18 +581,18 @@ describe("definitions", () => {
     ["an empty version", () => workflow("x", { version: "" }, async () => 1)],
     ["an unknown option", () => workflow("x", { timeuot: "1h" } as never, async () => 1)],
     ["a schema that is none", () => workflow("x", { input: { parse: () => 1 } as never }, async () => 1)],
-  ])("with %s are refused when they are made", (_what, make) => {
+  ])("with %s are refused immediately", (_what, make) => {
     expect(make).toThrow(expect.objectContaining({ code: "INVALID_INPUT" }));
   });
 
-  test("start() takes nothing but definitions", async () => {
+  test("start() accepts only definitions", async () => {
     const t = await start(echo);
     for (const wrong of ["echo", null, undefined, {}, () => {}]) {
       expect(await errorOf(t.pawl.start(wrong as never, undefined as never))).toMatchObject({ code: "INVALID_INPUT" });
     }
   });
 
-  test("two with one name in a worker are refused", async () => {
+  test("two definitions with the same name in a worker are refused", async () => {
     const t = await start(echo);
     const impostor = workflow("echo", async () => 1);
     expect(() => t.pawl.worker({ workflows: [echo, impostor] })).toThrow(
@@ -617,7 +618,7 @@ describe("definitions", () => {
 });
 
 describe("connect", () => {
-  test("without arguments makes ./pawl.db; with a URL that is undefined it makes nothing", async () => {
+  test("without arguments creates ./pawl.db; with an undefined URL it creates nothing", async () => {
     const [home, folder] = [process.cwd(), mkdtempSync(join(tmpdir(), "pawl-connect-"))];
     onTestFinished(() => {
       process.chdir(home);
@@ -641,11 +642,11 @@ describe("connect", () => {
     });
   });
 
-  test("does not repeat a password in its error", async () => {
+  test("does not show a password in its error", async () => {
     expect((await errorOf(connect("redis://user:secret@host/db"))).message).not.toContain("secret");
   });
 
-  test("does not repeat a token in its error, wherever it was given", async () => {
+  test("does not show a token in its error, wherever the token was given", async () => {
     for (const [url, options] of [
       ["libsql://127.0.0.1:3?tls=0&authToken=sesame", {}],
       ["libsql://127.0.0.1:3?tls=0", { authToken: "sesame" }],
@@ -656,7 +657,7 @@ describe("connect", () => {
     }
   });
 
-  test("refuses a token for a database that takes none", async () => {
+  test("refuses a token for a database that does not take one", async () => {
     expect(await errorOf(connect("postgres://localhost/app", { authToken: "sesame" }))).toMatchObject({
       code: "INVALID_INPUT",
       message: "authToken is for libSQL servers such as libsql://name.turso.io, not for postgres:.",
@@ -664,7 +665,7 @@ describe("connect", () => {
   });
 });
 
-test("a start that no live worker can execute says so on its handle, each time, and in the log, once", async () => {
+test("a start without a live worker for its workflow is reported on every handle, and once in the log", async () => {
   const warnings: string[] = [];
   const logger = { ...silent, warn: (...args: unknown[]) => void warnings.push(String(args[0])) };
   const w = await world("memory", "memory:", logger);
@@ -677,7 +678,7 @@ test("a start that no live worker can execute says so on its handle, each time, 
   expect((await w.pawl.start(lonely)).warning).toBeNull();
 });
 
-test.each(["memory:", "sqlite::memory:"])("%s takes nothing more once it is closed", async (url) => {
+test.each(["memory:", "sqlite::memory:"])("%s refuses everything after close()", async (url) => {
   const pawl = await connect(url, { logger: silent });
   await pawl.close();
   expect(await errorOf(pawl.start(echo, 1))).toMatchObject({
@@ -687,7 +688,7 @@ test.each(["memory:", "sqlite::memory:"])("%s takes nothing more once it is clos
   expect(await errorOf(pawl.worker({ workflows: [echo] }).start())).toMatchObject({ code: "STORE_ERROR" });
 });
 
-test("what a schema has against an input is said once", async () => {
+test("the error for an invalid input lists every problem once", async () => {
   const order = workflow("order", { input: z.object({ sku: z.string(), cents: z.number() }) }, async () => {});
   const t = await start(order);
   const error = await errorOf(t.pawl.start(order, { sku: 7, cents: "1" } as never));

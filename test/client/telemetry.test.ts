@@ -1,4 +1,4 @@
-/** Programs that listen hear of everything that becomes durable, once, and in order. */
+/** Subscribers receive everything that becomes durable, once and in order. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { type Logger, PermanentError, type RunEvent, type RunStatusChange, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
@@ -31,7 +31,7 @@ const story = workflow("story", async (ctx) => {
 });
 
 forEachStore((kind) => {
-  test("what is told is what the logs say, wherever it was written", async () => {
+  test("published events match the logs, whichever process wrote them", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const heard = listen();
@@ -61,7 +61,7 @@ forEachStore((kind) => {
     }
     const statuses = (id: string) => heard.statuses.filter(({ runId }) => runId === id).map(({ status }) => status);
     const children = runs.filter(({ parentId }) => parentId === run.id);
-    // A worker may take a child before its parent has heard that it was born.
+    // A worker may claim a child before its parent has recorded that the child was created.
     for (const { id } of children) expect(statuses(id).sort()).toEqual(["completed", "pending", "running"]);
     expect(statuses(run.id)[0]).toBe("pending");
     expect(statuses(run.id).at(-1)).toBe("failed");
@@ -70,7 +70,7 @@ forEachStore((kind) => {
   });
 });
 
-test("a logger that is given hears of every transition at level debug; without one nothing is made up", async () => {
+test("a given logger receives every transition at debug level", async () => {
   const lines: string[] = [];
   const logger: Logger = { ...silent, debug: (...args) => void lines.push(String(args[0])) };
   const w = await world("memory", "memory:", logger);

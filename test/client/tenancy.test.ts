@@ -1,4 +1,7 @@
-/** Tenants in PostgreSQL schemas, as docs/tenancy.md has it. Its other ways to keep tenants apart are executed as part of that page. */
+/**
+ * Tenants in PostgreSQL schemas, as docs/tenancy.md describes. The other ways to separate tenants are executed as part
+ * of that page.
+ */
 import { connect, type Pawl, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../support/databases.js";
@@ -24,7 +27,7 @@ forEachStore(() => {
     return { url, of };
   }
 
-  test("tenants in schemas of their own share no run, no key, no hero, no queue and no worker", async () => {
+  test("tenants in separate schemas share no run, no key, no hero, no queue and no worker", async () => {
     const { of } = await tenants("acme", "umbrella");
     const [acme, umbrella] = [...of.values()] as [Pawl, Pawl];
     const same = { idempotencyKey: "cart-1", hero: { type: "User", id: "42" } };
@@ -43,7 +46,7 @@ forEachStore(() => {
     await expect(umbrella.run(first.id).get()).rejects.toMatchObject({ code: "RUN_NOT_FOUND" });
   });
 
-  test("a tenant's schema is dropped with all that it had, and the others go on", async () => {
+  test("dropping the schema of a tenant removes all its data, and the other tenants continue", async () => {
     const { url, of } = await tenants("acme", "umbrella");
     const [acme, umbrella] = [...of.values()] as [Pawl, Pawl];
     await acme.start(order, "acme");

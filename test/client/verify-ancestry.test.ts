@@ -1,6 +1,6 @@
 /**
- * `verify` computes the ancestry hashes of all runs with declared steps again. Runs that lived through deploys, renamings,
- * repairs and retries differ in nothing; an output that was changed is found in each of them.
+ * `verify` recomputes the ancestry hashes of all runs with declared steps. Runs that went through deploys, renames,
+ * repairs and retries have no difference, and a changed output is found in each of them.
  */
 import {
   type AnyNode,
@@ -25,9 +25,11 @@ import { SeededRandom } from "../../src/testing/store-suite/seeded-random.js";
 import { forEachStore, testDatabase } from "../support/databases.js";
 import { silent, start, world } from "../support/virtual-worlds.js";
 
-const universe = ["a", "b", "c", "d", "e"];
+const allSteps = ["a", "b", "c", "d", "e"];
 
-/** Code of one release: which steps there are, what they are called now, and what is said about those that are not there. */
+/**
+ * The code of one release: which steps exist, their current names, and what the release declares about missing ones.
+ */
 class Release {
   readonly random: SeededRandom;
   readonly names: readonly string[];
@@ -37,9 +39,9 @@ class Release {
 
   constructor(random: SeededRandom) {
     this.random = random;
-    const kept = shuffled(random, universe).slice(0, 3 + random.integerBelow(3));
+    const kept = shuffled(random, allSteps).slice(0, 3 + random.integerBelow(3));
     this.names = kept.map((base) => this.#nameOf(base));
-    this.removed = random.chance(0.8) ? universe.filter((base) => !kept.includes(base)).flatMap(bothNames) : [];
+    this.removed = random.chance(0.8) ? allSteps.filter((base) => !kept.includes(base)).flatMap(bothNames) : [];
     const after = new Map<string, readonly string[]>();
     this.names.forEach((name, index) => {
       after.set(name, random.sample(this.names.slice(0, index), 2));
@@ -54,7 +56,7 @@ class Release {
     return name;
   }
 
-  /** What happens in one execution of a step is up to chance. */
+  /** One execution of a step does something random. */
   readonly #body = async (ctx: StepContext<any> | Workflow): Promise<unknown> => {
     const { random } = this;
     const what = random.integerBelow(12);
@@ -116,9 +118,9 @@ const bothNames = (base: string) => [base, `${base}_renamed`];
 
 type AnyRun = RunHandle<any, any>;
 
-/** What an operator might do to a run. Much of it makes no sense at the time, and is refused. */
-async function operate(random: SeededRandom, run: AnyRun): Promise<AnyRun> {
-  const name = random.pick(universe.flatMap(bothNames)) as string;
+/** Commands that an operator might send to a run. Many are invalid in the current state and are refused. */
+async function sendRandomCommand(random: SeededRandom, run: AnyRun): Promise<AnyRun> {
+  const name = random.pick(allSteps.flatMap(bothNames)) as string;
   const commands: (() => Promise<unknown>)[] = [
     () => run.resume(),
     () => run.resume({ output: random.integerBelow(1_000) }),
@@ -128,7 +130,7 @@ async function operate(random: SeededRandom, run: AnyRun): Promise<AnyRun> {
     () => run.resumeAt(name),
     () => run.resumeAt(name),
     () => run.reattempt(name),
-    () => run.resume({ accept: universe.flatMap(bothNames) }),
+    () => run.resume({ accept: allSteps.flatMap(bothNames) }),
     () => run.resume({ renamed: { [name]: `${name}_renamed` } }),
     () => run.retry(),
     () => run.retry(),
@@ -141,7 +143,7 @@ async function operate(random: SeededRandom, run: AnyRun): Promise<AnyRun> {
   }
 }
 
-async function live(seed: number): Promise<{ readonly t: TestPawl; readonly runs: readonly AnyRun[] }> {
+async function runRandomly(seed: number): Promise<{ readonly t: TestPawl; readonly runs: readonly AnyRun[] }> {
   const random = new SeededRandom(seed);
   const first = new Release(random);
   const t = await testPawl({ workflows: first.workflows, logger: silent });
@@ -154,7 +156,7 @@ async function live(seed: number): Promise<{ readonly t: TestPawl; readonly runs
     if (random.chance(0.25)) await t.deploy(new Release(random).workflows);
     for (const run of [...runs]) {
       if (random.chance(0.4)) continue;
-      const now = await operate(random, run);
+      const now = await sendRandomCommand(random, run);
       if (now.id !== run.id && !runs.some(({ id }) => id === now.id)) runs.push(now);
     }
     await t.advance("2 hours");
@@ -164,8 +166,8 @@ async function live(seed: number): Promise<{ readonly t: TestPawl; readonly runs
 
 const seeds = Array.from({ length: 40 }, (_, index) => index + 1);
 
-/** The rows of a log, the run's row and what the registry knows, as `verify` has them. */
-async function storedOf(t: TestPawl, id: string) {
+/** The rows of a log, the row of the run and the registered shapes, as `verify` reads them. */
+async function readStored(t: TestPawl, id: string) {
   const { store } = t.pawl as unknown as { readonly store: Store };
   const run = (await store.run(id)) as RunRecord;
   return { run, log: (await store.logs([id])).get(id) ?? [], shapes: await ShapeRegistry.read(store) };
@@ -174,16 +176,16 @@ async function storedOf(t: TestPawl, id: string) {
 let [proved, taken, undone, moved, changed] = [0, 0, 0, 0, 0];
 
 test.each(seeds)("deploys, repairs and retries leave no difference (seed %i)", async (seed) => {
-  const { t, runs } = await live(seed);
+  const { t, runs } = await runRandomly(seed);
   expect(await t.pawl.verify()).toMatchObject({ differences: [], unchecked: 0 });
   for (const { id } of runs) {
-    const { run, log, shapes } = await storedOf(t, id);
+    const { run, log, shapes } = await readStored(t, id);
     const has = (type: string) => log.some((one) => one.type === type);
     if (has("shape.changed")) changed += 1;
     if (has("run.forked")) taken += 1;
     if (has("run.moved")) moved += 1;
     if (log.some(({ type, data }) => type === "run.forked" && data?.includes('"hashes"'))) undone += 1;
-    // Each hash in turn is of something else: the output, the attempt, the hash.
+    // Forge the output, the attempt and the hash of each event in turn.
     for (const [index, one] of log.entries()) {
       if (one.type !== "step.completed" || readStepFacts(one.data).hash === undefined) continue;
       proved += 1;
@@ -202,13 +204,13 @@ const forgeries = (one: StoredEvent): StoredEvent[] => [
   { ...one, data: one.data?.replace(/"hash":"\w+",/, "") ?? null },
 ];
 
-test("a frozen graph is read once, however many nodes it has", async () => {
+test("the input of a run with a frozen graph is read once, however many nodes the graph has", async () => {
   const work = job("Work", () => 1);
   const t = await testPawl({ workflows: [], jobs: [work], logger: silent });
   onTestFinished(() => t.close());
   const run = await t.pawl.build("wide", (g) => g.fanOut(Array(50).keys(), { name: (n) => `part_${n}`, job: work }));
   await t.speedrun(run);
-  const { run: row, log, shapes } = await storedOf(t, run.id);
+  const { run: row, log, shapes } = await readStored(t, run.id);
   let reads = 0;
   const counted = Object.defineProperty({ ...row }, "input", {
     get: () => {
@@ -220,13 +222,13 @@ test("a frozen graph is read once, however many nodes it has", async () => {
   expect(reads).toBe(1);
 });
 
-test("those lives had enough of everything in them", () => {
+test("the random runs above covered every kind of event often enough", () => {
   expect(proved).toBeGreaterThan(500);
   for (const count of [taken, moved, changed]) expect(count).toBeGreaterThan(20);
   expect(undone).toBeGreaterThan(5);
 });
 
-test("a retry keeps what was built upon a step that was undone, and that is still proved", async () => {
+test("a retry keeps steps that depend on a step that was undone, and their hashes are still verified", async () => {
   let fails = true;
   const booked = step("booked", () => "room 7", { compensate: () => {} });
   const told = step("told", () => "the guest");
@@ -253,7 +255,7 @@ test("a retry keeps what was built upon a step that was undone, and that is stil
   expect(await t.pawl.verify()).toMatchObject({ differences: [], unchecked: 0 });
 });
 
-test("also if that step was renamed in between", async () => {
+test("a retry is still verified when the step that was undone was renamed in between", async () => {
   let fails = true;
   const release = (name: string, isOpen: boolean) => {
     const booked = step(name, () => "room 7", { compensate: () => {} });
@@ -280,7 +282,7 @@ test("also if that step was renamed in between", async () => {
   expect(await t.pawl.verify()).toMatchObject({ differences: [], unchecked: 0 });
 });
 
-test("an answer by an operator is a link like any other, also under a name that the step had before", async () => {
+test("an output given by an operator is part of the ancestry, also after the step was renamed", async () => {
   const release = (name: string, aliases: Record<string, string[]>) =>
     class extends Workflow {
       static {
@@ -308,7 +310,7 @@ test("an answer by an operator is a link like any other, also under a name that 
 });
 
 forEachStore((kind) => {
-  test("hashes of steps that are not known any more are counted, and are no difference", async () => {
+  test("hashes of steps that are no longer registered are counted as unchecked, not as differences", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const w = await world(kind, database.url);
@@ -320,7 +322,7 @@ forEachStore((kind) => {
     expect(await w.pawl.verify()).toMatchObject({ differences: [], unchecked: 0 });
     const shapes = (await w.store.maintenance.workflows()).filter(isShapeRecord);
     expect(shapes).toHaveLength(1);
-    // As if it had been another workflow's.
+    // Pretend that the shape belongs to another workflow.
     await w.store.registerWorkflows(
       shapes.map((row) => ({ ...row, graph: row.graph?.replace("pair", "pear") ?? null })),
     );

@@ -1,4 +1,4 @@
-/** Rows that were changed, deleted or added by hand: `verify` finds each, and calls it by its name. */
+/** Rows that were changed, deleted or added by hand: `verify` finds each and reports its kind. */
 
 import { expect, test } from "vitest";
 import { childRunId } from "../../src/core/naming/ids.js";
@@ -7,18 +7,18 @@ import { retryParentNode } from "../../src/core/run/lineage.js";
 import type { NewEvent, NewRun, NextTaskState, RunRecord } from "../../src/store/contract/store.js";
 import { forEachStore } from "../support/databases.js";
 import { rawSql } from "../support/raw-sql.js";
-import { type EveryKindOfRun, everyKindOfRun } from "./verify-world.js";
+import { type EveryKindOfRun, everyKindOfRun } from "./every-kind-of-run.js";
 
 interface Corruption {
   readonly name: string;
   readonly statements: readonly string[];
-  /** "kind id": what must be found. */
+  /** The differences that must be found, as "kind id". */
   readonly expected: readonly string[];
-  /** What else this makes untrue. */
+  /** Other differences that the same change causes. */
   readonly besides?: readonly string[];
 }
 
-const nobody = "01990000-0000-7000-8000-000000000001";
+const unknownRunId = "01990000-0000-7000-8000-000000000001";
 const nobody3 = "01990000-0000-7000-8000-000000000003";
 const nobody2 = "01990000-0000-7000-8000-000000000002";
 const nobody4 = "01990000-0000-7000-8000-000000000004";
@@ -35,7 +35,7 @@ function corruptions({ runs }: EveryKindOfRun): Corruption[] {
   const [hero, otherHero] = idsOf(runs.heroes);
   const chains = idsOf(runs.chains);
   const graphs = idsOf(runs.graphs);
-  /** In the events of one step, whether they are rows of their own or share one with others. */
+  /** Changes the data of a step's events, whether they are rows of their own or share a row with others. */
   const forge = (id: string, from: string, to: string) =>
     `UPDATE pawl_events SET data = replace(data, '${from}', '${to}') WHERE run_id = '${id}'`;
   const childOf = (parent: string, node: string, index = 0) => childRunId(parent, node, index);
@@ -79,7 +79,7 @@ function corruptions({ runs }: EveryKindOfRun): Corruption[] {
           SELECT last FROM (SELECT max(seq) AS last FROM pawl_events WHERE run_id = '${failed[1]}') x)`,
       ],
       expected: [`log.short ${failed[1]}`],
-      // Its beginning was in that row, too.
+      // The same row held the start of the run.
       besides: [`run.started_at ${failed[1]}`],
     },
     {
@@ -96,7 +96,7 @@ function corruptions({ runs }: EveryKindOfRun): Corruption[] {
       name: "an event cannot be read",
       statements: [`UPDATE pawl_events SET data = '{' WHERE run_id = '${failed[0]}'`],
       expected: [`log.unreadable ${failed[0]}`],
-      // Of a row of several events that cannot be read, it is not known how many it has.
+      // When a row of several events cannot be read, the number of its events is unknown.
       besides: [`log.short ${failed[0]}`],
     },
     {
@@ -136,8 +136,8 @@ function corruptions({ runs }: EveryKindOfRun): Corruption[] {
     },
     {
       name: "a task belongs to a run that never was",
-      statements: [task(delayed[2], `run_id = '${nobody}'`)],
-      expected: [`task.without_run ${nobody}`, `task.missing ${delayed[2]}`],
+      statements: [task(delayed[2], `run_id = '${unknownRunId}'`)],
+      expected: [`task.without_run ${unknownRunId}`, `task.missing ${delayed[2]}`],
     },
     {
       name: "an open run ends in its row alone",
@@ -146,7 +146,7 @@ function corruptions({ runs }: EveryKindOfRun): Corruption[] {
     },
     {
       name: "a child is given to a parent that does not exist",
-      statements: [run(heldOfOther, `parent_id = '${nobody}'`)],
+      statements: [run(heldOfOther, `parent_id = '${unknownRunId}'`)],
       expected: [`run.parent_missing ${heldOfOther}`, `run.parent ${heldOfOther}`],
     },
     {
@@ -316,7 +316,7 @@ function corruptions({ runs }: EveryKindOfRun): Corruption[] {
 
 forEachStore(
   (kind) => {
-    test("every row that was changed by hand is found by its kind, and nothing else is", async () => {
+    test("every row that was changed by hand is reported with its kind, and nothing else is reported", async () => {
       const lived = await everyKindOfRun(kind);
       await lived.worker.worker.stop();
       expect((await lived.w.pawl.verify()).differences).toEqual([]);
@@ -341,9 +341,9 @@ forEachStore(
 
 const none: readonly never[] = [];
 
-/** What a store writes when it is asked to: the same corruptions without a hand at the tables, so also in memory. */
+/** Corruptions that are written through the store instead of SQL, so that they also run in memory. */
 forEachStore((kind) => {
-  test("what was written wrongly through the store is found as well", async () => {
+  test("corruptions that were written through the store are found as well", async () => {
     const { w, runs, worker } = await everyKindOfRun(kind);
     await worker.worker.stop();
     const [asleep, moved, , twice] = runs.sleeping.map(({ id }) => id) as [string, string, string, string];
@@ -379,7 +379,7 @@ forEachStore((kind) => {
     const hero = { heroType: null, heroId: null, heroKey: null };
     const born = { ...fields, ...kin, ...hero, input: "1" };
     const starts: NewRun[] = [
-      { ...born, id: nobody, due: { kind: "held" } },
+      { ...born, id: unknownRunId, due: { kind: "held" } },
       { ...born, id: nobody2, input: "{", heroKey: "other", due: { kind: "now" } },
       { ...born, id: nobody4, due: { kind: "now" }, parentNode: retryParentNode(null, nobody3) },
       { ...born, id: childRunId(nobody3, "x", 0), due: { kind: "now" }, parentId: nobody3, parentNode: "x" },
@@ -395,7 +395,7 @@ forEachStore((kind) => {
         `log.short ${signaled}`,
         `row.unreadable ${silenced}`,
         `run.waiting ${silenced}`,
-        `task.stuck ${nobody}`,
+        `task.stuck ${unknownRunId}`,
         `row.unreadable ${nobody2}`,
         `run.hero_key ${nobody2}`,
         `run.parent_missing ${childRunId(nobody3, "x", 0)}`,

@@ -1,10 +1,10 @@
-/** `verify` says nothing about a sound database, whatever is in it and whatever happens meanwhile. */
+/** `verify` reports nothing for a sound database, whatever it contains and whatever happens meanwhile. */
 import { workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
 import { world } from "../support/virtual-worlds.js";
 import { until } from "../support/waiting.js";
-import { everyKindOfRun } from "./verify-world.js";
+import { everyKindOfRun } from "./every-kind-of-run.js";
 
 async function emptyWorld(kind: StoreKind) {
   const database = await testDatabase(kind);
@@ -13,7 +13,7 @@ async function emptyWorld(kind: StoreKind) {
 }
 
 forEachStore((kind) => {
-  test("a database with every kind of run has no difference, while its worker is there and when it is gone", async () => {
+  test("a database with every kind of run has no difference, with its worker running and after it stopped", async () => {
     const { w, worker, runs } = await everyKindOfRun(kind);
     const statusOf = async (run: { status(): Promise<string> } | undefined) => run?.status();
     const some = [runs.done[0], runs.sleeping[0], runs.failed[0], runs.crowd[0], runs.stored, runs.pausedUnbegun];
@@ -39,7 +39,7 @@ forEachStore((kind) => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("a run in execution differs in nothing, nor does one whose worker has died in the middle", async () => {
+  test("a run in execution has no difference, nor has one whose worker died in the middle of a step", async () => {
     const w = await emptyWorld(kind);
     const stuck = workflow("stuck", async (ctx) => {
       await ctx.step("first", () => 1);
@@ -56,7 +56,7 @@ forEachStore((kind) => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("runs that move all the time raise no alarm", async () => {
+  test("runs that change while they are verified cause no false reports", async () => {
     const w = await emptyWorld(kind);
     const leaf = workflow("leaf", async (ctx, n: number) => ctx.step("x", () => n));
     const lively = workflow("lively", async (ctx, n: number) => {

@@ -1,5 +1,5 @@
-/** What a store's commits, claims and letters cost for a hundred runs at once: in statements, rows and bytes. */
+/** What the commits, claims and messages of a store cost for a hundred runs at once: in statements, rows and bytes. */
 import { batches } from "./batches.js";
-import { holdToBudget } from "./hold-to-budget.js";
+import { testBudgets } from "./hold-to-budget.js";
 
-holdToBudget(batches, { exact: true });
+testBudgets(batches, { exact: true });

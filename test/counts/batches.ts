@@ -1,17 +1,17 @@
 /**
- * The same things for a hundred runs at once, straight at the store: what workers do when they are busy. How many runs
- * meet in one commit is a matter of timing; what a commit of a hundred costs is not.
+ * The same operations for a hundred runs at once, directly on the store, as a busy worker does them. How many runs
+ * share a commit depends on timing; what a commit of a hundred costs does not.
  */
 import { randomUUID } from "node:crypto";
 import type { Batch, Fence, NewRun, Store, Transition } from "../../src/store/contract/store.js";
 import * as build from "../../src/testing/store-suite/builders.js";
 import type { Cost } from "./gate.js";
 import type { Meter } from "./meter.js";
-import type { Thing } from "./things.js";
+import type { Operation } from "./operations.js";
 
 const size = 100;
 
-/** A hundred runs that are a worker's own, and the worker. */
+/** A hundred runs that are owned by a worker, and that worker. */
 async function owned(meter: Meter): Promise<{ readonly store: Store; readonly fence: Fence; readonly ids: string[] }> {
   const { store } = meter.observed;
   const workflow = meter.newName();
@@ -21,7 +21,7 @@ async function owned(meter: Meter): Promise<{ readonly store: Store; readonly fe
   return { store, fence, ids: starts.map(({ id }) => id) };
 }
 
-/** Ids in order of time, as clients make them; inputs and outputs as small workflows have them. */
+/** Ids in time order, as clients create them; inputs and outputs of the size that small workflows have. */
 const births = (workflow: string, due: NewRun["due"]): NewRun[] =>
   build.newRuns(size, { workflow, due, input: '{"sku":"A-1"}' });
 
@@ -32,7 +32,7 @@ const stepCompleted = build.event("step.completed", {
   data: '{"ms":0,"output":{"ok":true}}',
 });
 
-/** One commit of what each of the hundred runs does. */
+/** One commit with a transition for each of the hundred runs. */
 async function commitOfAll(meter: Meter, change: (runId: string) => Partial<Transition>): Promise<Cost> {
   const { store, fence, ids } = await owned(meter);
   const transitions = ids.map((id) => build.transition(id, change(id)));
@@ -46,10 +46,10 @@ async function commitOf(meter: Meter, store: Store, batch: Batch): Promise<Cost>
   });
 }
 
-const starts: Thing = async (meter) =>
+const starts: Operation = async (meter) =>
   commitOf(meter, meter.observed.store, build.batch(null, [], births(meter.newName(), { kind: "now" })));
 
-const claims: Thing = async (meter) => {
+const claims: Operation = async (meter) => {
   const { store } = meter.observed;
   const workflow = meter.newName();
   const routes = [{ workflow, version: "" }];
@@ -61,21 +61,21 @@ const claims: Thing = async (meter) => {
   });
 };
 
-const steps: Thing = (meter) => commitOfAll(meter, () => ({ events: [stepCompleted] }));
+const steps: Operation = (meter) => commitOfAll(meter, () => ({ events: [stepCompleted] }));
 
-const checkpoints: Thing = (meter) =>
+const checkpoints: Operation = (meter) =>
   commitOfAll(meter, () => ({ cursors: [{ node: "sweep", cursor: "102", progress: '{"done":2,"total":null}' }] }));
 
-const parks: Thing = (meter) =>
+const parks: Operation = (meter) =>
   commitOfAll(meter, () => ({
     events: [build.event("timer.started", { node: "nap", data: '{"ms":86400000}' })],
     next: build.park("waiting", { waiting: '{"seenVersion":0}', startedAt: "now", wakeInMs: 86_400_000 }),
   }));
 
-const finishes: Thing = (meter) =>
+const finishes: Operation = (meter) =>
   commitOfAll(meter, () => ({ next: build.finish("completed", { output: '{"ok":true}', startedAt: "now" }) }));
 
-const letters: Thing = async (meter) => {
+const messages: Operation = async (meter) => {
   const { store, ids } = await owned(meter);
   return meter.cost(() => store.send(ids.map((id) => build.newMessage(id, '{"name":"word"}'))));
 };
@@ -87,5 +87,5 @@ export const batches = {
   "100 checkpoints in one commit": checkpoints,
   "100 parks in one commit": parks,
   "100 finishes in one commit": finishes,
-  "100 letters at once": letters,
-} satisfies Record<string, Thing>;
+  "100 messages at once": messages,
+} satisfies Record<string, Operation>;

@@ -1,21 +1,22 @@
 /**
- * What things may cost. The numbers are those measured when the budget was last touched: whoever makes Pawl cheaper
- * lowers them here (the tests say by how much), whoever must make something dearer raises them here, where it is seen.
+ * The budgets of all measured operations. The numbers are those measured when the budget was last changed: a change that
+ * makes Pawl cheaper lowers them here (the tests say by how much), and a change that must make an operation more
+ * expensive raises them here, where a reviewer sees it.
  *
- * - calls: what the engine asks of the store, by method. The same on every store, and all there is to count in memory.
- * - rows: what is written, by table. The same on every store but for what a store's own line adds.
- * - statements: what the driver sends, BEGIN and COMMIT among them. SQLite is a function call away, so it takes small
- *   ones; PostgreSQL makes one of them all; MariaDB takes several in one packet, and packets are what it waits for. (MySQL
- *   takes the statements of a transaction one by one.)
+ * - calls: the calls of the engine to the store, by method. The same on every store, and all that is counted in memory.
+ * - rows: the rows that are written, by table. The same on every store, except for the additions in the line of a store.
+ * - statements: what the driver sends, including BEGIN and COMMIT. SQLite is only a function call away, so its statements
+ *   are small; PostgreSQL combines them into one; MariaDB takes several in one packet, and the packets determine how long
+ *   it waits. (MySQL takes the statements of a transaction one by one.)
  * - bytes: of the rows that are inserted and updated, their columns as text. MySQL has one column more in its tasks.
  *
- * Everything is exact, up to the last two, which are bounds.
+ * All budgets are exact, except for the last two, which are bounds.
  */
 import type { StoreKind } from "../support/databases.js";
 import type { batches } from "./batches.js";
-import type { crowds } from "./crowds.js";
+import type { concurrentRuns } from "./concurrent-runs.js";
 import type { Cost } from "./gate.js";
-import type { things } from "./things.js";
+import type { operations } from "./operations.js";
 
 interface Budget {
   readonly calls: Cost;
@@ -25,12 +26,12 @@ interface Budget {
   readonly mysql: Cost;
 }
 
-export type ThingName = keyof typeof things | keyof typeof batches | keyof typeof crowds;
+export type OperationName = keyof typeof operations | keyof typeof batches | keyof typeof concurrentRuns;
 
-const budgets: Record<ThingName, Budget> = {
-  // ── One run, alone (things.ts) ─────────────────────────────────────────────────────────────────────────────────────
+const budgets: Record<OperationName, Budget> = {
+  // ── One run, alone (operations.ts) ────────────────────────────────────────────────────────────────────────────────────
 
-  // PostgreSQL: the second statement tells other processes.
+  // PostgreSQL: the second statement notifies other processes.
   start: {
     calls: { commit: 1 },
     rows: { "runs inserted": 1, "tasks inserted": 1 },
@@ -38,15 +39,16 @@ const budgets: Record<ThingName, Budget> = {
     sqlite: { statements: 4, bytes: 168 },
     mysql: { statements: 6, packets: 2, bytes: 169 },
   },
-  // Nobody needs to be told, but the worker's fence is checked. Its task has an owner instead of a time: 24 bytes more.
-  "start here": {
+  // No other process is notified, but the worker's fence is checked. Its task has an owner instead of a due time: 24
+  // bytes more.
+  "start with a local worker": {
     calls: { commit: 1 },
     rows: { "runs inserted": 1, "tasks inserted": 1 },
     postgres: { statements: 1, bytes: 192 },
     sqlite: { statements: 5, bytes: 192 },
     mysql: { statements: 7, packets: 2, bytes: 193 },
   },
-  // A fresh run comes with all that is needed to begin it: no log is read.
+  // The claim of a new run returns everything that is needed to start it, so no log is read.
   claim: {
     calls: { claim: 1 },
     rows: { "tasks updated": 1 },
@@ -54,15 +56,15 @@ const budgets: Record<ThingName, Budget> = {
     sqlite: { statements: 9, bytes: 103 },
     mysql: { statements: 7, packets: 3, bytes: 104 },
   },
-  // What every poll costs: one look, without a transaction.
-  "claim in vain": {
+  // The cost of every poll: one read without a transaction.
+  "empty claim": {
     calls: { claim: 1 },
     rows: {},
     postgres: { statements: 1, bytes: 0 },
     sqlite: { statements: 1, bytes: 0 },
     mysql: { statements: 1, packets: 1, bytes: 0 },
   },
-  // The heart of it: one row, and on the servers one statement that is its own transaction.
+  // The most frequent operation: one row, and on the servers one statement that is its own transaction.
   step: {
     calls: { commit: 1 },
     rows: { "events inserted": 1 },
@@ -70,7 +72,7 @@ const budgets: Record<ThingName, Budget> = {
     sqlite: { statements: 4, bytes: 103 },
     mysql: { statements: 1, packets: 1, bytes: 103 },
   },
-  // Steps that end together share a row.
+  // Steps that complete together share a row.
   "100 steps at once": {
     calls: { commit: 1 },
     rows: { "events inserted": 1 },
@@ -78,10 +80,10 @@ const budgets: Record<ThingName, Budget> = {
     sqlite: { statements: 4, bytes: 7_559 },
     mysql: { statements: 1, packets: 1, bytes: 7_559 },
   },
-  // Before it is recorded, the transaction is asked whether it is still the one that was begun: one statement (on MySQL two, a
-  // savepoint made at the beginning and released at the end, in packets that are sent anyway). SQLite's worker
-  // cannot beat while somebody else holds the write lock, so the transaction does it. MySQL resets the connection that
-  // user code had: the last three of its statements, for which nobody waits.
+  // Before the step is recorded, the transaction is checked to still be the one that was begun: one statement (on MySQL
+  // two, a savepoint created at the start and released at the end, in packets that are sent anyway). SQLite's worker
+  // cannot send heartbeats while another connection holds the write lock, so the transaction does it. MySQL resets the
+  // connection that user code had: its last three statements, for which no caller waits.
   "transactional step": {
     calls: { beginTransaction: 1, "commit of a transaction": 1 },
     rows: { "events inserted": 1 },
@@ -89,8 +91,8 @@ const budgets: Record<ThingName, Budget> = {
     sqlite: { statements: 6, bytes: 222, "workers updated": 1 },
     mysql: { statements: 11, packets: 6, bytes: 102 },
   },
-  // One row, overwritten: the log does not grow. The fence and the owner are looked at as for any commit; MySQL does that
-  // in a packet of its own.
+  // One row is overwritten, so the log does not grow. The fence and the owner are checked as for any commit; MySQL does
+  // that in a packet of its own.
   checkpoint: {
     calls: { commit: 1 },
     rows: { "cursors updated": 1 },
@@ -98,7 +100,8 @@ const budgets: Record<ThingName, Budget> = {
     sqlite: { statements: 5, bytes: 122 },
     mysql: { statements: 6, packets: 2, bytes: 122 },
   },
-  // A run's end is its row: there is no event of it. One byte is the number of events that its log has: `verify()` finds a log that lost its end.
+  // The end of a run is recorded in its row, without an event. One byte is the number of events in its log, by which
+  // `verify()` finds a log whose end is missing.
   finish: {
     calls: { commit: 1 },
     rows: { "runs updated": 1, "tasks deleted": 1 },
@@ -113,8 +116,8 @@ const budgets: Record<ThingName, Budget> = {
     sqlite: { statements: 1, bytes: 0 },
     mysql: { statements: 1, packets: 1, bytes: 0 },
   },
-  // Of what a park writes, 8 bytes are the number of events in its note: by that `verify` finds that the end of a log is
-  // missing. The same in all that parks below.
+  // 8 bytes of a park are the number of events in its `waiting` column, by which `verify` finds that the end of a log
+  // is missing. The same holds for every park below.
   "fall asleep": {
     calls: { commit: 1 },
     rows: { "runs updated": 1, "tasks updated": 1, "events inserted": 1 },
@@ -122,7 +125,7 @@ const budgets: Record<ThingName, Budget> = {
     sqlite: { statements: 6, bytes: 333 },
     mysql: { statements: 8, packets: 2, bytes: 334 },
   },
-  // A claim, the log, and the event that the time has come.
+  // A claim, a read of the log, and the event that the timer fired.
   "wake up": {
     calls: { claim: 1, logs: 1, commit: 1 },
     rows: { "tasks updated": 1, "events inserted": 1 },
@@ -137,8 +140,9 @@ const budgets: Record<ThingName, Budget> = {
     sqlite: { statements: 6, bytes: 348 },
     mysql: { statements: 8, packets: 2, bytes: 349 },
   },
-  // The sender reads and decides; then a claim, and the log once more for the code. The task is read twice: first to learn
-  // whether a worker has the run, whose log may be long, and again behind the log, so that both belong to one state.
+  // The sender reads and decides; then a claim, and another read of the log for the code. The task is read twice: first
+  // to learn whether a worker owns the run, whose log may be long, and again after the log, so that both belong to one
+  // state.
   signal: {
     calls: { run: 1, tasks: 2, logs: 2, now: 1, commit: 1, claim: 1 },
     rows: { "runs updated": 1, "tasks updated": 2, "events inserted": 1 },
@@ -146,7 +150,7 @@ const budgets: Record<ThingName, Budget> = {
     sqlite: { statements: 19, bytes: 523 },
     mysql: { statements: 20, packets: 11, bytes: 525 },
   },
-  // The claim is in vain: a hint of mail does not say whether the addressee was parked.
+  // The claim finds nothing: a hint about a message does not say whether the receiver was parked.
   "signal to a busy run": {
     calls: { run: 1, tasks: 1, send: 1, inbox: 1, claim: 1, now: 1, commit: 1 },
     rows: { "tasks updated": 2, "events inserted": 1, "inbox inserted": 1, "inbox deleted": 1 },
@@ -170,7 +174,8 @@ const budgets: Record<ThingName, Budget> = {
     sqlite: { statements: 49, bytes: 9_548 },
     mysql: { statements: 46, packets: 14, bytes: 9_554 },
   },
-  // Born before, with the others: what is left is to release, claim and end it, and its parent that hears of it.
+  // The child was created before, with the others: what remains is to release, claim and finish it, and to notify its
+  // parent.
   "child of a map": {
     calls: { commit: 3, claim: 2, logs: 1, inbox: 1 },
     rows: {
@@ -185,8 +190,8 @@ const budgets: Record<ThingName, Budget> = {
     sqlite: { statements: 48, bytes: 9_270 },
     mysql: { statements: 44, packets: 14, bytes: 9_276 },
   },
-  // And the parent that parks.
-  "100 births of a map": {
+  // This includes parking the parent.
+  "100 new children of a map": {
     calls: { commit: 2 },
     rows: { "runs inserted": 100, "runs updated": 1, "tasks inserted": 100, "tasks updated": 1, "events inserted": 1 },
     postgres: { statements: 3, bytes: 28_436 },
@@ -238,7 +243,7 @@ const budgets: Record<ThingName, Budget> = {
     sqlite: { statements: 403, bytes: 13_400 },
     mysql: { statements: 7, packets: 2, bytes: 13_400 },
   },
-  "100 letters at once": {
+  "100 messages at once": {
     calls: { send: 1 },
     rows: { "tasks updated": 100, "inbox inserted": 100 },
     postgres: { statements: 2, bytes: 16_000 },
@@ -246,10 +251,11 @@ const budgets: Record<ThingName, Budget> = {
     mysql: { statements: 6, packets: 2, bytes: 16_100 },
   },
 
-  // ── A hundred runs side by side (crowds.ts) ────────────────────────────────────────────────────────────────────────
+  // ── A hundred concurrent runs (concurrent-runs.ts) ─────────────────────────────────────────────────────────────────
 
-  // Rows and bytes are exact whatever meets in a commit. 23 to 28 commits were seen, on a busy machine too; receipts are
-  // handed out by 32 and more, so that the hundred cannot fall apart into more than a few groups of a commit each.
+  // Rows and bytes are exact however runs share commits. 23 to 28 commits were observed, also on a busy machine;
+  // acknowledgements are delivered in groups of at least 32, so that the hundred cannot split into more than a few
+  // groups of a commit each.
   "100 runs of 10 steps": {
     calls: { commit: 80 },
     rows: {
@@ -259,15 +265,15 @@ const budgets: Record<ThingName, Budget> = {
       "tasks deleted": 100,
       "events inserted": 1_000,
     },
-    // Each commit, and those that end runs a second time, to tell.
+    // One statement per commit, and a second for commits that end runs, to notify.
     postgres: { statements: 100, bytes: 138_100 },
     // One for a step, two for a start, four for an end, and three for each commit.
     sqlite: { statements: 1_600 + 3 * 80, bytes: 138_100 },
     // 5 to 8 for each commit.
     mysql: { statements: 8 * 80, packets: 2 * 80, bytes: 138_200 },
   },
-  // Children that end together tell their parent in one message: 2 were seen, and 7 to 9 commits. One message per child
-  // would break every bound that is not in the hundreds, and one row per child every one that is.
+  // Children that end together notify their parent in one message: 2 messages were observed, and 7 to 9 commits. One
+  // message per child would exceed every bound that is not in the hundreds, and one row per child every one that is.
   "100 children of a map": {
     calls: { commit: 40, claim: 20, logs: 20, inbox: 20, now: 20, run: 20, runsById: 1 },
     rows: {
@@ -286,8 +292,8 @@ const budgets: Record<ThingName, Budget> = {
   },
 };
 
-/** All that the thing may cost on this store. */
-export function budgetOf(name: ThingName, kind: StoreKind): Cost {
+/** Everything that the operation may cost on this store. */
+export function budgetOf(name: OperationName, kind: StoreKind): Cost {
   const { calls, rows, ...stores } = budgets[name];
   const asked = Object.fromEntries(Object.entries(calls).map(([method, times]) => [`calls of ${method}`, times]));
   return kind === "memory" ? asked : { ...asked, ...rows, ...stores[kind] };

@@ -1,4 +1,4 @@
-/** Places in a workflow's code where it stops until the test lets it go on. They stay open: a replay passes. */
+/** Places in a workflow's code where it stops until the test lets it continue. They stay open, so a replay passes. */
 
 interface Checkpoint {
   readonly reached: Promise<void>;
@@ -10,19 +10,19 @@ interface Checkpoint {
 export class Checkpoints {
   readonly #all = new Map<string, Checkpoint>();
 
-  /** In the workflow: stops here. It is no wait under `ctx`, so the run stays with its worker and writes nothing. */
+  /** In the workflow: stops here. This is not a durable wait, so the run stays with its worker and writes nothing. */
   async stop(name: string): Promise<void> {
     const checkpoint = this.#at(name);
     checkpoint.reach();
     await checkpoint.opened;
   }
 
-  /** In the test: lets the code go on from there. */
+  /** In the test: lets the code continue from this place. */
   open(name: string): void {
     this.#at(name).open();
   }
 
-  /** In the test: when the code has come there. */
+  /** In the test: resolves when the code has reached this place. */
   reached(name: string): Promise<void> {
     return this.#at(name).reached;
   }

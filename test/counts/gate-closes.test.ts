@@ -1,16 +1,19 @@
-/** That the gate closes: stores and engines that are made a little dearer on purpose are found out, step by step. */
+/**
+ * The gate detects regressions: stores and engines that are made slightly more expensive on purpose exceed their
+ * budgets.
+ */
 import { expect, onTestFinished, test } from "vitest";
 import type { Batch, Store, Transition } from "../../src/store/contract/store.js";
 import { forEachStore, type StoreKind } from "../support/databases.js";
-import { budgetOf, type ThingName } from "./budget.js";
-import { crowds } from "./crowds.js";
-import { excesses, inWords } from "./gate.js";
-import { type Around, Meter } from "./meter.js";
-import { type Thing, things } from "./things.js";
+import { budgetOf, type OperationName } from "./budget.js";
+import { concurrentRuns } from "./concurrent-runs.js";
+import { describeExcess, excesses } from "./gate.js";
+import { Meter, type StoreWrapper } from "./meter.js";
+import { type Operation, operations } from "./operations.js";
 
 /** A store whose commits are made by `commit`. */
 const committing =
-  (commit: (store: Store, batch: Batch) => Promise<unknown>): Around =>
+  (commit: (store: Store, batch: Batch) => Promise<unknown>): StoreWrapper =>
   (store) =>
     new Proxy(store, {
       get: (inner, name) => {
@@ -20,7 +23,7 @@ const committing =
       },
     });
 
-/** Each commit is followed by one more statement, such as a SELECT 1. */
+/** Each commit is followed by one more statement, such as SELECT 1. */
 const oneMoreStatement = committing(async (store, batch) => {
   const result = await store.commit(batch);
   await store.workflow("nobody");
@@ -45,33 +48,38 @@ function changed(batch: Batch, change: (transition: Transition) => Partial<Trans
   return { ...batch, transitions: batch.transitions.map((each) => ({ ...each, ...change(each) })) };
 }
 
-async function riseOf(kind: StoreKind, name: ThingName, thing: Thing, around?: Around): Promise<string[]> {
-  const meter = await Meter.open(kind, around);
+async function excessesOf(
+  kind: StoreKind,
+  name: OperationName,
+  operation: Operation,
+  wrap?: StoreWrapper,
+): Promise<string[]> {
+  const meter = await Meter.open(kind, wrap);
   onTestFinished(() => meter.close());
-  return excesses(budgetOf(name, kind), await meter.price(thing)).map(inWords);
+  return excesses(budgetOf(name, kind), await meter.measure(operation)).map(describeExcess);
 }
 
 forEachStore(
   (kind) => {
     const { statements = 0, bytes = 0 } = budgetOf("step", kind);
 
-    test("one more statement per commit is found out", async () => {
-      const rise = await riseOf(kind, "step", things.step, oneMoreStatement);
+    test("one more statement per commit is detected", async () => {
+      const rise = await excessesOf(kind, "step", operations.step, oneMoreStatement);
       expect(rise).toContain(`statements rose from ${statements} to ${statements + 1}`);
     });
 
-    test("one more row per step is found out", async () => {
-      const rise = await riseOf(kind, "step", things.step, oneMoreRow);
+    test("one more row per step is detected", async () => {
+      const rise = await excessesOf(kind, "step", operations.step, oneMoreRow);
       expect(rise).toContain("cursors inserted rose from 0 to 1");
     });
 
-    test("one more kilobyte per step is found out", async () => {
-      const rise = await riseOf(kind, "step", things.step, oneMoreKilobyte);
+    test("one more kilobyte per step is detected", async () => {
+      const rise = await excessesOf(kind, "step", operations.step, oneMoreKilobyte);
       expect(rise).toEqual([`bytes rose from ${bytes} to ${bytes + 1_024}`]);
     });
 
-    test("one more row per step is found out among a hundred runs side by side", async () => {
-      const rise = await riseOf(kind, "100 runs of 10 steps", crowds["100 runs of 10 steps"], oneMoreRow);
+    test("one more row per step is detected among a hundred concurrent runs", async () => {
+      const rise = await excessesOf(kind, "100 runs of 10 steps", concurrentRuns["100 runs of 10 steps"], oneMoreRow);
       expect(rise).toContain("cursors inserted rose from 0 to 1100");
     });
   },
@@ -79,8 +87,8 @@ forEachStore(
 );
 
 forEachStore((kind) => {
-  test("calls of the store that a step does not make are found out", async () => {
-    const rise = await riseOf(kind, "step", things.child);
+  test("additional store calls per step are detected", async () => {
+    const rise = await excessesOf(kind, "step", operations.child);
     expect(rise).toContain("calls of commit rose from 1 to 3");
     expect(rise).toContain("calls of claim rose from 0 to 2");
   });

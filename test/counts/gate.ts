@@ -1,6 +1,6 @@
-/** What something costs, and whether that is more than it may. */
+/** The cost of an operation, and whether it exceeds the budget. */
 
-/** Amounts by name: "statements", "bytes", "events inserted", "calls of commit" … What is not named is none. */
+/** Amounts by name: "statements", "bytes", "events inserted", "calls of commit" … A missing name means zero. */
 export type Cost = Readonly<Record<string, number>>;
 
 export interface Excess {
@@ -9,12 +9,12 @@ export interface Excess {
   readonly to: number;
 }
 
-/** What rose above its budget. Something that has no budget may not happen at all. */
+/** Amounts above the budget. An amount without a budget must be zero. */
 export function excesses(budget: Cost, measured: Cost): Excess[] {
   return differences(budget, measured).filter(({ from, to }) => to > from);
 }
 
-/** What fell below it: then the budget can be lowered, so that it does not rise again unseen. */
+/** Amounts below the budget: the budget should be lowered, so that a later increase is noticed. */
 export function savings(budget: Cost, measured: Cost): Excess[] {
   return differences(budget, measured).filter(({ from, to }) => to < from);
 }
@@ -25,5 +25,5 @@ function differences(budget: Cost, measured: Cost): Excess[] {
 }
 
 /** "statements rose from 1 to 2" */
-export const inWords = ({ what, from, to }: Excess): string =>
+export const describeExcess = ({ what, from, to }: Excess): string =>
   `${what} ${to > from ? "rose" : "fell"} from ${from} to ${to}`;

@@ -1,4 +1,4 @@
-/** What a step of a graph costs does not depend on how many there are. */
+/** The cost of a graph step does not depend on the size of the graph. */
 import { type AnyNode, graph, Pawl, step, type WorkflowDefinition } from "pawl";
 import { expect, test } from "vitest";
 import { forEachStore, openStore, testDatabase } from "../support/databases.js";
@@ -25,13 +25,13 @@ const shapes = {
 forEachStore(
   (kind) => {
     test.each(["chain", "fan"] as const)(
-      "rows and commits per step of a %s of 2,000 are those of one of 200",
+      "rows and commits per step of a %s of 2,000 steps equal those of 200 steps",
       async (shape) => {
         const small = await costOf(shape, 200);
         const large = await costOf(shape, 2_000);
         expect(large.rows / 2_000).toBeLessThanOrEqual((small.rows / 200) * 1.05);
         expect(large.commits / 2_000).toBeLessThanOrEqual((small.commits / 200) * 1.05);
-        // They were counted: a chain writes a row for each of its steps.
+        // A sanity check of the count: a chain writes a row for each of its steps.
         if (shape === "chain") expect(large.rows).toBeGreaterThanOrEqual(2_000);
       },
     );

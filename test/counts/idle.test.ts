@@ -1,4 +1,4 @@
-/** What a worker costs that has nothing to do: counted where the statements are executed. */
+/** What an idle worker costs, counted where the statements are executed. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, workflow } from "pawl";
 import { afterEach, describe, expect, test } from "vitest";
@@ -8,7 +8,7 @@ import { until } from "../support/waiting.js";
 import { watchStatements } from "./sent-statements.js";
 import { StatementLog } from "./statement-log.js";
 
-/** Long enough that a look and a heartbeat which happen to fall into both of its ends do not decide. */
+/** Long enough that a poll and a heartbeat at either end do not affect the result. */
 const watchedMs = 12_000;
 const perSecond = 2;
 
@@ -18,7 +18,7 @@ const definitions = ["one", "two", "three"].map((name) =>
   }),
 );
 
-/** A worker of three workflows, each with a run that sleeps, with the options it has when nobody gives any. */
+/** A worker of three workflows, each with a sleeping run, with the default options. */
 async function idleWorker(url: string) {
   const pawl = await connect(url);
   const worker = await pawl.worker({ workflows: definitions }).start();

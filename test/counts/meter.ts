@@ -1,4 +1,7 @@
-/** Pawl on a test database, with a meter between: does something, waits until all is quiet, and tells what it cost. */
+/**
+ * Pawl on a test database with a meter in between: it performs an operation, waits until everything is idle, and
+ * reports the cost.
+ */
 import { type AnyWorkflow, Pawl, type Worker } from "pawl";
 import { VirtualClock } from "pawl/testing";
 import { vi } from "vitest";
@@ -11,11 +14,11 @@ import { type SentStatements, watchStatements } from "./sent-statements.js";
 import { ShortTimers } from "./short-timers.js";
 import { WrittenRows } from "./written-rows.js";
 
-/** Puts something between the meter and the store, to see that the meter notices. */
-export type Around = (store: Store) => Store;
+/** Wraps the store below the meter, to test that the meter notices. */
+export type StoreWrapper = (store: Store) => Store;
 
-/** As many turns of the event loop without anything under way; what the engine puts off, it puts off by one or two. */
-const quietTurns = 20;
+/** The number of event loop turns without pending work; the engine defers work by one or two turns. */
+const idleTurns = 20;
 
 interface Parts {
   readonly kind: StoreKind;
@@ -30,18 +33,18 @@ export class Meter {
   readonly kind: StoreKind;
   readonly clock: VirtualClock;
   readonly observed: ObservedStore;
-  /** What was sent and written by the last thing that was measured, for whoever wants to know why. */
-  story: readonly string[] = [];
+  /** What the last measured operation sent and wrote, for debugging. */
+  sentAndWritten: readonly string[] = [];
   readonly #parts: Parts;
   readonly #timers = new ShortTimers();
   #worker: Worker | null = null;
   #names = 0;
 
   /**
-   * With clocks that stand still and nothing that happens by time: no polls, no heartbeats, no step that is slow. So the
-   * same is counted on a busy machine as on an idle one.
+   * Clocks stand still and nothing is triggered by time: no polls, no heartbeats, no slow steps. The counts are
+   * therefore the same on a busy machine and on an idle one.
    */
-  static async open(kind: StoreKind, around: Around = (store) => store): Promise<Meter> {
+  static async open(kind: StoreKind, around: StoreWrapper = (store) => store): Promise<Meter> {
     const database = await testDatabase(kind);
     try {
       return await Meter.#on(kind, database, around);
@@ -51,13 +54,13 @@ export class Meter {
     }
   }
 
-  static async #on(kind: StoreKind, database: TestDatabase, around: Around): Promise<Meter> {
+  static async #on(kind: StoreKind, database: TestDatabase, around: StoreWrapper): Promise<Meter> {
     const written = await countRows(kind, database.url);
     const sent = await watchStatements(kind);
     const clock = new VirtualClock();
     vi.spyOn(Date, "now").mockImplementation(clock.read);
     vi.spyOn(performance, "now").mockReturnValue(performance.now());
-    // SQLite watches its file for what other processes write; here that is only the counting of rows.
+    // SQLite watches its file for writes of other processes; here those would only be the counting of rows.
     const store = await openStore(kind, database.url, { clock: clock.read, notify: kind === "postgres" });
     const observed = new ObservedStore(around(store));
     if (kind === "postgres") await observed.heard;
@@ -72,43 +75,43 @@ export class Meter {
     this.#timers.watch();
   }
 
-  /** What the thing costs, with nothing left of what was measured before. */
-  async price(thing: (meter: Meter) => Promise<Cost>): Promise<Cost> {
+  /** What the operation costs, without anything left over from earlier measurements. */
+  async measure(thing: (meter: Meter) => Promise<Cost>): Promise<Cost> {
     await this.#worker?.stop();
     this.#worker = null;
     this.observed.releaseHints();
     return thing(this);
   }
 
-  /** A process that has a worker for these workflows, and a client as in another one. */
+  /** A client in the process of a worker for these workflows, and a client as in another process. */
   async serve(workflows: readonly AnyWorkflow[]): Promise<{ readonly pawl: Pawl; readonly client: Pawl }> {
     const pawl = new Pawl(this.observed.store, silent);
     const options = { name: "worker", poll: Number.POSITIVE_INFINITY, lease: "1 day", grace: 0 } as const;
     this.#worker = await pawl.worker({ workflows, ...options }).start();
-    await this.quiet();
+    await this.untilIdle();
     return { pawl, client: new Pawl(this.observed.store, silent) };
   }
 
-  /** A name that no workflow had before, always of the same length: names are in rows, whose bytes are counted. */
+  /** A workflow name that was not used before, always of the same length, because the bytes of names are counted. */
   newName(): string {
     this.#names += 1;
     return `workflow_${String(this.#names).padStart(3, "0")}`;
   }
 
-  /** What `work` costs, and all that comes of it. */
+  /** The cost of `work` and of everything that it triggers. */
   async cost(work: () => unknown): Promise<Cost> {
-    await this.quiet();
+    await this.untilIdle();
     await this.#parts.written?.take();
     this.observed.calls.clear();
     this.#parts.sent.clear();
     await work();
-    await this.quiet();
+    await this.untilIdle();
     return this.#read();
   }
 
-  /** Until the worker has let go of all its runs. */
-  async idle(): Promise<void> {
-    do await this.quiet();
+  /** Resolves when the worker has released all its runs. */
+  async untilReleased(): Promise<void> {
+    do await this.untilIdle();
     while ((this.#worker?.active ?? 0) > 0);
   }
 
@@ -121,9 +124,9 @@ export class Meter {
     vi.restoreAllMocks();
   }
 
-  /** Until nothing is under way any more. */
-  async quiet(): Promise<void> {
-    for (let turns = 0; turns < quietTurns; turns += 1) {
+  /** Resolves when nothing is pending any more. */
+  async untilIdle(): Promise<void> {
+    for (let turns = 0; turns < idleTurns; turns += 1) {
       await new Promise((resolve) => setImmediate(resolve));
       if (this.observed.pending + this.#parts.sent.pending + this.#timers.pending > 0) turns = -1;
     }
@@ -140,7 +143,7 @@ export class Meter {
     const rows = await written.take();
     for (const { what } of rows) cost[what] = (cost[what] ?? 0) + 1;
     cost.bytes = rows.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
-    this.story = [...statements, ...rows.map(({ what, text }) => `${what}: ${text}`)];
+    this.sentAndWritten = [...statements, ...rows.map(({ what, text }) => `${what}: ${text}`)];
     return cost;
   }
 }

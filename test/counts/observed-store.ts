@@ -1,16 +1,16 @@
-/** A store as an engine sees it, with a count of what is asked of it, and with hints that wait until the test lets them. */
+/** A store as the engine sees it, which counts calls and can hold back hints. */
 import type { Hint, Store, StoreTransaction } from "../../src/store/contract/store.js";
 
 type Listener = (hint: Hint) => void;
 
 export class ObservedStore {
-  /** What the engine gets. */
+  /** The store for the engine. */
   readonly store: Store;
-  /** How often each of its methods was called. */
+  /** How often each method was called. */
   readonly calls = new Map<string, number>();
-  /** Called and not answered yet. */
+  /** Calls without an answer yet. */
   pending = 0;
-  /** The first hint of the store itself: on PostgreSQL, that its listener is there. */
+  /** Resolves with the first hint of the store itself: on PostgreSQL, that its listener is connected. */
   readonly heard: Promise<void>;
   readonly #listeners = new Set<Listener>();
   #held: Hint[] | null = null;
@@ -27,7 +27,7 @@ export class ObservedStore {
     });
   }
 
-  /** Nobody is told of anything, as if all listeners were in other processes, until `releaseHints`. */
+  /** Delivers no hints, as if all listeners were in other processes, until `releaseHints`. */
   holdHints(): void {
     this.#held ??= [];
   }
@@ -38,7 +38,7 @@ export class ObservedStore {
     for (const hint of hints) this.#deliver(hint);
   }
 
-  /** What a timer does when a run is due: somebody looks. */
+  /** Triggers a poll, as a timer does when a run is due. */
   nudge(): void {
     this.#deliver({ kind: "ready", workflows: [] });
   }

@@ -1,5 +1,5 @@
 /** What a start, a claim, a step, a sleep, a signal, a child and an end cost: in statements, rows, bytes and calls. */
-import { holdToBudget } from "./hold-to-budget.js";
-import { things } from "./things.js";
+import { testBudgets } from "./hold-to-budget.js";
+import { operations } from "./operations.js";
 
-holdToBudget(things, { exact: true });
+testBudgets(operations, { exact: true });

@@ -1,7 +1,7 @@
 /**
  * Counts what a store sends to its database, where it leaves the driver: every statement of every connection of this
- * process, BEGIN and COMMIT among them. Not counted is what a connection costs once in its life, its settings, because
- * how many are open is a matter of timing; and not the connection that only listens, whose cost is an idle worker's.
+ * process, including BEGIN and COMMIT. The settings that a connection makes once are not counted, because the number of
+ * connections depends on timing; neither is the listening connection, whose cost belongs to an idle worker.
  */
 import { createConnection } from "mysql2/promise";
 import pg from "pg";
@@ -10,9 +10,9 @@ import { type StoreKind, storeUrls } from "../support/databases.js";
 
 export class SentStatements {
   readonly texts: string[] = [];
-  /** What goes over the wire at once: MySQL takes several statements in one packet. */
+  /** What is sent over the wire at once: MySQL takes several statements in one packet. */
   packets = 0;
-  /** Sent and not answered yet, or still waiting for a connection to be sent on. */
+  /** Sent without an answer yet, or waiting for a connection. */
   pending = 0;
 
   add(...texts: readonly string[]): void {
@@ -34,7 +34,7 @@ export class SentStatements {
 
 const watched = new Map<StoreKind, Promise<SentStatements>>();
 
-/** From now on, and for as long as the process lives. */
+/** Counts from now on, for as long as the process lives. */
 export function watchStatements(kind: StoreKind): Promise<SentStatements> {
   let sent = watched.get(kind);
   if (sent === undefined) watched.set(kind, (sent = watchDriver(kind)));
@@ -51,7 +51,7 @@ async function watchDriver(kind: StoreKind): Promise<SentStatements> {
 
 type Method = (this: object, ...args: any[]) => any;
 
-/** Calls `before` with what the method is called with, and `after` with what it returned. */
+/** Calls `before` with the arguments of the method, and `after` with its result. */
 function wrap(owner: any, name: string, before: (self: object, args: any[]) => void, after?: (result: any) => void) {
   const real = owner[name] as Method;
   owner[name] = function (this: object, ...args: any[]) {
@@ -92,7 +92,7 @@ async function watchMysql(sent: SentStatements): Promise<void> {
   const note = (connection: object, args: any[]) => {
     const text: string = args[0].sql ?? args[0];
     if (inUse.has(connection)) sent.add(...statementsIn(text));
-    // The last thing that the store asks of a new connection.
+    // The last statement that the store sends to a new connection.
     if (text.startsWith("SELECT @@max_allowed_packet")) inUse.add(connection);
     waitFor(args);
   };
@@ -113,10 +113,10 @@ function prototypesOf(object: object): object[] {
   return prototype === null ? [] : [prototype, ...prototypesOf(prototype)];
 }
 
-/** What a block of MariaDB's has around its statements: handlers of errors, and the question whether it may go on. */
+/** Parts of a MariaDB block that are not statements of the store: error handlers, and the check whether to continue. */
 const blockHead = /^BEGIN NOT ATOMIC (?:DECLARE EXIT HANDLER FOR \w+ BEGIN .*?; END; )+(?:IF NOT .*?; END IF; )?/s;
 
-/** Apart at the semicolons that are not in a string. */
+/** Splits at the semicolons that are not in a string. */
 function statementsIn(text: string): string[] {
   const packet = blockHead.test(text) ? text.replace(blockHead, "").replace(/; END$/, "") : text;
   const pieces = packet.match(/'(?:[^'\\]|\\.|'')*'|;|[^';]+/gs) ?? [];
@@ -128,15 +128,15 @@ function statementsIn(text: string): string[] {
   return statements;
 }
 
-/** Compares a number in memory that processes share. It takes no lock and reads no page; the rest is counted. */
-const lookAtSharedMemory = "PRAGMA data_version";
+/** Compares a number in shared memory. It takes no lock and reads no page, so it is not counted. */
+const sharedMemoryRead = "PRAGMA data_version";
 
-/** Both drivers answer at once. Every statement of every connection goes through these methods of its class. */
+/** Both drivers are synchronous. Every statement of every connection goes through these methods of its class. */
 async function watchSqlite(sent: SentStatements): Promise<void> {
   const { Database } = await loadDriver();
   const probe = new Database(":memory:");
   const note = (text: string) => {
-    if (text !== lookAtSharedMemory) sent.add(text);
+    if (text !== sharedMemoryRead) sent.add(text);
   };
   const statement = Object.getPrototypeOf(probe.prepare("SELECT 1"));
   for (const name of ["run", "get", "all", "iterate"]) {

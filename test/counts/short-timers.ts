@@ -1,4 +1,4 @@
-/** Knows what is put off for a moment: timers of a second or less that have neither fired nor been cleared. */
+/** Tracks short timers: those of a second or less that have neither fired nor been cleared. */
 
 const shortMs = 1_000;
 
@@ -10,7 +10,7 @@ export class ShortTimers {
     return this.#pending.size;
   }
 
-  /** From now on, until `unwatch`. */
+  /** Tracks timers from now on, until `unwatch`. */
   watch(): void {
     const { setTimeout: set, clearTimeout: clear } = this.#real;
     const watched = (callback: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => {

@@ -1,16 +1,16 @@
-/** Counts what a PostgreSQL server executes, by its own log of every statement, whoever sends it. */
+/** Counts what a PostgreSQL server executes, by its own log of every statement from any client. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import type { OwnServer } from "../../scripts/servers.mjs";
 
-/** One line per statement begins so; a statement of several lines goes on with lines that begin with a tab. */
+/** Every statement starts with such a line; further lines of the same statement start with a tab. */
 const statement = /^pawl-log .*LOG: {2}(?:statement|execute [^:]*): (.*)$/gm;
 
 export class StatementLog {
   readonly #file: string;
 
-  /** From now on the server logs every statement, also BEGIN, COMMIT and SET. */
+  /** From now on the server logs every statement, including BEGIN, COMMIT and SET. */
   static async of(server: OwnServer): Promise<StatementLog> {
     const client = new pg.Client({ connectionString: server.url });
     await client.connect();
@@ -32,14 +32,14 @@ export class StatementLog {
     return [...readFileSync(this.#file, "utf8").matchAll(statement)].map(([, text]) => text as string);
   }
 
-  /** What is executed while `work` goes on. */
+  /** The statements that are executed while `work` runs. */
   async during(work: () => Promise<unknown>): Promise<string[]> {
     const before = this.statements().length;
     await work();
     return this.statements().slice(before);
   }
 
-  /** A new setting reaches each connection a moment after it was made. */
+  /** A new setting reaches each connection a moment later. */
   async #untilItLogs(server: OwnServer): Promise<void> {
     while (!this.statements().includes("SELECT 'logged'")) {
       const client = new pg.Client({ connectionString: server.url });

@@ -33,15 +33,15 @@ describe.skipIf(isLeftOut("postgres"))("100 concurrent runs of 10 inline steps o
       const outputs = await Promise.all(handles.map((run) => run.result()));
       expect(outputs).toEqual(inputs.map((n) => n * 55));
     });
-    // Connections that are closed have told the server's statistics all that they did.
+    // Connections that are closed have reported everything to the server's statistics.
     await pawl.close();
   }, 120_000);
 
   afterAll(() => server?.remove());
 
-  test("take at most 0.1 statements per step: starts, claims, commits, notifications, results, all of them", () => {
+  test("take at most 0.1 statements per step, including starts, claims, commits, notifications and results", () => {
     expect(statements.length, statements.map((text) => text.slice(0, 80)).join("\n")).toBeLessThanOrEqual(steps * 0.1);
-    // They were counted: nothing is written without a statement.
+    // A sanity check of the count: nothing is written without a statement.
     expect(statements.length).toBeGreaterThan(stepsPerRun);
   });
 
@@ -57,7 +57,7 @@ describe.skipIf(isLeftOut("postgres"))("100 concurrent runs of 10 inline steps o
     const holding = rows.map(stepsIn);
     expect(holding.filter((count) => count > 0).length).toBe(steps);
     expect(Math.max(...holding)).toBe(1);
-    // The rest are the runs' own starts and ends, at most one row each.
+    // The rest are the starts and ends of the runs, at most one row each.
     expect(rows.length).toBeLessThanOrEqual(steps + 2 * runs);
   });
 
@@ -73,9 +73,9 @@ describe.skipIf(isLeftOut("postgres"))("100 concurrent runs of 10 inline steps o
       return { inserted: Number(inserted), updated: Number(updated), deleted: Number(deleted) };
     };
     expect(written("pawl_events")).toEqual({ inserted: Number(events?.n), updated: 0, deleted: 0 });
-    // Born and ended.
+    // Inserted at the start and updated at the end.
     expect(written("pawl_runs")).toEqual({ inserted: runs, updated: runs, deleted: 0 });
-    // Born, claimed, and gone.
+    // Inserted, claimed, and deleted.
     expect(written("pawl_tasks")).toEqual({ inserted: runs, updated: runs, deleted: runs });
     expect(written("pawl_inbox")).toEqual({ inserted: 0, updated: 0, deleted: 0 });
     expect(written("pawl_cursors")).toEqual({ inserted: 0, updated: 0, deleted: 0 });

@@ -1,7 +1,7 @@
 /**
- * Counts the rows that are written, and their bytes, by triggers of the test's own on every table of Pawl's: the same on
- * all databases, exact, and seen at once. Each row that is inserted or updated is kept as text, its columns one after
- * the other; what is deleted is only counted.
+ * Counts the rows that are written, and their bytes, by the test's own triggers on every table of Pawl: exact,
+ * immediate, and the same on all databases. Each row that is inserted or updated is kept as text, its columns one after
+ * the other; deletions are only counted.
  */
 
 import type { StoreKind } from "../support/databases.js";
@@ -10,29 +10,29 @@ import { type RawSql, rawSql } from "../support/raw-sql.js";
 export interface WrittenRow {
   /** "events inserted", "tasks updated" … */
   readonly what: string;
-  /** Empty when it was deleted. */
+  /** Empty for a deletion. */
   readonly text: string;
 }
 
 type SqlStoreKind = Exclude<StoreKind, "memory">;
 
 const happenings = { INSERT: "inserted", UPDATE: "updated", DELETE: "deleted" };
-/** Columns that are longer on another machine, or when more was measured before. They are not in the text. */
+/** Columns whose length depends on the machine or on earlier measurements. They are left out of the text. */
 const varying: Readonly<Record<string, readonly string[]>> = { workers: ["host", "pid"], inbox: ["id"] };
 
 /**
- * MariaDB forgets LAST_INSERT_ID(…), by which the store gets the stamp of new events, when a trigger does anything. Their
- * rows are read instead: they are never changed, or the other two triggers tell.
+ * MariaDB loses LAST_INSERT_ID(…), by which the store gets the stamp of new events, when a trigger does anything. Their
+ * rows are read instead: they are never changed, or the other two triggers would report it.
  */
 const isRead = (kind: SqlStoreKind, what: string) => kind === "mysql" && what === "events inserted";
 
 export class WrittenRows {
   readonly #sql: RawSql;
-  /** Reads what no trigger tells of, if there is such a thing. */
+  /** Reads the rows that no trigger reports, if there are any. */
   readonly #events: string | null;
   readonly #seen = new Set<string>();
 
-  /** The tables are there; nobody writes to them yet. */
+  /** Installs the triggers after the tables exist and before anything is written. */
   static async of(kind: SqlStoreKind, url: string): Promise<WrittenRows> {
     const sql = await rawSql(url);
     await sql.query(`CREATE TABLE written (what VARCHAR(50), text ${kind === "mysql" ? "LONGBLOB" : "TEXT"})`);
@@ -49,7 +49,7 @@ export class WrittenRows {
     this.#events = events;
   }
 
-  /** What was written since it was last asked, at a moment when nobody writes. */
+  /** What was written since the last call, read at a moment without pending writes. */
   async take(): Promise<WrittenRow[]> {
     const rows = await this.#sql.query("SELECT what, text FROM written");
     await this.#sql.query("DELETE FROM written");
@@ -70,9 +70,9 @@ export class WrittenRows {
   }
 }
 
-/** All of them, by the part of their names that is their own: also one that a later migration brings. */
+/** All tables, by their names without the prefix, including those of later migrations. */
 async function tablesOf(kind: SqlStoreKind, sql: RawSql): Promise<string[]> {
-  // Views are listed there, too.
+  // The catalog also lists views.
   const inSchema =
     "SELECT table_name AS name FROM information_schema.tables WHERE table_type = 'BASE TABLE' AND table_schema";
   const query = {

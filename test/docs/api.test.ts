@@ -1,4 +1,4 @@
-/** The reference says what the types say. */
+/** The API reference matches the types. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";

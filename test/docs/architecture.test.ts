@@ -1,4 +1,4 @@
-/** ARCHITECTURE.md leads through the files as they are. */
+/** The files that ARCHITECTURE.md names exist. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,14 +11,14 @@ const rooms = /^(core|define|client|worker|store|runtime|concurrency|telemetry|t
 const filesIn = (part: string) =>
   [...part.matchAll(/`([\w./-]+\.ts)`/g)].map(([, file]) => file as string).filter((file) => rooms.test(file));
 
-test("every file that is named with its room exists", () => {
+test("every file that is named with its folder exists", () => {
   const missing = filesIn(text).filter((file) => !existsSync(join(root, "src", file)));
   expect(missing).toEqual([]);
 });
 
 const walks = text.split(/^## /m).filter((part) => part.startsWith("Walk "));
 
-test("there are five walks", () => {
+test("there are five walks through the code", () => {
   expect(walks).toHaveLength(5);
 });
 

@@ -1,4 +1,4 @@
-/** The pages in docs/ and the README are programs: every TypeScript block compiles and does what the page says. */
+/** The pages in docs/ and the README are programs: every TypeScript block compiles and behaves as the page says. */
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,18 +7,18 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, onTestFailed, test } from "vitest";
 import { type OwnServer, ownSqld } from "../../scripts/servers.mjs";
 import { isLeftOut } from "../support/databases.js";
-import { hasCode, type Page, place, programOf, type ShowCheck } from "./program.js";
+import { currentBlock, hasCode, type Page, programOf, type ShowCheck } from "./program.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const docs = join(root, "docs");
-/** The README of the repository stands among the pages: that of docs/ is a list of links. */
+/** The README of the repository is one of the pages; the README of docs/ is only a list of links. */
 const pathOf = (name: string) => (name === "README.md" ? name : `docs/${name}`);
 const pages: Page[] = readdirSync(docs)
   .filter((name) => name.endsWith(".md"))
   .map((name) => ({ name, text: readFileSync(join(root, pathOf(name)), "utf8") }))
   .filter(hasCode);
 
-// Within the repository, so that "pawl" and "vitest" are found from there; where no other tool looks.
+// The folder is within the repository, so that "pawl" and "vitest" resolve, but where no other tool looks.
 const cache = join(root, "node_modules/.cache");
 mkdirSync(cache, { recursive: true });
 const folder = mkdtempSync(join(cache, "pawl-docs-"));
@@ -31,7 +31,7 @@ Object.assign(globalThis, { shows });
 const fileOf = (page: Page) => join(folder, page.name.replace(/\.md$/, ".mts"));
 for (const page of pages) writeFileSync(fileOf(page), programOf(page));
 
-// The page about libSQL connects to where its readers' databases are.
+// The page about libSQL connects to the URL of its readers' databases.
 const withoutServer = (page: Page) => page.name === "libsql.md" && isLeftOut("sqld");
 let turso: OwnServer | undefined;
 beforeAll(async () => {
@@ -44,7 +44,7 @@ afterAll(async () => {
   await turso?.remove();
 });
 
-test("the guides are among the pages that are run", () => {
+test("the guides are among the executed pages", () => {
   const guides = [
     ...["README", "quick-start", "function-style", "class-style", "graph-style", "dynamic-graphs", "resumable-steps"],
     ...["testing", "deploying", "tenancy", "operating", "debugging", "telemetry", "coming-from"],
@@ -52,7 +52,7 @@ test("the guides are among the pages that are run", () => {
   expect(pages.map(({ name }) => name)).toEqual(expect.arrayContaining(guides.map((guide) => `${guide}.md`)));
 });
 
-test("code that no test would run is refused", () => {
+test("a code block that no test would run is refused", () => {
   const page = { name: "some.md", text: "Prose.\n\n```js\nlies();\n```\n" };
   expect(() => programOf(page)).toThrow('some.md:3: no test runs a block of "js"');
   expect(() => programOf({ ...page, text: "```ts\n" })).toThrow("some.md ends within a block of code");
@@ -65,9 +65,9 @@ test("sample output behind console.log is checked", () => {
 });
 
 const run = pages.filter((page) => !withoutServer(page));
-test.each(run.map((page) => [pathOf(page.name), page] as const))("%s does what it says", async (path, page) => {
-  onTestFailed(() => console.error(`The last block that was begun is the one at ${path}:${place.line}`));
-  // `connect()` without arguments makes its database file in the folder of the process.
+test.each(run.map((page) => [pathOf(page.name), page] as const))("%s behaves as it says", async (path, page) => {
+  onTestFailed(() => console.error(`The last block that was begun is the one at ${path}:${currentBlock.line}`));
+  // `connect()` without arguments creates its database file in the working directory.
   process.chdir(folder);
   try {
     await import(fileOf(page));
@@ -78,7 +78,7 @@ test.each(run.map((page) => [pathOf(page.name), page] as const))("%s does what i
   }
 });
 
-test("the pages compile", async () => {
+test("all pages compile", async () => {
   const config = join(folder, "tsconfig.json");
   writeFileSync(config, JSON.stringify({ extends: join(root, "tsconfig.json"), include: ["*.mts"] }));
   const tsc = join(root, "node_modules/.bin/tsc");
@@ -91,7 +91,7 @@ test("the pages compile", async () => {
   expect(complaints).toBe("");
 });
 
-/** The lines are the same: whoever reads the failure is shown the page. */
+/** Line numbers are those of the page, so a failure points to the page. */
 function inThePage(error: unknown, page: Page): unknown {
   if (error instanceof Error) error.stack = error.stack?.replaceAll(fileOf(page), join(root, pathOf(page.name))) ?? "";
   return error;

@@ -1,4 +1,6 @@
-/** The pictures on the pages are those that their code draws: a page asserts the text, and shows the same. */
+/**
+ * The pictures on the pages are the graphs that their code draws: a page asserts the text and shows the same picture.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -6,7 +8,7 @@ import { expect, test } from "vitest";
 const docs = join(import.meta.dirname, "../../docs");
 
 test.each(readdirSync(docs).filter((name) => name.endsWith(".md")))(
-  "%s shows a picture of each of its graphs, and no other than its code draws",
+  "%s shows a picture of each graph that its code draws, and no other picture",
   (name) => {
     const page = readFileSync(join(docs, name), "utf8");
     const blocks = (language: string) =>
@@ -16,7 +18,8 @@ test.each(readdirSync(docs).filter((name) => name.endsWith(".md")))(
     const code = blocks("ts").join("\n");
     const pictures = blocks("mermaid");
     for (const picture of pictures) expect(code).toContain(`.toBe(\`${picture}\`)`);
-    // One for each graph that has a name of its own; where a page shows the same one before and after a change, the later.
+    // One picture for each graph with a name of its own; where a page shows one graph before and after a change, the
+    // later.
     const drawn = new Map(
       [...code.matchAll(/^const (\w+) = graph\("(\w+)"/gm)].map(([, graph, name]) => [name, graph]),
     );

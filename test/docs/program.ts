@@ -1,4 +1,4 @@
-/** A page of the documentation as a program: its code, each line where the page has it, and nothing else. */
+/** A documentation page as a program: only its code, with each line at the same line number as on the page. */
 
 export interface Page {
   /** "class-style.md" */
@@ -6,18 +6,21 @@ export interface Page {
   readonly text: string;
 }
 
-/** Where a program leaves the line of the block that it is in, for whoever wonders where it got stuck. */
-export const place: { line?: number } = globalThis as { line?: number };
+/** The line of the block that is being executed, so that a failed page can report where it stopped. */
+export const currentBlock: { line?: number } = globalThis as { line?: number };
 
-/** What a program calls in place of `console.log(value); // sample`: the sample output on the page must be the output. */
+/**
+ * What a program calls in place of `console.log(value); // sample`: the sample output on the page must equal the real
+ * output.
+ */
 export type ShowCheck = (line: number, values: readonly unknown[], samples: readonly unknown[]) => void;
 
 const fence = /^```(\S*)/;
 const sampleOutput = /^(\s*)console\.log\((.+)\); \/\/ (.+)$/;
 
 /**
- * One module per page: what a block declares, the blocks below it may use. Prose becomes empty lines, so that line 40 of
- * the program is line 40 of the page, and whoever complains about it names the right one.
+ * One module per page: blocks may use what earlier blocks declare. Prose becomes empty lines, so that line 40 of the
+ * program is line 40 of the page, and errors name the right line.
  */
 export function programOf({ name, text }: Page): string {
   let language: string | null = null;
@@ -38,7 +41,7 @@ function withSampleChecked(content: string, line: number): string {
   return `${indent}${check}(${line}, [${values}], [${samples}]);`;
 }
 
-/** Under another name it would look like code, and never be run. */
+/** A block in another language would look like code without ever being run. */
 function checkLanguage(language: string, where: string): string {
   if (/^(typescript|tsx|mts|js|javascript|jsx|mjs)$/i.test(language))
     throw new Error(`${where}: no test runs a block of "${language}"; call it "ts".`);

@@ -1,4 +1,7 @@
-/** The table of changes in docs/deploying.md, cell by cell: a run waits, the code changes, and the run goes on or is held. */
+/**
+ * The table of changes in docs/deploying.md, cell by cell: a run waits, the code changes, and the run continues or is
+ * paused.
+ */
 import {
   type AnyWorkflow,
   branch,
@@ -15,8 +18,8 @@ import { start } from "../support/virtual-worlds.js";
 
 let did: string[] = [];
 
-/** Until the run waits for an hour it is executed by the old code, and then by the new. */
-async function changed(before: AnyWorkflow, after: AnyWorkflow) {
+/** The old code executes the run until it waits for an hour, then the new code takes over. */
+async function runAcrossChange(before: AnyWorkflow, after: AnyWorkflow) {
   did = [];
   const t = await start(before);
   const run = await t.pawl.start(before as WorkflowDefinition<any, any>, undefined);
@@ -35,8 +38,8 @@ async function changed(before: AnyWorkflow, after: AnyWorkflow) {
   };
 }
 
-const goesOn = (...ran: string[]) => ({ status: "completed", ran });
-const isHeld = (text: string) => ({ status: "paused", ran: [], pauseReason: expect.stringContaining(text) });
+const continues = (...ran: string[]) => ({ status: "completed", ran });
+const isPaused = (text: string) => ({ status: "paused", ran: [], pauseReason: expect.stringContaining(text) });
 
 describe("a function", () => {
   type Call = string | ((ctx: WorkflowContext<void>) => Promise<unknown>);
@@ -55,43 +58,49 @@ describe("a function", () => {
   }
   const before = fn(["a", "b", "wait", "c", "d"]);
 
-  test("add: a new step runs behind what is done; before it only if it says so", async () => {
-    expect(await changed(before, fn(["a", "b", "wait", "new", "c", "d"]))).toMatchObject(goesOn("new", "c", "d"));
-    expect(await changed(before, fn(["new", "a", "b", "wait", "c", "d"]))).toMatchObject(isHeld("{ added: true }"));
-    expect(await changed(before, fn([added("new"), "a", "b", "wait", "c", "d"]))).toMatchObject(
-      goesOn("new", "c", "d"),
+  test("add: a new step runs after the completed steps; before them only if it is marked as added", async () => {
+    expect(await runAcrossChange(before, fn(["a", "b", "wait", "new", "c", "d"]))).toMatchObject(
+      continues("new", "c", "d"),
+    );
+    expect(await runAcrossChange(before, fn(["new", "a", "b", "wait", "c", "d"]))).toMatchObject(
+      isPaused("{ added: true }"),
+    );
+    expect(await runAcrossChange(before, fn([added("new"), "a", "b", "wait", "c", "d"]))).toMatchObject(
+      continues("new", "c", "d"),
     );
   });
 
-  test("remove: what has not begun is not missed; what is done holds the run", async () => {
-    expect(await changed(before, fn(["a", "b", "wait", "d"]))).toMatchObject(goesOn("d"));
-    expect(await changed(before, fn(["a", "wait", "c", "d"]))).toMatchObject(isHeld('the step "b"'));
-    expect(await changed(before, fn(["a", "b", "c", "d"]))).toMatchObject(isHeld('the sleep "wait"'));
+  test("remove: a step that has not started may be removed; removing a completed step pauses the run", async () => {
+    expect(await runAcrossChange(before, fn(["a", "b", "wait", "d"]))).toMatchObject(continues("d"));
+    expect(await runAcrossChange(before, fn(["a", "wait", "c", "d"]))).toMatchObject(isPaused('the step "b"'));
+    expect(await runAcrossChange(before, fn(["a", "b", "c", "d"]))).toMatchObject(isPaused('the sleep "wait"'));
   });
 
-  test("rename: holds the run, unless an alias says so; what has not begun may be called anything", async () => {
-    expect(await changed(before, fn(["a", "bb", "wait", "c", "d"]))).toMatchObject(isHeld("aliases"));
-    expect(await changed(before, fn(["a", "bb", "wait", "c", "d"], { aliases: { bb: ["b"] } }))).toMatchObject(
-      goesOn("c", "d"),
+  test("rename: renaming a completed step pauses the run unless there is an alias; other steps may be renamed", async () => {
+    expect(await runAcrossChange(before, fn(["a", "bb", "wait", "c", "d"]))).toMatchObject(isPaused("aliases"));
+    expect(await runAcrossChange(before, fn(["a", "bb", "wait", "c", "d"], { aliases: { bb: ["b"] } }))).toMatchObject(
+      continues("c", "d"),
     );
-    expect(await changed(before, fn(["a", "b", "wait", "cc", "d"]))).toMatchObject(goesOn("cc", "d"));
+    expect(await runAcrossChange(before, fn(["a", "b", "wait", "cc", "d"]))).toMatchObject(continues("cc", "d"));
   });
 
-  test("reorder: what is done is found by its name; what is to come, in front of what is done, holds the run", async () => {
-    expect(await changed(before, fn(["b", "a", "wait", "c", "d"]))).toMatchObject(goesOn("c", "d"));
-    expect(await changed(before, fn(["a", "wait", "c", "b", "d"]))).toMatchObject(isHeld('the step "b"'));
-    expect(await changed(before, fn(["a", "b", "wait", "d", "c"]))).toMatchObject(goesOn("d", "c"));
-    expect(await changed(before, fn(["c", "a", "b", "wait", "d"]))).toMatchObject(isHeld('"c"'));
+  test("reorder: completed steps are found by name; a new step before a completed one pauses the run", async () => {
+    expect(await runAcrossChange(before, fn(["b", "a", "wait", "c", "d"]))).toMatchObject(continues("c", "d"));
+    expect(await runAcrossChange(before, fn(["a", "wait", "c", "b", "d"]))).toMatchObject(isPaused('the step "b"'));
+    expect(await runAcrossChange(before, fn(["a", "b", "wait", "d", "c"]))).toMatchObject(continues("d", "c"));
+    expect(await runAcrossChange(before, fn(["c", "a", "b", "wait", "d"]))).toMatchObject(isPaused('"c"'));
   });
 
-  test("another kind of call under a recorded name holds the run", async () => {
+  test("change kind: another kind of call under a recorded name pauses the run", async () => {
     const sleeps = (ctx: WorkflowContext<void>) => ctx.sleep("b", 1);
-    expect(await changed(before, fn(["a", sleeps, "wait", "c", "d"]))).toMatchObject(isHeld('"b"'));
+    expect(await runAcrossChange(before, fn(["a", sleeps, "wait", "c", "d"]))).toMatchObject(isPaused('"b"'));
   });
 
-  test("another body counts for what has not run", async () => {
+  test("change body: the new body applies to steps that have not run", async () => {
     const other = (ctx: WorkflowContext<void>) => ctx.step("c", () => void did.push("another c"));
-    expect(await changed(before, fn(["a", "b", "wait", other, "d"]))).toMatchObject(goesOn("another c", "d"));
+    expect(await runAcrossChange(before, fn(["a", "b", "wait", other, "d"]))).toMatchObject(
+      continues("another c", "d"),
+    );
   });
 });
 
@@ -113,57 +122,77 @@ describe("a class", () => {
   }
   const before = chain(["a", "b", "wait", "c", "d"]);
 
-  test("add: runs that are past its place leave it out, and say so; the others run it", async () => {
-    expect(await changed(before, chain(["a", "b", "wait", "new", "c", "d"]))).toMatchObject(
-      goesOn("wait", "new", "c", "d"),
+  test("add: runs that are past the new step leave it out and report that; other runs execute it", async () => {
+    expect(await runAcrossChange(before, chain(["a", "b", "wait", "new", "c", "d"]))).toMatchObject(
+      continues("wait", "new", "c", "d"),
     );
-    expect(await changed(before, chain(["a", "new", "b", "wait", "c", "d"]))).toMatchObject({
-      ...goesOn("wait", "c", "d"),
+    expect(await runAcrossChange(before, chain(["a", "new", "b", "wait", "c", "d"]))).toMatchObject({
+      ...continues("wait", "c", "d"),
       passedSteps: ["new"],
     });
   });
 
-  test("remove: only the step that the run is at holds it, unless the class names it among the removed", async () => {
-    expect(await changed(before, chain(["a", "b", "wait", "d"]))).toMatchObject(goesOn("wait", "d"));
-    expect(await changed(before, chain(["a", "wait", "c", "d"]))).toMatchObject(goesOn("wait", "c", "d"));
-    expect(await changed(before, chain(["a", "b", "c", "d"]))).toMatchObject(isHeld('no step "wait"'));
-    expect(await changed(before, chain(["a", "b", "c", "d"], { removed: ["wait"] }))).toMatchObject(goesOn("c", "d"));
-  });
-
-  test("rename: what is done does not run again; the step that the run is at needs an alias", async () => {
-    expect(await changed(before, chain(["a", "bb", "wait", "c", "d"]))).toMatchObject(goesOn("wait", "c", "d"));
-    expect(await changed(before, chain(["a", "b", "later", "c", "d"]))).toMatchObject(isHeld('no step "wait"'));
-    expect(await changed(before, chain(["a", "b", "later", "c", "d"], { aliases: { later: ["wait"] } }))).toMatchObject(
-      goesOn("later", "c", "d"),
+  test("remove: removing the current step of a run pauses it, unless the class lists that step among the removed steps", async () => {
+    expect(await runAcrossChange(before, chain(["a", "b", "wait", "d"]))).toMatchObject(continues("wait", "d"));
+    expect(await runAcrossChange(before, chain(["a", "wait", "c", "d"]))).toMatchObject(continues("wait", "c", "d"));
+    expect(await runAcrossChange(before, chain(["a", "b", "c", "d"]))).toMatchObject(isPaused('no step "wait"'));
+    expect(await runAcrossChange(before, chain(["a", "b", "c", "d"], { removed: ["wait"] }))).toMatchObject(
+      continues("c", "d"),
     );
   });
 
-  test("reorder: the run goes on from where its step stands now, and repeats nothing that is done", async () => {
-    expect(await changed(before, chain(["b", "a", "wait", "c", "d"]))).toMatchObject(goesOn("wait", "c", "d"));
-    expect(await changed(before, chain(["b", "wait", "a", "c", "d"]))).toMatchObject(goesOn("wait", "c", "d"));
-    expect(await changed(before, chain(["a", "b", "wait", "d", "c"]))).toMatchObject(goesOn("wait", "d", "c"));
-    expect(await changed(before, chain(["c", "a", "b", "wait", "d"]))).toMatchObject({
-      ...goesOn("wait", "d"),
+  test("rename: completed steps are not repeated; renaming the current step needs an alias", async () => {
+    expect(await runAcrossChange(before, chain(["a", "bb", "wait", "c", "d"]))).toMatchObject(
+      continues("wait", "c", "d"),
+    );
+    expect(await runAcrossChange(before, chain(["a", "b", "later", "c", "d"]))).toMatchObject(
+      isPaused('no step "wait"'),
+    );
+    expect(
+      await runAcrossChange(before, chain(["a", "b", "later", "c", "d"], { aliases: { later: ["wait"] } })),
+    ).toMatchObject(continues("later", "c", "d"));
+  });
+
+  test("reorder: the run continues after the new position of its current step, and repeats no completed step", async () => {
+    expect(await runAcrossChange(before, chain(["b", "a", "wait", "c", "d"]))).toMatchObject(
+      continues("wait", "c", "d"),
+    );
+    expect(await runAcrossChange(before, chain(["b", "wait", "a", "c", "d"]))).toMatchObject(
+      continues("wait", "c", "d"),
+    );
+    expect(await runAcrossChange(before, chain(["a", "b", "wait", "d", "c"]))).toMatchObject(
+      continues("wait", "d", "c"),
+    );
+    expect(await runAcrossChange(before, chain(["c", "a", "b", "wait", "d"]))).toMatchObject({
+      ...continues("wait", "d"),
       passedSteps: ["c"],
     });
   });
 
-  test("another kind: plain steps, resumable steps and tasks may become each other", async () => {
+  test("change kind: plain steps, resumable steps and tasks may become each other", async () => {
     const loop: Declare = (type) =>
       type.resumableStep("wait", { wait: "1 hour" }, (_w, iter) =>
         iter.over([1, 2], (n) => void did.push(`wait ${n}`)),
       );
     const task: Declare = (type) => type.task("c", { dependsOn: "wait" }, () => void did.push("c"));
-    expect(await changed(before, chain(["a", "b", loop, "c", "d"]))).toMatchObject(
-      goesOn("wait 1", "wait 2", "c", "d"),
+    expect(await runAcrossChange(before, chain(["a", "b", loop, "c", "d"]))).toMatchObject(
+      continues("wait 1", "wait 2", "c", "d"),
     );
-    expect(await changed(chain(["a", loop, "c"]), chain(["a", "wait", "c"]))).toMatchObject(goesOn("wait", "c"));
-    expect((await changed(before, chain(["a", "b", "wait", task, "d"]))).ran.toSorted()).toEqual(["c", "d", "wait"]);
+    expect(await runAcrossChange(chain(["a", loop, "c"]), chain(["a", "wait", "c"]))).toMatchObject(
+      continues("wait", "c"),
+    );
+    expect((await runAcrossChange(before, chain(["a", "b", "wait", task, "d"]))).ran.toSorted()).toEqual([
+      "c",
+      "d",
+      "wait",
+    ]);
   });
 
-  test("another wait counts for runs that do not wait yet", async () => {
+  test("change wait: the new wait applies to runs that do not wait yet", async () => {
     const longer: Declare = (type) => type.step("wait", { wait: "365 days" }, () => void did.push("wait"));
-    expect(await changed(before, chain(["a", "b", longer, "c", "d"]))).toMatchObject(goesOn("wait", "c", "d"));
+    expect(await runAcrossChange(before, chain(["a", "b", longer, "c", "d"]))).toMatchObject(
+      continues("wait", "c", "d"),
+    );
   });
 });
 
@@ -177,7 +206,7 @@ describe("a graph", () => {
   const wait = step("wait", (ctx) => ctx.sleep("rest", "1 hour"));
   type Options = { readonly aliases?: Record<string, readonly string[]>; readonly removedSteps?: readonly string[] };
 
-  /** Each after the one before it. */
+  /** Each step runs after the previous one. */
   const line = (steps: readonly StepHandle<any, any, any>[], options: Options = {}) =>
     graph(
       "changing",
@@ -186,44 +215,46 @@ describe("a graph", () => {
     );
   const before = line([a, b, wait, c, d]);
 
-  test("add: a new step runs when what it comes after is done, also late, and says so", async () => {
-    expect(await changed(before, line([a, b, wait, fresh, c, d]))).toMatchObject(goesOn("new", "c", "d"));
-    const late = await changed(before, line([a, fresh, b, wait, c, d]));
+  test("add: a new step runs when its dependencies are completed, even late, and the run reports that", async () => {
+    expect(await runAcrossChange(before, line([a, b, wait, fresh, c, d]))).toMatchObject(continues("new", "c", "d"));
+    const late = await runAcrossChange(before, line([a, fresh, b, wait, c, d]));
     expect(late).toMatchObject({ status: "completed", passedSteps: ["new"] });
     expect(late.ran.toSorted()).toEqual(["c", "d", "new"]);
   });
 
-  test("remove: what has begun or is done holds the run, unless the graph names it among the removed", async () => {
-    expect(await changed(before, line([a, b, wait, d]))).toMatchObject(goesOn("d"));
-    expect(await changed(before, line([a, wait, c, d]))).toMatchObject(isHeld('"b"'));
-    expect(await changed(before, line([a, wait, c, d], { removedSteps: ["b"] }))).toMatchObject({
-      ...goesOn("c", "d"),
+  test("remove: removing a started or completed step pauses the run, unless the graph lists it among the removed steps", async () => {
+    expect(await runAcrossChange(before, line([a, b, wait, d]))).toMatchObject(continues("d"));
+    expect(await runAcrossChange(before, line([a, wait, c, d]))).toMatchObject(isPaused('"b"'));
+    expect(await runAcrossChange(before, line([a, wait, c, d], { removedSteps: ["b"] }))).toMatchObject({
+      ...continues("c", "d"),
       removedSteps: ["b"],
     });
-    expect(await changed(before, line([a, b, c, d]))).toMatchObject(isHeld('no step "wait"'));
-    expect(await changed(before, line([a, b, c, d], { removedSteps: ["wait"] }))).toMatchObject(goesOn("c", "d"));
-  });
-
-  test("rename: holds the run, unless an alias says so", async () => {
-    const bb = named("bb");
-    expect(await changed(before, line([a, bb, wait, c, d]))).toMatchObject(isHeld("aliases"));
-    expect(await changed(before, line([a, bb, wait, c, d], { aliases: { bb: ["b"] } }))).toMatchObject(
-      goesOn("c", "d"),
+    expect(await runAcrossChange(before, line([a, b, c, d]))).toMatchObject(isPaused('no step "wait"'));
+    expect(await runAcrossChange(before, line([a, b, c, d], { removedSteps: ["wait"] }))).toMatchObject(
+      continues("c", "d"),
     );
   });
 
-  test("reorder: other dependencies count for what has not begun; nothing that is done is repeated", async () => {
-    expect(await changed(before, line([b, a, wait, c, d]))).toMatchObject(goesOn("c", "d"));
-    expect(await changed(before, line([a, b, wait, d, c]))).toMatchObject(goesOn("d", "c"));
+  test("rename: a rename pauses the run, unless there is an alias", async () => {
+    const bb = named("bb");
+    expect(await runAcrossChange(before, line([a, bb, wait, c, d]))).toMatchObject(isPaused("aliases"));
+    expect(await runAcrossChange(before, line([a, bb, wait, c, d], { aliases: { bb: ["b"] } }))).toMatchObject(
+      continues("c", "d"),
+    );
   });
 
-  test("another kind: a step that is done cannot become a branch; one that has not begun can", async () => {
+  test("reorder: new dependencies apply to steps that have not started; completed steps are not repeated", async () => {
+    expect(await runAcrossChange(before, line([b, a, wait, c, d]))).toMatchObject(continues("c", "d"));
+    expect(await runAcrossChange(before, line([a, b, wait, d, c]))).toMatchObject(continues("d", "c"));
+  });
+
+  test("change kind: a completed step cannot become a branch; one that has not started can", async () => {
     const choice = (name: string) => branch(name, () => "left" as const, { left: [fresh] });
     const done = choice("b");
     const held = graph("changing", [a, done.after(a), wait.after(done), c.after(wait), d.after(c)]);
-    expect(await changed(before, held)).toMatchObject(isHeld('"b"'));
+    expect(await runAcrossChange(before, held)).toMatchObject(isPaused('"b"'));
     const pending = choice("c");
     const fits = graph("changing", [a, b.after(a), wait.after(b), pending.after(wait), d.after(pending)]);
-    expect(await changed(before, fits)).toMatchObject({ status: "completed" });
+    expect(await runAcrossChange(before, fits)).toMatchObject({ status: "completed" });
   });
 });

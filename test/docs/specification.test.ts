@@ -1,4 +1,4 @@
-/** Every row of docs/specification.md names the tests that hold it, and those tests exist. */
+/** Every row of docs/specification.md names tests that prove it, and those tests exist. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -43,7 +43,7 @@ function referencesOf(cell: string): Reference[] {
   );
 }
 
-/** The names of the tests in a file, and of the groups they are in, as they are written there: with "%s" and "${…}". */
+/** The names of the tests and groups in a file, as they are written there: with "%s" and "${…}". */
 function namesIn(source: string): string[] {
   const opening =
     /(?:\b(?:test|it|describe)(?:\.\w+)*\(|\)\()\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`)/g;
@@ -53,8 +53,8 @@ function namesIn(source: string): string[] {
 const placeholder = /%[sdiojf]|\$\{[^}]*\}|\$\w+/;
 
 /**
- * Whether the file has a test of this name. For the part of a name that differs from case to case the page has "…", or
- * one of the cases, which must then stand in the file as well.
+ * Whether the file has a test of this name. For a part that differs from case to case, the page has "…" or one of the
+ * cases, which must then also occur in the file.
  */
 function hasTest(source: string, name: string): boolean {
   return namesIn(source).some((written) => {
@@ -71,13 +71,13 @@ const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 describe("docs/specification.md", () => {
   const rows = rowsOf(page);
 
-  test("has a row for each demand, and each row names at least one test", () => {
+  test("has a row for each requirement, and each row names at least one test", () => {
     expect(rows.length).toBeGreaterThan(200);
     const without = rows.filter(({ cells }) => !referencesOf(cells.at(-1) ?? "").some(({ names }) => names.length > 0));
     expect(without.map(({ line, cells }) => `${line}: ${cells[0]}`)).toEqual([]);
   });
 
-  test("names only files that exist, each with the tests that it is said to have", () => {
+  test("names only existing files, each with tests that it contains", () => {
     const missing = rows.flatMap(({ line, cells }) =>
       referencesOf(cells.at(-1) ?? "").flatMap(({ file, names }) => {
         if (!existsSync(join(root, file))) return [`${line}: there is no ${file}`];
@@ -89,13 +89,13 @@ describe("docs/specification.md", () => {
     expect(missing).toEqual([]);
   });
 
-  test("has the same columns in every row: what is asked for, what Pawl has, and what holds it", () => {
+  test("has the same columns in every row: the requirement, what Pawl has, and the tests", () => {
     expect(rows.filter(({ cells }) => cells.length !== 3).map(({ line }) => line)).toEqual([]);
     expect(rows.filter(({ cells }) => cells.some((cell) => cell === "")).map(({ line }) => line)).toEqual([]);
   });
 });
 
-test("a test that was renamed or taken away is missed", () => {
+test("a test that was renamed or removed is reported as missing", () => {
   const source = 'test("a run ends", () => {});\ntest.each([["cancel"]])(\n  "%s() leaves at once", () => {});';
   expect(hasTest(source, "a run ends")).toBe(true);
   expect(hasTest(source, "a run ended")).toBe(false);
@@ -104,7 +104,7 @@ test("a test that was renamed or taken away is missed", () => {
   expect(hasTest(source, "…() leaves at once")).toBe(true);
 });
 
-test("a row of a table is read with its pipes, its files and its sentences", () => {
+test("a table row is parsed into its cells, files and test names", () => {
   const [row] = rowsOf(
     "| asked | Pawl | held by |\n| --- | --- | --- |\n| a \\| b | c | `test/d.test.ts` “e” “f” `src/g.test.ts` “h” |\n",
   );

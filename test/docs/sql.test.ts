@@ -1,4 +1,4 @@
-/** The queries in docs/sql.md are executed, and answer what the page asks. */
+/** The queries in docs/sql.md are executed and return what the page promises. */
 import { readFileSync } from "node:fs";
 import { Workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
@@ -19,14 +19,14 @@ class Onboarding extends Workflow {
   }
 }
 
-/** Drivers give counts and instants as numbers or as text. */
+/** Some drivers return counts and instants as numbers, others as text. */
 const asText = (rows: readonly Row[]) =>
   rows.map((row) => Object.values(row).map((value) => (value === null ? "–" : String(value))));
 
 forEachStore((kind) => {
   const database = databaseFor(kind);
 
-  test("three questions, three answers", async () => {
+  test("the three queries return the expected rows", async () => {
     const w = await database.world();
     const worker = await w.worker([Onboarding]);
     const [user42, user43] = [

@@ -1,6 +1,6 @@
 /**
- * Mistakes on purpose, in a strict TypeScript project that has Pawl from its tarball: each is refused by the compiler, or
- * by one sentence that names the thing and the next move.
+ * Deliberate mistakes in a strict TypeScript project that installs Pawl from its tarball: each is refused by the
+ * compiler, or by one sentence that names the problem and the next move.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mistakes as classStyle } from "./class-style.js";
@@ -41,7 +41,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => project.remove());
 
-test("there are many, and all that is not a mistake compiles, the package's own types among it", () => {
+test("there are many mistakes, and everything except the mistakes compiles, including the package's own types", () => {
   expect(all.length + commandLine.length).toBeGreaterThan(200);
   const made = new Set(all.map(({ name }) => name));
   expect([...complaints].filter(([file]) => !made.has(file))).toEqual([]);
@@ -65,14 +65,14 @@ describe("command line", () => {
   test.each(commandLine)("$what", async ({ args, files = {}, sentence }) => {
     const { code, stderr } = await project.cli(args, files);
     expect(code).toBe(1);
-    // Later versions of Node also tell line and column of what is not JSON.
+    // Later versions of Node also report line and column of invalid JSON.
     const said = stderr.trim().replace(/ \(line \d+ column \d+\)/, "");
     expect(said).toBe(sentence);
     expectOneSentence(said);
   });
 });
 
-/** What differs from one machine and one run to the next. */
+/** Replaces what differs between machines and runs. */
 function withoutPlaces(text: string): string {
   return text
     .replace(/(?!0190b8a0)[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g, "<id>")
@@ -80,7 +80,7 @@ function withoutPlaces(text: string): string {
     .replace(/import\("[^"]*shop"\)/, 'import("<project>/shop")');
 }
 
-/** Short enough to be read, in one line, and without a stack. */
+/** The answer is short, on one line, and without a stack. */
 function expectOneSentence(said: string): void {
   expect(said).not.toContain("\n");
   expect(said.length).toBeLessThan(400);

@@ -1,4 +1,4 @@
-/** A strict TypeScript project that has Pawl from its tarball, and nothing else of this repository. */
+/** A strict TypeScript project that installs Pawl from its tarball and has nothing else of this repository. */
 import { execFile } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const here = fileURLToPath(new URL(".", import.meta.url));
 const run = promisify(execFile);
 
-/** What every mistake has at hand. */
+/** What every mistake can use. */
 const imports = `import { branch, connect, graph, job, type Pawl, PauseError, step, TransientError, Workflow, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { ada, approved, finished, Goodbye, mail, Onboarding, order, paused, positive, resize, type User, users } from "./shop.js";
@@ -18,7 +18,7 @@ import { ada, approved, finished, Goodbye, mail, Onboarding, order, paused, posi
 export default async function mistake(pawl: Pawl): Promise<unknown> {
 `;
 
-/** What the runner printed of one mistake. */
+/** What the runner printed for one mistake. */
 export interface Answer {
   /** null: nothing was refused. */
   readonly sentence: string | null;
@@ -29,7 +29,7 @@ export interface Answer {
 export class Project {
   readonly folder = mkdtempSync(join(tmpdir(), "pawl-mistakes-"));
 
-  /** `npm test` has built the library: the tarball holds what is in `dist`. */
+  /** `npm test` has built the library, so the tarball contains `dist`. */
   async install(): Promise<void> {
     const packed = ["pack", "--ignore-scripts", "--silent", "--pack-destination", this.folder];
     await run("npm", packed, { cwd: root });
@@ -68,7 +68,7 @@ export class Project {
     writeFileSync(join(this.folder, name), text);
   }
 
-  /** What the compiler says of each file, in one text; files without errors are missing. */
+  /** The compiler's messages for each file, as one text; files without errors are missing. */
   async compile(): Promise<ReadonlyMap<string, string>> {
     const tsc = join(root, "node_modules/typescript/bin/tsc");
     const output = await run(process.execPath, [tsc, "-p", "tsconfig.json", "--pretty", "false"], {
@@ -87,13 +87,13 @@ export class Project {
     return complaints;
   }
 
-  /** Runs these mistakes in one process, and tells what each was answered with. */
+  /** Runs these mistakes in one process and returns the answer to each. */
   async answers(names: readonly string[]): Promise<Readonly<Record<string, Answer>>> {
     const { stdout } = await run(process.execPath, ["runner.mjs", ...names], { cwd: this.folder });
     return JSON.parse(stdout) as Record<string, Answer>;
   }
 
-  /** The command line, in a folder of its own with these files. */
+  /** Runs the command line in a folder of its own with these files. */
   async cli(
     args: readonly string[],
     files: Readonly<Record<string, string>>,

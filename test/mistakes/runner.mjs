@@ -1,4 +1,4 @@
-// Runs each of the compiled mistakes that are named, one after the other, and prints what each was answered with as JSON.
+// Runs each of the named compiled mistakes, one after the other, and prints the answer to each as JSON.
 import { connect } from "pawl";
 
 const said = {};

@@ -1,4 +1,4 @@
-/** A small shop without mistakes: what the mistakes are made with. It is copied into a project of its own. */
+/** A small shop without mistakes, which the mistakes use. It is copied into a project of its own. */
 import {
   type AnyWorkflow,
   job,
@@ -48,7 +48,7 @@ export class Goodbye extends Workflow<User> {
 export const resize = job("Resize", async (args: { file: string }) => args.file);
 export const approved = signal<{ by: string }>("approved");
 
-/** A Standard Schema by hand. */
+/** A hand-written Standard Schema. */
 export const positive = {
   "~standard": {
     version: 1 as const,
@@ -61,7 +61,7 @@ export const positive = {
   },
 };
 
-/** What a run of this workflow failed with. */
+/** The error with which a run of this workflow failed. */
 export async function finished(pawl: Pawl, of: WorkflowDefinition<any, any>): Promise<unknown> {
   const worker = await pawl.worker({ workflows: [of, order] }).start();
   const run = await pawl.start(of as WorkflowDefinition<void, unknown>);
@@ -74,7 +74,7 @@ export async function finished(pawl: Pawl, of: WorkflowDefinition<any, any>): Pr
   }
 }
 
-/** Why this run was paused. */
+/** The reason for which this run was paused. */
 export async function paused(pawl: Pawl, run: RunHandle<any, any>, of: AnyWorkflow): Promise<unknown> {
   const worker = await pawl.worker({ workflows: [of] }).start();
   try {

@@ -1,4 +1,4 @@
-/** A program that is bundled with Pawl and its driver in one file works, in either format of modules. */
+/** A program that is bundled with Pawl and its driver into one file works, in either module format. */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -13,7 +13,7 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "pawl-bundle-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The bundler that vitest brings along. */
+/** The bundler that vitest depends on. */
 async function bundler(): Promise<{
   rolldown(options: object): Promise<{ write(options: object): Promise<unknown> }>;
 }> {
@@ -39,7 +39,7 @@ writeFileSync(
 test.each([
   ["esm", "app-bundle.mjs"],
   ["cjs", "app-bundle.cjs"],
-] as const)("in the format %s", async (format, file) => {
+] as const)("a bundle in the format %s works", async (format, file) => {
   const database = isLeftOut("postgres") ? null : await testDatabase("postgres");
   const { rolldown } = await bundler();
   const bundle = await rolldown({
@@ -58,7 +58,7 @@ test.each([
   await database?.drop();
 });
 
-test("a driver that is left out of the bundle and not installed is asked for by its name", async () => {
+test("a driver that is neither bundled nor installed is named in the error", async () => {
   const { rolldown } = await bundler();
   const bundle = await rolldown({
     input: join(folder, "app.mjs"),

@@ -1,4 +1,4 @@
-/** What the built declarations show to those who install the package: the public members, and none that are for Pawl itself. */
+/** What the built declarations show to users of the package: the public members, and no internal ones. */
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -43,7 +43,7 @@ const beginning = [
 ];
 const lines = [...beginning, ...[...hidden, ...shown, "new Pawl(store, console, null)"].map((one) => `${one};`)];
 
-// Within the repository, so that the types of Node are found from there; where no other tool looks.
+// The folder is within the repository, so that the types of Node resolve, but where no other tool looks.
 const cache = join(root, "node_modules/.cache");
 mkdirSync(cache, { recursive: true });
 const folder = mkdtempSync(join(cache, "pawl-published-types-"));
@@ -54,7 +54,7 @@ let said: string;
 beforeAll(async () => {
   const config = join(folder, "tsconfig.json");
   const paths = { pawl: [join(root, "dist/index.d.ts")] };
-  // The declarations themselves are checked, too: none may refer to what was taken out of another.
+  // The declarations themselves are also checked: none may refer to a member that was removed from another.
   const compilerOptions = { paths, skipLibCheck: false };
   writeFileSync(join(folder, "program.mts"), lines.join("\n"));
   writeFileSync(config, JSON.stringify({ extends: join(root, "tsconfig.json"), compilerOptions, include: ["*.mts"] }));
@@ -63,25 +63,25 @@ beforeAll(async () => {
   said = String(result.stdout);
 });
 
-const complaintsAbout = (code: string) =>
+const compilerErrorsFor = (code: string) =>
   said.split("\n").filter((line) => line.includes(`program.mts(${lines.indexOf(`${code};`) + 1},`));
 
-test.each(hidden)("%s is not there", (member) => {
+test.each(hidden)("%s is not declared", (member) => {
   const [, name] = member.split(".");
-  expect(complaintsAbout(member)).toEqual([expect.stringContaining(`Property '${name}' does not exist`)]);
+  expect(compilerErrorsFor(member)).toEqual([expect.stringContaining(`Property '${name}' does not exist`)]);
 });
 
-test.each(shown)("%s is there", (code) => {
-  expect(complaintsAbout(code)).toEqual([]);
+test.each(shown)("%s is declared", (code) => {
+  expect(compilerErrorsFor(code)).toEqual([]);
 });
 
-test("Pawl is made of a store and a logger; everything else is told to connect()", () => {
-  expect(complaintsAbout("new Pawl(store, console, null)")).toEqual([
+test("the constructor of Pawl takes a store and a logger; all other settings are options of connect()", () => {
+  expect(compilerErrorsFor("new Pawl(store, console, null)")).toEqual([
     expect.stringContaining("Expected 1-2 arguments, but got 3."),
   ]);
 });
 
-test("the declarations are sound in themselves", () => {
+test("the declarations compile on their own", () => {
   const others = said.split("\n").filter((line) => line !== "" && !line.includes("program.mts("));
   expect(others).toEqual([]);
 });

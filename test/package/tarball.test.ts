@@ -1,4 +1,6 @@
-/** What is published: everything that its pages point to is there, and its examples run in a project that installs it. */
+/**
+ * The published package: everything that its pages link to exists, and its examples run in a project that installs it.
+ */
 import { execFile } from "node:child_process";
 import {
   cpSync,
@@ -24,7 +26,7 @@ const project = join(folder, "project");
 const installed = join(project, "node_modules/pawl");
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Packed from a copy: the manifest is another one while that is done. */
+/** The tarball is packed from a copy, because package.json is replaced while packing. */
 beforeAll(async () => {
   const copy = join(folder, "copy");
   const { files } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { files: string[] };
@@ -57,7 +59,7 @@ function pagesIn(path: string): string[] {
   return readdirSync(path, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".md"));
 }
 
-test("its pages have no dead links", () => {
+test("the pages have no dead links", () => {
   const dead: string[] = [];
   for (const page of pagesIn(installed)) {
     const text = readFileSync(join(installed, page), "utf8").replace(/```[\s\S]*?```/g, "");
@@ -71,7 +73,7 @@ test("its pages have no dead links", () => {
   expect(dead).toEqual([]);
 });
 
-test("its package.json has no scripts and no development dependencies, and all that it exports is there", () => {
+test("package.json has no scripts and no development dependencies, and every exported file exists", () => {
   const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
   expect(manifest).not.toHaveProperty("scripts");
   expect(manifest).not.toHaveProperty("devDependencies");
@@ -82,7 +84,7 @@ test("its package.json has no scripts and no development dependencies, and all t
   );
 });
 
-test("its examples compile in a project that installs it, and the demo runs", async () => {
+test("the examples compile in a project that installs the package, and the demo runs", async () => {
   cpSync(join(installed, "examples"), join(project, "examples"), { recursive: true });
   const page = readFileSync(join(project, "examples/README.md"), "utf8");
   const [, compile = ""] = /^npx (tsc .*)$/m.exec(page) ?? [];
@@ -100,7 +102,7 @@ test("its examples compile in a project that installs it, and the demo runs", as
   expect(stdout).toMatch(/killed|SIGKILL/i);
 }, 180_000);
 
-test("its command line serves an example", async () => {
+test("the command line serves an example", async () => {
   const { stdout } = await run(
     process.execPath,
     [join(installed, "dist/cli/main.js"), "graph", "examples/premium/premium.ts"],

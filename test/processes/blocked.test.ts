@@ -1,6 +1,6 @@
 /**
- * A run blocks the event loop of its worker for ever. The other runs of that worker go on elsewhere, and after two workers
- * the run is held, with a reason that says what did it.
+ * A run blocks the event loop of its worker for ever. The other runs of that worker continue elsewhere, and after two
+ * workers the run is paused with a reason that names the cause.
  */
 import { connect, type Pawl } from "pawl";
 import { afterAll, describe, expect, test } from "vitest";
@@ -43,8 +43,9 @@ async function startFleet(kind: StoreKind, lease: number): Promise<Fleet> {
 }
 
 /**
- * The run that blocks is held and the others end; the names of the workers that it blocked. On a machine where a blocked worker
- * cannot be reported before its lease ends, the run may block all three: then the story is told again, with longer leases.
+ * The blocking run is paused and the others end; returns the names of the workers that it blocked. On a machine where a
+ * blocked worker cannot be reported before its lease ends, the run may block all three workers: then the scenario is
+ * repeated with longer leases.
  */
 async function blockedBy(kind: StoreKind, workflow: string, step: string | null): Promise<string[]> {
   for (let lease = firstLease; ; lease *= 3) {
@@ -86,19 +87,19 @@ async function blockedIn({ pawl }: Fleet, workflow: string, step: string | null)
 
 forEachStore(
   (kind) => {
-    // Side by side, each with a fleet of its own: they do little but wait for leases.
+    // The tests run concurrently, each with a fleet of its own: they mostly wait for leases.
     describe.concurrent("a run that blocks its worker", { timeout: 300_000 }, () => {
-      test("in a step that never returns is held after two workers; 20 other runs complete", async () => {
+      test("in a step that never returns is paused after two workers, and 20 other runs complete", async () => {
         const workers = await blockedBy(kind, "spins", "spin");
         expect(workers).toHaveLength(2);
         expect(new Set(workers).size).toBe(2);
       });
 
-      test("in a class's step, which is called after an await, is known by the step's name as well", async () => {
+      test("in a class step, which is called after an await, is also reported with the name of the step", async () => {
         expect(new Set(await blockedBy(kind, "SpinsInClass", "spin")).size).toBe(2);
       });
 
-      test("where its call cannot be seen is found all the same", async () => {
+      test("without a frame of Pawl on the stack is detected as well", async () => {
         expect(new Set(await blockedBy(kind, "spinsLater", null)).size).toBe(2);
       });
     });

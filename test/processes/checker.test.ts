@@ -1,4 +1,7 @@
-/** A checker that cannot complain proves nothing: databases and ledgers are damaged on purpose, and it must say so. */
+/**
+ * A checker that never reports anything proves nothing: databases and ledgers are damaged on purpose, and it must
+ * report each damage.
+ */
 import { connect, workflow } from "pawl";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type TestDatabase, testDatabase } from "../support/databases.js";
@@ -50,7 +53,7 @@ describe("the checker of databases", () => {
   const put = (column: string, value: string) =>
     sql.query(`UPDATE pawl_runs SET ${column} = ${value} WHERE id = '${victim}'`);
 
-  test("has nothing to say about a database that nobody touched", async () => {
+  test("reports nothing for an undamaged database", async () => {
     const { problems: found, results, events } = await checkDatabase(sql, { runIds });
     expect(found).toEqual([]);
     expect(results.size).toBe(9);
@@ -58,20 +61,20 @@ describe("the checker of databases", () => {
   });
 
   const damages: [string, () => Promise<unknown>, RegExp][] = [
-    ["an event that is gone", () => sql.query(`DELETE FROM pawl_events WHERE ${stepTwo()}`), /after event \d+ comes/],
+    ["a missing event", () => sql.query(`DELETE FROM pawl_events WHERE ${stepTwo()}`), /after event \d+ comes/],
     [
-      "the end of a log that is gone",
+      "a missing end of a log",
       () => sql.query(`DELETE FROM pawl_events WHERE run_id = '${victim}' AND seq > 1`),
       /its steps \["one"\]/,
     ],
-    ["a log that is gone", () => sql.query(`DELETE FROM pawl_events WHERE run_id = '${victim}'`), /did not start once/],
+    ["a missing log", () => sql.query(`DELETE FROM pawl_events WHERE run_id = '${victim}'`), /did not start once/],
     [
       "a step that is recorded twice",
       () => copy("pawl_events", stepTwo(), { seq: lastSeq() }),
       /step_2 has two results/,
     ],
     [
-      "something that happened after the end",
+      "an event after the end",
       () => copy("pawl_events", stepTwo(), { seq: lastSeq(), type: "'step.started'", at: "at + 60000" }),
       /after its end/,
     ],
@@ -87,10 +90,14 @@ describe("the checker of databases", () => {
     ],
     ["an output that was changed", () => put("output", `'["one","two"]'`), /returned \["one","two"\]/],
     ["a row that hides events", () => sql.query(`UPDATE pawl_events SET span = 2 WHERE ${stepTwo()}`), /spans 2/],
-    ["a run that is gone", () => sql.query(`DELETE FROM pawl_runs WHERE id = '${victim}'`), /is not there/],
-    ["the log of no run", () => copy("pawl_events", stepTwo(), { run_id: `'${newId}'` }), /which does not exist/],
-    ["a run that nobody started", () => copy("pawl_runs", `id = '${victim}'`, { id: `'${newId}'` }), /4 runs, not 3/],
-    ["another end than the one it had", () => put("status", "'failed'"), /is failed/],
+    ["a missing run", () => sql.query(`DELETE FROM pawl_runs WHERE id = '${victim}'`), /is not there/],
+    ["a log without a run", () => copy("pawl_events", stepTwo(), { run_id: `'${newId}'` }), /which does not exist/],
+    [
+      "a run that was never started",
+      () => copy("pawl_runs", `id = '${victim}'`, { id: `'${newId}'` }),
+      /4 runs, not 3/,
+    ],
+    ["a changed end of a run", () => put("status", "'failed'"), /is failed/],
     ["a run that never ended", () => put("status", "'waiting'"), /is waiting/],
     ["a run without its end", () => put("finished_at", "NULL"), /lacks its start or its end/],
     [
@@ -101,14 +108,14 @@ describe("the checker of databases", () => {
       /1 rows are left in pawl_tasks/,
     ],
     [
-      "mail that is left over",
+      "a message that is left over",
       () => sql.query(`INSERT INTO pawl_inbox (run_id, kind, data, at) VALUES ('${victim}', 'signal', '{}', 0)`),
       /1 rows are left in pawl_inbox/,
     ],
   ];
 
   for (const [what, damage, complaint] of damages) {
-    test(`complains of ${what}`, async () => {
+    test(`reports ${what}`, async () => {
       await damage();
       expect((await problems()).join("\n")).toMatch(complaint);
     });
@@ -127,19 +134,19 @@ describe("the checker of ledgers", () => {
     return checkLedger(executions, results, killed);
   };
 
-  test("has nothing to say about a step that a killed process had in flight, ended or not", () => {
+  test("reports nothing for a step that a killed process had in flight, ended or not", () => {
     const first = [execution("a", 13, "1"), execution("b", 13, "2", false), execution("b", 7, "3")];
     expect(check(first, { a: "1", b: "3" })).toEqual({ problems: [], repeats: 1 });
     const second = [execution("a", 13, "1"), execution("b", 13, "2"), execution("b", 7, "3")];
     expect(check(second, { a: "1", b: "3" })).toEqual({ problems: [], repeats: 1 });
   });
 
-  test("complains of a step that ran again although its process lived", () => {
+  test("reports a step that ran again although its process was not killed", () => {
     const { problems } = check([execution("a", 7, "1"), execution("a", 8, "2")], { a: "2" });
     expect(problems).toEqual(["run a: ran again although 7 was not killed in it"]);
   });
 
-  test("complains of a step that ran again although its killed process had gone on to the next", () => {
+  test("reports a step that ran again although its killed process had continued with the next step", () => {
     const { problems } = check([execution("a", 13, "1"), execution("b", 13, "2"), execution("a", 7, "3")], {
       a: "3",
       b: "2",
@@ -147,17 +154,17 @@ describe("the checker of ledgers", () => {
     expect(problems).toEqual(["run a: ran again although 13 was not killed in it"]);
   });
 
-  test("complains of a body that began after its step was recorded", () => {
+  test("reports a body that started after its step was recorded", () => {
     const { problems } = check([execution("a", 13, "1"), execution("a", 7, "2")], { a: "1" });
     expect(problems).toEqual(["run a: recorded is not the last execution"]);
   });
 
-  test("complains of a record of which nothing is in the ledger, and of a step that nobody recorded", () => {
+  test("reports a recorded step that the ledger does not have, and a step that was never recorded", () => {
     expect(check([], { a: "1" }).problems).toEqual(["run a: recorded, but never executed"]);
     expect(check([execution("a", 7, "1")], {}).problems).toEqual(["run a: recorded is not the last execution"]);
   });
 
-  test("complains of a record of a body that never ended", () => {
+  test("reports a recorded result of a body that never ended", () => {
     expect(check([execution("a", 7, "1", false)], { a: "1" }).problems).toEqual([
       "run a: what is recorded never ended",
       "run a: begun by 7, never ended",

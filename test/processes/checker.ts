@@ -1,6 +1,6 @@
 /**
- * An independent judge of a database after faults: it reads the tables with SQL of its own and shares no code with the
- * library. It returns what is wrong, in sentences; nothing is wrong when the list is empty.
+ * An independent judge of a database after faults: it reads the tables with its own SQL and shares no code with the
+ * library. It returns a list of problems as sentences, which is empty when everything is right.
  */
 import type { RawSql, Row } from "../support/raw-sql.js";
 
@@ -58,7 +58,7 @@ function groupByRun(rows: readonly Row[]): Map<string, Row[]> {
   return groups;
 }
 
-/** The rows as events, having checked that they are numbered 1, 2, 3… without a gap or an overlap. */
+/** The rows as events; checks that they are numbered 1, 2, 3… without a gap or an overlap. */
 function unpack(runId: string, rows: readonly Row[], problems: string[]): LoggedEvent[] {
   const log: LoggedEvent[] = [];
   let next = 1;
@@ -91,7 +91,7 @@ function judge(
 ) {
   const id = String(run.id);
   if (run.status !== "completed") problems.push(`Run ${id} is ${run.status}.`);
-  // A run's end is in its row, and only there.
+  // The end of a run is recorded in its row, and only there.
   if (log.some(({ type }) => /^run\.(completed|failed|canceled)$/.test(type)))
     problems.push(`Run ${id} has a second end, in its log.`);
   if (log.some(({ at }) => at > Number(run.finished_at))) problems.push(`Run ${id}: something happened after its end.`);

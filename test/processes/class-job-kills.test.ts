@@ -1,6 +1,6 @@
 /**
  * The worker of a class is killed while the jobs of its steps run in another process, or when they have just completed
- * there. Another worker takes the runs over: each job's effect, which the outside world has noted, is there exactly once.
+ * there. Another worker takes the runs over: each job's effect, as noted outside of the database, exists exactly once.
  */
 import { writeFileSync } from "node:fs";
 import { connect, type Pawl, type RunHandle } from "pawl";
@@ -72,7 +72,7 @@ forEachStore(
       expect((await pawl.verify()).differences).toEqual([]);
     };
 
-    test("a job under way elsewhere when the worker of its class is killed takes effect once", {
+    test("a job that runs elsewhere while the worker of its class is killed takes effect once", {
       timeout: 180_000,
     }, async () => {
       await spawn("job");

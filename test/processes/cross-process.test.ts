@@ -1,7 +1,7 @@
 /**
- * Processes wake each other. Nothing here polls: workers poll never and beat once an hour, and the intervals of this
- * process, by which a client looks for results, stand still. A wake-up that is lost shows as a test that hangs.
- * (MySQL and MariaDB have nothing to wake others with; there, polling is all there is.)
+ * Processes wake each other. Nothing here polls: workers never poll and send a heartbeat once an hour, and the
+ * intervals of this process, by which a client polls for results, stand still. A lost wake-up shows as a test that
+ * hangs. (MySQL and MariaDB have no notifications; there, everything depends on polling.)
  */
 import { connect, type Pawl } from "pawl";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -48,7 +48,7 @@ forEachStore(
     const start = <Input, Output>(name: string, input: Input) =>
       pawl.workflow<Input, Output>(name).trigger(...([input] as never));
 
-    test("starts, one after the other and many at once, wake a worker elsewhere, and its results wake the client", async () => {
+    test("starts, sequential and concurrent, wake a worker in another process, and its results wake the client", async () => {
       await work(["steps"], { concurrency: 10 });
       for (let n = 0; n < 10; n += 1) await (await start("steps", { count: 2, ms: 1 })).result();
       const runs = await Promise.all(Array.from({ length: 100 }, () => start("steps", { count: 3, ms: 5 })));
@@ -76,7 +76,7 @@ forEachStore(
     });
 
     test("a cancellation reaches a parent and its child in other processes", async () => {
-      // Nobody executes the child: its parent waits for it.
+      // No worker executes the child, so its parent waits for it.
       await work(["parent"]);
       const run = await start("parent", 1);
       await until(async () => (await run.status()) === "waiting");
@@ -96,8 +96,8 @@ forEachStore(
     });
 
     /**
-     * The first process must be gone before its timers fire. Where the machine is too slow for that, the story is told again
-     * with twice the time: it returns whether it was in time.
+     * The first process must be gone before its timers fire. Where the machine is too slow for that, the scenario is
+     * repeated with twice the time; returns whether it was in time.
      */
     const untilInTime = async (story: (ms: number) => Promise<boolean>) => {
       for (let ms = 1_000; !(await story(ms)); ms *= 2) await killAllProcesses();
@@ -109,37 +109,44 @@ forEachStore(
       return { run, dueAfter };
     };
 
-    test("a timer that a process has parked fires at another when the first stops", { timeout: 120_000 }, () =>
-      untilInTime(async (ms) => {
-        const first = await work(["sleeper"]);
-        const { run, dueAfter } = await sleep(ms);
-        // It begins without a reason to look: its routes are served, and it is told of this one later.
-        const second = await work(["sleeper", "steps"]);
-        const { run: late } = await sleep(ms + 200);
-        expect(await first.stop()).toEqual({ code: 0, signal: null });
-        if (Date.now() >= dueAfter) return false;
-        expect(await Promise.all([run.result(), late.result()])).toEqual([second.pid, second.pid]);
-        return true;
-      }),
+    test(
+      "a timer of a run that one process parked fires in another process after the first stops",
+      { timeout: 120_000 },
+      () =>
+        untilInTime(async (ms) => {
+          const first = await work(["sleeper"]);
+          const { run, dueAfter } = await sleep(ms);
+          // The second worker starts without a reason to poll: its routes have no due runs, and it learns about this run
+          // later.
+          const second = await work(["sleeper", "steps"]);
+          const { run: late } = await sleep(ms + 200);
+          expect(await first.stop()).toEqual({ code: 0, signal: null });
+          if (Date.now() >= dueAfter) return false;
+          expect(await Promise.all([run.result(), late.result()])).toEqual([second.pid, second.pid]);
+          return true;
+        }),
     );
 
-    test("a timer that a process has parked fires at another when the first is killed", { timeout: 120_000 }, () =>
-      untilInTime(async (ms) => {
-        const second = await work(["sleeper"], { lease: 600 });
-        // Frozen, so that the other parks the run and this one learns nothing of it.
-        second.freeze();
-        const first = await work(["sleeper"], { lease: 600 });
-        const { run, dueAfter } = await sleep(ms);
-        await first.kill();
-        const isInTime = Date.now() < dueAfter;
-        second.thaw();
-        if (!isInTime) return false;
-        expect(await run.result()).toBe(second.pid);
-        return true;
-      }),
+    test(
+      "a timer of a run that one process parked fires in another process after the first is killed",
+      { timeout: 120_000 },
+      () =>
+        untilInTime(async (ms) => {
+          const second = await work(["sleeper"], { lease: 600 });
+          // The second process is frozen, so that the first parks the run without the second noticing.
+          second.freeze();
+          const first = await work(["sleeper"], { lease: 600 });
+          const { run, dueAfter } = await sleep(ms);
+          await first.kill();
+          const isInTime = Date.now() < dueAfter;
+          second.thaw();
+          if (!isInTime) return false;
+          expect(await run.result()).toBe(second.pid);
+          return true;
+        }),
     );
 
-    test("what a process was executing goes on at another when the first stops or is killed", {
+    test("the runs of a process are resumed by another process when the first stops or is killed", {
       timeout: 120_000,
     }, async () => {
       const second = await work(["steps"], { lease: 600, concurrency: 1 });
@@ -149,7 +156,7 @@ forEachStore(
       await ledger.until(() => ledger.executions().some(({ pid }) => pid === first.pid));
       await first.kill();
       const third = await work(["steps"], { lease: 600, concurrency: 50 });
-      // The second, with its one place, may have done all the others while the third was starting.
+      // The second, with a concurrency of one, may have executed all the others while the third was starting.
       runs.push(...(await startSome()));
       await ledger.until(() => ledger.executions().some(({ pid }) => pid === third.pid));
       await third.stop();
@@ -158,7 +165,7 @@ forEachStore(
     });
 
     if (kind === "postgres") {
-      test("listening connections that are cut come back, and what they missed is found", async () => {
+      test("listening connections that are cut are reopened, and missed notifications are made up for", async () => {
         const worker = await work(["listener", "steps"]);
         const sql = await rawSql(database.url);
         const listening = "FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'";

@@ -1,6 +1,6 @@
 /**
- * An independent judge of a graph after faults. It shares no code with the library: the log is read as it is told to
- * anybody, and every ancestry hash is computed once more, by the rule alone. It returns what is wrong, in sentences.
+ * An independent judge of a graph after faults. It shares no code with the library: it reads the log through the public
+ * API and recomputes every ancestry hash from the rule alone. It returns a list of problems as sentences.
  */
 import { createHash } from "node:crypto";
 import type { FrozenDag, HistoryEvent, NodeInfo } from "pawl";
@@ -8,7 +8,7 @@ import type { DoneItem } from "./item-ledger.js";
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 
-/** Each node was handed out once, and has one result, which came after those of all that it depends on. */
+/** Each node was started once and has one result, which came after those of all its dependencies. */
 export function checkLog(history: readonly HistoryEvent[], { nodes }: FrozenDag): string[] {
   const problems: string[] = [];
   const dispatched = new Set<string>();
@@ -26,7 +26,9 @@ export function checkLog(history: readonly HistoryEvent[], { nodes }: FrozenDag)
   return problems;
 }
 
-/** SHA-256 over node, attempt, digest of the output, and the hashes of those before it. Here every node returns its id. */
+/**
+ * SHA-256 over node, attempt, digest of the output, and the hashes of the predecessors. Here every node returns its id.
+ */
 export function checkHashes(infos: readonly NodeInfo[], { nodes }: FrozenDag): string[] {
   const found = new Map(infos.map((one) => [one.id, one]));
   const hashOf = (id: string) => String(found.get(id)?.ancestryHash);
@@ -37,7 +39,7 @@ export function checkHashes(infos: readonly NodeInfo[], { nodes }: FrozenDag): s
   });
 }
 
-/** All were executed; of several executions of a node, only one by a process that was not killed. */
+/** All nodes were executed; of several executions of a node, only one by a process that was not killed. */
 export function checkEffects(
   done: readonly DoneItem[],
   count: number,

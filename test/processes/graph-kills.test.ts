@@ -1,7 +1,7 @@
 /**
- * A graph of ten thousand nodes, shared by several worker processes. First in peace; then while they are killed at random,
- * the one that coordinates the graph among them. Everything completes, every node is recorded once, and the only nodes
- * that were executed twice are those that a killed process had in hand.
+ * A graph of ten thousand nodes, shared by several worker processes: first without faults, then while they are killed
+ * at random, including the one that coordinates the graph. Everything completes, every node is recorded once, and only
+ * nodes that a killed process was executing were executed twice.
  */
 import { connect, type FrozenDag, type HistoryEvent, type Pawl, type RunHandle } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -15,7 +15,7 @@ import { checkEffects, checkHashes, checkLog } from "./graph-check.js";
 import { GraphProcess } from "./graph-process.js";
 import { ItemLedger } from "./item-ledger.js";
 
-/** Side by side, and one more that comes after all of them. */
+/** Concurrent nodes, and one more that depends on all of them. */
 const width = 10_000;
 const processes = 4;
 const concurrency = 20;
@@ -76,13 +76,13 @@ forEachStore(
       expect(nodes.length).toBe(width + 1);
       expect(nodes.filter(({ state, attempt }) => state !== "completed" || attempt !== 1)).toEqual([]);
       expect(checkHashes(nodes, dag)).toEqual([]);
-      // Each node is a run of its own, the graph is one more, and nothing is left to do.
+      // Each node is a run of its own, the graph is one more, and no task is left.
       expect(await pawl.verify()).toMatchObject({ runs: width + 2, differences: [] });
       expect(await sql.query("SELECT DISTINCT status FROM pawl_runs")).toEqual([{ status: "completed" }]);
       for (const table of ["pawl_tasks", "pawl_inbox"]) expect(await sql.query(`SELECT * FROM ${table}`)).toEqual([]);
     }
 
-    /** Which of them has the graph's own run now; while it is parked or over: none. */
+    /** The process that owns the graph's own run; none while it is parked or ended. */
     async function coordinatorAmong(
       workers: readonly GraphProcess[],
       runId: string,
@@ -107,7 +107,7 @@ forEachStore(
       await expectSound(run);
     });
 
-    test("a graph survives the random deaths of its workers: nothing is lost, nothing is recorded twice", {
+    test("a graph survives random kills of its workers: no node is lost, and none is recorded twice", {
       timeout: timeoutMs,
     }, async () => {
       const workers = await spawnAll();
@@ -121,7 +121,8 @@ forEachStore(
         await expireLeaseOf(worker.pid, kind, database.url);
         workers[workers.indexOf(worker)] = spawn();
       };
-      // The first dies while it hands the nodes out; every third of the others is the one that coordinates, if one does.
+      // The first worker is killed while it creates the nodes; every third of the others is the coordinator, if there
+      // is one.
       let first: GraphProcess | undefined;
       await until(async () => (first = await coordinatorAmong(workers, run.id)) !== undefined);
       await kill(first as unknown as GraphProcess);
@@ -135,7 +136,7 @@ forEachStore(
 
       const { problems, repeats } = checkEffects(ledger.items(), width + 1, killed);
       expect(problems).toEqual([]);
-      // A kill can only have caught what one worker does at a time; and if none caught anything, this tested nothing.
+      // A kill can only hit what one worker executes at a time; and if no kill hit anything, this tested nothing.
       expect(repeats).toBeGreaterThan(0);
       expect(repeats).toBeLessThanOrEqual(killed.size * concurrency);
       const history = await wholeHistory(run);
@@ -155,7 +156,7 @@ async function wholeHistory(run: RunHandle<FrozenDag, void>): Promise<HistoryEve
   }
 }
 
-/** Who is killed, and after how many executions of all: the same for the same store, whatever the speed of the machine. */
+/** Which worker is killed after how many executions: the same for the same store, whatever the speed of the machine. */
 function plan(kind: StoreKind): { readonly afterNodes: number; readonly victim: number }[] {
   const random = seeded([...kind].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 13));
   const moments = Array.from({ length: kills - 1 }, () => Math.floor(random() * width * 0.9));

@@ -1,4 +1,4 @@
-/** Workers that execute the nodes of graphs and write what they do into a file, to be killed. */
+/** Worker processes that execute the nodes of graphs and note each execution in a file, to be killed. */
 import { LibraryProcess } from "../support/library-process.js";
 
 /** See programs/graph-worker.mjs. */
@@ -10,7 +10,7 @@ export interface GraphProcessOptions {
 }
 
 export class GraphProcess extends LibraryProcess {
-  /** Its worker's id, once it works. */
+  /** The id of its worker, once it works. */
   readonly ready: Promise<string>;
 
   constructor(options: GraphProcessOptions) {

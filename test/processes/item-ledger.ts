@@ -1,4 +1,4 @@
-/** What really happened to the items of a resumable step: each noted by the process that did it, in a file. */
+/** What really happened to the items of a resumable step, as noted in a file by the process that handled each item. */
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ export interface DoneItem {
   readonly item: number;
 }
 
-/** All lines are equally long, so that the size of the file tells how many there are. */
+/** All lines have the same length, so that the size of the file gives their number. */
 const lineBytes = 20;
 
 export class ItemLedger {
@@ -19,12 +19,12 @@ export class ItemLedger {
     writeFileSync(this.file, "");
   }
 
-  /** How many items were done so far, those that were done twice counted twice. */
+  /** How many items were processed so far, counting repeats. */
   get length(): number {
     return Math.floor(statSync(this.file).size / lineBytes);
   }
 
-  /** In the order in which they were done. */
+  /** In the order in which they were processed. */
   items(): DoneItem[] {
     const lines = readFileSync(this.file, "utf8").split("\n").slice(0, -1);
     return lines.map((line) => ({ pid: Number(line.slice(0, 9)), item: Number(line.slice(10)) }));
@@ -37,15 +37,15 @@ export class ItemLedger {
 
 export interface ItemFindings {
   readonly problems: string[];
-  /** How many items were done a second time. */
+  /** How many items were processed a second time. */
   readonly repeats: number;
   /** How many processes took part. */
   readonly processes: number;
 }
 
 /**
- * Every item, in order. A process that takes over begins with the item after the last one that was done, or with that
- * one, if its checkpoint was lost; nothing else may be done twice.
+ * Every item was processed, in order. A process that takes over starts with the item after the last processed one, or
+ * with that one if its checkpoint was lost; nothing else may be repeated.
  */
 export function checkItems(done: readonly DoneItem[], count: number): ItemFindings {
   const problems: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * Workers are killed while they work, at random, again and again. Everything completes, every step is recorded once, and
- * the only bodies that ran twice are those that a killed process had in flight.
+ * Workers are killed at random while they work, again and again. Everything completes, every step is recorded once, and
+ * only bodies that a killed process had in flight ran twice.
  */
 import { connect } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -24,15 +24,15 @@ interface Scenario {
 }
 
 const scenarios: Readonly<Record<string, Scenario>> = {
-  "runs survive the random deaths of their workers: nothing is lost, nothing is recorded twice": {
+  "runs survive random kills of their workers: nothing is lost, and nothing is recorded twice": {
     processes: 4,
     concurrency: 6,
     runs: 300,
     ms: 240,
     kills: 20,
   },
-  // Hundreds of runs in each commit, and two commits under way at a time.
-  "a worker that dies with a thousand runs in its hands loses none of them": {
+  // Hundreds of runs share each commit, with two commits in flight at a time.
+  "no run is lost when a worker with a thousand runs is killed": {
     processes: 1,
     concurrency: 1000,
     runs: 1500,
@@ -99,7 +99,7 @@ export function testKills(kind: AnyStoreKind): void {
       expect(results.size).toBe(runs * stepsPerRun);
       const { problems: doubts, repeats } = checkLedger(ledger.executions(), results, killed);
       expect(doubts).toEqual([]);
-      // A kill can only have caught what one worker does at a time; and if none caught anything, this tested nothing.
+      // A kill can only hit what one worker executes at a time; and if no kill hit anything, this tested nothing.
       expect(repeats).toBeGreaterThan(0);
       expect(repeats).toBeLessThanOrEqual(kills * concurrency);
       expect(await pawl.verify()).toMatchObject({ runs, differences: [] });
@@ -108,7 +108,7 @@ export function testKills(kind: AnyStoreKind): void {
   }, [kind]);
 }
 
-/** Who is killed, and after how many steps of all: the same for the same store, whatever the speed of the machine. */
+/** Which worker is killed after how many steps: the same for the same store, whatever the speed of the machine. */
 function plan(
   kind: AnyStoreKind,
   { runs, kills, processes }: Scenario,

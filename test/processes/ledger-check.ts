@@ -1,4 +1,4 @@
-/** Compares what was recorded with what really happened: the results in the database with the executions in a ledger. */
+/** Compares the results in the database with the executions in a ledger. */
 import type { Execution } from "./ledger.js";
 
 export interface LedgerFindings {
@@ -7,7 +7,7 @@ export interface LedgerFindings {
   readonly repeats: number;
 }
 
-/** `results` as the checker of the database found them, `killed` the processes that were killed. */
+/** `results` as read from the database by the checker, `killed` the processes that were killed. */
 export function checkLedger(
   executions: readonly Execution[],
   results: ReadonlyMap<string, unknown>,
@@ -18,7 +18,7 @@ export function checkLedger(
   for (const key of results.keys()) if (!steps.has(key)) problems.push(`${key}: recorded, but never executed`);
   for (const [key, all] of steps) {
     const last = all.at(-1);
-    // Had an earlier one been recorded, the last would have run although the step was done.
+    // If an earlier execution had been recorded, the last one would have run although the step was completed.
     if (results.get(key) !== last?.token) problems.push(`${key}: recorded is not the last execution`);
     if (last?.ended == null) problems.push(`${key}: what is recorded never ended`);
     for (const repeated of all.slice(0, -1)) {
@@ -45,8 +45,8 @@ function byStep(executions: readonly Execution[]): Map<string, Execution[]> {
 }
 
 /**
- * Whether a killed process had this execution in flight when it died: it was the last thing it did for that run. (Its
- * body may have ended, but its record was on its way.) Everything that it did before must have been recorded.
+ * Whether a killed process had this execution in flight when it died: it was the last one of that process for that run.
+ * (Its body may have ended while its record was being written.) Everything earlier must have been recorded.
  */
 function wasInFlight(execution: Execution, all: readonly Execution[], killed: ReadonlySet<number>): boolean {
   if (!killed.has(execution.pid)) return false;

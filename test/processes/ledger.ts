@@ -9,7 +9,7 @@ export interface Execution {
   readonly step: string;
   readonly pid: number;
   readonly token: string;
-  /** The position of its lines in the ledger; `ended` is null when the body never came to its end. */
+  /** The position of its lines in the ledger; `ended` is null when the body never ended. */
   readonly begun: number;
   ended: number | null;
 }
@@ -27,7 +27,7 @@ export class Ledger {
     writeFileSync(this.file, "");
   }
 
-  /** In the order in which they began. */
+  /** In the order in which they started. */
   executions(): Execution[] {
     const byToken = new Map<string, Execution>();
     this.#read();

@@ -1,6 +1,6 @@
 /**
- * The connection breaks after the server has carried out a request and before its answer arrives. Whoever asked must find
- * out what became of it: nothing is done twice, and nothing is given up.
+ * The connection breaks after the server has carried out a request and before its answer arrives. The sender must find
+ * out what happened: nothing is done twice, and nothing is given up.
  */
 import { connect, Pawl, StoreError, type WorkerOptions, workflow } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -11,8 +11,8 @@ import { Gate } from "../support/waiting.js";
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-/** How a claim that takes something is known on the wire. */
-/** PostgreSQL gets a claim by its name; behind PgBouncer, where it has none, by its text. */
+/** How a successful claim is recognized on the wire. */
+/** PostgreSQL receives a claim by the name of its statement; behind PgBouncer, where it has none, by its text. */
 const claimMarks = {
   postgres: [process.env.PAWL_TEST_PGBOUNCER === undefined ? "pawl_claim" : "SKIP LOCKED"],
   mysql: ["SKIP LOCKED", "COMMIT"],
@@ -24,12 +24,12 @@ forEachStore(
     let database: TestDatabase;
     let proxy: CuttingProxy;
     let sql: RawSql;
-    /** By way of the proxy. */
+    /** The URL of the database through the proxy. */
     let pawl: Pawl;
 
     beforeEach(async () => {
       database = await testDatabase(kind);
-      // Over HTTP: what passes through a web socket is masked.
+      // Over HTTP, because the contents of a web socket are masked.
       proxy = await CuttingProxy.open(database.url.replace(/^ws:/, "http:"));
       sql = await rawSql(database.url);
       pawl = await connect(proxy.url, { logger: silent });
@@ -53,7 +53,7 @@ forEachStore(
     const work = (workflows: WorkerOptions["workflows"], options: Partial<WorkerOptions> = {}) =>
       pawl.worker({ workflows, poll: 200, lease: "20s", ...options }).start();
 
-    /** The story of a run in its log, which must be the same as if nothing had happened. */
+    /** The events of a run, which must be the same as without a fault. */
     const story = async (id: string) => (await pawl.run(id).history()).map(({ type, node }) => `${type} ${node ?? ""}`);
 
     const bodies: string[] = [];
@@ -74,11 +74,11 @@ forEachStore(
       ["the last step", "last"],
       ["the end of the run", "last-end"],
     ] as const) {
-      test(`a commit of ${where} is recognised as written when its answer is lost, and not repeated`, async () => {
+      test(`a commit of ${where} whose answer is lost is recognized as written and not repeated`, async () => {
         const names = Array.from({ length: 10 }, (_, n) => `m${n}`);
         bodies.length = 0;
         await work([marked]);
-        // The others are in the same flush, or in one that has to wait for it.
+        // The other runs are in the same flush, or in one that waits for it.
         loseAnswer(`m5-${suffix}`, isNamed(`m5-${suffix}`));
         const runs = await pawl.startMany(marked, names);
         expect(await Promise.all(runs.map((run) => run.result()))).toEqual(names.map((name) => `${name}-last-end`));
@@ -97,7 +97,7 @@ forEachStore(
         expect((await pawl.verify()).differences).toEqual([]);
       });
 
-      test(`a commit of ${where} is repeated when the request itself was lost`, async () => {
+      test(`a commit of ${where} is repeated when the request itself is lost`, async () => {
         bodies.length = 0;
         await work([marked]);
         proxy.cut({ marks: [`only-${suffix}`], lose: "request" });
@@ -109,7 +109,7 @@ forEachStore(
       });
     }
 
-    test("runs that were claimed by a request whose answer was lost are executed", async () => {
+    test("runs whose claim was carried out but not answered are executed", async () => {
       const runs = await pawl.startMany(marked, ["one", "two", "three"]);
       proxy.cut({
         marks: claimMarks[kind],
@@ -121,7 +121,7 @@ forEachStore(
       await proxy.hasCut();
     });
 
-    test("a start by a client is acknowledged, and exists once, when its first answer is lost", async () => {
+    test("a start by a client is acknowledged and exists once when its first answer is lost", async () => {
       loseAnswer("newborn", async () => (await count("pawl_runs")) > 0);
       const run = await pawl.start(marked, "newborn", { idempotencyKey: "once" });
       await proxy.hasCut();
@@ -130,7 +130,7 @@ forEachStore(
       expect(await run.result()).toBe("newborn-last-end");
     });
 
-    test("a start that is written is acknowledged, although the question who will execute it gets no answer", async () => {
+    test("a written start is acknowledged although the check for a live worker gets no answer", async () => {
       const store = await openStore(kind, database.url);
       store.workers = () => Promise.reject(new StoreError("The database is away.", { transient: true }));
       const far = new Pawl(store, silent);
@@ -141,7 +141,7 @@ forEachStore(
       expect(await pawl.run(run.id).result()).toBe("unserved-last-end");
     });
 
-    test("a start that a worker adopts is acknowledged, and executed once, when its first answer is lost", async () => {
+    test("a start that the local worker adopts is acknowledged and executed once when its first answer is lost", async () => {
       bodies.length = 0;
       await work([marked]);
       loseAnswer("adopted", async () => (await count("pawl_runs")) > 0);
@@ -151,14 +151,14 @@ forEachStore(
       expect(bodies).toEqual(["adopted-step", "adopted-last"]);
     });
 
-    test("a refusal that was lost with its answer is still a refusal", async () => {
+    test("a refused start is still refused when the first answer is lost", async () => {
       await work([marked]);
       const options = { hero: { type: "user", id: "1" } };
       const gate = new Gate();
       const held = workflow("held", async (ctx, _mark: string) => ctx.step("wait", () => gate.opened));
       await work([held]);
       const first = await pawl.start(held, "first", options);
-      // The same flush writes a step, by which a commit is recognised, and refuses a start.
+      // The same flush writes a step, by which a commit is recognized, and refuses a start.
       loseAnswer("second-start", async () => true);
       await expect(pawl.start(held, "second-start", options)).rejects.toMatchObject({ code: "ALREADY_ACTIVE" });
       await proxy.hasCut();
@@ -181,7 +181,7 @@ forEachStore(
       await proxy.hasCut();
     });
 
-    test("a transactional step whose COMMIT was not answered has had its effect once", async () => {
+    test("a transactional step whose COMMIT was carried out but not answered has its effect once", async () => {
       await sql.query("CREATE TABLE effects (what varchar(50))");
       const transactional = workflow("transactional", async (ctx) =>
         ctx.transaction("pay", async (tx: { query(sql: string): Promise<unknown> }) => {
@@ -198,7 +198,7 @@ forEachStore(
       expect((await pawl.verify()).differences).toEqual([]);
     });
 
-    test("a transactional step whose COMMIT never arrived is executed again, and has its effect once", async () => {
+    test("a transactional step whose COMMIT never arrived is executed again and has its effect once", async () => {
       await sql.query("CREATE TABLE effects (what varchar(50))");
       const transactional = workflow("transactional", async (ctx) =>
         ctx.transaction(

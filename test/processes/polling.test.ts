@@ -1,6 +1,6 @@
 /**
- * Polling alone is enough: every wake-up is dropped. Nobody tells other processes anything, and nobody listens, not even
- * to what happens in the own process.
+ * Polling alone is enough: every wake-up is dropped. No process notifies others, and none listens, not even to events
+ * in its own process.
  */
 import { Pawl } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -61,7 +61,7 @@ forEachStore(
       const listeners = await many<unknown[]>("listener", Array(5).fill(null));
       const [patient] = listeners;
       await until(async () => (await patient?.status()) === "waiting");
-      // To runs that are parked, about to be, or taken up again.
+      // Signals to runs that are parked, about to be parked, or resumed.
       for (const payload of [1, 2]) await Promise.all(listeners.map((run) => run.signal("go", payload)));
       const canceled = await start("listener", null);
       await until(async () => (await canceled.status()) === "waiting");
@@ -76,7 +76,7 @@ forEachStore(
       if (kind === "postgres") expect(await listeningConnections()).toBe(0);
     });
 
-    test("mail to a run that a worker is busy with arrives with a heartbeat", async () => {
+    test("messages to a run that a worker is executing are delivered by a heartbeat", async () => {
       const run = await start("steps", { count: 1_000, ms: 20 });
       await until(async () => (await run.status()) === "running");
       await ledger.until(() => ledger.ended() > 0);
@@ -84,7 +84,7 @@ forEachStore(
       await expect(run.result()).rejects.toThrow("enough");
     });
 
-    test("what a killed process was doing is taken over", async () => {
+    test("the runs of a killed process are taken over", async () => {
       const runs = await many<string[]>("steps", Array(20).fill({ count: 4, ms: 100 }));
       const [first, second] = workers as [WorkerProcess, WorkerProcess];
       await ledger.until(() => [first, second].every(({ pid }) => ledger.executions().some((one) => one.pid === pid)));

@@ -1,6 +1,6 @@
 /**
- * The database server crashes under load, again and again, and comes back. Nobody restarts the workers or the client:
- * they reconnect by themselves. Their leases outlast every crash, so no step's body runs a second time.
+ * The database server crashes under load, again and again, and comes back. The workers and the client are not
+ * restarted: they reconnect by themselves. Their leases outlast every crash, so no body of a step runs a second time.
  */
 import { connect, type RunHandle } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -45,7 +45,7 @@ export function testRestarts({ kind, server: startServer, crashes }: Crashes): v
       ledger.remove();
     });
 
-    test(`workers and clients live through ${crashes} crashes of the server: nothing is lost, nothing is done twice`, {
+    test(`workers and clients survive ${crashes} crashes of the server: nothing is lost, and nothing is done twice`, {
       timeout: 180_000,
     }, async () => {
       const { url } = server;
@@ -57,7 +57,7 @@ export function testRestarts({ kind, server: startServer, crashes }: Crashes): v
       await Promise.all(workers.map(({ ready }) => ready));
 
       let starts = 0;
-      // Whoever is told that a start failed tries again under the same key: it is there once.
+      // A client whose start failed retries it with the same key, so the run exists once.
       const start = async (): Promise<RunHandle<Input, string[]>> => {
         const idempotencyKey = `start-${++starts}`;
         for (;;) {
@@ -71,7 +71,7 @@ export function testRestarts({ kind, server: startServer, crashes }: Crashes): v
       const startSome = (count: number) => Promise.all(Array.from({ length: count }, start));
 
       const handles = await startSome(runsPerCrash);
-      // Waited for from the beginning, through every crash.
+      // The results are awaited from the beginning, through every crash.
       const results = handles.map((run) => run.result());
       for (let crash = 1; crash <= crashes; crash += 1) {
         const halfOfTheWork = (crash - 0.5) * runsPerCrash * stepsPerRun;
@@ -87,7 +87,8 @@ export function testRestarts({ kind, server: startServer, crashes }: Crashes): v
         workers.map(() => ({ code: 0, signal: null })),
       );
       expect(workers.map(({ output }) => output).join("")).toBe("");
-      // Somebody noticed, or the crashes came while nobody wanted anything. (One worker may be between two statements.)
+      // Some worker noticed, otherwise the crashes came while nothing was sent. (One worker may be between two
+      // statements.)
       expect(workers.some(({ complaints }) => complaints.length > 0)).toBe(true);
 
       const sql = await rawSql(url);

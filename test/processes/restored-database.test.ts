@@ -1,6 +1,6 @@
 /**
- * The database goes back in time under live workers: a standby that was behind takes over, or a copy is restored. What was
- * written after that never happened. Workers go on with the logs as they are, and write nothing after what is missing.
+ * The database goes back in time under live workers: a standby that lagged behind takes over, or a backup is restored.
+ * Later writes are lost. Workers continue with the logs as they are, and write nothing after a gap.
  */
 import { execFileSync } from "node:child_process";
 import { renameSync, rmSync } from "node:fs";
@@ -25,7 +25,7 @@ interface OwnServer {
 const ways = ["directly", "through PgBouncer"].filter((way) => way === "directly" || !isLeftOut("pgbouncer"));
 
 test.skipIf(isLeftOut("postgres")).each(ways)(
-  "workers of a PostgreSQL that lost the end of its logs replay from what is there, under a new epoch (%s)",
+  "workers of a PostgreSQL that lost the end of its logs replay from the remaining logs under a new epoch (%s)",
   async (way) => {
     const server: OwnServer = await ownPostgres();
     onTestFinished(() => server.remove());
@@ -47,7 +47,7 @@ test.skipIf(isLeftOut("postgres")).each(ways)(
     };
     const open = new Gate();
     open.open();
-    /** Has steps in the part that is lost, and goes on after it. */
+    /** This run has steps in the part that is lost, and continues after it. */
     const long = workflow("long", async (ctx) => {
       await ctx.step("before", () => "before");
       await ctx.step("first", body("first", first));
@@ -55,14 +55,15 @@ test.skipIf(isLeftOut("postgres")).each(ways)(
       await ctx.step("second", body("second", second));
       return ctx.step("last", body("last", open));
     });
-    /** Ends in the part that is lost. */
+    /** This run ends in the part that is lost. */
     const ended = workflow("ended", async (ctx) => ctx.step("first", body("first", first)));
-    /** Is parked in the part that is lost. */
+    /** This run is parked in the part that is lost. */
     const parked = workflow("parked", async (ctx) => {
       await ctx.step("first", body("first", first));
       return ctx.waitForSignal("go");
     });
-    // Behind PgBouncer so long that nothing is given up: no new connection says that the server is another.
+    // Behind PgBouncer, the timeout is so long that no statement is given up: no new connection reveals the other
+    // server.
     const lease = pooler === null ? "3s" : "2 minutes";
     const worker = await pawl.worker({ workflows: [long, ended, parked], lease, poll: 200 }).start();
     const longs = await pawl.startMany(long, Array(5).fill(undefined));
@@ -71,7 +72,7 @@ test.skipIf(isLeftOut("postgres")).each(ways)(
 
     const data = join(server.dir, "data");
     await server.stop();
-    // The files belong to the account of the server, and so must the copy.
+    // The files must belong to the account of the server, and so must the copy.
     execFileSync("cp", ["-a", data, `${data}.copy`]);
     await server.start();
 

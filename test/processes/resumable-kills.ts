@@ -1,6 +1,6 @@
 /**
- * One resumable step goes through many items in a worker process that is killed while it does, again and again. All
- * items are done, and of each process that died at most the item in flight is done again.
+ * One resumable step iterates over many items in a worker process that is killed again and again. All items are
+ * processed, and for each killed process at most the item in flight is repeated.
  */
 import { connect, type Pawl, type RunHandle } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -12,7 +12,7 @@ import { until } from "../support/waiting.js";
 import { checkItems, ItemLedger } from "./item-ledger.js";
 import { ResumableProcess } from "./resumable-process.js";
 
-/** Twice as many as a run may cause that gets no further between them. */
+/** Twice the number of crashes after which a run that makes no progress is paused. */
 const kills = 10;
 /** Long, so that a process that waits for the processor keeps its runs. The test expires the lease of each process that it kills. */
 const leaseMs = 60_000;
@@ -53,7 +53,7 @@ export function testResumableKills({ kind, items }: Sweeps): void {
     const start = (count: number): Promise<RunHandle<{ items: number }, void>> =>
       pawl.workflow<{ items: number }, void>("Sweep").trigger({ items: count });
 
-    /** So many items are done, and the log knows that the latest process is at it. */
+    /** Resolves when this many items are processed and the log names the latest process. */
     const underway = async (run: RunHandle<any, any>, execution: number, done: number) => {
       await until(() => ledger.length >= done);
       await until(async () => {
@@ -64,7 +64,7 @@ export function testResumableKills({ kind, items }: Sweeps): void {
     const outcomes = async (run: RunHandle<any, any>) =>
       (await run.executions()).map(({ state, outcome }) => `${state}: ${outcome}`);
 
-    test(`a step over ${items} items survives ${kills} deaths of its worker: at most the item in flight is done again`, {
+    test(`a step over ${items} items survives ${kills} kills of its worker, and each kill repeats at most the item in flight`, {
       timeout: timeoutMs,
     }, async () => {
       let worker = spawn();
@@ -83,7 +83,7 @@ export function testResumableKills({ kind, items }: Sweeps): void {
       const { problems, repeats, processes } = checkItems(ledger.items(), items);
       expect(problems).toEqual([]);
       expect(repeats).toBeLessThanOrEqual(kills);
-      // Or a kill has caught nobody at work.
+      // Otherwise a kill hit no worker that was executing.
       expect(processes).toBe(kills + 1);
 
       expect(await outcomes(run)).toEqual([...Array(kills).fill("failed: abandoned"), "completed: success"]);
@@ -95,7 +95,7 @@ export function testResumableKills({ kind, items }: Sweeps): void {
       expect(await pawl.verify()).toMatchObject({ runs: 1, differences: [] });
     });
 
-    test("a worker that is told to stop leaves its step at a checkpoint: nothing is done again", {
+    test("a worker that is stopped leaves its step at a checkpoint, and no item is repeated", {
       timeout: timeoutMs,
     }, async () => {
       const some = items / 5;
@@ -116,7 +116,7 @@ export function testResumableKills({ kind, items }: Sweeps): void {
       const [interrupted, successor] = await run.executions();
       expect(interrupted?.successor).toBe(successor?.id);
       expect(successor?.continuesFrom).toBe(interrupted?.id);
-      // It was handed over, not taken from a dead worker.
+      // The run was handed over, not taken from a dead worker.
       expect((await run.history()).filter(({ type }) => type === "run.recovered")).toEqual([]);
       expect(await pawl.verify()).toMatchObject({ runs: 1, differences: [] });
     });
@@ -125,7 +125,7 @@ export function testResumableKills({ kind, items }: Sweeps): void {
 
 /**
  * After how many items each worker is killed: the same for the same store, whatever the speed of the machine. The last
- * fifth is left out, or the step might be over before the kill.
+ * fifth is left out, because the step might end before the kill.
  */
 function moments(kind: StoreKind, items: number): number[] {
   const random = seeded([...kind].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 11));

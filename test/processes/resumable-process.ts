@@ -1,4 +1,4 @@
-/** Workers that write what they do into a file, to be killed and stopped. */
+/** Worker processes that note what they do in a file, to be killed and stopped. */
 import { LibraryProcess } from "../support/library-process.js";
 
 /** See the programs. */

@@ -1,4 +1,4 @@
-/** A worker is killed with SIGKILL while it undoes what a run did: another one goes on undoing. */
+/** A worker is killed with SIGKILL while it compensates a run, and another worker continues the compensation. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,7 +14,9 @@ const names = ["flight", "hotel", "car", "theatre", "dinner"];
 
 forEachStore(
   (kind) => {
-    test("each step is undone, in reverse order, and each undoing is recorded once", { timeout: 120_000 }, async () => {
+    test("each step is undone in reverse order, and each compensation is recorded once, although the worker is killed", {
+      timeout: 120_000,
+    }, async () => {
       const database = await testDatabase(kind);
       const folder = mkdtempSync(join(tmpdir(), "pawl-saga-"));
       const ledger = join(folder, "ledger");

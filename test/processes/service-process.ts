@@ -1,4 +1,6 @@
-/** The programs of examples/files, each in a process of its own: compiled, on the built library, as a user runs them. */
+/**
+ * The programs of examples/files, each in a process of its own: compiled, with the built library, as users run them.
+ */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { existsSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -6,7 +8,9 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-/** In the repository, so that `from "pawl"` leads through the exports map of its package.json to dist. */
+/**
+ * The folder is in the repository, so that `from "pawl"` resolves through the exports map of its package.json to dist.
+ */
 const compiled = join(root, ".demo", `service-${process.pid}`);
 
 const sources = {
@@ -24,7 +28,7 @@ const sources = {
 
 export type Source = keyof typeof sources;
 
-/** Where the compiled form of one of the files is. */
+/** The path of the compiled form of one of the files. */
 export const compiledFile = (source: Source): string =>
   join(compiled, relative(root, fileURLToPath(sources[source])).replace(/\.ts$/, ".js"));
 
@@ -63,7 +67,9 @@ process.once("exit", () => {
 
 export class ServiceProcess {
   readonly pid: number;
-  /** When it is over and all that it printed has been read. It must end by itself, or be ended. */
+  /**
+   * Resolves when the process has ended and all its output has been read. The process must end by itself, or be ended.
+   */
   readonly ended: Promise<Ended>;
   readonly exited: Promise<void>;
   readonly #child: ChildProcess;
@@ -72,7 +78,7 @@ export class ServiceProcess {
 
   readonly #leadsGroup: boolean;
 
-  /** @param leadsGroup signals are for its children, too */
+  /** @param leadsGroup signals are also sent to its children */
   constructor(command: readonly [string, ...string[]], { env, leadsGroup = false }: Settings) {
     const { PAWL_URL: _, DATABASE_URL: __, ...inherited } = process.env;
     const [program, ...args] = command;
@@ -121,7 +127,7 @@ export class ServiceProcess {
     return this.ended;
   }
 
-  /** What it has printed, or will print, that matches; an error when it ends without. */
+  /** Returns the output that matches, now or later; rejects when the process ends without it. */
   until(pattern: RegExp): Promise<string> {
     return new Promise((resolve, reject) => {
       const look = () => {
@@ -139,7 +145,7 @@ export class ServiceProcess {
   }
 }
 
-/** For `afterEach`: nothing of a failed test goes on. */
+/** For `afterEach`: no process of a failed test survives. */
 export async function killServiceProcesses(): Promise<void> {
   await Promise.all([...running].map((one) => one.kill()));
 }

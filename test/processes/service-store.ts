@@ -1,12 +1,15 @@
-/** The object store of the service, under the eyes of a test: it knows who asked for what, and can hold or refuse. */
+/**
+ * The object store of the service, observed by the test: it records which process sent which request, and can hold or
+ * refuse requests.
+ */
 import { ObjectStore, type Refusal, type StoreRequest } from "../../examples/files/object-store.js";
 import { until } from "../support/waiting.js";
 
-/** A request that is kept waiting. */
+/** A request that is held. */
 export interface Hold {
-  /** The pid of the process whose request it is, once it has come. */
+  /** The pid of the process that sent the request, once it has arrived. */
   readonly arrived: Promise<number>;
-  /** Lets it through. */
+  /** Lets the request through. */
   release(): void;
 }
 
@@ -24,12 +27,12 @@ export class WatchedStore extends ObjectStore {
     return this.objects.get(path)?.toString();
   }
 
-  /** The processes that asked for this, in order: one for each time that the body of a step ran. */
+  /** The pids of the processes that sent this request, in order: one for each time that the body of a step ran. */
   askedBy(what: string): number[] {
     return this.requests.filter((request) => request.what === what).map(({ pid }) => pid);
   }
 
-  /** Keeps the next request for this waiting; later ones pass. */
+  /** Holds the next such request; later ones pass. */
   hold(what: string): Hold {
     let release = () => {};
     const released = new Promise<null>((resolve) => {
@@ -44,7 +47,7 @@ export class WatchedStore extends ObjectStore {
     return { arrived, release };
   }
 
-  /** Keeps every request that begins like this waiting, until so many processes have asked. */
+  /** Holds every request with this prefix until requests from this many processes have arrived. */
   holdUntilAskedBy(processes: number, beginning: string): void {
     const asking = new Set<number>();
     this.#rules.push((request) => {
@@ -54,7 +57,7 @@ export class WatchedStore extends ObjectStore {
     });
   }
 
-  /** Refuses the next request for this. */
+  /** Refuses the next such request. */
   refuse(what: string, refusal: Refusal): void {
     this.#once(what, async () => refusal);
   }

@@ -32,7 +32,7 @@ export interface Started {
 
 export class World {
   readonly store: WatchedStore;
-  /** The test's own eyes. It has no workflow code. */
+  /** The test's own client. It has no workflow code. */
   readonly pawl: Pawl;
   readonly #database: TestDatabase;
   readonly #storeUrl: string;
@@ -63,7 +63,7 @@ export class World {
     return this.#spawn(compiledFile(source), args, env);
   }
 
-  /** A worker process that works. */
+  /** A worker process that is ready. */
   async worker(name: string, settings: WorkerSettings = {}): Promise<ServiceProcess> {
     const { serves = ["workflows"], concurrency = 10, env = {} } = settings;
     const files = serves.map((one) => (one.startsWith("/") ? one : compiledFile(one as Source)));
@@ -91,7 +91,7 @@ export class World {
     return (started as Started).id;
   }
 
-  /** What a process that checks prints, on whichever stream. */
+  /** The output of a process that checks, on either stream. */
   async check(...args: readonly string[]): Promise<string> {
     const { stdout, stderr } = await this.begin("check", args).ended;
     return (stdout + stderr).trimEnd();
@@ -109,7 +109,7 @@ export class World {
     return new Web(server, await server.until(/listening on (\S+)/));
   }
 
-  /** Runs the commands that a page shows, beside the programs. What they leave in the background is killed. */
+  /** Runs the commands that a page shows, beside the programs. Background processes that they leave are killed. */
   async script(page: URL): Promise<Ended> {
     const blocks = readFileSync(page, "utf8").matchAll(/^```sh\n(.*?)^```$/gms);
     const commands = [...blocks].map(([, block]) => block).join("");
@@ -155,7 +155,7 @@ class Web {
   }
 }
 
-/** The programs agree on it beforehand, so it cannot be chosen by the one that listens. */
+/** The programs agree on the port beforehand, so the listening process cannot choose it. */
 async function unusedUrl(): Promise<string> {
   const store = new WatchedStore();
   const url = await store.listen(0);

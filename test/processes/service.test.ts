@@ -1,6 +1,6 @@
 /**
- * A service for files, in processes of its own: some start runs and know only names, some execute them, some look. The
- * programs are those of examples/files; what they do to the world is seen by the object store that they talk to.
+ * A file service in several processes: some start runs and know only names, some execute them, some read. The programs
+ * are those of examples/files; the object store that they use records their effects.
  */
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -33,7 +33,7 @@ forEachStore(() => {
   afterEach(() => world.close());
 
   describe("the whole service", () => {
-    test("a process without workflow code starts a run, a worker elsewhere executes it, a third process tells", async () => {
+    test("a process without workflow code starts a run, a worker in another process executes it, and a third process reports it", async () => {
       await world.begin("setup", ["process_file"]).ended;
       const id = await world.triggerOne("docs", "a.txt");
       expect(await world.check(id)).toMatch(/^Still pending\. .*There is no live worker at all\.$/);
@@ -51,7 +51,7 @@ forEachStore(() => {
       expect(world.store.requests.map(({ what }) => what)).toEqual(["GET docs/a.txt", "PUT docs/processed/a.txt"]);
     });
 
-    test("a web handler answers as soon as the run is durable, and another tells how it stands", async () => {
+    test("a web handler answers as soon as the run is durable, and another handler reports its status", async () => {
       const download = world.store.hold("GET docs/a.txt");
       await world.worker("worker-1");
       const web = await world.web();
@@ -68,7 +68,7 @@ forEachStore(() => {
       expect(await web.process.terminate()).toMatchObject({ code: 0, signal: null, stderr: "" });
     });
 
-    test("whoever waits for a result in another process gets it; one who is out of patience may ask again", async () => {
+    test("a process that waits for the result of another process gets it; after a timeout it may wait again", async () => {
       const upload = world.store.hold("PUT docs/processed/a.txt");
       await world.worker("worker-1");
       const id = await world.triggerOne("docs", "a.txt");
@@ -84,7 +84,7 @@ forEachStore(() => {
   });
 
   describe("setting up and registering", () => {
-    test("setting up is done twice without harm, by a process without code, before there is a worker", async () => {
+    test("setup is idempotent, and works in a process without workflow code before there is a worker", async () => {
       for (const _ of [1, 2])
         expect(await world.begin("setup", ["zip_files", "send_emails"]).ended).toMatchObject({ code: 0, stderr: "" });
       expect((await world.pawl.queues()).map(({ name, workflows }) => [name, workflows])).toEqual([
@@ -93,7 +93,7 @@ forEachStore(() => {
       ]);
     });
 
-    test("a worker serves all workflows that its modules export, and says which", async () => {
+    test("a worker serves all workflows that its modules export, and prints their names", async () => {
       const worker = await world.worker("worker-1", { serves: ["workflows", "emails"] });
       expect(worker.stdout).toBe("worker-1 serves process_file, publish_file, zip_files, send_emails\n");
       const [record] = await world.pawl.workers();
@@ -115,7 +115,7 @@ forEachStore(() => {
       expect(await stepsOf(world, mail.id)).toEqual(["send to ada: success", "send to bob: success"]);
     });
 
-    test("a worker takes only what it has: each workflow goes to the process that serves it", async () => {
+    test("each workflow is executed by the process that serves it", async () => {
       const [files, emails] = await Promise.all([
         world.worker("files"),
         world.worker("emails", { serves: ["emails"] }),
@@ -130,8 +130,8 @@ forEachStore(() => {
     });
   });
 
-  describe("what a trigger is told", () => {
-    test("a name that nobody registered is refused, and nothing is started", async () => {
+  describe("answers to a trigger", () => {
+    test("a name that was never registered is refused, and nothing is started", async () => {
       await world.worker("worker-1");
       const unknown = await world.begin("trigger", ["docs", "a.txt", "--workflow", "proces_file"]).ended;
       expect(unknown).toMatchObject({ code: 1, stdout: "" });
@@ -143,7 +143,7 @@ forEachStore(() => {
       expect((await world.pawl.runs()).runs).toEqual([]);
     });
 
-    test("a start without a live worker is accepted, with a warning on the handle and in the log, until there is one", async () => {
+    test("a start without a live worker is accepted with a warning on the handle and in the log", async () => {
       await world.pawl.createWorkflow("process_file");
       const web = await world.web();
       const first = await web.post("/uploads", { bucket: "docs", key: "a.txt" });
@@ -158,7 +158,7 @@ forEachStore(() => {
       expect(web.process.stderr).toBe(`${warning}\n`);
     });
 
-    test("an input that cannot be stored is refused where it is given", async () => {
+    test("an input that cannot be stored is refused by start()", async () => {
       await world.pawl.createWorkflow("process_file");
       const start = world.pawl.workflow("process_file").trigger({ bucket: "docs", key: () => "a.txt" });
       await expect(start).rejects.toThrow(SerializationError);
@@ -166,8 +166,8 @@ forEachStore(() => {
     });
   });
 
-  describe("several workers, and their deaths", () => {
-    test("two worker processes share the work, and no file is done twice", async () => {
+  describe("several workers and their deaths", () => {
+    test("two worker processes share the work, and no file is processed twice", async () => {
       const keys = Array.from({ length: 12 }, (_, n) => `${n}.txt`);
       for (const key of keys) world.store.put(`docs/${key}`, key);
       world.store.holdUntilAskedBy(2, "GET docs/");
@@ -181,7 +181,7 @@ forEachStore(() => {
       expect(keys.map((key) => world.store.askedBy(`PUT docs/processed/${key}`).length)).toEqual(keys.map(() => 1));
     });
 
-    test("when a worker is killed in the middle the other completes its run, and finished steps are not repeated", async () => {
+    test("when a worker is killed in the middle of a run, the other completes it and does not repeat completed steps", async () => {
       const upload = world.store.hold("PUT docs/processed/a.txt");
       const workers = await Promise.all(["worker-1", "worker-2"].map((name) => world.worker(name)));
       const id = await world.start("a.txt");
@@ -192,12 +192,12 @@ forEachStore(() => {
       expect(await world.pawl.run(id).result()).toEqual({ processedKey: "processed/a.txt", sizeBytes: 6 });
       expect(world.store.askedBy("GET docs/a.txt")).toEqual([victim?.pid]);
       expect(world.store.askedBy("PUT docs/processed/a.txt")).toEqual([victim?.pid, other?.pid]);
-      // What only computes is seen in what the workers print.
+      // Steps that only compute are visible in the output of the workers.
       await other?.terminate();
       expect([victim, other].map((one) => one?.stdout.includes("processing a.txt"))).toEqual([true, false]);
     });
 
-    test("when the only worker is killed its run is still running, and goes on once it is started again", async () => {
+    test("when the only worker is killed, its run stays open and continues after the worker is restarted", async () => {
       const upload = world.store.hold("PUT docs/processed/a.txt");
       const first = await world.worker("worker-1");
       const id = await world.start("a.txt");
@@ -212,7 +212,7 @@ forEachStore(() => {
       expect((await world.pawl.runs()).runs.map((run) => run.id)).toEqual([id]);
     });
 
-    test("on SIGTERM a worker finishes the step at hand, hands its run over and ends; the other goes on at once", async () => {
+    test("on SIGTERM a worker finishes the current step, releases its run and exits, and the other worker continues immediately", async () => {
       const download = world.store.hold("GET docs/a.txt");
       const leaving = await world.worker("leaving");
       const id = await world.start("a.txt");
@@ -220,7 +220,7 @@ forEachStore(() => {
       const staying = await world.worker("staying");
       leaving.signal("SIGTERM");
       await leaving.until(/is stopping/);
-      // It takes nothing new.
+      // The worker claims nothing new.
       const next = await world.start("b.txt");
       await world.pawl.run(next).result();
       expect(world.store.askedBy("GET docs/b.txt")).toEqual([staying.pid]);
@@ -240,7 +240,7 @@ forEachStore(() => {
   });
 
   describe("errors", () => {
-    test("a permanent error fails the run at once; the same with the right file is another run", async () => {
+    test("a permanent error fails the run immediately, and the corrected file is a new run", async () => {
       await world.worker("worker-1");
       const wrong = await world.start("wrong.txt");
       const failure = await world.pawl
@@ -259,7 +259,7 @@ forEachStore(() => {
       expect(await world.pawl.run(wrong).status()).toBe("failed");
     });
 
-    test("a transient error parks the run, and its worker does others meanwhile", async () => {
+    test("a transient error parks the run, and its worker executes other runs meanwhile", async () => {
       world.store.refuse("GET docs/a.txt", { status: 429, retryAfter: 3_600 });
       await world.worker("worker-1", { concurrency: 1 });
       const id = await world.start("a.txt");
@@ -271,7 +271,7 @@ forEachStore(() => {
       expect(await world.pawl.run(id).status()).toBe("waiting");
     });
 
-    test("after a transient error the same run comes back when the service said it may", async () => {
+    test("after a transient error the same run is retried at the time that the service asked for", async () => {
       world.store.refuse("GET docs/a.txt", { status: 503, retryAfter: 1 });
       await world.worker("worker-1");
       const id = await world.start("a.txt");
@@ -287,7 +287,7 @@ forEachStore(() => {
     const publish = () =>
       world.pawl.workflow("publish_file").trigger({ bucket: "docs", key: "a.txt", approver: "ada" });
 
-    test("a run that asked for approval is paused, until a web handler gives the step its result", async () => {
+    test("a run that asked for approval stays paused until a web handler completes the step with its result", async () => {
       const worker = await world.worker("worker-1");
       const run = await publish();
       await world.untilStatus(run.id, "paused");
@@ -301,7 +301,7 @@ forEachStore(() => {
       expect((await web.post(`/runs/${run.id}/approval`, { by: "bob" })).body.code).toBe("INVALID_STATE");
     });
 
-    test("a signal lets the paused step look again", async () => {
+    test("a signal makes the paused step check again", async () => {
       await world.worker("worker-1");
       const run = await publish();
       await world.untilStatus(run.id, "paused");
@@ -311,7 +311,7 @@ forEachStore(() => {
       expect(world.store.askedBy(`GET approvals/${run.id}`)).toHaveLength(2);
     });
 
-    test("a paused step looks again by itself, each time that its interval has passed", async () => {
+    test("a paused step checks again by itself after each interval", async () => {
       await world.worker("worker-1", { env: { RECHECK_AFTER: "100ms" } });
       const run = await publish();
       await until(() => world.store.askedBy(`GET approvals/${run.id}`).length >= 3);
@@ -320,13 +320,13 @@ forEachStore(() => {
       expect(world.store.askedBy(`PUT outbox/${run.id}`)).toHaveLength(1);
     });
 
-    test("an operator pauses a run that a worker executes: the step at hand is recorded, nothing begins until it is resumed", async () => {
+    test("when an operator pauses an executing run, the current step is recorded and nothing starts until the run is resumed", async () => {
       const download = world.store.hold("GET docs/a.txt");
       await Promise.all(["worker-1", "worker-2"].map((name) => world.worker(name)));
       const id = await world.start("a.txt");
       await download.arrived;
       await world.operator("pause", id, "--reason", "the disk is full");
-      // Its worker has heard of it.
+      // The worker has received the command.
       await until(async () => (await world.pawl.run(id).history()).some(({ type }) => type === "run.paused"));
       download.release();
       await world.untilStatus(id, "paused");
@@ -340,7 +340,7 @@ forEachStore(() => {
   });
 
   describe("versions", () => {
-    test("two versions under two names run side by side, each by the worker that has it", async () => {
+    test("two versions under two names run concurrently, each by the worker that has it", async () => {
       const [first, second] = await Promise.all([
         world.worker("first"),
         world.worker("second", { serves: ["workflowsV2"] }),
@@ -354,7 +354,7 @@ forEachStore(() => {
       expect(gunzipSync(world.store.objects.get("docs/processed/a.txt.gz") as Buffer).toString()).toBe("a.txt\n");
     });
 
-    test("blue-green: new starts go to the new version, the old drains where its code is, then its workers leave", async () => {
+    test("blue-green: new starts go to the new version, and the old version drains on its own workers, which then stop", async () => {
       const download = world.store.hold("GET docs/a.txt");
       const blue = await world.worker("blue-1");
       const old = await world.triggerOne("docs", "a.txt");
@@ -368,7 +368,8 @@ forEachStore(() => {
       await world.pawl.run(fresh).result();
       expect(world.store.askedBy("GET docs/b.txt")).toEqual([green.pid]);
 
-      // The first of the old workers leaves while it has a run; that goes on with the other, not with the new code.
+      // The first of the old workers stops while it executes a run; the other old worker continues the run, not the new
+      // code.
       blue.signal("SIGTERM");
       await blue.until(/is stopping/);
       expect(await world.check(old)).toBe("Still running.");
@@ -384,7 +385,7 @@ forEachStore(() => {
       expect((await world.pawl.metrics("process_file_v2")).workers).toMatchObject([{ name: "green", live: true }]);
     });
 
-    test("gradual roll-out: the chosen share of the files goes to the new version, always the same ones", async () => {
+    test("gradual rollout: the chosen share of the files goes to the new version, and always the same files", async () => {
       await Promise.all([world.worker("stable"), world.worker("canary", { serves: ["workflowsV2"] })]);
       const keys = Array.from({ length: 30 }, (_, n) => `file-${n}.txt`);
       for (const key of keys) world.store.put(`docs/${key}`, key);
@@ -396,13 +397,13 @@ forEachStore(() => {
       expect(chosen.length).toBeLessThan(keys.length / 2);
       expect(keys.filter((key) => world.store.objects.has(`docs/processed/${key}.gz`))).toEqual(chosen);
       expect(keys.filter((key) => !world.store.objects.has(`docs/processed/${key}`))).toEqual(chosen);
-      // A larger share has the ones of the smaller.
+      // A larger share includes the files of the smaller one.
       expect(chosen.every((key) => versionFor(key, 0.5) === "process_file_v2")).toBe(true);
-      // Before the share is raised one looks at the figures.
+      // Metrics are compared before the share is raised.
       expect((await world.pawl.metrics("process_file_v2")).runs).toMatchObject({ completed: chosen.length });
     });
 
-    test("pinned versions: a run waits for the release that began it, new starts go to the newest", async () => {
+    test("pinned versions: a run waits for the release that started it, and new starts go to the newest release", async () => {
       const serves = ["pinned"] as const;
       const first = await world.worker("first", { serves, env: { RELEASE: "1" } });
       const old = await world.start("a.txt", "review_file");
@@ -423,7 +424,7 @@ forEachStore(() => {
       expect(world.store.askedBy("PUT docs/reviewed/b.txt")).toEqual([second.pid]);
     });
 
-    test("a version may be written into a name in any way", async () => {
+    test("a version can be part of the workflow name in any format", async () => {
       const names = ["1_0_0", "2.1.0", "2024_02_07", "a3f2c1b", "prod", "staging"].map((one) => `process_file_${one}`);
       const file = join(dirname(compiledFile("workflows")), "named.mjs");
       writeFileSync(
@@ -440,7 +441,7 @@ forEachStore(() => {
     });
   });
 
-  test("the commands of the README are a script that works", async () => {
+  test("the commands of the README run as a script", async () => {
     const { code, stdout, stderr } = await world.script(readme);
     expect(code, stderr).toBe(0);
     expect(stdout.match(/Completed: \{ processedKey: '[^']+'/g)).toEqual([
@@ -451,7 +452,7 @@ forEachStore(() => {
     expect(stdout).toMatch(/^process_file_v2: runs 1, succeeded 100 %/m);
   });
 
-  test("a process without code tells how each workflow is doing", async () => {
+  test("a process without workflow code reports the metrics of each workflow", async () => {
     await Promise.all([world.worker("worker-1"), world.worker("worker-2", { serves: ["workflowsV2"] })]);
     const download = world.store.hold("GET docs/c.txt");
     const started = await world.trigger("docs", "a.txt", "b.txt", "wrong.txt", "c.txt");

@@ -1,6 +1,6 @@
 /**
- * Open connections swallow every packet, for ever and without breaking, while new ones work: a firewall that forgot them, a
- * host that is gone. A worker must not wait for an answer that never comes.
+ * Open connections swallow every packet, for ever and without breaking, while new ones work: a firewall that forgot
+ * them, or a host that disappeared. A worker must not wait for an answer that never comes.
  */
 import { connect, type Pawl, workflow } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -25,7 +25,7 @@ forEachStore(
     let database: TestDatabase;
     let proxy: CuttingProxy;
     let sql: RawSql;
-    /** By way of the proxy. */
+    /** The URL of the database through the proxy. */
     let pawl: Pawl;
 
     beforeEach(async () => {
@@ -46,7 +46,7 @@ forEachStore(
     const effects = async () => (await sql.query("SELECT what FROM effects ORDER BY what")).map(({ what }) => what);
     type Tx = { query(sql: string): Promise<unknown> };
 
-    test("a worker whose connections are swallowed goes on, and nothing is lost or done twice", async () => {
+    test("a worker whose connections are swallowed continues, and nothing is lost or done twice", async () => {
       const gate = new Gate();
       let waiting = 0;
       const wf = workflow("swallowed", async (ctx, n: number) => {
@@ -72,10 +72,10 @@ forEachStore(
       expect((await pawl.verify()).differences).toEqual([]);
     }, 60_000);
 
-    test("a client whose connections are swallowed gets its answers", async () => {
+    test("a client whose connections are swallowed still gets its answers", async () => {
       const wf = workflow("asked", (ctx) => ctx.waitForSignal("go"));
       const run = await pawl.start(wf);
-      // The limit of a statement is tied to the lease of the workers beside it.
+      // The timeout of a statement depends on the lease of the workers in the same process.
       await pawl.worker({ workflows: [workflow("other", () => {})], lease }).start();
       proxy.swallowOpen();
       expect(await run.status()).toBe("pending");
@@ -86,10 +86,10 @@ forEachStore(
       expect((await pawl.runs({ workflow: wf })).runs).toHaveLength(2);
     }, 60_000);
 
-    // What passes through a web socket cannot be told by the proxy, and there are no locks but the one that is had for seconds.
+    // The proxy cannot read the contents of a web socket, and libSQL has no locks but the write lock.
     if (kind === "sqld") return;
 
-    test("a COMMIT that is swallowed and arrives late has no effect beside that of the next attempt", async () => {
+    test("a COMMIT that is swallowed and arrives late has no effect in addition to that of the next attempt", async () => {
       const wf = workflow("late", (ctx) =>
         ctx.transaction(
           "pay",
@@ -110,13 +110,13 @@ forEachStore(
       expect((await pawl.verify()).differences).toEqual([]);
     }, 60_000);
 
-    test("a statement that waits for a lock is waited for, however long", async () => {
+    test("a statement that waits for a lock is not given up, however long it waits", async () => {
       const wf = workflow("locked", (ctx) => ctx.step("one", () => 1));
       const worker = await pawl.worker({ workflows: [wf], lease }).start();
       const own = await rawSql(database.url);
       await own.query("BEGIN");
       await own.query("SELECT * FROM pawl_workers FOR UPDATE");
-      // The start itself may wait, if the worker beside it adopts the run.
+      // The start itself may wait, if the local worker adopts the run.
       const result = pawl.start(wf).then((run) => run.result());
       await until(async () => (await sql.query(lockedFor2s[kind as "postgres" | "mysql"])).length > 0);
       await own.query("ROLLBACK");

@@ -1,7 +1,7 @@
 /**
- * Wake-ups alone keep everything moving: nothing here polls. The workers' polls are off, their beats (which bring mail that
- * was missed) are an hour apart, and the intervals of this process, by which clients look for results, stand still. A
- * wake-up that is lost shows as a test that hangs.
+ * Wake-ups alone keep everything moving: nothing here polls. The workers' polls are off, their heartbeats (which
+ * deliver missed messages) are an hour apart, and the intervals of this process, by which clients poll for results,
+ * stand still. A lost wake-up shows as a test that hangs.
  */
 import { connect, type Pawl, type WorkerOptions, workflow } from "pawl";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -27,27 +27,27 @@ forEachStore((kind) => {
   const work = (workflows: WorkerOptions["workflows"], options: Partial<WorkerOptions> = {}) =>
     pawl.worker({ workflows, poll: Number.POSITIVE_INFINITY, lease: "1 hour", grace: 0, ...options }).start();
 
-  test("a run that is started while its worker idles begins", async () => {
+  test("a run that is started while its worker is idle is executed", async () => {
     const quick = workflow("quick", async (ctx) => ctx.step("one", () => 1));
     await work([quick]);
     expect(await (await pawl.start(quick)).result()).toBe(1);
   });
 
-  test("a run that was started before there was a worker begins", async () => {
+  test("a run that was started before there was a worker is executed", async () => {
     const quick = workflow("quick", async (ctx) => ctx.step("one", () => 1));
     const runs = await pawl.startMany(quick, [undefined, undefined, undefined]);
     await work([quick]);
     expect(await Promise.all(runs.map((run) => run.result()))).toEqual([1, 1, 1]);
   });
 
-  test("runs for which there was no room begin when there is", async () => {
+  test("runs that exceed the concurrency are executed when slots become free", async () => {
     const quick = workflow("quick", async (ctx, n: number) => ctx.step("one", () => n));
     await work([quick], { concurrency: 2 });
     const runs = await pawl.startMany(quick, [1, 2, 3, 4, 5, 6, 7, 8, 9]);
     expect(await Promise.all(runs.map((run) => run.result()))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
-  test("one free place among many that are taken for long is enough", async () => {
+  test("one free slot among many long-running runs is enough to execute other runs", async () => {
     const gate = new Gate();
     const long = workflow("long", async (ctx) => ctx.step("wait", () => gate.opened));
     const quick = workflow("quick", async (ctx, n: number) => ctx.step("one", () => n));
@@ -63,7 +63,7 @@ forEachStore((kind) => {
     await Promise.all(blockers.map((run) => run.result()));
   });
 
-  test("a sleeping run wakes up, also one that becomes due while its worker has no room", async () => {
+  test("a sleeping run wakes up, also one that becomes due while its worker has no free slot", async () => {
     const sleeper = workflow("sleeper", async (ctx, ms: number) => ctx.sleep("nap", ms));
     const woken = new Gate();
     const busy = workflow("busy", async (ctx) => ctx.step("wait", () => woken.opened));
@@ -72,14 +72,14 @@ forEachStore((kind) => {
     await until(async () => (await asleep.status()) === "waiting");
     const blocker = await pawl.start(busy);
     await until(() => worker.active === 1);
-    // Due by now, and told so while there was no room.
+    // The runs became due, with a wake-up, while there was no free slot.
     await new Promise((resolve) => setTimeout(resolve, 120));
     woken.open();
     await blocker.result();
     await asleep.result();
   });
 
-  test("a delayed start begins when it is due", async () => {
+  test("a delayed run starts when it is due", async () => {
     const quick = workflow("quick", async (ctx, n: number) => ctx.step("one", () => n));
     await work([quick]);
     const runs = await Promise.all([
@@ -90,7 +90,7 @@ forEachStore((kind) => {
     expect(await Promise.all(runs.map((run) => run.result()))).toEqual([1, 2, 3]);
   });
 
-  test("what a worker has parked goes on at another, which knows nothing of it, when the first stops", async () => {
+  test("runs that a worker has parked are resumed by another worker when the first stops", async () => {
     const sleeper = workflow("sleeper", async (ctx) => {
       await ctx.step("here", () => {});
       await ctx.sleep("nap", 300);
@@ -103,7 +103,7 @@ forEachStore((kind) => {
     await run.result();
   });
 
-  test("what a worker was executing goes on at another when the first stops", async () => {
+  test("runs that a worker is executing are resumed by another worker when the first stops", async () => {
     const begun = new Gate();
     const never = new Promise<void>(() => {});
     let executions = 0;
@@ -123,7 +123,7 @@ forEachStore((kind) => {
     expect(await run.result()).toBe(2);
   });
 
-  test("a failed step is tried again", async () => {
+  test("a failed step is retried", async () => {
     let attempts = 0;
     const flaky = workflow("flaky", async (ctx) =>
       ctx.step(
@@ -140,7 +140,7 @@ forEachStore((kind) => {
     expect(await (await pawl.start(flaky)).result()).toBe(4);
   });
 
-  test("a signal reaches a run that waits, and one that is busy", async () => {
+  test("a signal reaches a waiting run and an executing run", async () => {
     const gate = new Gate();
     const listener = workflow("listener", async (ctx) => {
       const first = await ctx.waitForSignal("go");
@@ -159,7 +159,7 @@ forEachStore((kind) => {
     expect(await run.result()).toEqual([1, 2, 3]);
   });
 
-  test("signals that cross with parking are not lost", async () => {
+  test("signals that race with parking are not lost", async () => {
     const counting = workflow("counting", async (ctx) => {
       const seen: unknown[] = [];
       for (let n = 0; n < 40; n += 1) seen.push(await ctx.waitForSignal("n"));
@@ -183,7 +183,7 @@ forEachStore((kind) => {
     expect(await (await pawl.start(parent)).result()).toEqual([20, 2, 4, 6, 8, 10, 12]);
   });
 
-  test("a cancellation reaches a run that waits, one that is busy, and their children", async () => {
+  test("a cancellation reaches a waiting run, an executing run, and their children", async () => {
     const child = workflow("child", async (ctx) => ctx.waitForSignal("never"));
     const parent = workflow("parent", async (ctx) => ctx.run(child, undefined));
     const busy = workflow("busy", async (ctx) =>
@@ -203,7 +203,7 @@ forEachStore((kind) => {
     await expect(pawl.run(orphan?.id as string).result()).rejects.toThrow();
   });
 
-  test("a paused run goes on when it is resumed", async () => {
+  test("a paused run continues when it is resumed", async () => {
     const listener = workflow("listener", async (ctx) => ctx.waitForSignal("go"));
     await work([listener]);
     const run = await pawl.start(listener);

@@ -1,4 +1,4 @@
-/** Workers in processes of their own that tell what they log and how their commits end. */
+/** Worker processes that report what they log and how their commits end. */
 import { type Exit, LibraryProcess } from "../support/library-process.js";
 
 /** See programs/worker.mjs. */
@@ -11,11 +11,11 @@ export interface WorkerProcessOptions {
   readonly concurrency?: number;
   readonly lease?: number;
   readonly poll?: number | "never";
-  /** False: it tells other processes nothing. */
+  /** False: it does not notify other processes. */
   readonly notify?: boolean;
-  /** It hears nothing, not even of what happens in its own process. */
+  /** It receives no hints, not even of events in its own process. */
   readonly deaf?: boolean;
-  /** A step with `gatedStep` stands still, with its whole process, until this file exists. */
+  /** A step with `gatedStep` blocks its whole process until this file exists. */
   readonly gate?: string;
 }
 
@@ -25,11 +25,11 @@ type Message =
   | { readonly kind: "commit"; readonly result: string; readonly epoch: number };
 
 export class WorkerProcess extends LibraryProcess {
-  /** What it logged, warnings and errors only. */
+  /** The warnings and errors that it logged. */
   readonly complaints: string[] = [];
   /** How its commits under a fence ended. */
   readonly commits: { readonly result: string; readonly epoch: number }[] = [];
-  /** Its worker's id, once it works. */
+  /** The id of its worker, once it works. */
   readonly ready: Promise<string>;
   readonly #listeners = new Set<() => void>();
 
@@ -50,13 +50,13 @@ export class WorkerProcess extends LibraryProcess {
     this.child.kill("SIGCONT");
   }
 
-  /** An orderly end. The process must end by itself, or this waits forever. */
+  /** An orderly stop. The process must end by itself, or this waits forever. */
   stop(): Promise<Exit> {
     this.child.send("stop");
     return this.exited;
   }
 
-  /** When what it has told so far, or will tell, fulfils the condition. */
+  /** Resolves when something that it reported, now or later, fulfils the condition. */
   until(condition: (worker: WorkerProcess) => boolean): Promise<void> {
     return new Promise((resolve) => {
       const look = () => {

@@ -1,6 +1,7 @@
 /**
- * A worker stands still until its lease is over, in the middle of a step. Another finishes its runs. When it goes on, it does not
- * know yet that it is dead: what it then writes must be refused by its fence, and it must begin anew.
+ * A worker process is stopped until its lease has expired, in the middle of a step. Another worker finishes its runs.
+ * When the first continues, it does not know yet that it is considered dead: its fence must refuse its writes, and it
+ * must start a new session.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -42,7 +43,7 @@ forEachStore(
       return { epoch: Number(row?.epoch), isLive: isTrue(row?.live) };
     };
 
-    test("a worker that wakes up after its lease cannot write a byte, takes a new epoch and works on", {
+    test("a worker that continues after its lease expired cannot write anything, takes a new epoch and works again", {
       timeout: 120_000,
     }, async () => {
       const { url } = database;
@@ -53,7 +54,7 @@ forEachStore(
       const start = (count: number, input: { count: number; ms: number; gatedStep?: number }) =>
         Promise.all(Array.from({ length: count }, () => steps.trigger(input)));
 
-      // The zombie-to-be takes more than it can begin: the first of its runs stands still at its third step.
+      // The future zombie claims more runs than it can start: the first of them blocks at its third step.
       const gate = join(ledger.folder, "gate");
       const zombie = new WorkerProcess({ url, ledger: ledger.file, lease: leaseMs, concurrency, gate });
       const zombieId = await zombie.ready;
@@ -70,7 +71,8 @@ forEachStore(
       expect(await workerRow(zombieId)).toMatchObject({ epoch: 1, isLive: false });
       const before = await sql.query("SELECT count(*) AS n FROM pawl_events");
 
-      // It comes out of its step into the commit of it, before any timer of its own could tell it that it is late.
+      // It continues from its step into the commit of that step, before any of its own timers could tell it that it is
+      // late.
       writeFileSync(gate, "");
       zombie.thaw();
       await zombie.until(({ commits }) => commits.some(({ result }) => result === "fenced"));
@@ -83,7 +85,7 @@ forEachStore(
       expect(late?.ended).not.toBeNull();
       expect(outputs.flat()).not.toContain(late?.token);
 
-      // Alone again, it does all the work there is.
+      // As the only worker again, it executes all runs.
       expect(await other.stop()).toEqual({ code: 0, signal: null });
       const further = await start(20, { count: 3, ms: 10 });
       await Promise.all(further.map((run) => run.result()));
@@ -103,5 +105,5 @@ forEachStore(
   ["sqlite", "postgres", "mysql"],
 );
 
-/** A boolean as the three databases' drivers give it. */
+/** A boolean as the drivers of the three databases return it. */
 const isTrue = (value: unknown): boolean => value === true || Number(value) === 1;

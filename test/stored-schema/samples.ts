@@ -1,6 +1,6 @@
 /**
- * One sample of everything that Pawl stores as JSON, with each field that it can have: a field that is added to a type of
- * the schema does not compile before it is given here. Each is written by the code that writes it for a run.
+ * One sample of everything that Pawl stores as JSON, with every field: a field that is added to a stored type does not
+ * compile until it is added here. Each sample is written by the code that writes it for a run.
  */
 import { ShapeRegistry, shapeRegistration } from "../../src/client/operate/shape-registry.js";
 import { registrationOf } from "../../src/client/start/registration.js";
@@ -28,7 +28,7 @@ import type {
 import type { WorkflowDefinition } from "../../src/define/definition.js";
 import { packEvents, unpackRow } from "../../src/store/shared/event-rows.js";
 
-/** As it is stored, and as what it is read. */
+/** The stored text, and the value as which it is read. */
 export interface Sample {
   readonly text: string;
   readonly value: unknown;
@@ -36,11 +36,11 @@ export interface Sample {
 
 export interface Stored {
   readonly sample: Sample;
-  /** Reads a text of any version. */
+  /** Reads the text of any version. */
   readonly read: (text: string) => unknown;
 }
 
-/** With every field, also those that may be missing. */
+/** A value with every field, including the optional ones. */
 type Full<T> = { [Name in keyof T]-?: T[Name] };
 
 const error: Failure = {
@@ -196,7 +196,7 @@ const routes: readonly Full<Route>[] = [{ workflow: "order", version: "2" }];
 
 const row = { queue: "order", version: "", signature: null, createdAt: 0 };
 
-/** What was registered is read as which step comes after which. */
+/** A registered shape is read as which step comes after which. */
 function parentsIn(graph: string): unknown {
   const shapes = new ShapeRegistry([{ ...row, name: "\tshape:1", graph }]);
   const { byRecordedShape } = shapes.possibleParents("order", { ...initialState(), stepSignature: "s" });

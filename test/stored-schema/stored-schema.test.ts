@@ -1,7 +1,7 @@
 /**
  * What Pawl stores as JSON, as each version of the schema writes it. When a shape changes, a test here fails: raise
- * `storedVersion`, run with PAWL_RECORD_STORED=1, and keep what reads the older shape. Files that are there are never written
- * again.
+ * `storedVersion`, run with PAWL_RECORD_STORED=1, and keep the code that reads the older shape. Existing files are
+ * never written again.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,9 +15,9 @@ const fileOf = (version: number) => join(folder, `version-${version}.json`);
 
 interface Recorded {
   readonly [name: string]: {
-    /** As it is stored. */
+    /** The stored text. */
     readonly text: string;
-    /** As what it is read, encoded. */
+    /** The value as which it is read, encoded. */
     readonly value: string;
   };
 }
@@ -32,12 +32,15 @@ const written: Recorded = Object.fromEntries(
 if (process.env.PAWL_RECORD_STORED === "1" && !existsSync(fileOf(storedSchemaVersion)))
   writeFileSync(fileOf(storedSchemaVersion), `${JSON.stringify(written, null, 2)}\n`);
 
-test("this version writes what it wrote when it was recorded", () => {
+test("the current version writes the recorded texts", () => {
   expect(written).toEqual(read(fileOf(storedSchemaVersion)));
 });
 
-describe.each(readdirSync(folder).filter((name) => name.endsWith(".json")))("%s is read as it was meant", (file) => {
-  test.each(Object.entries(read(join(folder, file))))("%s", (name, { text, value }) => {
-    expect(JSON.parse(encoded(stored.get(name)?.read(text)))).toEqual(JSON.parse(value));
-  });
-});
+describe.each(readdirSync(folder).filter((name) => name.endsWith(".json")))(
+  "%s is read as the recorded values",
+  (file) => {
+    test.each(Object.entries(read(join(folder, file))))("%s", (name, { text, value }) => {
+      expect(JSON.parse(encoded(stored.get(name)?.read(text)))).toEqual(JSON.parse(value));
+    });
+  },
+);

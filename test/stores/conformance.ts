@@ -1,4 +1,4 @@
-/** Runs the conformance suite against a store on databases of its own, and watches that no connection stays open. */
+/** Runs the conformance suite against a store on databases of its own, and checks that no connection stays open. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { storeSuite } from "../../src/testing/store-suite/index.js";
 import { type AnyStoreKind, forEachStore, openStore, type TestDatabase, testDatabase } from "../support/databases.js";
@@ -13,11 +13,11 @@ const userTables = {
 };
 
 /** A server notices a closed connection a little later than its client. */
-const patienceMs = 3_000;
+const maxWaitMs = 3_000;
 
 interface ConformanceOptions {
   readonly notifiesAcrossInstances: boolean;
-  /** Listens past the pooler that the database is behind. */
+  /** Listens on the server itself, past the pooler in front of the database. */
   readonly direct?: boolean;
 }
 
@@ -62,7 +62,7 @@ export function testConformance(
 }
 
 async function openConnections(database: TestDatabase): Promise<number> {
-  const deadline = performance.now() + patienceMs;
+  const deadline = performance.now() + maxWaitMs;
   for (;;) {
     const count = await database.connections();
     if (count === 0 || performance.now() > deadline) return count;

@@ -1,6 +1,7 @@
 /**
- * PostgreSQL behind PgBouncer in transaction mode, where each transaction may get another session of the server. All of
- * the suites pass through it with `npm test -- --pgbouncer`; here is the store's, and what only a pooler brings about.
+ * PostgreSQL behind PgBouncer in transaction mode, where each transaction may get a different server session. All
+ * suites pass through it with `npm test -- --pgbouncer`; this file has the conformance suite of the store, and cases
+ * that only a pooler causes.
  */
 import { connect, type Logger, type Pawl, workflow } from "pawl";
 import pg from "pg";
@@ -15,13 +16,13 @@ import { Gate, until } from "../support/waiting.js";
 import { testConformance } from "./conformance.js";
 
 const isOut = isLeftOut("postgres") || isLeftOut("pgbouncer");
-/** Of the server itself. */
+/** The URL of the server itself. */
 const server = storeUrls().postgres;
 let pooler: OwnServer;
 
 beforeAll(async () => {
   if (isOut) return;
-  // Few, so that statements of one connection do meet several.
+  // The pool is small, so that the statements of one connection reach several sessions.
   pooler = await ownPgbouncer(server, { poolSize: 6 });
   vi.stubEnv("PAWL_TEST_PGBOUNCER", server);
   vi.stubEnv("PAWL_TEST_POSTGRES_URL", pooler.url);
@@ -39,16 +40,16 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
   let database: TestDatabase;
   const opened: (Store | Pawl)[] = [];
 
-  /** The URL of the test's database that does not say what it leads to. */
+  /** The URL of the test's database without a parameter that announces the pooler. */
   const plainUrl = (through: { readonly url: string } = pooler, parameters = "") => {
     const url = new URL(through.url);
     url.pathname = new URL(database.url).pathname;
     url.search = parameters;
     return url.href;
   };
-  const told: string[] = [];
+  const warnings: string[] = [];
   const open = async (url: string, options: StoreOptions = {}) => {
-    const store = await openPostgres(url, { onWarning: (what) => told.push(what), ...options });
+    const store = await openPostgres(url, { onWarning: (what) => warnings.push(what), ...options });
     opened.push(store);
     await store.migrate();
     return store;
@@ -69,21 +70,21 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
   });
   afterEach(async () => {
     for (const one of opened.splice(0)) await one.close();
-    told.length = 0;
+    warnings.length = 0;
     vi.restoreAllMocks();
   });
   afterAll(() => database.drop());
 
-  test("it is noticed before anything is set or prepared in a session that others share, and said once", async () => {
+  test("the pooler is detected before anything is set or prepared in a shared session, and reported once", async () => {
     const sent = vi.spyOn(pg.Client.prototype, "query");
     const store = await open(plainUrl());
     const worker = await store.registerWorker(workerInfo());
     await Promise.all(Array.from({ length: 20 }, () => store.commit(batch(worker, [], [newRun()]))));
-    expect(told).toEqual([
+    expect(warnings).toEqual([
       expect.stringMatching(/^the connection goes through a pooler .*polling.*listenUrl.*pooled: true/),
     ]);
     expect(names(sent)).toEqual([]);
-    // In every session that PgBouncer has, at the same time.
+    // Check every session that PgBouncer has, at the same time.
     const clients = await Promise.all(
       Array.from({ length: 6 }, async () => {
         const client = new pg.Client({ connectionString: plainUrl() });
@@ -100,49 +101,49 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
     for (const row of rows) expect(row).toMatchObject({ scans: "on", plans: "auto", prepared: 0 });
   });
 
-  test("who says so beforehand, in an option or in the URL, is told nothing", async () => {
+  test("a pooler that is announced in an option or in the URL is not reported", async () => {
     await open(plainUrl(), { pooled: true });
     await open(plainUrl(pooler, "pgbouncer=true"));
-    expect(told).toEqual([]);
+    expect(warnings).toEqual([]);
   });
 
-  test("a pooler that keeps a session for each connection is used like the server", async () => {
+  test("a pooler in session mode is used like the server itself", async () => {
     const faithful = await ownPgbouncer(server, { poolMode: "session" });
     onTestFinished(() => faithful.remove());
     const sent = vi.spyOn(pg.Client.prototype, "query");
     const store = await open(plainUrl(faithful));
     await store.commit(batch(null, [], [newRun()]));
-    expect(told).toEqual([]);
+    expect(warnings).toEqual([]);
     expect(store.hasCrossProcessHints).toBe(true);
     expect(names(sent)).not.toEqual([]);
     await opened.pop()?.close();
   });
 
-  test("the server itself is not taken for one, and one that is noticed late loses no statement", async () => {
+  test("the server itself is not mistaken for a pooler, and no statement is lost when a pooler is detected late", async () => {
     const { query } = pg.Client.prototype as unknown as { query: (...args: unknown[]) => Promise<unknown> };
     let spoiled = 0;
     const sent = vi.spyOn(pg.Client.prototype, "query").mockImplementation(function (this: pg.Client, ...args) {
       const { name } = args[0] as { readonly name?: string };
-      // What a pooler brings about: another client has prepared a statement of this name in the session.
+      // This is what a pooler causes: another client has prepared a statement of this name in the session.
       if (name === "pawl_client_n" && spoiled++ === 0) void query.call(this, `PREPARE ${name} AS SELECT 1`);
       return query.apply(this, args) as never;
     });
     const store = await open(database.direct.listenUrl as string);
     expect(store.hasCrossProcessHints).toBe(true);
-    expect(told).toEqual([]);
+    expect(warnings).toEqual([]);
     const run = newRun();
     expect(await store.commit(batch(null, [], [run]))).toMatchObject({ kind: "committed" });
     expect(await store.run(run.id)).toMatchObject({ id: run.id });
-    expect(told).toEqual([expect.stringMatching(/goes through a pooler \(prepared statement .* already exists\)/)]);
+    expect(warnings).toEqual([expect.stringMatching(/goes through a pooler \(prepared statement .* already exists\)/)]);
     expect(store.hasCrossProcessHints).toBe(false);
     sent.mockClear();
     await store.commit(batch(null, [], [newRun()]));
     expect(names(sent)).toEqual([]);
   });
 
-  test("parameters of the URL that it refuses are not sent, unless they choose the schema", async () => {
+  test("URL parameters that PgBouncer refuses are not sent, unless they choose the schema", async () => {
     await open(plainUrl(pooler, "statement_timeout=5000&options=-c%20work_mem%3D5MB"));
-    expect(told).toEqual([
+    expect(warnings).toEqual([
       expect.stringContaining("the connection goes through a pooler (PostgreSQL: unsupported startup parameter"),
       "the pooler does not accept options, statement_timeout in the URL, so Pawl leaves it out: set it for the role instead.",
     ]);
@@ -153,7 +154,7 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
     await open(elsewhere, { pooled: true, schema: "app" });
   });
 
-  test("a database whose isolation cannot be changed through it is told of", async () => {
+  test("a database whose isolation level cannot be changed through the pooler is reported", async () => {
     const name = new URL(database.url).pathname.slice(1);
     const admin = await direct();
     await admin.query(`ALTER DATABASE ${name} SET default_transaction_isolation = 'repeatable read'`);
@@ -162,17 +163,17 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
     await open(plainUrl(fresh), { pooled: true });
     await opened.pop()?.close();
     await admin.query(`ALTER DATABASE ${name} RESET default_transaction_isolation`);
-    expect(told).toEqual([expect.stringContaining("its default isolation is repeatable read")]);
+    expect(warnings).toEqual([expect.stringContaining("its default isolation is repeatable read")]);
   });
 
-  test("a worker is woken through listenUrl, and without it finds its work by polling", async () => {
+  test("a worker is woken through listenUrl, and without it finds its runs by polling", async () => {
     const quick = workflow("quick", (ctx) => ctx.step("one", () => 1));
     const [deaf, hearing] = [{}, database.direct];
     for (const wakeUps of [deaf, hearing]) {
       const here = await connect(database.url, wakeUps);
       const there = await connect(database.url, wakeUps);
       opened.push(here, there);
-      // Without wake-ups a poll every second at the latest; with them none at all.
+      // Without wake-ups there is a poll every second at the latest; with them there is none.
       const poll = wakeUps === deaf ? 1_000 : Number.POSITIVE_INFINITY;
       const worker = await there.worker({ workflows: [quick], poll }).start();
       expect(await (await here.start(quick)).result()).toBe(1);
@@ -185,7 +186,7 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
     expect(rows[0].n, "only those that were told where").toBe(2);
   });
 
-  test("runs live through kills of PgBouncer and of its sessions, and each transaction is committed once", async () => {
+  test("runs survive kills of PgBouncer and of its sessions, and each transaction is committed once", async () => {
     let admin = await direct();
     await admin.query("CREATE TABLE effects (run int)");
     const gate = new Gate();
@@ -221,7 +222,7 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
     expect((await pawl.verify()).differences).toEqual([]);
   }, 60_000);
 
-  test("a claim that reaches the server after it was given up takes nothing", async () => {
+  test("a claim that reaches the server after its client gave up claims nothing", async () => {
     const proxy = await CuttingProxy.open(database.url);
     onTestFinished(() => proxy.close());
     const store = await open(proxy.url);
@@ -239,7 +240,7 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
       tasks: [{ run: { id: run.id } }],
     });
 
-    /** How many transactions PgBouncer has passed on for this database and seen the end of. */
+    /** How many transactions PgBouncer has forwarded to completion for this database. */
     async function statements(): Promise<number> {
       const url = new URL(pooler.url);
       url.pathname = "/pgbouncer";

@@ -1,4 +1,4 @@
-/** How many connections a process has open is the application's to say. */
+/** The application controls how many connections a process opens. */
 import { connect, type Pawl, workflow } from "pawl";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { forEachStore, type TestDatabase, testDatabase } from "../support/databases.js";
@@ -22,7 +22,7 @@ forEachStore(
     };
     const askAtOnce = (pawl: Pawl) => Promise.all(Array.from({ length: 40 }, () => pawl.runs({ limit: 1 })));
 
-    test("no more connections are opened than `pool.max` says, and more than one without it", async () => {
+    test("at most `pool.max` connections are opened, and more than one by default", async () => {
       const small = await connected({ max: 2 });
       await askAtOnce(small);
       expect(await database.connections()).toBe(2);
@@ -32,7 +32,7 @@ forEachStore(
       expect(await database.connections()).toBeGreaterThan(2);
     });
 
-    test("transactions of steps wait for one of `pool.transactions`, and nothing else waits for them", async () => {
+    test("transactions of steps wait for one of `pool.transactions` connections, and nothing else waits for them", async () => {
       const pawl = await connected({ max: 2, transactions: 1 });
       const gate = new Gate();
       let [open, most] = [0, 0];
@@ -55,7 +55,7 @@ forEachStore(
   ["postgres", "mysql"],
 );
 
-test("options of connections that a database has not, or that mean nothing, are refused by name", async () => {
+test("connection options that a database does not support, or that are invalid, are refused by name", async () => {
   const refusals: [url: string, options: object, sentence: string][] = [
     ["memory:", { pooled: true }, '`pooled` is for PostgreSQL; a "memory" database does not have it.'],
     ["mysql://localhost/x", { listenUrl: "postgres://x" }, "`listenUrl` is for PostgreSQL"],

@@ -1,4 +1,4 @@
-/** Logs as runs have them, and odder ones than any run will ever have; seeded, so that they are the same each time. */
+/** Realistic logs and logs that no run would ever have; seeded, so that they are the same each time. */
 
 import type { Failure } from "../../src/core/encoding/error-record.js";
 import { type NewEvent, newEvent, type StepOutcome } from "../../src/core/run/event.js";
@@ -10,7 +10,7 @@ export interface RandomLog {
   readonly end: "completed" | "failed" | "canceled" | null;
 }
 
-/** Some differ only in case, or need more than ASCII. */
+/** Some names differ only in case, or contain non-ASCII characters. */
 const steps = ["charge", "Charge", "ship it", "send/inner", "load#2", "größe", "50%"];
 
 const outcomes: readonly StepOutcome[] = [
@@ -31,7 +31,7 @@ export function randomLog(seed: number): RandomLog {
   const random = new SeededRandom(seed);
   const names = random.sample(steps, 3);
   const oddness = random.pick([0, 0, 0.2, 1]) as number;
-  const author = new Author(random, names.length === 0 ? ["only"] : names, oddness);
+  const author = new RandomLogWriter(random, names.length === 0 ? ["only"] : names, oddness);
   const perCommit = random.pick([1, 3, 12]) as number;
   const commits = Array.from({ length: random.integerBelow(18) }, () =>
     Array.from({ length: 1 + random.integerBelow(perCommit) }, () => author.next()),
@@ -39,15 +39,15 @@ export function randomLog(seed: number): RandomLog {
   return { commits, end: random.pick(["completed", "failed", "canceled", null, null, null]) as RandomLog["end"] };
 }
 
-/** Counts attempts as a run does; as often as `oddness` says, it names any attempt or none. */
-class Author {
+/** Counts attempts as a run does; with the probability `oddness` it returns a random attempt or none. */
+class RandomLogWriter {
   readonly #random: SeededRandom;
   readonly #steps: readonly string[];
   readonly #oddness: number;
   readonly #attempts = new Map<string, number>();
   /** Steps whose latest attempt has not ended. */
   readonly #open = new Set<string>();
-  /** What comes next, if that is certain. */
+  /** The next events, if they are determined. */
   readonly #sequel: NewEvent[] = [];
 
   constructor(random: SeededRandom, names: readonly string[], oddness: number) {
@@ -72,7 +72,7 @@ class Author {
       [0.7, () => newEvent("run.recovered", {}, { deliveries: 2 })],
       [0.4, () => newEvent("run.moved", {}, { to: node })],
       [0.6, () => newEvent("run.reattempted", {}, { waitMs: 5, rewind: random.chance(0.5) })],
-      // What the view must pass over, or take for what it does not know.
+      // Events that the view must ignore, or treat as unknown.
       [0.5, () => newEvent("run.cancel_requested", {}, {})],
       [0.5, () => newEvent("timer.started", { node }, { ms: 5 })],
       [0.3, () => newEvent("signal.received", {}, { name: "step.completed", payload: { retryMs: 7 } })],
@@ -99,15 +99,15 @@ class Author {
     const random = this.#random;
     const outcome = random.chance(0.95) ? { outcome: random.pick(outcomes) as StepOutcome } : {};
     const place = { ...this.#place(node), ...outcome };
-    // Now and then the step does not notice that it has ended.
+    // Sometimes the step continues after its end.
     if (random.chance(0.9)) this.#open.delete(node);
     const ms = random.chance(0.7) ? { ms: random.integerBelow(50) } : {};
     const wait = random.integerBelow(500);
-    // A step that pauses its run; now and then, somebody resumes it at once.
+    // A step that pauses its run; sometimes the run is resumed immediately.
     if (random.chance(0.2)) this.#sequel.push(newEvent("run.paused", { node }, { reason: "it said so" }));
     if (random.chance(0.1)) this.#sequel.push(newEvent("run.resumed", {}, { by: "operator" }));
     const write = random.pickWeighted<() => NewEvent>([
-      // An output is not to be mistaken for what is around it.
+      // An output that resembles the data around it must not be mistaken for that data.
       [3, () => newEvent("step.completed", place, ms, { output: '{"by":1,"retryMs":4,"error":{"message":"no"}}' })],
       [1, () => newEvent("step.completed", place, { by: "operator" }, { output: "7" })],
       [3, () => newEvent("step.failed", place, { error: this.#failure(), ...ms, retryMs: wait })],

@@ -1,4 +1,4 @@
-/** The view pawl_step_executions of runs that were really run: every state, every outcome, every way in between. */
+/** The view pawl_step_executions for real runs: every state, every outcome, and every transition in between. */
 import { type AnyWorkflow, Workflow, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import { working } from "../support/class-workflows.js";
@@ -19,7 +19,7 @@ const Pausing = working((w) => w.pause("look at this"), {}, { name: "pauses" });
 const Failing = working(boom, { onException: "pause" }, { name: "fails and is paused" });
 const Retrying = working(boom, { onException: "reattempt" }, { name: "fails and is reattempted" });
 
-/** What ends an execution from inside; nobody has to do anything. */
+/** Workflows whose executions end by themselves, without a command. */
 const byThemselves: readonly AnyWorkflow[] = [
   Waiting,
   Pausing,
@@ -59,7 +59,7 @@ const byThemselves: readonly AnyWorkflow[] = [
   }),
 ];
 
-/** What somebody does to runs that wait or are paused. */
+/** Commands for runs that wait or are paused. */
 const commands: readonly ((run: AnyRun) => Promise<void>)[] = [
   (run) => run.pause(),
   (run) => run.cancel(),
@@ -93,7 +93,7 @@ const outcomes = [
 forEachStore((kind) => {
   const database = databaseFor(kind);
 
-  test("after every act of the play, the view shows what the logs tell", async () => {
+  test("after every phase of the scenario, the view matches the logs", async () => {
     const w = await database.world();
     const sql = await rawSql(database.url());
     onTestFinished(() => sql.close());
@@ -112,7 +112,7 @@ forEachStore((kind) => {
       }
     };
 
-    // Whoever looks while a worker works sees two moments.
+    // The view and the logs are read after the worker stopped, because two reads would see different states.
     const work = async () => {
       const worker = await w.worker(byThemselves);
       await worker.settle();
@@ -130,7 +130,7 @@ forEachStore((kind) => {
       runs.push(...these);
       await work();
       for (const run of these) {
-        // Some are refused; that changes nothing.
+        // Some commands are refused, which changes nothing.
         await command(run).catch((error) => expect(error).toMatchObject({ code: "INVALID_STATE" }));
       }
       await look();

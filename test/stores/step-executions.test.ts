@@ -1,4 +1,4 @@
-/** The view pawl_step_executions shows what `run.executions()` tells, whatever is in the logs. */
+/** The view pawl_step_executions matches `run.executions()`, whatever the logs contain. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { toFailure } from "../../src/core/encoding/error-record.js";
 import type { NewEvent } from "../../src/core/run/event.js";
@@ -19,8 +19,8 @@ import { type RawSql, rawSql } from "../support/raw-sql.js";
 import { expectSameAsLogs, sqlStores, viewRows } from "../support/view-rows.js";
 import { randomLog } from "./random-logs.js";
 
-/** A database with a worker that owns the runs, to whose logs it appends what it is told to. */
-class Scribe {
+/** A database with a worker that owns the runs and appends given events to their logs. */
+class LogWriter {
   now = 1_700_000_000_000;
   readonly #database: TestDatabase;
   readonly #lengths = new Map<string, number>();
@@ -28,15 +28,15 @@ class Scribe {
   readonly sql: RawSql;
   readonly #fence: Fence;
 
-  static async on(kind: StoreKind, prepare: (sql: RawSql) => Promise<unknown> = async () => {}): Promise<Scribe> {
+  static async on(kind: StoreKind, prepare: (sql: RawSql) => Promise<unknown> = async () => {}): Promise<LogWriter> {
     const database = await testDatabase(kind);
     const sql = await rawSql(database.url);
     await prepare(sql);
-    const scribe: { current?: Scribe } = {};
-    const store = await openStore(kind, database.url, { clock: () => scribe.current?.now ?? 0 });
+    const writer: { current?: LogWriter } = {};
+    const store = await openStore(kind, database.url, { clock: () => writer.current?.now ?? 0 });
     await store.migrate();
-    scribe.current = new Scribe(database, store, sql, await store.registerWorker(workerInfo()));
-    return scribe.current;
+    writer.current = new LogWriter(database, store, sql, await store.registerWorker(workerInfo()));
+    return writer.current;
   }
 
   private constructor(database: TestDatabase, store: Store, sql: RawSql, fence: Fence) {
@@ -77,17 +77,17 @@ const failed = (message: string) =>
   );
 
 forEachStore((kind) => {
-  let scribe: Scribe;
+  let writer: LogWriter;
   beforeAll(async () => {
-    scribe = await Scribe.on(kind);
+    writer = await LogWriter.on(kind);
   });
-  afterAll(() => scribe.close());
+  afterAll(() => writer.close());
 
   describe("250 random logs", () => {
     let ids: string[];
 
     beforeAll(async () => {
-      ids = await scribe.begin(250);
+      ids = await writer.begin(250);
       const logs = ids.map((id, seed) => ({ id, ...randomLog(seed) }));
       const random = new SeededRandom(1);
       for (let round = 0; ; round += 1) {
@@ -96,44 +96,44 @@ forEachStore((kind) => {
           return round === commits.length && end !== null ? { id, events: [], next: finish(end) } : [];
         });
         if (entries.length === 0) break;
-        // Now and then, the clock goes back.
-        scribe.now += random.pick([0, 1, 40, 1000, -30]) as number;
-        await scribe.append(entries);
+        // Sometimes the clock goes back.
+        writer.now += random.pick([0, 1, 40, 1000, -30]) as number;
+        await writer.append(entries);
       }
     });
 
-    test("the view shows what they tell", async () => {
-      await expectSameAsLogs(scribe.store, ids, await viewRows(scribe.sql));
+    test("the view matches the logs", async () => {
+      await expectSameAsLogs(writer.store, ids, await viewRows(writer.sql));
     });
 
-    test("so it does when it is asked for one run", async () => {
+    test("the view matches the logs when it is filtered by run", async () => {
       for (const id of ids.filter((_, index) => index % 25 === 0)) {
-        const shown = await viewRows(scribe.sql, `WHERE run_id = '${id}'`);
+        const shown = await viewRows(writer.sql, `WHERE run_id = '${id}'`);
         expect([...shown.keys()].filter((other) => other !== id)).toEqual([]);
-        await expectSameAsLogs(scribe.store, [id], shown);
+        await expectSameAsLogs(writer.store, [id], shown);
       }
     });
 
-    // Of PostgreSQL's plans, src/store/postgres/plans.test.ts knows more.
+    // The plans of PostgreSQL are tested in src/store/postgres/plans.test.ts.
     if (kind === "sqlite" || kind === "mysql") {
-      test("a question about one run searches for its events and reads no others", async () => {
-        const reads = await readsOfEvents[kind](scribe.sql, ids[0] as string);
+      test("a query for one run searches for the events of that run and reads no others", async () => {
+        const reads = await readsOfEvents[kind](writer.sql, ids[0] as string);
         expect(reads.length).toBeGreaterThan(0);
         expect(reads.filter(({ isSearch }) => !isSearch)).toEqual([]);
       });
     }
   });
 
-  test("a step with thousands of executions is no trouble", async () => {
-    const [id] = (await scribe.begin(1)) as [string];
+  test("a step with thousands of executions is shown", async () => {
+    const [id] = (await writer.begin(1)) as [string];
     const again = (attempt: number) =>
       newEvent("step.reattempted", { node: "loop", attempt, outcome: "continued" }, { waitMs: 5 });
     for (let commit = 0; commit < 8; commit += 1) {
-      await scribe.append([{ id, events: Array.from({ length: 1_000 }, (_, n) => again(commit * 1_000 + n + 1)) }]);
+      await writer.append([{ id, events: Array.from({ length: 1_000 }, (_, n) => again(commit * 1_000 + n + 1)) }]);
     }
-    const shown = await viewRows(scribe.sql, `WHERE run_id = '${id}'`);
+    const shown = await viewRows(writer.sql, `WHERE run_id = '${id}'`);
     expect(shown.get(id)).toHaveLength(8_001);
-    await expectSameAsLogs(scribe.store, [id], shown);
+    await expectSameAsLogs(writer.store, [id], shown);
   });
 
   test.each([
@@ -146,35 +146,35 @@ forEachStore((kind) => {
     ["nothing", "", null],
     ["as much as is kept", `${"long ".repeat(1_600)}end`, null],
   ])("the message of an error: %s", async (_what, message, shown) => {
-    const ids = await scribe.begin(2);
+    const ids = await writer.begin(2);
     const [alone, among] = ids as [string, string];
     const others = Array.from({ length: 3 }, (_, n) => newEvent("step.completed", { node: `other ${n}`, attempt: 1 }));
-    await scribe.append([
+    await writer.append([
       { id: alone, events: [failed(message)] },
       { id: among, events: [...others, failed(message)] },
     ]);
     for (const id of ids) {
-      const [row] = (await viewRows(scribe.sql, `WHERE run_id = '${id}' AND step = 'work'`)).get(id) ?? [];
-      expect(row).toMatchObject({ state: "failed", finished_at: scribe.now });
+      const [row] = (await viewRows(writer.sql, `WHERE run_id = '${id}' AND step = 'work'`)).get(id) ?? [];
+      expect(row).toMatchObject({ state: "failed", finished_at: writer.now });
       expect(plain(row?.error_message)).toBe(plain(shown ?? message));
     }
   });
 
-  test("a damaged row hides the events it holds, and nothing else", async () => {
-    const ids = await scribe.begin(4);
+  test("a damaged row hides only the events that it holds", async () => {
+    const ids = await writer.begin(4);
     const [damagedBatch, damagedData, noTuples, sound] = ids as [string, string, string, string];
     const done = (node: string) => newEvent("step.completed", { node, attempt: 1, outcome: "success" }, { ms: 5 });
-    await scribe.append(ids.map((id) => ({ id, events: [done("one")] })));
-    await scribe.append(ids.map((id) => ({ id, events: [done("two"), done("three")] })));
-    await scribe.append(ids.map((id) => ({ id, events: [done("four")] })));
+    await writer.append(ids.map((id) => ({ id, events: [done("one")] })));
+    await writer.append(ids.map((id) => ({ id, events: [done("two"), done("three")] })));
+    await writer.append(ids.map((id) => ({ id, events: [done("four")] })));
     const damage = (id: string, seq: number, data: string) =>
-      scribe.sql.query(`UPDATE pawl_events SET data = '${data}' WHERE run_id = '${id}' AND seq = ${seq}`);
+      writer.sql.query(`UPDATE pawl_events SET data = '${data}' WHERE run_id = '${id}' AND seq = ${seq}`);
     await damage(damagedBatch, 2, '[["step.completed","two",1');
     await damage(noTuples, 2, '[1,null,"x"]');
     await damage(damagedData, 1, '{"ms":');
     await damage(damagedData, 4, '"no object"');
-    // Of all runs: those before, with their ugly messages, are among them.
-    const shown = await viewRows(scribe.sql);
+    // The query covers all runs, including those of the previous tests with unusual messages.
+    const shown = await viewRows(writer.sql);
     const stepsOf = (id: string) =>
       shown
         .get(id)
@@ -183,7 +183,7 @@ forEachStore((kind) => {
     expect(stepsOf(damagedBatch)).toEqual(["four", "one"]);
     expect(stepsOf(noTuples)).toEqual(["four", "one"]);
     expect(stepsOf(damagedData)).toEqual(["four", "one", "three", "two"]);
-    await expectSameAsLogs(scribe.store, [damagedBatch, noTuples, sound], shown);
+    await expectSameAsLogs(writer.store, [damagedBatch, noTuples, sound], shown);
   });
 }, sqlStores);
 
@@ -211,11 +211,11 @@ const readsOfEvents = {
   },
 };
 
-/** SQLite passes halves of surrogate pairs on as bytes, which its drivers show as one U+FFFD or more. */
+/** SQLite passes unpaired surrogates on as bytes, which its drivers show as one U+FFFD or more. */
 const plain = (text: unknown) => (typeof text === "string" ? text.replace(/\ufffd+/g, "\ufffd") : text);
 
 describe.skipIf(isLeftOut("postgres"))("postgres, in a schema of its own", () => {
-  test("the view is there, and shows the runs of that schema", async () => {
+  test("the view exists and shows the runs of that schema", async () => {
     const database = await testDatabase("postgres");
     const schema = `we"ird; $$ Schema`;
     const there = await openStore("postgres", database.url, { schema });
@@ -239,26 +239,26 @@ describe.skipIf(isLeftOut("postgres"))("postgres, in a schema of its own", () =>
 });
 
 describe.skipIf(isLeftOut("mysql"))("mysql, whatever the database and the reader are set to", () => {
-  test("names and messages are shown as they are", async () => {
-    const scribe = await Scribe.on("mysql", async (sql) => {
+  test("names and messages are shown unchanged", async () => {
+    const writer = await LogWriter.on("mysql", async (sql) => {
       const [row] = await sql.query("SELECT DATABASE() AS name");
       await sql.query(`ALTER DATABASE ${row?.name} CHARACTER SET latin1 COLLATE latin1_swedish_ci`);
     });
-    onTestFinished(() => scribe.close());
-    const ids = await scribe.begin(1);
+    onTestFinished(() => writer.close());
+    const ids = await writer.begin(1);
     const named = (node: string, message: string): NewEvent => ({ ...failed(message), node });
     const events = [named("größe", "boom"), named("Größe", "\\ 😀"), named("GRÖSSE", "ไทย")];
-    await scribe.append([{ id: ids[0] as string, events }]);
-    await expectSameAsLogs(scribe.store, ids, await viewRows(scribe.sql));
-    await scribe.sql.query("SET sql_mode = 'ANSI,NO_BACKSLASH_ESCAPES', NAMES latin1");
-    const [row] = await scribe.sql.query("SELECT COUNT(*) AS n FROM pawl_step_executions WHERE error_message = 'boom'");
+    await writer.append([{ id: ids[0] as string, events }]);
+    await expectSameAsLogs(writer.store, ids, await viewRows(writer.sql));
+    await writer.sql.query("SET sql_mode = 'ANSI,NO_BACKSLASH_ESCAPES', NAMES latin1");
+    const [row] = await writer.sql.query("SELECT COUNT(*) AS n FROM pawl_step_executions WHERE error_message = 'boom'");
     expect(row?.n).toBe(1);
   });
 
-  test("every column that people read is text; only run_id is binary, so that one run can be searched for", async () => {
-    const scribe = await Scribe.on("mysql");
-    onTestFinished(() => scribe.close());
-    const columns = await scribe.sql.query(
+  test("every column is text except run_id, which is binary so that a query for one run can use the index", async () => {
+    const writer = await LogWriter.on("mysql");
+    onTestFinished(() => writer.close());
+    const columns = await writer.sql.query(
       `SELECT column_name AS name, data_type AS type FROM information_schema.columns
         WHERE table_schema = DATABASE() AND table_name = 'pawl_step_executions' ORDER BY ordinal_position`,
     );

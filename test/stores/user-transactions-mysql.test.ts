@@ -1,4 +1,4 @@
-/** Transactions that user code writes in: each has a state of its own, whatever connection it has or had. */
+/** Transactions of user code are isolated from each other, whatever connection they use or used. */
 import { randomUUID } from "node:crypto";
 import { type Connection, createConnection } from "mysql2/promise";
 import { Pawl, workflow } from "pawl";
@@ -28,7 +28,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
     await database.drop();
   });
 
-  const enlist = () =>
+  const registerWorker = () =>
     store.registerWorker({ id: randomUUID(), name: "w", host: "h", pid: 1, port: null, routes: [], leaseMs: 60_000 });
 
   const ownedRun = async (fence: Fence): Promise<string> => {
@@ -57,8 +57,8 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
   const effects = async (): Promise<string[]> =>
     ((await other.query("SELECT what FROM effects ORDER BY what"))[0] as { what: string }[]).map(({ what }) => what);
 
-  test("that failed at its commit does not roll back the one that has its connection next", async () => {
-    const fence = await enlist();
+  test("that failed at its commit does not roll back the next transaction on the same connection", async () => {
+    const fence = await registerWorker();
     const [failing, ...following] = await Promise.all(Array.from({ length: 11 }, () => ownedRun(fence)));
     const first = await store.beginTransaction();
     await (first.handle as Connection).query("SET SESSION innodb_lock_wait_timeout = 1");
@@ -66,7 +66,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
     await other.query("SELECT * FROM pawl_workers WHERE id = ? FOR UPDATE", [fence.workerId]);
     await expect(first.commit(recording(fence, failing as string))).rejects.toMatchObject({ transient: true });
     await other.query("ROLLBACK");
-    // As many as there are connections: one of them has the connection of the first, if that was kept.
+    // As many transactions as there are connections: one of them gets the connection of the first, if it was kept.
     const next = await Promise.all(following.map(() => store.beginTransaction()));
     const write = (handle: unknown, index: number) =>
       (handle as Connection).query("INSERT INTO effects VALUES (?)", [`next ${index}`]);
@@ -79,7 +79,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
     expect(await effects()).toEqual(next.map((_, index) => `next ${index}`).sort());
   });
 
-  describe("that is ended behind its back", () => {
+  describe("that user code ends by SQL", () => {
     beforeAll(async () => {
       const procedure = (name: string, body: string) => other.query(`CREATE PROCEDURE ${name}() BEGIN ${body} END`);
       await procedure("commits", "COMMIT;");
@@ -91,7 +91,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
     });
 
     const attempt = async (attack: (tx: Connection) => Promise<unknown>) => {
-      const fence = await enlist();
+      const fence = await registerWorker();
       const runId = await ownedRun(fence);
       const transaction = await store.beginTransaction();
       await other.query("DELETE FROM effects");
@@ -116,7 +116,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
       "CALL fails()",
       "EXECUTE IMMEDIATE 'COMMIT'",
       "EXECUTE IMMEDIATE 'CREATE TABLE IF NOT EXISTS made (id INT)'",
-    ])("by %s, it is noticed before anything else is written, and nothing is recorded", async (attack) => {
+    ])("by %s is detected before anything else is written, and nothing is recorded", async (attack) => {
       const { late, result, effects: left, log } = await attempt((tx) => tx.query(attack));
       expect(late).toBe("TRANSACTION_ERROR");
       expect(result).toMatchObject({ code: "TRANSACTION_ERROR" });
@@ -124,7 +124,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
       expect(log).toEqual([]);
     });
 
-    test("and begun anew, it is another one: nothing is recorded, and what it wrote is rolled back", async () => {
+    test("and begins again is a different transaction: nothing is recorded, and its writes are rolled back", async () => {
       const { late, result, effects: left, log } = await attempt((tx) => tx.query("CALL begins_anew()"));
       expect(late).toBe("written");
       expect(result).toMatchObject({ code: "TRANSACTION_ERROR" });
@@ -147,7 +147,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
       "LOCK TABLES effects WRITE",
       "BEGIN NOT ATOMIC COMMIT; END",
       "/*! COMMIT */",
-    ])("%s is refused before it is sent, and nothing of the step stays", async (attack) => {
+    ])("by %s is refused before the statement is sent, and no effect of the step remains", async (attack) => {
       for (const send of [
         (tx: Connection) => tx.query(attack),
         (tx: Connection) => tx.execute(attack),
@@ -162,14 +162,14 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
       }
     });
 
-    test("the driver's own ways to end it are refused", async () => {
+    test("by the driver's own methods is refused", async () => {
       for (const name of ["commit", "rollback", "beginTransaction", "reset", "end"] as const) {
         const { seen } = await attempt((tx) => tx[name]() as Promise<unknown>);
         expect(seen).toMatchObject({ code: "TRANSACTION_ERROR" });
       }
     });
 
-    test("what only looks like it is done: errors of one statement, savepoints, procedures that read", async () => {
+    test("is not confused with harmless statements: failing statements, savepoints, procedures that only read", async () => {
       const harmless = async (tx: Connection) => {
         await expect(tx.query("INSERT INTO no_such_table VALUES (1)")).rejects.toThrow(/no_such_table/);
         await tx.query("SAVEPOINT mine");
@@ -187,11 +187,11 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
     });
   });
 
-  test("that waits in vain for a lock, and catches that, goes on: only its statement was undone", async () => {
+  test("that catches a lock timeout can continue, because only that statement was rolled back", async () => {
     await other.query("DELETE FROM effects");
     await other.query("CREATE TABLE counters (id INT PRIMARY KEY)");
     await other.query("INSERT INTO counters VALUES (1)");
-    const fence = await enlist();
+    const fence = await registerWorker();
     const runId = await ownedRun(fence);
     const { handle, commit } = await store.beginTransaction();
     const tx = handle as Connection;
@@ -205,9 +205,9 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
     expect(await effects()).toEqual(["kept"]);
   });
 
-  test("is not recorded when a statement that it did not wait for fails", async () => {
+  test("is not recorded when a statement that was not awaited fails", async () => {
     await other.query("DELETE FROM effects");
-    const fence = await enlist();
+    const fence = await registerWorker();
     const runId = await ownedRun(fence);
     const { handle, commit } = await store.beginTransaction();
     void (handle as Connection).query("INSERT INTO effects SELECT SLEEP(0.1)");
@@ -216,7 +216,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
     expect(await effects()).toEqual([]);
   });
 
-  test("sends nothing that was asked for behind the statement that ended it", async () => {
+  test("does not send statements that were queued after the one that ended it", async () => {
     await other.query("DELETE FROM effects");
     const { handle, rollback } = await store.beginTransaction();
     const tx = handle as Connection;
@@ -229,7 +229,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
     expect(await effects()).toEqual([]);
   });
 
-  test("whose code was given up on has its session ended at once, with the locks that it held", async () => {
+  test("whose code was abandoned has its session ended immediately, which releases its locks", async () => {
     await other.query("DELETE FROM effects");
     const { handle, rollback } = await store.beginTransaction();
     const tx = handle as Connection;
@@ -247,7 +247,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
     await expect(tx.query("SELECT 1")).rejects.toMatchObject({ code: "TRANSACTION_ERROR" });
   });
 
-  test("300 runs with a transaction each have their effect exactly once, although a lock is held for longer than they wait", async () => {
+  test("300 runs with a transaction each have their effect exactly once, although a lock is held for longer than their timeout", async () => {
     await other.query("DELETE FROM effects");
     const inner = await openMysql(database.url);
     const begin = inner.beginTransaction.bind(inner);
@@ -283,7 +283,8 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
       await other.query("START TRANSACTION");
       await other.query("SELECT * FROM pawl_workers FOR UPDATE");
       locked.open();
-      // All connections have failed a few times, and the worker asks what became of them for as long as the lock is held.
+      // All connections have failed a few times, and the worker keeps checking the outcome for as long as the lock is
+      // held.
       await until(() => failedCommits >= 10);
       await other.query("ROLLBACK");
       await Promise.all(runs.map((run) => run.result({ timeout: "100s" })));

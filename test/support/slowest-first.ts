@@ -21,7 +21,7 @@ const slowFiles = [
   "test/processes/kills-mysql.test.ts",
   "test/processes/kills-sqlite.test.ts",
   "test/cli/init.test.ts",
-  "test/client/out-of-reach.test.ts",
+  "test/client/unreachable-database.test.ts",
   "test/processes/kills-sqld.test.ts",
   "test/processes/kills-postgres.test.ts",
   "test/bad-input/damaged-logs.test.ts",

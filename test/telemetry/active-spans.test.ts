@@ -1,4 +1,7 @@
-/** While the code of a step runs its span is the active one, and a run's span says which span the run was started in. */
+/**
+ * While the code of a step runs, its span is the active one, and a run's span has a link to the span in which the run
+ * was started.
+ */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type Context, type ContextManager, context, ROOT_CONTEXT, trace } from "@opentelemetry/api";
 import { type AnyWorkflow, connect, graph, type Pawl, step, Workflow, workflow } from "pawl";
@@ -9,7 +12,7 @@ import { tracing, treeOf } from "../support/spans.js";
 import { silent, world } from "../support/virtual-worlds.js";
 import { until } from "../support/waiting.js";
 
-/** What the SDK for Node has in a package of its own. */
+/** The context manager that the SDK for Node has in a package of its own. */
 class StoredContext implements ContextManager {
   readonly #storage = new AsyncLocalStorage<Context>();
   active = () => this.#storage.getStore() ?? ROOT_CONTEXT;
@@ -31,7 +34,7 @@ afterAll(() => context.disable());
 
 const retry = { attempts: 2, initial: 1, jitter: false } as const;
 
-/** What an instrumented HTTP or SQL client does. */
+/** Creates a span as an instrumented HTTP or SQL client does. */
 let query: (name: string) => void = () => {};
 function queryOrFail(name: string, attempt: number): void {
   query(name);
@@ -80,7 +83,7 @@ function traced(pawl: Pawl) {
   query = (name) => tracer.startSpan(name).end();
   const { stop } = traceRuns(pawl, { tracerProvider });
   onTestFinished(stop);
-  /** A result may be there before the worker has told of the end of its run. */
+  /** A result may be available before the worker has published the end of its run. */
   const stopAfter = async (runs: readonly { readonly id: string }[]) => {
     const ended = () => spans().filter(({ name }) => name.startsWith("run "));
     await until(() => runs.every(({ id }) => ended().some(({ attributes }) => attributes["pawl.run_id"] === id)));
@@ -92,13 +95,13 @@ function traced(pawl: Pawl) {
 const client = (name: string) => `${name}: undefined`;
 
 forEachStore((kind) => {
-  test("spans of clients are below the step, or the run, whose code began them", async () => {
+  test("client spans are children of the step or run whose code started them", async () => {
     const pawl = await working(kind, [everything, leaf, Chain, plan]);
     const { spans, stopAfter } = traced(pawl);
     const runs = [await pawl.start(everything), await pawl.start(Chain), await pawl.start(plan, null)];
     await Promise.all(runs.map((run) => run.result()));
     await stopAfter(runs);
-    // A handler or body that has waited is called again, and says again what it said before: once is enough to see.
+    // A handler or body that has waited is replayed and creates its spans again; one of each is enough to see.
     const tree = treeOf(spans()).filter((line, index, lines) => line !== lines[index - 1]);
     expect(tree).toEqual([
       "run Chain: completed",
@@ -129,7 +132,7 @@ forEachStore((kind) => {
     ]);
   });
 
-  test("a run's span has a link to the span in which it was started, whoever starts at the same time", async () => {
+  test("a run's span has a link to the span in which it was started, also with concurrent starts", async () => {
     const pawl = await working(kind, [leaf]);
     const { spans, stopAfter, tracer } = traced(pawl);
     const requests = ["A", "B", "C"].map((name) => tracer.startSpan(`GET /${name}`));
@@ -156,7 +159,7 @@ forEachStore((kind) => {
   });
 });
 
-test("what code says to the active span is said of the step", async () => {
+test("attributes, events and exceptions of the active span are added to the span of the step", async () => {
   const talks = workflow("talks", (ctx) =>
     ctx.step("say", () => {
       const span = trace.getActiveSpan();
@@ -179,7 +182,7 @@ test("what code says to the active span is said of the step", async () => {
   });
 });
 
-test("a step of a child whose ancestors are not known here is in their trace all the same", async () => {
+test("a step of a child whose ancestors were not traced in this process is still in their trace", async () => {
   const parent = workflow("parent", (ctx) => ctx.run(leaf));
   const w = await world();
   const run = await w.pawl.start(parent);
@@ -193,7 +196,7 @@ test("a step of a child whose ancestors are not known here is in their trace all
   expect(query).toMatchObject({ traceId: run.id.replaceAll("-", ""), parentSpanId: read?.spanId });
 });
 
-test("without tracing no span is active and no run is tagged", async () => {
+test("without tracing, no span is active and no run is tagged", async () => {
   const pawl = await working("memory", [leaf]);
   const { tracerProvider } = tracing();
   const seen: unknown[] = [];

@@ -1,4 +1,4 @@
-/** A small day at the office, and the figures that a person would count for it. */
+/** A small scenario, and the figures for it, counted by hand. */
 import { PermanentError, workflow } from "pawl";
 import { onTestFinished } from "vitest";
 import { world } from "../support/virtual-worlds.js";
@@ -15,20 +15,20 @@ const ship = workflow("ship", async (ctx, fate: "fine" | "flaky" | "doomed") => 
   });
 });
 
-export const byHand = {
+export const expectedCounts = {
   started: { ship: 4, pack: 8 },
   ended: { "ship completed": 2, "ship failed": 1, "ship canceled": 2, "pack completed": 8 },
-  /** One run of ship was canceled before it began: it has no duration. */
+  /** One run of ship was canceled before it started, so it has no duration. */
   runsTook: { "ship completed": 2, "ship failed": 1, "ship canceled": 1, "pack completed": 8 },
   /** load: 1 + 3 + 1 + 1, unload: 3; wrap: 8. */
   executions: { "ship load": 6, "ship unload": 3, "pack wrap": 8 },
   failures: { "ship load reattempted_by_exception": 2, "ship unload failed_by_exception": 1 },
 } as const;
 
-/** Three parcels wait since 90 seconds; nobody works, and the post is closed. */
-export const queueByHand = { depth: 3, oldest_age: 90, executing: 0, workers: 0, paused: 1 } as const;
+/** Three parcels have been waiting for 90 seconds; there is no worker, and the queue is paused. */
+export const expectedQueue = { depth: 3, oldest_age: 90, executing: 0, workers: 0, paused: 1 } as const;
 
-export async function aQueue() {
+export async function queueScenario() {
   const w = await world();
   const parcel = workflow("parcel", { queue: "post" }, () => {});
   await w.pawl.createWorkflow("idle");
@@ -43,8 +43,10 @@ export async function aQueue() {
   return { pawl: { run: (id: string) => w.pawl.run(id), queues }, looked: () => looks };
 }
 
-/** @param listen called before anything happens */
-export async function aDay(listen: (pawl: Awaited<ReturnType<typeof world>>["pawl"]) => { stop(): Promise<void> }) {
+/** @param listen called before the first run is started */
+export async function runScenario(
+  listen: (pawl: Awaited<ReturnType<typeof world>>["pawl"]) => { stop(): Promise<void> },
+) {
   const w = await world();
   const { stop } = listen(w.pawl);
   onTestFinished(stop);

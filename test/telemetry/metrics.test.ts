@@ -1,4 +1,4 @@
-/** What OpenTelemetry is told of runs is what a person would have counted. */
+/** The OpenTelemetry figures match a count by hand. */
 import {
   AggregationTemporality,
   type DataPoint,
@@ -12,11 +12,11 @@ import { workflow } from "pawl";
 import { measureRuns } from "pawl/otel";
 import { expect, onTestFinished, test } from "vitest";
 import { world } from "../support/virtual-worlds.js";
-import { aDay, aQueue, byHand, queueByHand } from "./count-by-hand.js";
+import { expectedCounts, expectedQueue, queueScenario, runScenario } from "./count-by-hand.js";
 
 function measuring() {
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
-  // It is asked for by hand; of itself it would look once an hour.
+  // The test collects explicitly; the reader itself would export once an hour.
   const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
   const meterProvider = new MeterProvider({ readers: [reader] });
   onTestFinished(() => meterProvider.shutdown());
@@ -29,7 +29,7 @@ function measuring() {
   return { meterProvider, collect };
 }
 
-/** By the values of the attributes: { "ship completed": 2 }. */
+/** Figures by the values of the attributes: { "ship completed": 2 }. */
 function figuresOf<Value>(metric: MetricData | undefined, read: (value: Value) => number) {
   const points = (metric?.dataPoints ?? []) as unknown as readonly DataPoint<Value>[];
   return Object.fromEntries(
@@ -40,18 +40,18 @@ function figuresOf<Value>(metric: MetricData | undefined, read: (value: Value) =
 const number = (value: number) => value;
 const count = ({ count: times }: Histogram) => times;
 
-test("counters and histograms match a count made by hand", async () => {
+test("counters and histograms match a count by hand", async () => {
   const { meterProvider, collect } = measuring();
-  const { stop } = await aDay((pawl) => measureRuns(pawl, { meterProvider }));
+  const { stop } = await runScenario((pawl) => measureRuns(pawl, { meterProvider }));
   const told = await collect();
   await stop();
-  expect(figuresOf(told.get("pawl.runs.started"), number)).toEqual(byHand.started);
-  expect(figuresOf(told.get("pawl.runs.ended"), number)).toEqual(byHand.ended);
-  expect(figuresOf(told.get("pawl.run.duration"), count)).toEqual(byHand.runsTook);
-  expect(figuresOf(told.get("pawl.step.duration"), count)).toEqual(byHand.executions);
-  expect(figuresOf(told.get("pawl.step.failures"), number)).toEqual(byHand.failures);
+  expect(figuresOf(told.get("pawl.runs.started"), number)).toEqual(expectedCounts.started);
+  expect(figuresOf(told.get("pawl.runs.ended"), number)).toEqual(expectedCounts.ended);
+  expect(figuresOf(told.get("pawl.run.duration"), count)).toEqual(expectedCounts.runsTook);
+  expect(figuresOf(told.get("pawl.step.duration"), count)).toEqual(expectedCounts.executions);
+  expect(figuresOf(told.get("pawl.step.failures"), number)).toEqual(expectedCounts.failures);
   const sums = figuresOf(told.get("pawl.run.duration"), ({ sum }: Histogram) => sum ?? 0);
-  // Two drives of two hours, and not as many milliseconds.
+  // Two drives of two hours, not as many milliseconds.
   expect(sums["ship completed"]).toBeGreaterThanOrEqual(2 * 7_200);
   expect(sums["ship completed"]).toBeLessThan(2 * 7_300);
 });
@@ -68,12 +68,12 @@ test("pauses are counted", async () => {
   expect(figuresOf((await collect()).get("pawl.runs.paused"), number)).toEqual({ stuck: 1 });
 });
 
-test("queues are watched as they are in the database, and not once it is stopped", async () => {
+test("queue gauges match the database, and are not read after stop()", async () => {
   const { meterProvider, collect } = measuring();
-  const { pawl, looked } = await aQueue();
+  const { pawl, looked } = await queueScenario();
   const { stop } = measureRuns(pawl, { meterProvider });
   const told = await collect();
-  for (const [name, value] of Object.entries(queueByHand))
+  for (const [name, value] of Object.entries(expectedQueue))
     expect(figuresOf(told.get(`pawl.queue.${name}`), number)).toEqual({ idle: 0, post: value });
   expect(told.get("pawl.queue.oldest_age")?.descriptor.unit).toBe("s");
   await stop();
@@ -81,14 +81,14 @@ test("queues are watched as they are in the database, and not once it is stopped
   expect(looked()).toBe(1);
 });
 
-test("a database that is away is told of once, and the counters are still exported", async () => {
+test("an unreachable database is reported once, and the counters are still exported", async () => {
   const { meterProvider, collect } = measuring();
   const warnings: unknown[][] = [];
   const away = () => Promise.reject(new Error("the database is away"));
   const logger = { warn: (...args: unknown[]) => void warnings.push(args) };
-  await aDay((pawl) => measureRuns({ run: (id) => pawl.run(id), queues: away }, { meterProvider, logger }));
+  await runScenario((pawl) => measureRuns({ run: (id) => pawl.run(id), queues: away }, { meterProvider, logger }));
   await collect();
   const told = await collect();
-  expect(figuresOf(told.get("pawl.runs.started"), number)).toEqual(byHand.started);
+  expect(figuresOf(told.get("pawl.runs.started"), number)).toEqual(expectedCounts.started);
   expect(warnings).toHaveLength(1);
 });

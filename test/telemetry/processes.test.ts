@@ -1,4 +1,4 @@
-/** Processes that know nothing of each other make the spans of one run, and these form one tree. */
+/** Independent processes create the spans of one run, and these form one tree. */
 import { connect } from "pawl";
 import { afterEach, expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../support/databases.js";
@@ -15,7 +15,7 @@ interface Message {
 /** See programs/traced-worker.mjs. */
 class TracedWorker extends LibraryProcess {
   readonly ready = this.#hears("ready");
-  /** It executes the step that never ends, and the log says so. */
+  /** Resolves when the process executes the step that never ends, and the log says so. */
   readonly hangs = this.#hears("hangs");
 
   constructor(options: { url: string; workflows: readonly string[]; hangs?: boolean }) {
@@ -28,7 +28,7 @@ class TracedWorker extends LibraryProcess {
     return answer;
   }
 
-  /** An orderly end, and all that it had to say. */
+  /** Stops the process and returns all its spans. */
   async stop(): Promise<readonly PlainSpan[]> {
     const answer = this.#hears("last spans");
     this.child.send("stop");
@@ -46,7 +46,7 @@ afterEach(() => killAllProcesses());
 
 forEachStore(
   (kind) => {
-    test("a run, its children and their children, over four processes of which one is killed, are one tree", async () => {
+    test("the spans of a run, its children and grandchildren, from four processes of which one is killed, form one tree", async () => {
       const { url, drop } = await testDatabase(kind);
       onTestFinished(drop);
       const pawl = await connect(url, { logger: silent });
@@ -86,7 +86,8 @@ forEachStore(
       ]);
       expect(new Set(all.map(({ traceId }) => traceId))).toEqual(new Set([run.id.replaceAll("-", "")]));
       expect(new Set(all.map(({ spanId }) => spanId)).size).toBe(all.length);
-      // Each made what it saw the end of: the one that was killed a step, the last one the run that the first had begun.
+      // Each process created the spans whose end it saw: the killed one a step, the last one the run that the first had
+      // started.
       expect(before.map(({ name }) => name)).toEqual(["step plan"]);
       expect(after.map(({ name }) => name)).toEqual(["step sign", "step sign", "run tree"]);
       const { startedAt, finishedAt } = await run.get();

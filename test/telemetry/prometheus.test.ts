@@ -1,11 +1,11 @@
-/** What Prometheus fetches can be read by it, and is what a person would have counted. */
+/** Prometheus can parse the text, and its figures match a count by hand. */
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { PauseError, workflow } from "pawl";
 import { prometheus, servePrometheus } from "pawl/prometheus";
 import { expect, onTestFinished, test } from "vitest";
 import { silent, world } from "../support/virtual-worlds.js";
-import { aDay, aQueue, byHand, queueByHand } from "./count-by-hand.js";
+import { expectedCounts, expectedQueue, queueScenario, runScenario } from "./count-by-hand.js";
 
 interface Sample {
   readonly name: string;
@@ -17,7 +17,7 @@ const metricName = "[a-zA-Z_:][a-zA-Z0-9_:]*";
 const labelPair = '[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\\\\n]|\\\\["\\\\n])*"';
 const sampleLine = new RegExp(`^(${metricName})(?:\\{(${labelPair}(?:,${labelPair})*)\\})? (\\S+)$`);
 
-/** As strict as the specification: each line is a sample, or says something of the samples that follow it. */
+/** As strict as the specification: each line is a sample, or describes the samples that follow it. */
 function parse(text: string): { types: Map<string, string>; samples: Sample[] } {
   expect(text.endsWith("\n")).toBe(true);
   const types = new Map<string, string>();
@@ -50,9 +50,9 @@ const figuresOf = (samples: readonly Sample[], name: string) =>
       .map(({ labels, value }) => [Object.values(labels).join(" "), value] as const),
   );
 
-test("the text parses, and its figures match a count made by hand", async () => {
+test("the text parses, and its figures match a count by hand", async () => {
   let figures: ReturnType<typeof prometheus> | undefined;
-  const day = await aDay((pawl) => (figures = prometheus(pawl)));
+  const day = await runScenario((pawl) => (figures = prometheus(pawl)));
   const { types, samples } = parse(await (figures as NonNullable<typeof figures>)());
   expect([...types]).toEqual([
     ["pawl_runs_started_total", "counter"],
@@ -67,18 +67,18 @@ test("the text parses, and its figures match a count made by hand", async () => 
     ["pawl_queue_workers", "gauge"],
     ["pawl_queue_paused", "gauge"],
   ]);
-  expect(figuresOf(samples, "pawl_runs_started_total")).toEqual(byHand.started);
-  expect(figuresOf(samples, "pawl_runs_ended_total")).toEqual(byHand.ended);
-  expect(figuresOf(samples, "pawl_run_duration_seconds_count")).toEqual(byHand.runsTook);
-  expect(figuresOf(samples, "pawl_step_duration_seconds_count")).toEqual(byHand.executions);
-  expect(figuresOf(samples, "pawl_step_failures_total")).toEqual(byHand.failures);
+  expect(figuresOf(samples, "pawl_runs_started_total")).toEqual(expectedCounts.started);
+  expect(figuresOf(samples, "pawl_runs_ended_total")).toEqual(expectedCounts.ended);
+  expect(figuresOf(samples, "pawl_run_duration_seconds_count")).toEqual(expectedCounts.runsTook);
+  expect(figuresOf(samples, "pawl_step_duration_seconds_count")).toEqual(expectedCounts.executions);
+  expect(figuresOf(samples, "pawl_step_failures_total")).toEqual(expectedCounts.failures);
   expect(figuresOf(samples, "pawl_queue_workers")).toEqual({ pack: 1, ship: 1 });
   await day.stop();
 });
 
-test("buckets add up: two drives of two hours are below six hours, and not below one", async () => {
+test("buckets are cumulative: two drives of two hours are below six hours, and not below one", async () => {
   let figures: ReturnType<typeof prometheus> | undefined;
-  await aDay((pawl) => (figures = prometheus(pawl)));
+  await runScenario((pawl) => (figures = prometheus(pawl)));
   const { samples } = parse(await (figures as NonNullable<typeof figures>)());
   const buckets = samples.filter(
     ({ name, labels: { workflow: of, status } }) =>
@@ -92,18 +92,18 @@ test("buckets add up: two drives of two hours are below six hours, and not below
   expect(sums["ship completed"]).toBeGreaterThanOrEqual(2 * 7_200);
 });
 
-test("queues are as they are in the database", async () => {
-  const { pawl } = await aQueue();
+test("queue gauges match the database", async () => {
+  const { pawl } = await queueScenario();
   const figures = prometheus(pawl);
   onTestFinished(figures.stop);
   const { samples } = parse(await figures());
-  for (const [name, value] of Object.entries(queueByHand)) {
+  for (const [name, value] of Object.entries(expectedQueue)) {
     const full = `pawl_queue_${name}${name === "oldest_age" ? "_seconds" : ""}`;
     expect(figuresOf(samples, full)).toEqual({ idle: 0, post: value });
   }
 });
 
-test("a pause counts once, whether code, an error or an operator has paused the run", async () => {
+test("a pause counts once, whether it was caused by code, an error or an operator", async () => {
   const fragile = workflow("fragile", async (ctx, why: "code" | "error" | "operator") => {
     if (why === "code") ctx.pause("look at this");
     if (why === "error") await ctx.step("look", () => Promise.reject(new PauseError("approve it")));
@@ -123,7 +123,7 @@ test("a pause counts once, whether code, an error or an operator has paused the 
   expect(figuresOf(samples, "pawl_runs_paused_total")).toEqual({ fragile: 3 });
 });
 
-test("steps are told apart by their names, up to 200 for a workflow", async () => {
+test("steps have separate series by name, up to 200 per workflow", async () => {
   const busy = workflow("busy", async (ctx) => {
     for (let n = 0; n < 3; n += 1) await ctx.step("same", () => n);
     for (let n = 0; n < 250; n += 1) await ctx.step(`page_${n}`, () => n);
@@ -140,7 +140,7 @@ test("steps are told apart by their names, up to 200 for a workflow", async () =
   expect(Object.keys(counts)).toHaveLength(201);
 });
 
-test("names with quotes, backslashes and line breaks are written so that they come back", async () => {
+test("names with quotes, backslashes and line breaks are escaped", async () => {
   const odd = workflow('a "b" \\c', () => 1);
   const w = await world();
   const figures = prometheus(w.pawl);
@@ -152,7 +152,7 @@ test("names with quotes, backslashes and line breaks are written so that they co
   expect(figuresOf(samples, "pawl_runs_started_total")).toEqual({ [odd.name]: 1 });
 });
 
-test("it is served at /metrics and nowhere else; a database that is away takes only the gauges", async () => {
+test("metrics are served only at /metrics, and an unreachable database removes only the gauges", async () => {
   const w = await world();
   const away = () => Promise.reject(new Error("the database is away"));
   const options = { port: 0, host: "127.0.0.1", logger: silent };

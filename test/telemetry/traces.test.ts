@@ -1,4 +1,4 @@
-/** Each run and each step execution is a span, where it belongs and as long as it took. */
+/** Each run and each step execution is a span, with the right parent and the right duration. */
 import { channel } from "node:diagnostics_channel";
 import { type Context, type ContextManager, context, ROOT_CONTEXT, trace } from "@opentelemetry/api";
 import { BasicTracerProvider, RandomIdGenerator, type SpanProcessor } from "@opentelemetry/sdk-trace-base";
@@ -19,7 +19,7 @@ const tree = workflow("tree", { version: "2", queue: "woods" }, async (ctx) => {
   return ctx.map(branch, [1, 2]);
 });
 
-/** A world whose runs are traced; `finish` takes everything to its end, through all waits. */
+/** A world whose runs are traced; `finish` executes everything to its end, through all waits. */
 async function traced(options: TraceOptions = {}) {
   const w = await world();
   const { stop } = traceRuns(w.pawl, options);
@@ -32,7 +32,7 @@ async function traced(options: TraceOptions = {}) {
   return { ...w, finish };
 }
 
-test("a run, its executions and its descendants are one tree, as long as the log says", async () => {
+test("a run, its executions and its descendants form one tree, with the durations of the log", async () => {
   const { tracerProvider, spans } = tracing();
   const w = await traced({ tracerProvider });
   const run = await w.pawl.start(tree, undefined, { hero: { type: "User", id: "7" } });
@@ -60,7 +60,7 @@ test("a run, its executions and its descendants are one tree, as long as the log
   });
 });
 
-test("an execution begins as long before its end as it ran, whatever its output", async () => {
+test("the start of an execution's span is its end minus the recorded duration, whatever the output contains", async () => {
   const slow = workflow("slow", async (ctx) => {
     await ctx.step("long", async () => {
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -78,7 +78,7 @@ test("an execution begins as long before its end as it ran, whatever its output"
   expect(spans()[0]).toMatchObject({ name: "step long", startMs: endMs - ms, endMs });
 });
 
-test("a declared step whose body rested began when it first began", async () => {
+test("the span of a declared step that slept starts when the step first started", async () => {
   class Patient extends Workflow {
     static {
       this.step("rest", (w) => w.sleep("nap", "1 hour"));
@@ -94,7 +94,7 @@ test("a declared step whose body rested began when it first began", async () => 
   expect((step?.endMs as number) - (step?.startMs as number)).toBeGreaterThanOrEqual(3_600_000);
 });
 
-test("a run that fails is a span with its exception; one that is canceled before it began took no time", async () => {
+test("the span of a failed run has its exception; the span of a run that was canceled before its start has no duration", async () => {
   const broken = workflow("broken", () => {
     throw new PermanentError("no way");
   });
@@ -111,7 +111,7 @@ test("a run that fails is a span with its exception; one that is canceled before
   expect(canceled?.startMs).toBe(canceled?.endMs);
 });
 
-test("an execution that ends twice in the log, because its step was passed over meanwhile, is one span", async () => {
+test("an execution that ends twice in the log, because its step was skipped meanwhile, is one span", async () => {
   const { tracerProvider, spans } = tracing();
   const w = await traced({ tracerProvider });
   const run = await w.pawl.start(leaf, 1, { delay: "1 day" });
@@ -122,7 +122,7 @@ test("an execution that ends twice in the log, because its step was passed over 
   expect(treeOf(spans())).toEqual(["step double 1: skipped_by_flow_control"]);
 });
 
-test("with a provider that has ids of its own, all of a family is still in one trace", async () => {
+test("with a provider that generates its own ids, a run and its descendants are still in one trace", async () => {
   const { tracerProvider, spans } = tracing(new RandomIdGenerator());
   const w = await traced({ tracerProvider });
   const runs = [await w.pawl.start(tree), await w.pawl.start(tree)];
@@ -133,7 +133,7 @@ test("with a provider that has ids of its own, all of a family is still in one t
   expect([...traces.values()]).toEqual([9, 9]);
 });
 
-test("spans of others that begin while ours do get ids of their own", async () => {
+test("spans of other libraries that start at the same time get their own ids", async () => {
   const { tracerProvider, spans } = tracing();
   const others: string[] = [];
   const nosy: SpanProcessor = {
@@ -156,12 +156,12 @@ test("spans of others that begin while ours do get ids of their own", async () =
   expect(spans()).toEqual([]);
 });
 
-test("the caller's span gets a link to the run that it started", async () => {
+test("linkToRun adds a link to the run to the caller's span", async () => {
   const { tracerProvider, spans } = tracing();
   const w = await traced({ tracerProvider });
-  context.setGlobalContextManager(new OneContext());
+  context.setGlobalContextManager(new SimpleContextManager());
   onTestFinished(() => context.disable());
-  linkToRun(await w.pawl.start(leaf, 1)); // nobody's span: nothing happens
+  linkToRun(await w.pawl.start(leaf, 1)); // Without an active span, this is a no-op.
   const span = tracerProvider.getTracer("shop").startSpan("POST /orders");
   const run = await w.pawl.start(leaf, 2);
   context.with(trace.setSpan(ROOT_CONTEXT, span), () => linkToRun(run));
@@ -174,8 +174,8 @@ test("the caller's span gets a link to the run that it started", async () => {
   ]);
 });
 
-/** The API has none, and the one of the SDK for Node is a package more. */
-class OneContext implements ContextManager {
+/** The API has no context manager, and the one of the SDK for Node is in another package. */
+class SimpleContextManager implements ContextManager {
   #active = ROOT_CONTEXT;
   active = () => this.#active;
   with<A extends unknown[], F extends (...args: A) => ReturnType<F>>(
@@ -196,7 +196,7 @@ class OneContext implements ContextManager {
   disable = () => this;
 }
 
-test("an exporter that throws hurts no run, and is told of once", async () => {
+test("an exporter that throws affects no run, and is reported once", async () => {
   const warnings: unknown[][] = [];
   const bad: SpanProcessor = {
     onStart: () => {},
@@ -219,7 +219,7 @@ test("an exporter that throws hurts no run, and is told of once", async () => {
   ]);
 });
 
-test("a look-up that fails costs the place in the tree, not the span", async () => {
+test("when the lookup of the parent fails, the span is exported without its place in the tree", async () => {
   const { tracerProvider, spans } = tracing();
   const warnings: unknown[][] = [];
   const w = await world();
@@ -228,7 +228,7 @@ test("a look-up that fails costs the place in the tree, not the span", async () 
   const first = await w.worker([branch]);
   await first.settle();
   await first.kill();
-  // Only now: of the parent nothing was heard.
+  // Tracing starts only now, so nothing is known about the parent.
   const { stop } = traceRuns(
     { run: () => ({ get: away, executions: away }) },
     { tracerProvider, logger: { warn: (...args) => void warnings.push(args) } },
@@ -240,7 +240,7 @@ test("a look-up that fails costs the place in the tree, not the span", async () 
   expect(warnings).toEqual([[expect.any(String), expect.objectContaining({ message: "the database is away" })]]);
 });
 
-test("stopping waits for the look-ups that are under way", async () => {
+test("stop() waits for pending lookups", async () => {
   const { tracerProvider, spans } = tracing();
   const root = gate<{ parentId: null; startedAt: null }>();
   const { stop } = traceRuns(
@@ -263,7 +263,7 @@ test("stopping waits for the look-ups that are under way", async () => {
   expect(treeOf(spans())).toEqual(["step double 1: success"]);
 });
 
-test("once it is stopped it hears nothing more", async () => {
+test("after stop() no more spans are created", async () => {
   const { tracerProvider, spans } = tracing();
   const w = await traced({ tracerProvider });
   await w.finish(leaf);

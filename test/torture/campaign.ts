@@ -1,4 +1,7 @@
-/** One campaign on one database: a fleet at work, faults for some minutes, then an end to everything, and a judgement. */
+/**
+ * One campaign on one database: a fleet works under faults for some minutes, then everything is driven to its end and
+ * judged.
+ */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -23,7 +26,7 @@ import { userTables } from "./workflows/transactions.js";
 
 const leaseMs = 2_000;
 const [workerCount, clientCount] = [4, 2];
-/** Clients start nothing while so many runs are open: what piles up must also be worked off. */
+/** Clients start nothing while this many runs are open, because the backlog must also be finished. */
 const maxOpen = 150;
 const snapshotEveryMs = 12_000;
 
@@ -97,7 +100,7 @@ export class Campaign {
     };
   }
 
-  /** Nothing of it goes on, whatever happened. */
+  /** Ends every process of the campaign, whatever happened. */
   async close(): Promise<void> {
     await Promise.all(this.#members.map((member) => member.kill()));
     await Promise.all(this.#proxies.map((proxy) => proxy.close()));
@@ -169,7 +172,7 @@ export class Campaign {
     if (hasHit) this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1);
   }
 
-  /** Clients may finish what they are at and are ended, stopped workers go on; swallowed connections stay swallowed. */
+  /** Clients finish their current command and exit, stopped workers continue; swallowed connections stay swallowed. */
   async #settle(): Promise<void> {
     for (const client of this.#of("client")) client.send({ kind: "pace", mayStart: false });
     await sleep(5_000);
@@ -179,7 +182,7 @@ export class Campaign {
     await Promise.all(dead.map((worker) => worker.start()));
   }
 
-  /** Takes snapshots, and keeps the number of open runs within bounds. */
+  /** Takes snapshots and keeps the number of open runs within bounds. */
   async #watch(until: number): Promise<void> {
     let snapshotAt = Date.now() + snapshotEveryMs;
     while (Date.now() < until) {
@@ -193,7 +196,7 @@ export class Campaign {
       snapshotAt = Date.now() + snapshotEveryMs;
       await this.#alone(async () => {
         const snapshot = await this.#withSql(takeSnapshot);
-        // MariaDB shows a commit to others a moment before it is flushed. What was seen is durable when this has passed.
+        // MariaDB shows a commit to others a moment before it is flushed. What was seen is durable after this delay.
         await sleep(1_000);
         this.#snapshots.push(snapshot);
       }).catch(() => {});
@@ -206,7 +209,10 @@ export class Campaign {
     return next;
   }
 
-  /** Never waits inside SQLite: the process that has the lock may be stopped, and this one must let it go on. */
+  /**
+   * Never waits inside SQLite: the process that holds the lock may be stopped, and this process must be able to resume
+   * it.
+   */
   async #holdWriteLock(ms: number): Promise<void> {
     const db = new Database(this.#url.slice("sqlite:".length), { timeout: 0 });
     const giveUpAt = Date.now() + 15_000;
@@ -244,7 +250,7 @@ export class Campaign {
     await Promise.all(this.#of("worker").map(stop));
   }
 
-  /** I16, by the library itself: another judge beside the checker. */
+  /** I16, by the library itself: a second judge beside the checker. */
   async #verify(pawl: Pawl): Promise<void> {
     const { differences } = await pawl.verify();
     for (const { runId, ...difference } of differences)

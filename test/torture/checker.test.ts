@@ -1,4 +1,7 @@
-/** A checker that cannot complain proves nothing: records and ledgers are damaged on purpose, and it must say so. */
+/**
+ * A checker that never reports anything proves nothing: records and ledgers are damaged on purpose, and it must report
+ * each damage.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RawSql } from "../support/raw-sql.js";
 import { judge } from "./checker.js";
@@ -14,9 +17,9 @@ beforeAll(async () => {
 afterAll(() => world?.remove());
 
 interface Damage {
-  /** SQL on a copy of the database; {name} is the id of that workflow's run. */
+  /** SQL on a copy of the database; {name} is the id of the run of that workflow. */
   readonly sql?: readonly string[];
-  /** The log of this workflow's run, changed. */
+  /** The log of the run of this workflow, changed. */
   readonly log?: readonly [workflow: string, edit: Edit];
   /** The ledger, changed. */
   readonly ledger?: (entries: readonly Entry[]) => readonly Entry[];
@@ -32,7 +35,7 @@ async function found({ sql: statements = [], log, ledger }: Omit<Damage, "finds"
       const run = String(world.ids[log[0]]);
       await rewriteLog(sql, (await readRecords(sql)).logs.get(run) ?? [], run, log[1]);
     }
-    // A log that is written anew differs from every snapshot; there is a damage of its own for those.
+    // A rewritten log differs from every snapshot; snapshots have damages of their own.
     const snapshots = log === undefined ? world.snapshots : [];
     const { violations } = await judge(sql, ledger?.(world.entries) ?? world.entries, snapshots);
     return violations.map(({ invariant, text }) => `${invariant}: ${text}`);
@@ -301,7 +304,7 @@ const damages: Readonly<Record<string, Damage>> = {
   },
 };
 
-/** A second execution of this step, so much later. */
+/** A second execution of this step, this much later. */
 const again = (entries: readonly Entry[], step: string, ms: number): Entry[] =>
   entries.flatMap((one) =>
     one.kind === "begin" && one.step === step ? [{ ...one, token: "tok:again", at: one.at + ms }] : [],
@@ -313,11 +316,11 @@ const withKeysSwapped = (one: LogEvent): LogEvent => ({
 const signalSeq = (log: LogEvent[]): number => Number(eventsOf(log, "signal.received")[0]?.seq);
 
 describe("the checker of a torture campaign", () => {
-  test("has nothing to say about a world without faults", async () => {
+  test("reports nothing for a campaign without faults", async () => {
     expect(await found({})).toEqual([]);
   });
 
-  test.each(Object.entries(damages))("finds %s", async (_name, { finds: [invariant, text], ...damage }) => {
+  test.each(Object.entries(damages))("reports %s", async (_name, { finds: [invariant, text], ...damage }) => {
     const all = await found(damage);
     expect(all.filter((one) => one.startsWith(`${invariant}: `) && text.test(one))).not.toEqual([]);
   });

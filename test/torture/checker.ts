@@ -1,10 +1,10 @@
 /**
- * An independent judge of a campaign. It reads the tables with SQL of its own and the outside ledger, and shares no code with
- * the library. It returns what is wrong; nothing is wrong when the list is empty.
+ * An independent judge of a campaign. It reads the tables with its own SQL and the outside ledger, and shares no code
+ * with the library. It returns a list of problems, which is empty when everything is right.
  */
 import type { RawSql } from "../support/raw-sql.js";
+import { checkParentsAndChildren } from "./checks/children.js";
 import { checkCommands } from "./checks/commands.js";
-import { checkFamilies } from "./checks/families.js";
 import { checkEndings, checkLogs, checkSnapshots } from "./checks/logs.js";
 import { checkItems, checkRepeats } from "./checks/repeats.js";
 import { checkSignals } from "./checks/signals.js";
@@ -29,7 +29,7 @@ const checks: readonly ((evidence: Evidence, report: Report) => void)[] = [
   checkItems,
   checkSignals,
   checkTimers,
-  checkFamilies,
+  checkParentsAndChildren,
   checkTransactions,
   checkTasks,
   checkUndoing,
@@ -38,7 +38,7 @@ const checks: readonly ((evidence: Evidence, report: Report) => void)[] = [
 
 export interface Judgement {
   readonly violations: readonly Violation[];
-  /** What is allowed and still worth a look. */
+  /** What is allowed but worth a look. */
   readonly notes: readonly Violation[];
   readonly records: Records;
 }

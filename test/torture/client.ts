@@ -1,6 +1,6 @@
 /**
- * A client of a campaign, in a process of its own: it starts runs of all kinds and sends the commands of an operator. What it
- * asked for, and what it was told, is in its ledger. It has no workflow code.
+ * A client of a campaign, in a process of its own: it starts runs of all kinds and sends commands as an operator would.
+ * It notes every command and its answer in its ledger. It has no workflow code.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, type RunHandle } from "pawl";
@@ -13,7 +13,7 @@ import { timedLogger } from "./timed-logger.js";
 const { url, ledger: folder, name, seed } = JSON.parse(process.argv[2] as string) as ProcessOptions;
 const ledger = new LedgerWriter(folder, name);
 const random = seeded(seed);
-/** Commands that a frozen connection never answers must not pile up without end. */
+/** Commands on a frozen connection are never answered, so their number must be limited. */
 const maxInFlight = 200;
 let inFlight = 0;
 let mayStart = true;
@@ -37,7 +37,7 @@ async function startForever(): Promise<void> {
   }
 }
 
-/** A client that does not know whether its start was carried out tries again with the same key. */
+/** A client that does not know whether its start was carried out retries with the same key. */
 async function startOne(): Promise<void> {
   const start = chooseStart(random);
   count += 1;
@@ -51,7 +51,7 @@ async function startOne(): Promise<void> {
   }
 }
 
-/** Signals that the run waits for, one after the other, some of them twice. */
+/** Sends signals that the run waits for, one after the other, some of them twice. */
 async function signalSome(run: string, workflow: string): Promise<void> {
   for (const signal of signalNames(workflow, random)) {
     await sleep(random() * 800);
@@ -76,7 +76,7 @@ async function operate({ command, run }: Extract<Order, { kind: "command" }>): P
   await noted({ command, run, key, ...(command === "signal" ? { signal } : {}) }, acts[command]);
 }
 
-/** Sends a command between two entries of the ledger. What it gave; null when it failed. */
+/** Sends a command between two entries of the ledger. Returns its result, or null when it failed. */
 async function noted<Given>(
   what: Partial<Intent> & { readonly command: CommandName },
   send: () => Promise<Given>,
@@ -92,7 +92,8 @@ async function noted<Given>(
     return given;
   } catch (error) {
     const { code, message } = error as { code?: string; message?: string };
-    // Whatever the store says may or may not have happened; everything else is an answer of the library.
+    // After a store error the command may or may not have been carried out; every other error is an answer of the
+    // library.
     const isUnknown = code === undefined || code === "STORE_ERROR" || code === "TIMEOUT";
     answer(isUnknown ? "unknown" : "refused", null, `${code}: ${message}`);
     return null;

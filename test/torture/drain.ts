@@ -1,18 +1,21 @@
-/** When the faults are over: paused runs are resumed, waiting ones get their signals, and everything must end within a bound. */
+/**
+ * When the faults are over, paused runs are resumed, waiting runs get their signals, and everything must end within a
+ * bound.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pawl } from "pawl";
 import type { RawSql, Row } from "../support/raw-sql.js";
 import type { LedgerWriter } from "./ledger.js";
 
-/** The longest that a database keeps what a dead session has locked (60 s), and as much again for the work itself. */
-const patienceMs = 100_000;
-/** As long as runs still end, there is more patience, up to this. */
+/** The longest time that a database keeps the locks of a dead session (60 s), and as much again for the work itself. */
+const maxStallMs = 100_000;
+/** The bound is extended for as long as runs still end, up to this limit. */
 const limitMs = 240_000;
 
 export interface Drained {
   readonly ms: number;
   readonly open: number;
-  /** Why the library says that they have not ended, by their ids. */
+  /** The library's explanation of why the runs have not ended, by run id. */
   readonly explanations: ReadonlyMap<string, string>;
 }
 
@@ -23,7 +26,7 @@ export async function drain(pawl: Pawl, sql: RawSql, ledger: LedgerWriter, rando
     const open = await sql.query("SELECT id, status FROM pawl_runs WHERE finished_at IS NULL");
     if (open.length < least) [least, leastAt] = [open.length, Date.now()];
     const ms = Date.now() - beganAt;
-    const isOver = open.length === 0 || ms > limitMs || Date.now() - leastAt > patienceMs;
+    const isOver = open.length === 0 || ms > limitMs || Date.now() - leastAt > maxStallMs;
     if (isOver) return { ms, open: open.length, explanations: await explain(pawl, open) };
     for (const row of open) await nudge(pawl, row, ledger, random).catch(() => {});
     await sleep(500);

@@ -1,16 +1,16 @@
-/** All that a check may look at, indexed once, and how it says what is wrong. */
+/** Everything that a check may read, indexed once, and how it reports problems. */
 import type { Answer, Begin, Entry, Fault, Intent, ItemDone } from "./ledger.js";
 import type { LogEvent, Records, RunRow } from "./records.js";
 import type { Snapshot } from "./snapshots.js";
 
 export interface Violation {
-  /** The invariant by its number ("I3"), or a word for those without one. "note": allowed, and worth a look. */
+  /** The number of the invariant ("I3"), or a word for those without one. "note": allowed but worth a look. */
   readonly invariant: string;
   readonly run: string | null;
   readonly text: string;
 }
 
-/** A command as its client knows it. */
+/** A command as its client recorded it. */
 export interface Command extends Omit<Intent, "kind"> {
   readonly answer: Answer | null;
   readonly isAcknowledged: boolean;
@@ -21,9 +21,9 @@ export type Report = (invariant: string, run: string | null, text: string) => vo
 export class Evidence {
   readonly records: Records;
   readonly snapshots: readonly Snapshot[];
-  /** Begun bodies by their token. */
+  /** Started bodies by their token. */
   readonly begins = new Map<string, Begin>();
-  /** Tokens of bodies that came to their end. */
+  /** Tokens of bodies that ended. */
   readonly ended = new Set<string>();
   readonly items: ItemDone[] = [];
   readonly commands: Command[];

@@ -1,6 +1,6 @@
 /**
- * A TCP proxy before a database that does to connections what networks do: cuts them, stalls them, closes half of them,
- * loses the answer to a commit that was carried out, and swallows every packet of them for ever.
+ * A TCP proxy in front of a database that injects network faults: it cuts connections, stalls them, half-closes them,
+ * loses the answer to a commit that was carried out, and swallows every packet for ever.
  */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
@@ -13,7 +13,7 @@ interface Pair {
   readonly client: Socket;
   readonly server: Socket;
   isSwallowed: boolean;
-  /** Nothing of what the server says is passed on; at its next word the connection is cut. */
+  /** No further answer of the server is forwarded; the connection is cut at its next packet. */
   isDeaf: boolean;
 }
 
@@ -22,7 +22,7 @@ export class FaultProxy {
   readonly #server: Server;
   readonly #target: { readonly host: string; readonly port: number };
   readonly #pairs = new Set<Pair>();
-  /** Clients of swallowed connections whose server is gone. */
+  /** Clients of swallowed connections whose server side is closed. */
   readonly #abandoned = new Set<Socket>();
   #onCommit: ((pair: Pair) => void) | null = null;
   #isStalled = false;
@@ -52,14 +52,17 @@ export class FaultProxy {
     return this.#each((pair) => destroy(pair));
   }
 
-  /** From now on both ends hear nothing from each other on these connections, not even that they close. New ones work. */
+  /**
+   * From now on both ends of these connections receive nothing from each other, not even that they close. New
+   * connections work.
+   */
   swallow(): number {
     return this.#each((pair) => {
       pair.isSwallowed = true;
     });
   }
 
-  /** One direction ends, the other stays open for a while: a peer that is half gone. */
+  /** One direction ends while the other stays open for a while, as with a half-closed peer. */
   halfClose(direction: "client" | "server"): number {
     return this.#each((pair) => {
       pair[direction].end();
@@ -67,7 +70,7 @@ export class FaultProxy {
     });
   }
 
-  /** Packets stay where they are for so long, those of new connections, too. */
+  /** Packets are held for this long, including those of new connections. */
   stall(ms: number): number {
     this.#isStalled = true;
     const count = this.#each(pause);
@@ -81,7 +84,10 @@ export class FaultProxy {
     return count;
   }
 
-  /** Cuts the connection on which the next commit is sent, once the server has answered. False: none came in time. */
+  /**
+   * Cuts the connection on which the next commit is sent, once the server has answered. False when no commit came in
+   * time.
+   */
   loseAnswerToCommit(withinMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
@@ -125,7 +131,8 @@ export class FaultProxy {
       from.on("close", () => {
         this.#pairs.delete(pair);
         if (!pair.isSwallowed) to.destroy();
-        // A server learns late that its client is gone, when keepalive packets stay without an answer. The client never does.
+        // A server learns late that its client is gone, when keepalive packets stay unanswered. The client never learns
+        // it.
         else if (from === client) setTimeout(() => to.destroy(), keepaliveMs).unref();
         else this.#abandoned.add(to);
       });

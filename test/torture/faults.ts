@@ -1,4 +1,4 @@
-/** The faults of a campaign, in an order that its seed decides. Each says whether it has hit anything. */
+/** The faults of a campaign, in an order that is determined by its seed. Each reports whether it hit anything. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { OwnServer } from "../../scripts/servers.mjs";
 import type { Member } from "./fleet.js";
@@ -23,7 +23,9 @@ export const faultsOf = (store: StoreName): readonly FaultKind[] =>
     ? ["kill", "kill-client", "stop", "lock"]
     : ["kill", "kill-client", "stop", "cut", "cut-after-commit", "stall", "half-close", "swallow", "crash", lastFault];
 
-/** All connections of all workers at once, as the last fault of a campaign: if it froze them, nothing would end any more. */
+/**
+ * Hits all connections of all workers as the last fault of a campaign: if it froze the workers, no run would ever end.
+ */
 export const lastFault = "swallow-all";
 
 export interface Target {
@@ -35,11 +37,11 @@ export interface Target {
   readonly leaseMs: number;
   /** SQLite: holds the write lock. */
   holdWriteLock(ms: number): Promise<void>;
-  /** Nothing that reads a snapshot is under way while this runs. */
+  /** No snapshot is read while this runs. */
   alone<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** Resolves when the next fault may come, to whether this one has hit. */
+/** Resolves when the next fault may come, with whether this one hit anything. */
 export function inject(kind: FaultKind, target: Target): Promise<boolean> {
   const { ledger } = target;
   const note = (pid: number | null, ms: number) =>
@@ -121,7 +123,7 @@ function oneOf({ random }: Target, members: readonly Member[]): Member | undefin
   return running[Math.floor(random() * running.length)];
 }
 
-/** Every kind once, and kills twice, in an order of chance, then again: a short campaign has them all, too. */
+/** Every kind once, and kills twice, in random order, then again: even a short campaign has them all. */
 export function* faultOrder(kinds: readonly FaultKind[], random: () => number): Generator<FaultKind, never> {
   for (;;) {
     const bag = [...kinds, ...kinds.filter((kind) => kind === "kill")];

@@ -1,4 +1,4 @@
-/** The processes of a campaign: each has its own proxy, a file for what it prints, and comes back when it was killed. */
+/** The processes of a campaign: each has its own proxy and an output file, and is restarted when it was killed. */
 import { type ChildProcess, fork } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
@@ -9,11 +9,11 @@ import type { Order, ProcessOptions, Word } from "./messages.js";
 export type Role = "worker" | "client";
 
 interface Place extends Omit<ProcessOptions, "name" | "seed"> {
-  /** Where the processes print to. */
+  /** The folder for the output of the processes. */
   readonly output: string;
 }
 
-/** A place in the fleet; process after process fills it. */
+/** A position in the fleet, which is filled by one process after the other. */
 export class Member {
   readonly role: Role;
   readonly name: string;
@@ -49,7 +49,7 @@ export class Member {
     return this.#child?.pid ?? -1;
   }
 
-  /** Resolves when it works. */
+  /** Resolves when the process works. */
   start(): Promise<void> {
     const { output, ...place } = this.#place;
     this.#lives += 1;
@@ -97,7 +97,7 @@ export class Member {
     this.#child?.kill("SIGCONT");
   }
 
-  /** Asks it to end. False: it did not within this time, and was killed. */
+  /** Asks the process to exit. False when it did not exit in time and was killed. */
   async stop(withinMs: number): Promise<boolean> {
     this.#isExpectedToEnd = true;
     this.send({ kind: "stop" });

@@ -1,13 +1,13 @@
 /**
- * The outside ledger: what really happened, as the processes of a campaign noted it, whatever became of them.
+ * The outside ledger: what really happened, as noted by the processes of a campaign, whatever became of them.
  *
- * Each process appends to a file of its own, one line of JSON per entry and one write per line. Only processes are killed,
- * never the machine, so a finished write survives its process and needs no fsync.
+ * Each process appends to a file of its own, one line of JSON per entry and one write per line. Only processes are
+ * killed, never the machine, so a finished write survives its process and needs no fsync.
  */
 import { openSync, readdirSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
-/** A body began. `step` is the name of its node in the log of `run`; `key` is its idempotency key. */
+/** A body started. `step` is the name of its node in the log of `run`; `key` is its idempotency key. */
 export interface Begin {
   readonly kind: "begin";
   readonly run: string;
@@ -18,7 +18,7 @@ export interface Begin {
   readonly at: number;
 }
 
-/** The body with this token came to its end; the token is what it returned. */
+/** The body with this token ended; the token is what it returned. */
 export interface End {
   readonly kind: "end";
   readonly token: string;
@@ -49,7 +49,10 @@ export interface Intent {
   readonly at: number;
 }
 
-/** What the client was told. "unknown": the command may or may not have been carried out. No answer means the same. */
+/**
+ * The answer that the client received. "unknown": the command may or may not have been carried out. A missing answer
+ * means the same.
+ */
 export interface Answer {
   readonly kind: "answer";
   readonly id: string;
@@ -59,7 +62,7 @@ export interface Answer {
   readonly at: number;
 }
 
-/** A fault began. `pid` is the process that it hit, null when it hit all of them (a crash of the server). */
+/** A fault started. `pid` is the process that it hit, null when it hit all of them (a crash of the server). */
 export interface Fault {
   readonly kind: "fault";
   readonly fault: string;
@@ -99,7 +102,7 @@ export class LedgerWriter {
   }
 }
 
-/** All entries of all processes. The last line of a killed process may be torn; only that one is left out. */
+/** All entries of all processes. The last line of a killed process may be torn; only that line is left out. */
 export function readLedger(folder: string): Entry[] {
   const files = readdirSync(folder).filter((name) => name.endsWith(".jsonl"));
   return files.flatMap((name) => {

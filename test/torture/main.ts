@@ -1,4 +1,4 @@
-/** The command: a campaign on each database that was asked for, and what became of it. See scripts/torture.mjs. */
+/** The command: a campaign on each chosen database, and its result. See scripts/torture.mjs. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,12 +17,12 @@ interface Choice {
   readonly stores: readonly StoreName[];
   readonly minutes: number;
   readonly seed: number;
-  /** Only these; all that the store can have, unless told otherwise. */
+  /** Only these faults; by default all faults that the store supports. */
   readonly faults: readonly string[] | null;
 }
 
 const usage = "npm run torture -- [--store sqlite|postgres|mysql] [--minutes 5] [--seed N] [--faults kill,cut,…]";
-/** More of one kind say nothing new. */
+/** More problems of one kind add no information. */
 const shownPerInvariant = 10;
 
 /** @returns the exit code */
@@ -99,7 +99,7 @@ function report(outcome: Outcome, say: (text: string) => void): boolean {
   return violations.length === 0 && missing.length === 0;
 }
 
-/** What the checker saw, for whoever looks into it. */
+/** The evidence of the checker, for later inspection. */
 function keep({ violations, records }: Outcome, folder: string): void {
   const write = (name: string, lines: Iterable<unknown>) =>
     writeFileSync(join(folder, name), [...lines].map((line) => `${JSON.stringify(line)}\n`).join(""));

@@ -1,4 +1,4 @@
-/** What the campaign and its processes tell each other. */
+/** The messages between the campaign and its processes. */
 import type { StoreName } from "./stores.js";
 
 export interface ProcessOptions {

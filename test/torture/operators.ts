@@ -1,4 +1,4 @@
-/** Two operators at the same instant: for the same run, each of the two clients is given a command. */
+/** Two concurrent operators: each of the two clients gets a command for the same run at the same instant. */
 import type { Member } from "./fleet.js";
 import type { OperatorCommand, Word } from "./messages.js";
 
@@ -16,7 +16,7 @@ const pairs: readonly (readonly [OperatorCommand, OperatorCommand])[] = [
   ["cancel", "pause"],
   ["cancel", "resume"],
 ];
-/** Commands are for runs that are new enough to be open. */
+/** Commands are for runs that are recent enough to be open. */
 const remembered = 60;
 
 export class Operators {
@@ -46,7 +46,7 @@ export class Operators {
     clearTimeout(this.#timer);
   }
 
-  /** A run was started. Some are commanded at once, before they have begun. */
+  /** A run was started. Some runs get a command immediately, before they have started executing. */
   hear(word: Word): void {
     if (word.kind !== "started") return;
     this.#runs.push(word.run);

@@ -1,4 +1,4 @@
-/** What is in the database, read with SQL of the checker's own. It shares no code with the library. */
+/** The contents of the database, read with the checker's own SQL. It shares no code with the library. */
 import type { RawSql, Row } from "../support/raw-sql.js";
 
 export interface LogEvent {
@@ -56,7 +56,7 @@ export interface Records {
   readonly inbox: readonly InboxRow[];
   readonly userRows: readonly UserRow[];
   readonly counters: readonly number[];
-  /** Of whole rows of the log: run, first number, span, and how many events are really in it. */
+  /** Whole rows of the log: run, first number, span, and how many events the row really contains. */
   readonly spans: readonly {
     readonly run: string;
     readonly seq: number;

@@ -1,4 +1,4 @@
-/** A small world without faults, in one process on SQLite: what the checker's own test damages. */
+/** A small campaign without faults, in one process on SQLite, which the checker's own test damages. */
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ export class SmallWorld {
   readonly #file = join(this.#folder, "pawl.sqlite");
   #copies = 0;
   #commands = 0;
-  /** The run of each workflow. */
+  /** The run id of each workflow. */
   readonly ids: Record<string, string> = {};
   entries: readonly Entry[] = [];
   snapshots: readonly Snapshot[] = [];
@@ -69,7 +69,7 @@ export class SmallWorld {
       await this.#note(ledger, { command: "signal", run: run.id, signal: "go", key }, () =>
         run.signal("go", key, { key }),
       );
-      // The ledger counts in milliseconds; within one it knows no order.
+      // The ledger has a resolution of a millisecond and defines no order within one.
       await sleep(5);
     }
     await Promise.allSettled(runs.map((run) => run.result()));
@@ -104,7 +104,7 @@ export class SmallWorld {
   }
 }
 
-/** Writes the log of a run anew, one row per event, as `edit` left it. */
+/** Rewrites the log of a run, one row per event, as `edit` changed it. */
 export async function rewriteLog(sql: RawSql, log: readonly LogEvent[], run: string, edit: Edit): Promise<void> {
   const events = edit(log.map((one) => ({ ...one })));
   await sql.query(`DELETE FROM pawl_events WHERE run_id = '${run}'`);

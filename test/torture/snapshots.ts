@@ -1,4 +1,4 @@
-/** What the tables held at moments in between, to be compared with what they hold in the end. */
+/** The contents of the tables at moments in between, to be compared with the contents at the end. */
 import { createHash } from "node:crypto";
 import type { RawSql } from "../support/raw-sql.js";
 

@@ -1,4 +1,4 @@
-/** What clients start, by chance: all styles, with inputs that fail, wait and branch, now and later. */
+/** What clients start, at random: all styles, with inputs that fail, wait and branch, now and later. */
 import type { Pawl, RunHandle } from "pawl";
 
 export interface Start {
@@ -12,7 +12,7 @@ const pick = <One>(random: Random, all: readonly One[]): One => all[Math.floor(r
 const times = <One>(count: number, make: (index: number) => One): One[] =>
   Array.from({ length: count }, (_, n) => make(n));
 
-/** How often each is started, and with what. */
+/** How often each workflow is started, and with which input. */
 const kinds: readonly (readonly [workflow: string, weight: number, input: (random: Random) => unknown])[] = [
   [
     "steps",
@@ -43,7 +43,7 @@ export function chooseStart(random: Random): Start {
   let at = random() * totalWeight;
   const [workflow, , inputOf] = kinds.find(([, weight]) => (at -= weight) < 0) as (typeof kinds)[number];
   const input = inputOf(random);
-  // A run that is to begin later can be commanded before it has begun.
+  // A delayed run can receive commands before it has started.
   const later = random() < 0.4 ? { delay: Math.floor(200 + random() * 1_800) } : {};
   if (workflow === "batch") return { workflow, send: (pawl, key) => buildBatch(pawl, key, input as BatchInput, later) };
   const send: Start["send"] = (pawl, key) => {

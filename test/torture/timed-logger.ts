@@ -1,4 +1,4 @@
-/** Warnings and errors with their time, so that a log can be laid beside the faults. */
+/** Logs warnings and errors with their time, so that a log can be compared with the faults. */
 const write = (level: string, args: readonly unknown[]) =>
   console.error(
     new Date().toISOString(),

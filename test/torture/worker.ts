@@ -1,4 +1,4 @@
-/** A worker of a campaign, in a process of its own: to be killed, stopped, and cut off. */
+/** A worker of a campaign, in a process of its own, which is killed, stopped and cut off. */
 import { connect } from "pawl";
 import { LedgerWriter } from "./ledger.js";
 import type { Order, ProcessOptions } from "./messages.js";
@@ -8,7 +8,7 @@ import { workloadOf } from "./workflows/index.js";
 const { url, store, ledger: folder, name, leaseMs } = JSON.parse(process.argv[2] as string) as ProcessOptions;
 const ledger = new LedgerWriter(folder, name);
 
-// The campaign is gone, so nothing would end this process.
+// The campaign process is gone, so nothing else would end this process.
 process.on("disconnect", () => setTimeout(() => process.exit(1), 5_000).unref());
 
 const pawl = await connect(url, { logger: timedLogger });
@@ -24,7 +24,7 @@ const worker = pawl.worker({
 process.on("message", async (order: Order) => {
   if (order.kind !== "stop") return;
   await pawl.close();
-  // Nothing is left open now: the process must end by itself.
+  // Nothing is left open now, so the process must end by itself.
   process.disconnect();
 });
 await worker.start();

@@ -1,5 +1,5 @@
-// Are the copied runs true runs? A sample of each kind: what the client shows of it, whether its log says the same as
-// its row and task, and whether the engine goes on with one that is resumed.
+// Are the copied runs real runs? Checks a sample of each kind: what the client shows, whether its log matches its row
+// and task, and whether the engine continues a run that is resumed.
 
 import { isDeepStrictEqual } from "node:util";
 import { workName, workOf } from "../work.mjs";
@@ -15,7 +15,7 @@ const kinds = {
   paused: (run) => run.pauseReason === "for a person to look at" && run.output === null,
 };
 
-/** @returns {Promise<number>} how many runs were looked at */
+/** @returns {Promise<number>} how many runs were checked */
 export async function checkSample(pawl) {
   let checked = 0;
   for (const [status, isRight] of Object.entries(kinds)) {
@@ -44,7 +44,7 @@ async function checkRun(pawl, run, isRight) {
     throw new Error(`The log and the tables of ${run.id} differ: ${JSON.stringify(differences)}`);
 }
 
-/** One run of ten thousand less is paused afterwards. */
+/** Afterwards, one of the ten thousand paused runs is no longer paused. */
 async function checkResumed(pawl) {
   const { runs } = await pawl.runs({ workflow: workName, status: "paused", createdBefore: Date.now() - day, limit: 1 });
   const worker = await pawl.worker({ workflows: [workOf()] }).start();

@@ -1,5 +1,5 @@
-// What a claim touches. Every store is asked to claim a hundred runs, several times, as a worker would; how that is
-// looked at differs. Afterwards the runs are given back and executed.
+// What a claim reads. Every store claims a hundred runs, several times, as a worker would; how the cost is observed
+// differs. Afterwards the runs are released and executed.
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -36,7 +36,7 @@ export async function claimCost(storeName, { pawl, database }) {
 
 async function execute(pawl, work) {
   const worker = await pawl.worker({ workflows: [work], concurrency: 500 }).start();
-  // Only among the newest: to find none among a million takes a while.
+  // Only among the newest runs: finding none among a million takes a while.
   const pending = { workflow: work, status: "pending", createdAfter: Date.now() - 600_000, limit: 1 };
   while (worker.active > 0 || (await pawl.runs(pending)).runs.length > 0) await sleep(5);
   await worker.stop();

@@ -1,5 +1,5 @@
-// MariaDB and MySQL count the rows that are read and the pages that are asked for, in the whole server. The least of
-// several claims is taken: whatever else the server did only adds.
+// MariaDB and MySQL count the rows that are read and the pages that are requested, in the whole server. The minimum of
+// several claims is used, because other work of the server only adds.
 
 import { claimFully } from "./claim-cost.mjs";
 
@@ -14,7 +14,7 @@ export async function watchClaims({ store, database, request }) {
     const after = await counters(database);
     if (round >= unprepared) costs.push({ buffers: after.pages - before.pages, rowsRead: after.rows - before.rows });
   }
-  // Asking for the counters reads the rows that it returns.
+  // Reading the counters also reads the rows that it returns.
   const [first, second] = [await counters(database), await counters(database)];
   const perRun = (name, asking) => (Math.min(...costs.map((cost) => cost[name])) - asking) / request.limit;
   return {

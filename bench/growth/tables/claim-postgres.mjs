@@ -1,5 +1,6 @@
-// PostgreSQL tells the buffers that a statement touched. The store's own claim is overheard, prepared in our session, and
-// executed again under EXPLAIN: so often that the server has settled for a plan, as it has in a worker's session.
+// PostgreSQL reports the buffers that a statement touched. The store's own claim is intercepted, prepared in a session
+// of the benchmark, and executed under EXPLAIN often enough that the server has chosen a generic plan, as in a worker's
+// session.
 
 import pg from "pg";
 import { median } from "../../statistics.mjs";
@@ -45,7 +46,7 @@ async function overhear(claim) {
 
 const literal = (value) => (value === null ? "NULL" : pg.escapeLiteral(String(value)));
 
-/** How each table is read: what would tell of a plan that reads too much. */
+/** How each table is read, which would reveal a plan that reads too much. */
 function scansOf(plan) {
   const own = plan["Relation Name"] === undefined ? [] : [describe(plan)];
   return [...new Set([...own, ...(plan.Plans ?? []).flatMap(scansOf)])];

@@ -1,5 +1,5 @@
-// SQLite counts nothing that a program could ask for, but tells how it would execute a statement. Every statement of a
-// claim is overheard and explained: each must search an index, none may scan a table.
+// SQLite has no counters that a program could read, but it explains how it would execute a statement. Every statement
+// of a claim is intercepted and explained: each must search an index, and none may scan a table.
 
 import { claimFully } from "./claim-cost.mjs";
 

@@ -1,10 +1,10 @@
-// What the databases say differently when their tables are filled: numbers in a row, ids like the engine's (version 7,
-// in the order of time), and what a server does by itself some time after so much was written.
+// SQL that differs between the databases when their tables are filled: series of numbers, ids like the engine's
+// (version 7, in time order), and the maintenance that a server does by itself some time after so many writes.
 
 const postgres = {
   beforeFill: [],
   numbers: (from, to) => `generate_series(${from}::bigint, ${to}::bigint) AS s(n)`,
-  // What comes after the time would be random; here it is the number's hash, the same in every table.
+  // The bits after the time would be random; here they are a hash of the number, the same in every table.
   id: (ms, n) =>
     `(lpad(to_hex(${ms}), 12, '0') || '7' || substr(md5(${n}::text), 1, 3) || '8' || substr(md5(${n}::text), 4, 15))::uuid`,
   afterFill: ["VACUUM (ANALYZE)", "CHECKPOINT"],
@@ -13,8 +13,8 @@ const postgres = {
 };
 
 const mysql = {
-  // Neither has a series of numbers without a change of the session's settings, and made anew for each statement it
-  // would take longer than the rest.
+  // Neither database has a series of numbers without a change of the session's settings, and generating one for each
+  // statement would take longer than the rest.
   beforeFill: [
     "CREATE TABLE bench_digits AS SELECT 0 AS d",
     ...[1, 2, 3, 4, 5, 6, 7, 8, 9].map((d) => `INSERT INTO bench_digits VALUES (${d})`),
@@ -28,7 +28,7 @@ const mysql = {
     `SUBSTR(MD5(${n}), 1, 3), '-8', SUBSTR(MD5(${n}), 4, 3), '-', SUBSTR(MD5(${n}), 7, 12)))`,
   afterFill: [
     "ANALYZE TABLE pawl_runs, pawl_tasks, pawl_events",
-    // Waits until their pages are on disk.
+    // Waits until the pages are on disk.
     "FLUSH TABLES pawl_runs, pawl_tasks, pawl_events FOR EXPORT",
     "UNLOCK TABLES",
   ],

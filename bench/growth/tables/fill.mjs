@@ -1,17 +1,20 @@
-// Fills the tables with runs that nobody had to execute: the engine makes one of each kind, and the database copies its
-// rows, with another id and at another time. So the copies are what the engine writes, whatever that is.
+// Fills the tables with runs that were never executed: the engine creates one run of each kind, and the database copies
+// its rows with other ids and times. The copies are therefore exactly what the engine writes.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { workOf } from "../work.mjs";
 
-/** Of every 111 runs one is paused, ten sleep and the others have ended, all mixed as they are in a table with a past. */
+/**
+ * Of every 111 runs one is paused, ten sleep and the others have ended, mixed as in a table that has been used for a
+ * while.
+ */
 const cycle = 111;
 const kindOf = (n) =>
   `CASE WHEN ${n} % ${cycle} = 0 THEN 'paused' WHEN ${n} % ${cycle} <= 10 THEN 'sleeping' ELSE 'completed' END`;
 
-/** The oldest is as old; the others follow at even distances. */
+/** The age of the oldest run; the others follow at even distances. */
 const oldestMs = 30 * 24 * 3_600_000;
-/** No more than the numbers that a dialect can count to. */
+/** No more than the numbers that a dialect can generate. */
 const runsPerStatement = 99_900;
 
 /** @returns {Promise<{ runs: number, seconds: number, bytes: number }>} */
@@ -56,7 +59,10 @@ async function makeTemplates(pawl) {
   return ids;
 }
 
-/** A table beside each, with the template's rows: a statement that reads what it writes is slow in some databases. */
+/**
+ * A table with the template's rows beside each table: a statement that reads the table that it writes is slow in some
+ * databases.
+ */
 async function keepTemplates(database, table, key, templates) {
   const rows = Object.entries(templates).map(
     ([kind, id]) => `SELECT '${kind}' AS bench_kind, t.* FROM pawl_${table} t WHERE t.${key} = '${id}'`,
@@ -64,7 +70,7 @@ async function keepTemplates(database, table, key, templates) {
   await database.query(`CREATE TEMPORARY TABLE bench_${table} AS ${rows.join(" UNION ALL ")}`);
 }
 
-/** Every column as it is in the template, but the id and the instants. */
+/** Every column of the template, except for the id and the instants. */
 async function copyStatement(database, table, { key, id, age, numbers }) {
   const [template] = await database.query(`SELECT * FROM bench_${table} LIMIT 1`);
   const columns = Object.keys(template).filter((column) => column !== "bench_kind");

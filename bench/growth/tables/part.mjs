@@ -1,6 +1,5 @@
-// Big tables: does it matter what else is in the database? The same work, in turns, on an empty one and on one that
-// holds a million runs that have ended, a hundred thousand that sleep and ten thousand that are paused, all of the very
-// workflow that is measured.
+// Big tables: does the rest of the database matter? The same work, alternately, on an empty database and on one with a
+// million ended runs, a hundred thousand sleeping and ten thousand paused, all of the measured workflow.
 
 import { connect } from "pawl";
 import { asNumber, printTable } from "../../report.mjs";
@@ -62,9 +61,12 @@ export const tables = {
   },
 };
 
-/** Which goes first changes from round to round; a ratio is of one round, in which the machine was the same for both. */
+/**
+ * Which database goes first alternates from round to round; a ratio is computed within one round, in which the machine
+ * was the same for both.
+ */
 async function alternate(sides, size, rounds) {
-  // Not counted: connections open, statements are prepared, code is compiled.
+  // Warm-up, not counted: connections open, statements are prepared, code is compiled.
   for (const side of Object.values(sides))
     for (const { steps, runs } of Object.values(works)) await measureWork(side, { steps, runs: runs.quick });
   const measured = Object.entries(works).map(([id, work]) => ({ id, ...work, rates: pair(), cpuUs: pair() }));

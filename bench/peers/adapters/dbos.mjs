@@ -1,4 +1,4 @@
-// DBOS, in its two ways: a workflow runs in the process that starts it at once, or it goes through a queue.
+// DBOS, in its two modes: a workflow runs immediately in the process that starts it, or it goes through a queue.
 
 import { DBOS } from "@dbos-inc/dbos-sdk";
 import pg from "pg";

@@ -1,5 +1,5 @@
-// graphile-worker: a queue, no workflows. A job that is done is a one-step workflow; it has nothing to put beside the
-// others. Settings as its own page on performance has them.
+// graphile-worker: a queue without workflows. A completed job counts as a one-step workflow; there is no counterpart
+// for the other workloads. The settings are those of its own page on performance.
 
 import { Logger, makeWorkerUtils, run } from "graphile-worker";
 import pg from "pg";
@@ -53,7 +53,7 @@ export const graphileWorker = {
         await utils.addJobs(inputs.map((input) => ({ identifier: name, payload: { input } })));
         await settled(name, inputs.length, countOpen);
       },
-      // A job that is done is deleted, one that failed stays.
+      // A completed job is deleted; a failed one stays.
       completed: async (name) => added.get(name) - (await countOpen()),
       close: async () => {
         await runner.stop();

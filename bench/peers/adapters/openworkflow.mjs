@@ -14,12 +14,12 @@ export const openworkflow = {
   sizes: { W1: 1000, W2: 300, W3: 1000, W4: 30, W5s: 1000, W5c: 1000 },
 
   async open({ url, meter }) {
-    // Only connect() makes the tables, only fromPool() takes more connections than the driver's ten.
+    // Only connect() creates the tables, and only fromPool() accepts more connections than the driver's ten.
     await (await BackendPostgres.connect(url)).stop();
     let sent = 0;
     const pool = postgres(url, {
       max: connections,
-      // As its own pool has it: the library reads columns by these names.
+      // As in its own pool, because the library reads columns by these names.
       transform: postgres.toCamel,
       onnotice: () => {},
       debug: () => {
@@ -51,8 +51,8 @@ export const openworkflow = {
         await Promise.all(inputs.map((input) => workflows.get(name).run(input)));
         await settled(name, inputs.length, countOpen);
       },
-      // Its claim wants to know that most runs are complete, as it would on a server that has run for a while: a quarter
-      // less CPU there. A queue whose table is empty when it is analysed is planned for emptiness and ruined by it.
+      // The planner must know that most runs are complete, as on a server that has run for a while: that saves a
+      // quarter of the CPU there. A queue table that is analyzed while empty gets a plan that is very slow afterwards.
       warmedUp: () => meter.query("ANALYZE"),
       completed: (name) => count("workflow_name = $1 AND status = 'completed'", [name]),
       close: async () => {

@@ -1,4 +1,4 @@
-// Pawl itself, as `npm run bench` has it.
+// Pawl itself, configured as in `npm run bench`.
 
 import { createRequire } from "node:module";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,7 +9,7 @@ import { countStatements } from "../statements.mjs";
 
 const concurrency = 1000;
 
-// The driver that the library finds is the repository's, not this folder's.
+// The library resolves the repository's driver, not the one of this folder.
 const statements = countStatements(createRequire(new URL("../../../package.json", import.meta.url))("pg"));
 
 export const pawl = {

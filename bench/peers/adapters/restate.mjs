@@ -8,7 +8,7 @@ import { freePort, startRestateServer } from "../restate-server.mjs";
 import { processUsage } from "../usage.mjs";
 
 const inFlight = 200;
-// The default of 24 is for machines to come; on two cores a few are faster by a quarter.
+// The default of 24 is for larger machines; on two cores, a few are faster by a quarter.
 const partitions = 4;
 
 export const restate = {

@@ -1,4 +1,4 @@
-// A worker whose workflows misbehave. Arguments: the database's url and a ledger file.
+// A worker whose workflows misbehave. Its arguments are the URL of the database and a ledger file.
 
 import { appendFileSync, readFileSync } from "node:fs";
 import { connect, TransientError, workflow } from "pawl";
@@ -10,7 +10,7 @@ const times = (line) =>
     .split("\n")
     .filter((one) => one === line).length;
 
-/** Ends its process the first time. */
+/** Ends its process on the first attempt. */
 const exits = workflow("exits", async (ctx) => {
   await ctx.step("before", () => note("before"));
   await ctx.step("exit", () => {
@@ -20,7 +20,7 @@ const exits = workflow("exits", async (ctx) => {
   return ctx.step("after", () => "survived");
 });
 
-/** Leaves rejections that nobody handles, in a step and in the handler. */
+/** Leaves unhandled rejections, in a step and in the handler. */
 const rejects = workflow("rejects", async (ctx) => {
   const first = ctx.attempt === 1;
   await ctx.step("float", async () => {
@@ -30,12 +30,12 @@ const rejects = workflow("rejects", async (ctx) => {
   return "survived";
 });
 
-/** Begins a step that fails, and awaits it only after a sleep. */
+/** Starts a step that fails, and awaits it only after a sleep. */
 const late = workflow("late", async (ctx) => {
   const step = ctx.step(
     "fails",
     () => {
-      throw new Error("before anybody awaits it");
+      throw new Error("before it is awaited");
     },
     { retry: { attempts: 1 } },
   );
@@ -56,14 +56,14 @@ const failsAtOnce = workflow("fails_at_once", () => {
   throw new Error("before its parent awaits it");
 });
 
-/** Asks to be tried again at a time that was made of a header that was not there. */
+/** Asks for a retry at a time computed from a missing header. */
 const nonsense = workflow("nonsense", { retry: { initial: 1 } }, async (ctx) => {
   note("nonsense");
   if (times("nonsense") === 1) throw new TransientError("busy", { retryAfter: Date.parse("") - Date.now() });
   return ctx.step("after", () => "survived");
 });
 
-/** Throws where nobody can catch it. */
+/** Throws in a timer, where no code can catch the error. */
 const throwsLater = workflow("throws_later", async (ctx) => {
   await ctx.step("timer", async () => {
     note("timer");
@@ -76,7 +76,7 @@ const throwsLater = workflow("throws_later", async (ctx) => {
   return "survived";
 });
 
-/** Holds the event loop for longer than the lease. */
+/** Blocks the event loop for longer than the lease. */
 const blocks = workflow("blocks", async (ctx) => {
   await ctx.step("block", () => {
     note("block");

@@ -1,5 +1,5 @@
-// A worker in a process of its own whose event loop some of its runs block for ever, for tests to kill. It is told everything
-// in its one argument.
+// A worker in a process of its own, some of whose runs block the event loop for ever; tests kill it. Its one argument
+// contains all settings.
 
 import { connect, Workflow, workflow } from "pawl";
 
@@ -11,7 +11,7 @@ function spin() {
   for (;;);
 }
 
-/** The same for the event loop, but it leaves the processor to others. */
+/** Blocks the event loop as well, but leaves the processor to others. */
 function sit() {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
 }
@@ -21,7 +21,7 @@ const spins = workflow("spins", async (ctx) => {
   await ctx.step("spin", spin);
 });
 
-/** Nothing that Pawl has called is on the stack when it blocks. */
+/** No frame of Pawl is on the stack when it blocks. */
 const spinsLater = workflow("spinsLater", async (ctx) => {
   await ctx.step("spin", async () => {
     await pause(50);
@@ -47,7 +47,7 @@ process.on("SIGTERM", async () => {
   await pawl.close();
   process.disconnect();
 });
-// Whoever started it is gone. (A blocked process does not hear it: the test kills it.)
+// The process that started this one is gone. (A blocked process does not notice: the test kills it.)
 process.on("disconnect", () => setTimeout(() => process.exit(1), 5_000).unref());
 
 await pawl.worker({ name, workflows: [spins, spinsLater, SpinsInClass, healthy], lease, concurrency }).start();

@@ -1,5 +1,5 @@
-// A worker in a process of its own that executes either the steps of a class or the job that one of them names, for tests
-// to kill. It is told everything in its one argument.
+// A worker in a process of its own that executes either the steps of a class or the job of one of them; tests kill it.
+// Its one argument contains all settings.
 
 import { existsSync, openSync, writeSync } from "node:fs";
 import { connect, job, Workflow } from "pawl";
@@ -9,7 +9,7 @@ const file = openSync(ledger, "a");
 const forever = () => new Promise((resolve) => setInterval(resolve, 2 ** 30).ref());
 
 const charge = job("Charge", async ({ number }) => {
-  // One write to a file that is only appended to: what has happened stays, whatever becomes of the process.
+  // A single write to an append-only file survives, whatever becomes of the process.
   writeSync(file, `${String(process.pid).padStart(9)} ${String(number).padStart(9)}\n`);
   while (!existsSync(gate)) await new Promise((resolve) => setTimeout(resolve, 5));
   return number;
@@ -18,7 +18,7 @@ const charge = job("Charge", async ({ number }) => {
 class Order extends Workflow {
   static {
     this.task("pay", { job: "Charge", args: (w) => ({ number: w.input.number }) });
-    // Until it is over the worker keeps the run, and dies with it.
+    // Until this resolves, the worker keeps the run and dies with it.
     this.task("side", () => (stuckAt === "side" ? forever() : undefined));
     this.step("ship", { dependsOn: ["pay", "side"] }, () => {});
   }
@@ -34,10 +34,10 @@ const worker = pawl.worker({ ...able, lease });
 
 process.on("SIGTERM", async () => {
   await pawl.close();
-  // Nothing is left open now: the process must end by itself.
+  // Nothing is left open now, so the process must end by itself.
   process.disconnect();
 });
-// Whoever started it is gone.
+// The process that started this one is gone.
 process.on("disconnect", () => setTimeout(() => process.exit(1), 5_000).unref());
 
 await worker.start();

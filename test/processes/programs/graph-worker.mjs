@@ -1,5 +1,5 @@
-// A worker in a process of its own that executes the nodes of graphs, for tests to kill. It is told everything in its one
-// argument.
+// A worker in a process of its own that executes the nodes of graphs; tests kill it. Its one argument contains all
+// settings.
 
 import { openSync, writeSync } from "node:fs";
 import { connect, job } from "pawl";
@@ -8,9 +8,9 @@ const { url, ledger, lease, concurrency } = JSON.parse(process.argv[2]);
 const file = openSync(ledger, "a");
 
 const work = job("Work", async ({ number }, { node }) => {
-  // One write to a file that is only appended to: what has happened stays, whatever becomes of the process.
+  // A single write to an append-only file survives, whatever becomes of the process.
   writeSync(file, `${String(process.pid).padStart(9)} ${String(number).padStart(9)}\n`);
-  // Time enough to be killed in.
+  // Long enough for a kill to hit it.
   await new Promise((resolve) => setTimeout(resolve, 5));
   return node.id;
 });
@@ -21,10 +21,10 @@ const worker = pawl.worker({ workflows: [], jobs: [work], lease, concurrency });
 
 process.on("SIGTERM", async () => {
   await pawl.close();
-  // Nothing is left open now: the process must end by itself.
+  // Nothing is left open now, so the process must end by itself.
   process.disconnect();
 });
-// Whoever started it is gone.
+// The process that started this one is gone.
 process.on("disconnect", () => setTimeout(() => process.exit(1), 5_000).unref());
 
 await worker.start();

@@ -1,5 +1,5 @@
-// A worker in a process of its own that goes through many items in one resumable step, for tests to kill and to stop.
-// It is told everything in its one argument.
+// A worker in a process of its own that iterates over many items in one resumable step; tests kill and stop it. Its one
+// argument contains all settings.
 
 import { openSync, writeSync } from "node:fs";
 import { connect, Workflow } from "pawl";
@@ -17,7 +17,7 @@ function* range(count) {
   for (let item = 0; item < count; item += 1) yield item;
 }
 
-/** One write to a file that is only appended to: what has happened stays, whatever becomes of the process. */
+/** A single write to an append-only file survives, whatever becomes of the process. */
 function note(item) {
   writeSync(file, `${String(process.pid).padStart(9)} ${String(item).padStart(9)}\n`);
 }
@@ -28,10 +28,10 @@ const worker = pawl.worker({ workflows: [Sweep], lease });
 
 process.on("SIGTERM", async () => {
   await pawl.close();
-  // Nothing is left open now: the process must end by itself.
+  // Nothing is left open now, so the process must end by itself.
   process.disconnect();
 });
-// Whoever started it is gone.
+// The process that started this one is gone.
 process.on("disconnect", () => setTimeout(() => process.exit(1), 5_000).unref());
 
 await worker.start();

@@ -1,12 +1,12 @@
-// A worker in a process of its own whose runs fail and have much to undo, for tests to kill while it does.
-// It is told everything in its one argument.
+// A worker in a process of its own whose runs fail and have much to undo; tests kill it meanwhile. Its one argument
+// contains all settings.
 
 import { openSync, writeSync } from "node:fs";
 import { connect, graph, PermanentError, step } from "pawl";
 
 const { url, ledger, lease } = JSON.parse(process.argv[2]);
 const file = openSync(ledger, "a");
-/** One write to a file that is only appended to: what has happened stays, whatever becomes of the process. */
+/** A single write to an append-only file survives, whatever becomes of the process. */
 const note = (line) => writeSync(file, `${line}\n`);
 
 function book(name) {
@@ -20,7 +20,7 @@ for (const name of names) {
   const booked = step(name, () => book(name), {
     compensate: async (_ctx, output) => {
       note(`undo ${output}`);
-      // Time enough to be killed in.
+      // Long enough for a kill to hit it.
       await new Promise((resolve) => setTimeout(resolve, 200));
     },
   });
@@ -37,7 +37,7 @@ process.on("SIGTERM", async () => {
   await pawl.close();
   process.disconnect();
 });
-// Whoever started it is gone.
+// The process that started this one is gone.
 process.on("disconnect", () => setTimeout(() => process.exit(1), 5_000).unref());
 
 await pawl.worker({ workflows: [trip], lease }).start();

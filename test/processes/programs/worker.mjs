@@ -1,5 +1,5 @@
-// A worker in a process of its own, for tests to kill, stop and continue. It is told everything in its one argument and
-// says through its channel what it sees: that it works, what it logs, how its commits ended.
+// A worker in a process of its own; tests kill, stop and continue it. Its one argument contains all settings, and it
+// reports through its IPC channel that it works, what it logs and how its commits ended.
 
 import { Pawl } from "pawl";
 import { workflowsFor } from "./workflows.mjs";
@@ -16,7 +16,7 @@ const logger = Object.fromEntries(
 const store = await openStore(options.url, {
   notify: options.notify ?? true,
   ...(options.listenUrl === undefined ? {} : { listenUrl: options.listenUrl }),
-  // As `connect` does: that the server is out of reach, or back, is a warning of its own.
+  // As in `connect`, an unreachable server and its return are warnings of their own.
   onTrouble: (what, ...error) => logger.warn(what, ...error),
 });
 await store.migrate();
@@ -35,10 +35,10 @@ const worker = pawl.worker({
 process.on("message", async (message) => {
   if (message !== "stop") return;
   await pawl.close();
-  // Nothing is left open now: the process must end by itself.
+  // Nothing is left open now, so the process must end by itself.
   process.disconnect();
 });
-// Whoever started it is gone.
+// The process that started this one is gone.
 process.on("disconnect", () => setTimeout(() => process.exit(1), 5_000).unref());
 
 await worker.start();
@@ -51,7 +51,7 @@ function openStore(url, storeOptions) {
   return import(`pawl/${store}`).then((module) => module[opener](url, storeOptions));
 }
 
-/** The same store, which tells how each commit under a fence ended. */
+/** The same store, but it reports how each commit under a fence ended. */
 function reporting(store) {
   return new Proxy(store, {
     get(target, property) {

@@ -6,7 +6,7 @@ import { workflow } from "pawl";
 
 let executions = 0;
 
-/** Notes the beginning and the end of every execution of a step in the ledger, one line each, by one append each. */
+/** Notes the start and the end of every execution of a step in the ledger, one line and one append each. */
 async function noted(ledger, runId, step, body) {
   const token = `${process.pid}.${++executions}`;
   const note = (what) => appendFileSync(ledger, `${runId} ${step} ${what} ${process.pid} ${token}\n`);
@@ -16,14 +16,14 @@ async function noted(ledger, runId, step, body) {
   return token;
 }
 
-/** Stands still, event loop and all, until the file is there. */
+/** Blocks the process, including its event loop, until the file exists. */
 function standStillUntil(file) {
   const cell = new Int32Array(new SharedArrayBuffer(4));
   while (!existsSync(file)) Atomics.wait(cell, 0, 0, 5);
 }
 
 export function workflowsFor({ ledger, gate }) {
-  /** So many inline steps, each taking up to so many milliseconds. A gated step stands still in a process with a gate. */
+  /** `count` inline steps, each taking up to `ms` milliseconds. A gated step blocks in a process with a gate. */
   const steps = workflow("steps", async (ctx, { count, ms, gatedStep, mark }) => {
     const tokens = [];
     for (let n = 1; n <= count; n += 1) {
@@ -37,7 +37,7 @@ export function workflowsFor({ ledger, gate }) {
     return tokens;
   });
 
-  /** Parks once: by a sleep of so many milliseconds, or until a signal. */
+  /** Parks once: by a sleep of `ms` milliseconds, or until a signal. */
   const sleeper = workflow("sleeper", async (ctx, { ms }) => {
     await ctx.sleep("nap", ms);
     return process.pid;

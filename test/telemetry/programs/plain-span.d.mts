@@ -8,7 +8,7 @@ export interface PlainSpan {
   readonly startMs: number;
   readonly endMs: number;
   readonly attributes: Readonly<Record<string, unknown>>;
-  /** The message of its status, if that is an error. */
+  /** The message of the status, if the status is an error. */
   readonly error: string | null;
   readonly exceptions: readonly string[];
   readonly links: readonly { readonly traceId: string; readonly spanId: string }[];

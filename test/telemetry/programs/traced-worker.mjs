@@ -1,5 +1,5 @@
-// A worker in a process of its own whose runs are traced, for tests to ask for its spans, to kill and to stop.
-// It is told everything in its one argument.
+// A worker in a process of its own whose runs are traced. Tests ask for its spans, kill it and stop it. Its one
+// argument contains all settings.
 
 import { subscribe } from "node:diagnostics_channel";
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
@@ -37,7 +37,7 @@ const tracerProvider = new BasicTracerProvider({
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const pawl = await connect(url, { logger: silent });
 const tracing = traceRuns(pawl, { tracerProvider });
-// What it began is in the log: from here on it counts as abandoned when this process dies.
+// The start is in the log: from here on the step counts as abandoned when this process dies.
 subscribe("pawl:event", ({ type, node }) => {
   if (type === "step.started" && node === "sign") process.send({ kind: "hangs" });
 });
@@ -48,10 +48,10 @@ process.on("message", async (message) => {
   await tracing.stop();
   process.send({ kind: "last spans", spans: exporter.getFinishedSpans().map(plainSpan) });
   await pawl.close();
-  // Nothing is left open now: the process must end by itself.
+  // Nothing is left open now, so the process must end by itself.
   process.disconnect();
 });
-// Whoever started it is gone.
+// The process that started this one is gone.
 process.on("disconnect", () => setTimeout(() => process.exit(1), 5_000).unref());
 
 const worker = pawl.worker({ workflows: workflows.map((name) => known[name]), lease: 1_500 });

@@ -1,8 +1,8 @@
-/** What operators asked for: a cancel takes effect at the next boundary, and no pause is carried out twice. */
+/** Commands of operators: a cancel takes effect at the next boundary, and no pause is carried out twice. */
 import type { Evidence, Report } from "../evidence.js";
 import type { Begin } from "../ledger.js";
 
-/** The most steps that any workflow of the campaign has side by side. */
+/** The largest number of concurrent steps that any workflow of the campaign has. */
 const branches = 3;
 
 export function checkCommands(evidence: Evidence, report: Report): void {

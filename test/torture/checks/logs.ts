@@ -1,4 +1,4 @@
-/** I8: logs are gapless and only appended to. I9: an end never changes, and is the last that happens. */
+/** I8: logs have no gaps and are only appended to. I9: an end never changes and is the last event. */
 import type { Evidence, Report } from "../evidence.js";
 import type { Snapshot } from "../snapshots.js";
 
@@ -29,7 +29,7 @@ export function checkEndings(evidence: Evidence, report: Report): void {
   }
 }
 
-/** `last` is a snapshot of the end. */
+/** `last` is a snapshot at the end of the campaign. */
 export function checkSnapshots({ snapshots }: Evidence, last: Snapshot, report: Report): void {
   for (const { rows, endings, at } of snapshots) {
     const time = new Date(at).toISOString();

@@ -1,13 +1,15 @@
 /**
- * I5: no body begins after its step was recorded, except in a process that a fault has cut off. I6: a body runs again only
- * for a reason; a step with `onCrash: "pause"` only when an operator has said so.
+ * I5: no body starts after its step was recorded, except in a process that a fault has cut off. I6: a body runs again
+ * only for a reason; a step with `onCrash: "pause"` only when an operator has resumed it.
  */
 import type { Evidence, Report } from "../evidence.js";
 import type { Begin, ItemDone } from "../ledger.js";
 import type { LogEvent } from "../records.js";
 
-/** How long before and after it a fault can still be the reason for a second execution: leases, timeouts, reconnects. */
-const aftermathMs = 70_000;
+/**
+ * How long before and after a fault the fault can be the reason for a second execution: leases, timeouts, reconnects.
+ */
+const faultEffectMs = 70_000;
 
 const interrupts = /^(step\.(failed|reattempted)|node\.reopened|run\.(recovered|resumed|reattempted))$/;
 
@@ -25,8 +27,8 @@ export function checkRepeats(evidence: Evidence, report: Report): void {
         report("I6", again.run, `Step ${again.step} ran again (${before.token}, then ${again.token}) for no reason.`);
 }
 
-/** A process that was cut off may not know for so long that others have taken over. */
-const ignoranceMs = 10_000;
+/** For this long, a process that was cut off may not know that others have taken over. */
+const cutOffGraceMs = 10_000;
 
 function checkLateBegins(evidence: Evidence, all: readonly Begin[], report: Report): void {
   for (const { run, step, token, pid, at } of all) {
@@ -34,14 +36,14 @@ function checkLateBegins(evidence: Evidence, all: readonly Begin[], report: Repo
     const recorded = evidence.logOf(run).find(isRecord);
     if (recorded === undefined || recorded.data.output === token || at <= recorded.at + clockSlackMs) continue;
     const wasCutOff = evidence.faults.some(
-      (fault) => (fault.pid === null || fault.pid === pid) && fault.at <= at && fault.until + ignoranceMs >= at,
+      (fault) => (fault.pid === null || fault.pid === pid) && fault.at <= at && fault.until + cutOffGraceMs >= at,
     );
     if (!wasCutOff)
       report("I5", run, `Step ${step} began (${token}) ${at - recorded.at} ms after its result was recorded.`);
   }
 }
 
-/** The ledger has the clock of the processes, the log that of the database. */
+/** The ledger uses the clock of the processes, the log that of the database. */
 const clockSlackMs = 20;
 
 function checkAtMostOnce(evidence: Evidence, all: readonly Begin[], report: Report): void {
@@ -53,7 +55,9 @@ function checkAtMostOnce(evidence: Evidence, all: readonly Begin[], report: Repo
   }
 }
 
-/** The items of resumable steps: all of them, and each again only as the item in flight of an execution that was cut short. */
+/**
+ * The items of resumable steps: all of them were done, and an item was repeated only when its execution was cut short.
+ */
 export function checkItems(evidence: Evidence, report: Report): void {
   const done = new Map<string, ItemDone[]>();
   for (const one of evidence.items) add(done, `${one.run} ${one.item}`, one);
@@ -81,7 +85,7 @@ function isExplained(evidence: Evidence, before: Executed, again: Executed): boo
 const wasHit = ({ faults }: Evidence, before: Executed, again: Executed): boolean =>
   faults.some(
     ({ pid, at, until }) =>
-      (pid === null || pid === before.pid) && at <= again.at + 1_000 && until >= before.at - aftermathMs,
+      (pid === null || pid === before.pid) && at <= again.at + 1_000 && until >= before.at - faultEffectMs,
   );
 
 function add<One>(groups: Map<string, One[]>, key: string, one: One): void {
@@ -90,7 +94,7 @@ function add<One>(groups: Map<string, One[]>, key: string, one: One): void {
   else group.push(one);
 }
 
-/** Each with the one before it, in the order in which they happened. */
+/** Each execution with the previous one, in the order in which they happened. */
 function pairs<One extends Executed>(all: readonly One[]): (readonly [One, One])[] {
   const sorted = [...all].sort((a, b) => a.at - b.at);
   return sorted.slice(1).map((again, index) => [sorted[index] as One, again] as const);

@@ -1,4 +1,4 @@
-/** I10: an acknowledged signal is there once, is consumed at most once, and in order. */
+/** I10: an acknowledged signal exists once, is consumed at most once, and in order. */
 import type { Command, Evidence, Report } from "../evidence.js";
 import type { LogEvent, RunRow } from "../records.js";
 
@@ -25,9 +25,9 @@ export function checkSignals(evidence: Evidence, report: Report): void {
 interface Inbound {
   readonly run: RunRow;
   readonly log: readonly LogEvent[];
-  /** The numbers of the signals in the log, by their keys. */
+  /** The sequence numbers of the signals in the log, by their keys. */
   readonly seqs: ReadonlyMap<string, number>;
-  /** What is still in the inbox. */
+  /** Messages that are still in the inbox. */
   readonly buffered: readonly string[];
 }
 
@@ -38,7 +38,8 @@ function checkSent({ run, log, seqs, buffered }: Inbound, commands: readonly Com
   for (const one of acknowledged) {
     const { key, signal } = one;
     if (seqs.has(String(key)) || buffered.some((data) => data.includes(JSON.stringify(key)))) continue;
-    // A run that completes or is canceled has no use for what reaches it at that moment, unless it waited for just that.
+    // A run that completes or is canceled may drop a signal that reaches it at that moment, unless it waited for that
+    // signal.
     const isTooLate = /completed|canceled/.test(run.status) && !waitedFor(log, one);
     report(
       isTooLate ? "note" : "I10",
@@ -46,7 +47,7 @@ function checkSent({ run, log, seqs, buffered }: Inbound, commands: readonly Com
       `The acknowledged signal ${signal} ${key} is lost; the run is ${run.status}.`,
     );
   }
-  // In the order of their acknowledgements, where one was acknowledged before the other was sent.
+  // Signals must be in the order of their acknowledgements if one was acknowledged before the other was sent.
   for (const one of acknowledged)
     for (const other of acknowledged) {
       if (one.signal !== other.signal || one.key === other.key) continue;
@@ -57,7 +58,7 @@ function checkSent({ run, log, seqs, buffered }: Inbound, commands: readonly Com
     }
 }
 
-/** Whether a wait for such a signal ended by its time limit after the signal was acknowledged. */
+/** Whether a wait for such a signal timed out after the signal was acknowledged. */
 function waitedFor(log: readonly LogEvent[], { signal, answer }: Command): boolean {
   const waits = log.filter(({ type, data }) => type === "wait.started" && data.names.includes(signal));
   const isLate = ({ type, node, at }: LogEvent) =>

@@ -1,6 +1,6 @@
 /**
- * I3: at most one recorded result per run and step. I4: it is one that the ledger saw. "key": at most one effect per
- * idempotency key is recorded as completed.
+ * I3: at most one recorded result per run and step. I4: each recorded result was returned by a body in the ledger.
+ * "key": at most one effect per idempotency key is recorded as completed.
  */
 import { type Evidence, isToken, type Report } from "../evidence.js";
 import type { LogEvent, RunRow } from "../records.js";
@@ -43,7 +43,7 @@ function checkToken({ begins, ended }: Evidence, run: string, node: string, toke
     report("I4", run, `The result ${token} of step ${node} is that of ${begin.run} ${begin.step}.`);
 }
 
-/** What the code returned is made of what is recorded. A job returns the token of its own body. */
+/** The output of the code consists of recorded results. A job returns the token of its own body. */
 function checkOutput(
   { begins, ended }: Evidence,
   run: RunRow,

@@ -1,4 +1,7 @@
-/** I19: every open task is due, owned, or waits for something that its log names. No task without an open run, and back. */
+/**
+ * I19: every open task is due, owned, or waits for something that its log names. There is a task for every open run,
+ * and a run for every task.
+ */
 import type { Evidence, Report } from "../evidence.js";
 import type { LogEvent } from "../records.js";
 
@@ -22,10 +25,10 @@ export function checkTasks({ records }: Evidence, report: Report): void {
       report("inbox", runId, `It has ended, and a "${kind}" is left in its inbox.`);
 }
 
-/** A child of a map may be held back by its parent, which lets only so many run at a time. */
+/** A child of a map may be held by its parent, which limits how many run at a time. */
 const isHeld = (parentId: string | null) => parentId !== null;
 
-/** Whether the log has a pause, a wait without a time limit, a child, a map or a node at work elsewhere that is still open. */
+/** Whether the log has an open pause, wait without a timeout, child, map or node that runs elsewhere. */
 function isWaiting(log: readonly LogEvent[]): boolean {
   const open = new Set<string>();
   for (const { type, node } of log) {

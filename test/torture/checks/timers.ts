@@ -1,6 +1,6 @@
 /**
- * I11: a timer fires once and not early, and a wait ends once: by signals, by its time, or because it was withdrawn. Only a
- * wait that got its signals after another arm of its race had won is withdrawn after that: it gives them back.
+ * I11: a timer fires once and not early, and a wait ends once: by signals, by its timeout, or because it was withdrawn.
+ * Only a wait that received its signals after another arm of its race had won is withdrawn after that: it returns them.
  */
 import type { Evidence, Report } from "../evidence.js";
 

@@ -1,4 +1,4 @@
-/** I13 and I21: a row of the user's exists if and only if its step is recorded, once, with what the row says. */
+/** I13 and I21: a row of the user exists if and only if its step is recorded, once, with the value of the row. */
 import type { Evidence, Report } from "../evidence.js";
 
 export function checkTransactions(evidence: Evidence, report: Report): void {

@@ -1,4 +1,7 @@
-/** What a run that failed or was canceled had completed and can undo is undone, once on record; a completed run undoes nothing. */
+/**
+ * The completed steps of a run that failed or was canceled are compensated, each recorded once; a completed run
+ * compensates nothing.
+ */
 import type { Evidence, Report } from "../evidence.js";
 
 const undoable: Readonly<Record<string, readonly string[]>> = {

@@ -1,4 +1,7 @@
-/** Graph style: side by side, a branch, a saga that undoes; and the jobs of graphs that are built at run time. */
+/**
+ * Workflows in graph style: concurrent steps, a branch, a saga with compensation; and the jobs of graphs that are built
+ * at run time.
+ */
 import { branch, graph, job, PermanentError, type StepContext, step } from "pawl";
 import { type Bench, failingWork, sleep, work } from "./tools.js";
 
@@ -48,7 +51,7 @@ export function graphWorkflow(bench: Bench) {
 export interface JobArgs {
   readonly n: number;
   readonly throws?: boolean;
-  /** How long it takes at most. */
+  /** The longest time that it takes. */
   readonly ms?: number;
 }
 

@@ -1,4 +1,4 @@
-/** What the workflows of a campaign have in common. */
+/** What the workflows of a campaign share. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LedgerWriter } from "../ledger.js";
 import type { StoreName } from "../stores.js";
@@ -12,14 +12,14 @@ interface KeyedTools {
   readonly idempotencyKey: string;
 }
 
-/** A body that takes up to so many milliseconds and leaves its traces in the ledger. */
+/** A body that takes up to `ms` milliseconds and notes its start and end in the ledger. */
 export function work({ ledger }: Bench, run: string, step: string, { idempotencyKey }: KeyedTools, ms = 20) {
   return ledger.effect({ run, step, key: idempotencyKey }, async () => {
     await sleep(Math.random() * ms);
   });
 }
 
-/** The same, which throws before its end. */
+/** The same, but it throws before its end. */
 export async function failingWork(bench: Bench, run: string, step: string, tools: KeyedTools, error: Error) {
   await bench.ledger.effect({ run, step, key: tools.idempotencyKey }, async () => {
     await sleep(Math.random() * 20);

@@ -1,4 +1,4 @@
-/** Transactional steps that write to a table of the user's, also late, also against each other. */
+/** Transactional steps that write to a table of the user, also late and concurrently with each other. */
 import { type WorkflowContext, workflow } from "pawl";
 import type { StoreName } from "../stores.js";
 import { type Bench, sleep } from "./tools.js";
@@ -9,14 +9,14 @@ interface Tx {
   query(sql: string, values: readonly unknown[]): Promise<unknown>;
 }
 
-/** The tables of the user. No key is unique: a row that is written twice must be there twice to be seen. */
+/** The tables of the user. No key is unique, so that a row that is written twice is visible twice. */
 export const userTables = [
   "CREATE TABLE torture_rows (run_id VARCHAR(64) NOT NULL, node VARCHAR(64) NOT NULL, token VARCHAR(64) NOT NULL)",
   "CREATE TABLE torture_counters (id INTEGER NOT NULL PRIMARY KEY, n INTEGER NOT NULL)",
   "INSERT INTO torture_counters (id, n) VALUES (1, 0), (2, 0)",
 ];
 
-/** How long a transaction holds one counter before it wants the other: on SQLite the others can only wait. */
+/** How long a transaction holds one counter before it locks the other: on SQLite the others can only wait. */
 const overlapMs: Record<StoreName, number> = { sqlite: 5, postgres: 20, mysql: 60 };
 
 const retry = { attempts: 8, initial: 50, factor: 2, max: 1_000 } as const;
@@ -28,12 +28,12 @@ export function transactionWorkflow(bench: Bench) {
     const body = async (tx: Tx, { attempt, idempotencyKey: key }: { attempt: number; idempotencyKey: string }) => {
       const token = bench.ledger.newToken();
       bench.ledger.write({ kind: "begin", run: ctx.runId, step: node, key, token, pid: process.pid, at: Date.now() });
-      // The attempt that is too late writes through a handle whose transaction has ended; nothing of that may last.
+      // The attempt that is too late writes through a handle whose transaction has ended; none of its writes may last.
       if (mode === "late" && attempt === 1) await sleep(500);
       if (mode === "contended" || mode === "caught") {
         for (const id of flip ? [2, 1] : [1, 2]) {
           const counted = tx.query(sql.count, [id]);
-          // User code that catches a deadlock goes on in a transaction that is gone.
+          // User code that catches a deadlock continues in a transaction that was rolled back.
           await (mode === "caught" ? counted.catch(unlessDeadlock) : counted);
           await sleep(Math.random() * overlapMs[bench.store]);
         }

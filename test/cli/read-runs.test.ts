@@ -1,21 +1,21 @@
-/** `runs`, `show`, `history`: looking at runs, for people and for programs. */
+/** `runs`, `show`, `history`: reading runs as text and as JSON. */
 import { connect, workflow } from "pawl";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { complaintIn, newFolder } from "./command-line.js";
-import { type Stocked, silent, stockedFolder } from "./stocked.js";
+import { errorIn, newFolder } from "./command-line.js";
+import { folderWithSampleRuns, type SampleRuns, silent } from "./sample-runs.js";
 
-let stocked: Stocked;
+let samples: SampleRuns;
 beforeAll(async () => {
-  stocked = await stockedFolder();
+  samples = await folderWithSampleRuns();
 });
-afterAll(() => stocked.folder.remove());
+afterAll(() => samples.folder.remove());
 
 const runs = async (...args: string[]): Promise<string[]> =>
-  (await stocked.folder.json("runs", ...args)).runs.map(({ id }: { id: string }) => id);
+  (await samples.folder.json("runs", ...args)).runs.map(({ id }: { id: string }) => id);
 
-test("runs lists them newest first, with whole ids, in 80 columns when nobody says how wide", async () => {
-  const lines = (await stocked.folder.text("runs")).trimEnd().split("\n");
-  const { ids } = stocked;
+test("runs lists runs newest first, with whole ids, in 80 columns by default", async () => {
+  const lines = (await samples.folder.text("runs")).trimEnd().split("\n");
+  const { ids } = samples;
   expect(lines[0]).toMatch(/^id +workflow +status +created +took$/);
   expect(lines.slice(1).map((line) => line.slice(0, 36))).toEqual([
     ids.later,
@@ -30,12 +30,12 @@ test("runs lists them newest first, with whole ids, in 80 columns when nobody sa
   expect(lines.find((line) => line.startsWith(ids.declined))).toMatch(/ {2}declined +failed +(now|.* ago) +\d+ms/);
 });
 
-test("runs --json has the API's fields, dates in ISO, and values that JSON lacks as what is nearest", async () => {
-  const { runs: found, next } = await stocked.folder.json("runs", "--workflow", "echo", "--status", "completed");
+test("runs --json has the fields of the API, dates in ISO format, and the nearest JSON for values that JSON lacks", async () => {
+  const { runs: found, next } = await samples.folder.json("runs", "--workflow", "echo", "--status", "completed");
   expect(next).toBeNull();
   expect(found).toEqual([
     expect.objectContaining({
-      id: stocked.ids.echo,
+      id: samples.ids.echo,
       workflow: "echo",
       status: "completed",
       hero: null,
@@ -48,7 +48,7 @@ test("runs --json has the API's fields, dates in ISO, and values that JSON lacks
 });
 
 test("runs filters by workflow, status, activity, hero, idempotency key, tag and time", async () => {
-  const { ids } = stocked;
+  const { ids } = samples;
   expect(await runs("--workflow", "order")).toEqual([ids.order]);
   expect(await runs("--status", "failed")).toEqual([ids.declined]);
   expect(await runs("--active")).toEqual([ids.later, ids.onboarding, ids.held, ids.order]);
@@ -59,22 +59,22 @@ test("runs filters by workflow, status, activity, hero, idempotency key, tag and
   expect(await runs("--created-after", "1h")).toHaveLength(7);
   expect(await runs("--created-before", "1h")).toEqual([]);
   expect(await runs("--created-after", "2100-01-01")).toEqual([]);
-  expect(await stocked.folder.text("runs", "--tag", "nobody")).toBe("No runs.\n");
+  expect(await samples.folder.text("runs", "--tag", "nobody")).toBe("No runs.\n");
 });
 
-test("runs goes through pages", async () => {
-  const text = await stocked.folder.text("runs", "--limit", "4");
+test("runs lists further pages", async () => {
+  const text = await samples.folder.text("runs", "--limit", "4");
   const [, cursor] = /^There are more: --cursor (\S+)$/m.exec(text) ?? [];
-  const second = await stocked.folder.json("runs", "--limit", "4", "--cursor", cursor as string);
+  const second = await samples.folder.json("runs", "--limit", "4", "--cursor", cursor as string);
   expect(second.runs.map(({ id }: { id: string }) => id)).toEqual([
-    stocked.ids.declined,
-    stocked.ids.echo,
-    stocked.ids.order,
+    samples.ids.declined,
+    samples.ids.echo,
+    samples.ids.order,
   ]);
   expect(second.next).toBeNull();
 });
 
-test("runs shows versions where there are some", async () => {
+test("runs shows versions when a run has one", async () => {
   const folder = newFolder();
   const pawl = await connect(folder.url, { logger: silent });
   const plain = await pawl.start(
@@ -93,7 +93,7 @@ test("runs shows versions where there are some", async () => {
   expect(text).toMatch(new RegExp(`^${plain.id} +plain +pending`, "m"));
 });
 
-test("runs --root leaves out what other runs have started, page by page", async () => {
+test("runs --root leaves out child runs, page by page", async () => {
   const folder = newFolder();
   const pawl = await connect(folder.url, { logger: silent });
   const part = workflow("part", async () => 1);
@@ -125,7 +125,7 @@ test("runs --root leaves out what other runs have started, page by page", async 
     cursor = page.next;
   }
   expect(pages).toEqual([roots.slice(0, 2), roots.slice(2, 4), roots.slice(4)]);
-  expect(await folder.complaint("runs", "--root", "--limit", "0")).toContain("between 1 and 1000");
+  expect(await folder.error("runs", "--root", "--limit", "0")).toContain("between 1 and 1000");
 });
 
 test.each([
@@ -141,12 +141,12 @@ test.each([
   [["--limit", "0"], "runs({ limit }) must be between 1 and 1000, not 0."],
   [["--cursor", "nonsense"], "runs({ cursor }) must be the `next` of another page."],
 ])("runs refuses %j", async (args, sentence) => {
-  expect(await stocked.folder.complaint("runs", ...args)).toBe(sentence);
+  expect(await samples.folder.error("runs", ...args)).toBe(sentence);
 });
 
-test("show draws a run that waits: header, steps, and what it waits for since when", async () => {
-  const { order } = stocked.ids;
-  const text = await stocked.folder.text("show", order);
+test("show prints the header and steps of a waiting run, and what it waits for since when", async () => {
+  const { order } = samples.ids;
+  const text = await samples.folder.text("show", order);
   expect(text).toMatch(/^order {2}waiting\n/);
   for (const fact of [
     `run       ${order}`,
@@ -163,41 +163,41 @@ test("show draws a run that waits: header, steps, and what it waits for since wh
   expect(text).not.toContain("last error");
 });
 
-test("show tells of a failed run what went wrong", async () => {
-  const text = await stocked.folder.text("show", stocked.ids.declined);
+test("show prints the error of a failed run", async () => {
+  const text = await samples.folder.text("show", samples.ids.declined);
   expect(text).toMatch(/^declined {2}failed\n/);
   expect(text).toMatch(/^ {2}charge +failed .*█.* the card was declined$/m);
   expect(text).toMatch(/^last error {2}PermanentError: the card was declined$/m);
 });
 
-test("show tells of a paused run why, and of a class what comes next", async () => {
-  expect(await stocked.folder.text("show", stocked.ids.held)).toMatch(
+test("show prints the reason of a paused run, and the next step of a class run", async () => {
+  expect(await samples.folder.text("show", samples.ids.held)).toMatch(
     /^It has been paused at step "ask" since .* until an operator resumes it: somebody has to look$/m,
   );
-  const onboarding = await stocked.folder.text("show", stocked.ids.onboarding);
+  const onboarding = await samples.folder.text("show", samples.ids.onboarding);
   expect(onboarding).toContain("  hero      User 42\n");
   expect(onboarding).toMatch(/^ {2}welcome +completed +\d+ms {2}█/m);
   expect(onboarding).toMatch(/^ {2}say "hi" +scheduled +in 2 days +░$/m);
 });
 
-test("show --mermaid draws the steps of a run and how far it is with each", async () => {
-  expect(await stocked.folder.text("show", stocked.ids.onboarding, "--mermaid")).toMatch(
+test("show --mermaid draws the steps of a run and the state of each", async () => {
+  expect(await samples.folder.text("show", samples.ids.onboarding, "--mermaid")).toMatch(
     /^flowchart TD\n {2}n1\["welcome"\]:::completed\n {2}n2\["say #34;hi#34;"\]:::scheduled\n {2}n1 --> n2\n {2}classDef completed /,
   );
 });
 
-test("show numbers the attempts, and does not dwell on an error that was made good", async () => {
-  const text = await stocked.folder.text("show", stocked.ids.flaky);
+test("show numbers the attempts, and prints no last error after a later success", async () => {
+  const text = await samples.folder.text("show", samples.ids.flaky);
   expect(text).toMatch(/^ {2}call +failed +.*the line is busy$/m);
   expect(text).toMatch(/^ {2}call +#2 +completed /m);
   expect(text).toMatch(/^ {2}output {4}2$/m);
   expect(text).not.toContain("last error");
 });
 
-test("show --json is the run, its executions, its progress, and why it is where it is", async () => {
-  const shown = await stocked.folder.json("show", stocked.ids.declined);
+test("show --json contains the run, its executions, its progress and its explanation", async () => {
+  const shown = await samples.folder.json("show", samples.ids.declined);
   expect(shown).toMatchObject({
-    id: stocked.ids.declined,
+    id: samples.ids.declined,
     status: "failed",
     input: null,
     error: { name: "PermanentError", message: "the card was declined", code: "PERMANENT_ERROR" },
@@ -207,20 +207,20 @@ test("show --json is the run, its executions, its progress, and why it is where 
   });
 });
 
-test("a run may be named by the beginning of its id, if no other begins so", async () => {
-  const { folder, ids } = stocked;
+test("a run may be given by the beginning of its id, if no other id begins with it", async () => {
+  const { folder, ids } = samples;
   const others = Object.values(ids).filter((id) => id !== ids.declined);
   let length = 6;
   while (others.some((id) => id.startsWith(ids.declined.slice(0, length)))) length += 1;
   expect((await folder.json("show", ids.declined.slice(0, length).toUpperCase())).id).toBe(ids.declined);
   const ambiguous = ids.declined.slice(0, 6);
-  expect(await folder.complaint("show", ambiguous)).toMatch(
+  expect(await folder.error("show", ambiguous)).toMatch(
     new RegExp(`^Several runs begin or end with "${ambiguous}": .*, .* The last 8 characters tell them apart\\.$`),
   );
 });
 
-test("a run may be named by the end of its id, which is its own also among runs of one minute", async () => {
-  const { folder, ids } = stocked;
+test("a run may be given by the end of its id, which is unique even among runs of the same minute", async () => {
+  const { folder, ids } = samples;
   for (const id of Object.values(ids)) expect((await folder.json("show", id.slice(-8))).id).toBe(id);
 });
 
@@ -238,14 +238,14 @@ test.each([
     "01980000-0000-7000-8000-000000000000",
     "Run 01980000-0000-7000-8000-000000000000 does not exist; it may have been pruned.",
   ],
-])("show %s finds nothing, and says so", async (id, sentence) => {
-  const { folder } = stocked;
+])("show %s finds nothing, and the error says what to do", async (id, sentence) => {
+  const { folder } = samples;
   const [show, history] = await Promise.all([folder.pawl("show", id), folder.pawl("history", id)]);
-  expect([complaintIn(show), complaintIn(history)]).toEqual([sentence, sentence]);
+  expect([errorIn(show), errorIn(history)]).toEqual([sentence, sentence]);
 });
 
 test("history lists the events of a run", async () => {
-  const lines = (await stocked.folder.text("history", stocked.ids.order)).trimEnd().split("\n");
+  const lines = (await samples.folder.text("history", samples.ids.order)).trimEnd().split("\n");
   expect(lines[0]).toMatch(/^# +at +event +of +data$/);
   expect(lines.slice(1).map((line) => line.split(/ {2,}/)[2])).toEqual([
     "run.started",
@@ -256,7 +256,7 @@ test("history lists the events of a run", async () => {
 });
 
 test("history --json has the API's fields, and pages", async () => {
-  const { folder, ids } = stocked;
+  const { folder, ids } = samples;
   const events = await folder.json("history", ids.declined);
   expect(events.map(({ seq, type }: { seq: number; type: string }) => [seq, type])).toEqual([
     [1, "run.started"],
@@ -267,5 +267,5 @@ test("history --json has the API's fields, and pages", async () => {
   const page = await folder.json("history", ids.declined, "--after", "1", "--limit", "1");
   expect(page).toEqual([events[1]]);
   expect(await folder.text("history", ids.declined, "--after", "3")).toBe("No events.\n");
-  expect(await folder.complaint("history", ids.declined, "--limit", "2000")).toContain("between 1 and 1000");
+  expect(await folder.error("history", ids.declined, "--limit", "2000")).toContain("between 1 and 1000");
 });

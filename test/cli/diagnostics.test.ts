@@ -1,18 +1,18 @@
-/** `workers`, `migrate`, `verify`, `doctor`, `graph`: for whoever is on call. */
+/** `workers`, `migrate`, `verify`, `doctor`, `graph`: commands for operators. */
 import { connect } from "pawl";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Check } from "../../src/cli/doctor-checks.js";
 import { rawSql } from "../support/raw-sql.js";
 import { until } from "../support/waiting.js";
-import { complaintIn, type Folder, jobsFile, newFolder, workflows } from "./command-line.js";
+import { errorIn, type Folder, jobsFile, newFolder, workflows } from "./command-line.js";
 import { echo, endless, held, order } from "./fixtures/workflows.js";
-import { type Stocked, silent, stockedFolder, whileWorking } from "./stocked.js";
+import { folderWithSampleRuns, type SampleRuns, silent, withWorker } from "./sample-runs.js";
 
-let stocked: Stocked;
+let samples: SampleRuns;
 beforeAll(async () => {
-  stocked = await stockedFolder();
+  samples = await folderWithSampleRuns();
 });
-afterAll(() => stocked.folder.remove());
+afterAll(() => samples.folder.remove());
 
 const alter = async ({ url }: Folder, statement: string) => {
   const sql = await rawSql(url);
@@ -20,14 +20,14 @@ const alter = async ({ url }: Folder, statement: string) => {
   await sql.close();
 };
 
-test("workers lists the live workers, with --all also the stopped ones", async () => {
-  const { folder } = stocked;
+test("workers lists live workers, and with --all also stopped ones", async () => {
+  const { folder } = samples;
   expect(await folder.text("workers")).toBe("No live workers; --all shows the stopped ones.\n");
   expect(await folder.json("workers")).toEqual([]);
   const [gone] = await folder.json("workers", "--all");
   expect(gone).toMatchObject({ state: "stopped", live: false, executing: 0, pid: process.pid });
   expect(gone.heartbeatAt).toMatch(/^\d{4}-.*Z$/);
-  await whileWorking(folder, async () => {
+  await withWorker(folder, async () => {
     const [head, line, ...more] = (await folder.text("workers")).trimEnd().split("\n");
     expect(head).toMatch(/^name +state +host +pid +runs +last heartbeat +serves$/);
     expect(line).toMatch(new RegExp(` live +\\S+ +${process.pid} +0 +.* Onboarding, decl`));
@@ -36,7 +36,7 @@ test("workers lists the live workers, with --all also the stopped ones", async (
   });
 });
 
-test("a worker that was killed is silent, until somebody finds out", async () => {
+test("a killed worker is shown as silent, and doctor warns about it", async () => {
   const folder = newFolder();
   expect(await folder.text("migrate")).toContain("applied migration");
   expect(await folder.text("workers")).toBe("No workers.\n");
@@ -49,7 +49,7 @@ test("a worker that was killed is silent, until somebody finds out", async () =>
   expect(checks).toContainEqual({ name: "workers", verdict: "warning", text: "lease expired: killed" });
 });
 
-test("workers shows jobs as jobs, and nothing that only Pawl knows", async () => {
+test("workers lists jobs by name and hides the internal queues of Pawl", async () => {
   const folder = newFolder();
   const worker = folder.begin(["worker", jobsFile, "--name", "jobs-1"]);
   await worker.until("serves");
@@ -59,7 +59,7 @@ test("workers shows jobs as jobs, and nothing that only Pawl knows", async () =>
   ]);
 });
 
-test("migrate makes the tables once, and --status tells what is pending", async () => {
+test("migrate creates the tables once, and --status lists what is pending", async () => {
   const folder = newFolder();
   folder.write("pawl.db", "");
   const { pending } = await folder.json("migrate", "--status");
@@ -71,20 +71,20 @@ test("migrate makes the tables once, and --status tells what is pending", async 
   expect(await folder.json("migrate", "--status")).toEqual({ database: "sqlite ./pawl.db", pending: [] });
 });
 
-test("verify finds nothing where nothing is wrong", async () => {
-  const { folder, ids } = stocked;
+test("verify reports nothing for a sound database", async () => {
+  const { folder, ids } = samples;
   expect(await folder.text("verify")).toMatch(/^7 runs, \d+ events: the tables match the logs\.\n$/);
   expect(await folder.json("verify", ids.order)).toMatchObject({ runs: 1, differences: [] });
   const unknown = "01980000-0000-7000-8000-000000000000";
-  expect(await folder.complaint("verify", unknown)).toBe(`Run ${unknown} does not exist; it may have been pruned.`);
+  expect(await folder.error("verify", unknown)).toBe(`Run ${unknown} does not exist; it may have been pruned.`);
 });
 
-test("verify shows every difference, and fails", async () => {
-  const { folder, ids } = await stockedFolder();
+test("verify prints every difference and exits with an error", async () => {
+  const { folder, ids } = await folderWithSampleRuns();
   try {
     await alter(folder, `UPDATE pawl_runs SET status = 'waiting' WHERE id = '${ids.held}'`);
     const answer = await folder.pawl("verify");
-    expect(complaintIn(answer)).toMatch(/^7 runs, \d+ events: 1 difference\.$/);
+    expect(errorIn(answer)).toMatch(/^7 runs, \d+ events: 1 difference\.$/);
     expect(answer.stdout).toContain(`Run ${ids.held} has another status in its row ("waiting") than its log says`);
     expect(answer.stdout).toMatch(/^run\.status +Run /m);
     const asJson = await folder.pawl("verify", ids.held, "--json");
@@ -97,21 +97,21 @@ test("verify shows every difference, and fails", async () => {
   }
 });
 
-test("runs lists a damaged run with the others, and says which field cannot be read", async () => {
-  const { folder, ids } = await stockedFolder();
+test("runs lists a damaged run with the others, and names the field that cannot be read", async () => {
+  const { folder, ids } = await folderWithSampleRuns();
   try {
     await alter(folder, `UPDATE pawl_runs SET tags = '{' WHERE id = '${ids.held}'`);
     const lines = (await folder.text("runs")).split("\n");
     expect(lines.filter((line) => line.startsWith(ids.held))).toEqual([expect.stringMatching(/ held +damaged /)]);
     expect(lines.length).toBeGreaterThan(6);
-    expect(await folder.complaint("show", ids.held)).toContain(`Run ${ids.held} cannot be read: its tags is damaged`);
+    expect(await folder.error("show", ids.held)).toContain(`Run ${ids.held} cannot be read: its tags is damaged`);
   } finally {
     await folder.remove();
   }
 });
 
-test("show says why a run whose log is damaged is paused, and cancel ends it", async () => {
-  const { folder, ids } = await stockedFolder();
+test("show says why a run with a damaged log is paused, and cancel ends it", async () => {
+  const { folder, ids } = await folderWithSampleRuns();
   try {
     const reason = `Run ${ids.held} cannot be read: event 1 of its log is damaged (its row cannot be read).`;
     const note = JSON.stringify({ seenVersion: -1, waitingFor: [], paused: reason, pausedAt: 1_700_000_000_000 });
@@ -120,7 +120,7 @@ test("show says why a run whose log is damaged is paused, and cancel ends it", a
     expect(await folder.text("show", ids.held)).toContain(
       `until its log is repaired and an operator resumes it: ${reason}`,
     );
-    expect(await folder.complaint("resume", ids.held)).toBe(
+    expect(await folder.error("resume", ids.held)).toBe(
       `${reason} Restore what is missing and resume(), or end the run with cancel().`,
     );
     await folder.text("cancel", ids.held);
@@ -130,20 +130,20 @@ test("show says why a run whose log is damaged is paused, and cancel ends it", a
   }
 });
 
-test("doctor and migrate say that the tables are newer than this program", async () => {
+test("doctor and migrate say that the tables are newer than the program", async () => {
   const folder = newFolder();
   expect(await folder.text("migrate")).toContain("applied migration");
   await alter(folder, "INSERT INTO pawl_migrations (version, name, at) VALUES (7, 'later', 1)");
   const newer = "The tables have version 7, and this Pawl knows them up to version 1";
-  expect(await folder.complaint("migrate")).toContain(newer);
-  expect(await folder.complaint("runs")).toContain(newer);
+  expect(await folder.error("migrate")).toContain(newer);
+  expect(await folder.error("runs")).toContain(newer);
   const { checks } = JSON.parse((await folder.pawl("doctor", "--json")).stdout);
   expect(checks).toContainEqual({ name: "migrations", verdict: "problem", text: expect.stringContaining(newer) });
 });
 
-test("doctor is content where there is nothing to mend", async () => {
+test("doctor reports only ok when nothing needs attention", async () => {
   const folder = newFolder();
-  await whileWorking(folder, async (pawl) => {
+  await withWorker(folder, async (pawl) => {
     await pawl.start(echo, 1, { delay: "1 day" });
     await folder.text("queues", "--pause", "order");
     const { checks } = await folder.json("doctor");
@@ -163,16 +163,16 @@ test("doctor is content where there is nothing to mend", async () => {
   });
 });
 
-test("doctor warns of runs that nobody serves, by workflow", async () => {
-  const text = await stocked.folder.text("doctor");
+test("doctor warns about runs without a live worker, by workflow", async () => {
+  const text = await samples.folder.text("doctor");
   expect(text).toMatch(/^warning {2}workers {5}none is live; run: pawl worker <file>$/m);
   expect(text).toMatch(/^warning {2}runs {8}no live worker serves: .*order \(1\)/m);
   expect(text).not.toMatch(/no live worker serves: .*held/);
 });
 
-test("doctor tells of what is paused: runs, and queues in which something is due", async () => {
+test("doctor reports paused runs, and paused queues with due runs", async () => {
   const folder = newFolder();
-  await whileWorking(folder, async (pawl) => {
+  await withWorker(folder, async (pawl) => {
     const runs = [await pawl.start(held), await pawl.start(held), await pawl.start(order, { sku: "A-1" })];
     await runs[2]?.pause();
     await until(async () => (await Promise.all(runs.map((run) => run.status()))).every((one) => one === "paused"));
@@ -197,7 +197,7 @@ test("doctor tells of what is paused: runs, and queues in which something is due
   });
 });
 
-test("doctor tells of runs that a dead worker still has, also when a live one would take them", async () => {
+test("doctor reports runs that are still owned by a dead worker, also when a live worker could take them", async () => {
   const folder = newFolder();
   const worker = folder.begin(["worker", workflows, "--name", "killed"]);
   await worker.until("serves");
@@ -211,13 +211,13 @@ test("doctor tells of runs that a dead worker still has, also when a live one wo
   const orphaned = "still owned by a dead worker: killed (1)";
   expect(await runs()).toMatchObject({ verdict: "warning", text: `no live worker serves: endless (1); ${orphaned}` });
   const pawl = await connect(folder.url, { logger: silent });
-  // It would free the run with its first sign of life, which comes in twenty minutes.
+  // This worker would take the run over with its first heartbeat, which comes in twenty minutes.
   await pawl.worker({ workflows: [endless], lease: "1 hour" }).start();
   expect(await runs()).toMatchObject({ verdict: "warning", text: orphaned });
   await pawl.close();
 });
 
-test("doctor names graphs and their jobs as people do, and says how far it has looked", async () => {
+test("doctor names graphs by their own names, and says how many runs it checked", async () => {
   const folder = newFolder();
   const pawl = await connect(folder.url, { logger: silent });
   await pawl.build("import", (g) => g.node("first", { job: "Double" }));
@@ -230,20 +230,20 @@ test("doctor names graphs and their jobs as people do, and says how far it has l
   await pawl.close();
 });
 
-test("doctor fails at a problem, and looks no further", async () => {
+test("doctor exits with an error at the first problem", async () => {
   const folder = newFolder();
   folder.write("pawl.db", "");
   const answer = await folder.pawl("doctor", "--json");
-  expect(complaintIn(answer)).toBe("Problems found: migrations.");
+  expect(errorIn(answer)).toBe("Problems found: migrations.");
   expect(JSON.parse(answer.stdout).checks.at(-1)).toMatchObject({ name: "migrations", verdict: "problem" });
   const refused = await folder.pawl("doctor", "--url", "postgres://nobody:secret@127.0.0.1:1/none");
-  expect(complaintIn(refused)).toBe("Problems found: connection.");
+  expect(errorIn(refused)).toBe("Problems found: connection.");
   expect(refused.stdout).toContain("ECONNREFUSED");
   expect(refused.stdout).toContain("postgres://nobody:…@127.0.0.1:1/none (from --url)");
 });
 
-test("graph draws classes and graphs for Mermaid, and passes over functions", async () => {
-  const { folder } = stocked;
+test("graph draws classes and graphs as Mermaid, and leaves out functions", async () => {
+  const { folder } = samples;
   const text = await folder.text("graph", workflows);
   expect(text).toContain("%% Onboarding\nflowchart TD\n");
   expect(text).toContain("%% sorting\nflowchart TD\n");
@@ -253,8 +253,8 @@ test("graph draws classes and graphs for Mermaid, and passes over functions", as
   );
 });
 
-test("graph --json is the shape as data", async () => {
-  const { folder } = stocked;
+test("graph --json prints the shape as data", async () => {
+  const { folder } = samples;
   const graphs = await folder.json("graph", workflows);
   expect(graphs.map(({ name }: { name: string }) => name).sort()).toEqual(["Onboarding", "sorting"]);
   const [sorting] = await folder.json("graph", workflows, "--workflow", "sorting");
@@ -267,12 +267,12 @@ test("graph --json is the shape as data", async () => {
   });
 });
 
-test("graph says what it cannot draw", async () => {
-  const { folder } = stocked;
-  expect(await folder.complaint("graph", workflows, "--workflow", "echo")).toBe(
+test("graph says why it cannot draw a workflow", async () => {
+  const { folder } = samples;
+  expect(await folder.error("graph", workflows, "--workflow", "echo")).toBe(
     '"echo" cannot be drawn: the steps of a function are known only as it runs.',
   );
-  expect(await folder.complaint("graph", workflows, "--workflow", "sortin")).toMatch(
+  expect(await folder.error("graph", workflows, "--workflow", "sortin")).toMatch(
     /has no workflow "sortin"; did you mean "sorting"\?$/,
   );
 });

@@ -1,4 +1,4 @@
-/** What a start is given is written to one place. Queue entries and messages refer to the run, and carry none of it. */
+/** The input of a start is written to one place. Queue entries and messages refer to the run and do not contain it. */
 import { connect, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
@@ -11,7 +11,7 @@ const marker = "a-text-that-is-nowhere-else";
 const tables = ["pawl_runs", "pawl_tasks", "pawl_events", "pawl_inbox", "pawl_cursors", "pawl_workflows"];
 
 forEachStore((kind) => {
-  test("the input of a run is in its row and nowhere else, before it begins and while it waits", async () => {
+  test("the input of a run is stored only in its row, before the run starts and while it waits", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
     const pawl = await connect(database.url, { logger: silent });

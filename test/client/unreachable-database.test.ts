@@ -1,12 +1,12 @@
-/** A database that cannot be reached: said in one line, and in another one when it is back, however many notice. */
+/** An unreachable database is reported in one line, and its return in another, however many components notice. */
 import { type AddressInfo, createServer, connect as dial, type Server, type Socket } from "node:net";
 import { connect, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
 import { errorOf, gate, until } from "../support/waiting.js";
 
-/** The way to a server, which can be closed and opened again. */
-class Way {
+/** A proxy in front of a server that can be closed and opened again. */
+class ServerProxy {
   readonly #target: URL;
   readonly #sockets = new Set<Socket>();
   #server: Server | null = null;
@@ -41,7 +41,7 @@ class Way {
     }
   }
 
-  /** As a cable that was pulled out: nobody is told, and nobody answers. */
+  /** Behaves like a pulled cable: connections stay open, and nothing is answered. */
   mute(): void {
     this.#isMute = true;
     for (const socket of this.#sockets) socket.unpipe().pause();
@@ -63,7 +63,7 @@ class Way {
   }
 }
 
-/** All that was said, of warnings and errors with everything that would be printed. */
+/** Collects everything that was logged; warnings and errors with all their arguments. */
 function listener() {
   const said: unknown[][] = [];
   const inDetail: string[] = [];
@@ -72,29 +72,29 @@ function listener() {
   return { said, inDetail, logger: { debug, info: note, warn: note, error: note } };
 }
 
-async function wayTo(kind: StoreKind): Promise<Way> {
+async function openProxy(kind: StoreKind): Promise<ServerProxy> {
   const database = await testDatabase(kind);
-  const way = new Way(database.url);
-  await way.open();
+  const proxy = new ServerProxy(database.url);
+  await proxy.open();
   onTestFinished(async () => {
-    await way.close();
+    await proxy.close();
     await database.drop();
   });
-  return way;
+  return proxy;
 }
 
 forEachStore(
   (kind) => {
-    test("a worker says once that its database is out of reach and once that it is back, and goes on", async () => {
+    test("a worker reports once that its database is unreachable and once that it is back, and its run completes", async () => {
       const database = await testDatabase(kind);
-      const way = new Way(database.url);
-      await way.open();
+      const proxy = new ServerProxy(database.url);
+      await proxy.open();
       const { said, inDetail, logger } = listener();
-      const pawl = await connect(way.url, { logger });
+      const pawl = await connect(proxy.url, { logger });
       onTestFinished(async () => {
-        await way.open();
+        await proxy.open();
         await pawl.close();
-        await way.close();
+        await proxy.close();
         await database.drop();
       });
       const [begun, goOn] = [gate(), gate()];
@@ -109,22 +109,22 @@ forEachStore(
       const run = await pawl.start(slow);
       await begun.opened;
 
-      await way.close();
+      await proxy.close();
       goOn.open();
       const noticed = (what: string) => inDetail.filter((line) => line.startsWith(what)).length;
-      // Whatever a worker does has failed. It goes on trying to claim, too, but without a word.
+      // Every operation of the worker has failed. It keeps trying to claim without logging again.
       await until(() => noticed('Worker "w1" could not claim') > 0);
       for (const what of ["A heartbeat failed", 'Worker "w1": commit failed']) await until(() => noticed(what) > 1);
       expect(said).toEqual([[expect.stringMatching(/^Pawl's database: cannot be reached \(.+\); trying again\.$/)]]);
 
-      await way.open();
+      await proxy.open();
       expect(await run.result({ timeout: "100s" })).toBe("done");
       await until(() => said.length > 1);
       expect(said.slice(1)).toEqual([["Pawl's database: reached again."]]);
     });
 
-    test("nobody has to wait for a database that is out of reach to stop a worker, idle or at work", async () => {
-      const way = await wayTo(kind);
+    test("a worker, idle or busy, stops without waiting for an unreachable database", async () => {
+      const proxy = await openProxy(kind);
       const { inDetail, said, logger } = listener();
       const begun = gate();
       const endless = workflow("endless", (ctx) =>
@@ -135,7 +135,7 @@ forEachStore(
       );
       const ended = workflow("ended", (ctx) => ctx.step("ended", () => goOn.opened));
       const goOn = gate();
-      const [idle, busy] = [await connect(way.url, { logger }), await connect(way.url, { logger })];
+      const [idle, busy] = [await connect(proxy.url, { logger }), await connect(proxy.url, { logger })];
       const options = { lease: "300ms", poll: "50ms", grace: "100ms" } as const;
       await idle.worker({ name: "idle", workflows: [], jobs: [], ...options }).start();
       await busy.worker({ name: "busy", workflows: [endless, ended], ...options }).start();
@@ -143,7 +143,7 @@ forEachStore(
       await busy.start(ended);
       await begun.opened;
 
-      await way.close();
+      await proxy.close();
       goOn.open();
       const failed = (what: string) => inDetail.filter((line) => line.startsWith(what)).length;
       await until(() => failed('Worker "idle" could not claim') > 0);
@@ -158,10 +158,10 @@ forEachStore(
       expect(lines.filter((line) => line.startsWith("Run "))).toEqual([]);
     });
 
-    test("nor for one that has gone without a word", async () => {
-      const way = await wayTo(kind);
+    test("a worker stops without waiting for a database that stopped answering on open connections", async () => {
+      const proxy = await openProxy(kind);
       const { said, logger } = listener();
-      const pawl = await connect(way.url, { logger });
+      const pawl = await connect(proxy.url, { logger });
       const worker = pawl.worker({
         name: "w",
         workflows: [workflow("w", async () => {})],
@@ -169,14 +169,14 @@ forEachStore(
         grace: "100ms",
       });
       await worker.start();
-      way.mute();
+      proxy.mute();
       const asked = errorOf(pawl.runs());
       await pawl.close();
       expect(await asked).toMatchObject({ code: "STORE_ERROR" });
       expect(said.filter((args) => args.length > 1)).toEqual([]);
     });
 
-    test("a server that is not there is named, with the reason, in the error and in one line", async () => {
+    test("an unreachable server is named with the reason in the error and in one log line", async () => {
       const { said, logger } = listener();
       const url = kind === "mysql" ? "mysql://root@127.0.0.1:1/none" : "postgres://nobody@127.0.0.1:1/none";
       expect(await errorOf(connect(url, { logger }))).toMatchObject({

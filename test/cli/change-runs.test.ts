@@ -1,22 +1,22 @@
-/** `start`, `signal`, `pause`, `resume`, `skip`, `cancel`: doing something to runs. */
+/** `start`, `signal`, `pause`, `resume`, `skip`, `cancel`: commands that change runs. */
 import { connect, workflow } from "pawl";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../support/waiting.js";
-import { complaintIn, workflows } from "./command-line.js";
-import { type Stocked, silent, stockedFolder, whileWorking } from "./stocked.js";
+import { errorIn, workflows } from "./command-line.js";
+import { folderWithSampleRuns, type SampleRuns, silent, withWorker } from "./sample-runs.js";
 
-let stocked: Stocked;
+let samples: SampleRuns;
 beforeAll(async () => {
-  stocked = await stockedFolder();
+  samples = await folderWithSampleRuns();
 });
-afterAll(() => stocked.folder.remove());
+afterAll(() => samples.folder.remove());
 
-const statusOf = async (id: string): Promise<string> => (await stocked.folder.json("show", id)).status;
-/** A run that nobody executes. */
-const parked = async (...args: string[]): Promise<string> => (await stocked.folder.json("start", ...args)).id;
+const statusOf = async (id: string): Promise<string> => (await samples.folder.json("show", id)).status;
+/** Starts a run that no worker executes. */
+const parked = async (...args: string[]): Promise<string> => (await samples.folder.json("start", ...args)).id;
 
-test("start says which run it started, and what it was told about it is kept", async () => {
-  const { folder } = stocked;
+test("start prints the id of the run and stores its options", async () => {
+  const { folder } = samples;
   const options = [
     "--key",
     "k-1",
@@ -51,22 +51,22 @@ test("start says which run it started, and what it was told about it is kept", a
   );
 });
 
-test("start takes its input from standard input, too", async () => {
-  const { stdout } = await stocked.folder.pawlWith({ input: '{"sku": "C-3"}' }, "start", "order", "-", "--json");
+test("start also reads its input from standard input", async () => {
+  const { stdout } = await samples.folder.pawlWith({ input: '{"sku": "C-3"}' }, "start", "order", "-", "--json");
   expect(JSON.parse(stdout)).toMatchObject({ workflow: "order", input: { sku: "C-3" } });
 });
 
-test("start warns when nobody would execute the run", async () => {
-  const { code, stderr } = await stocked.folder.pawl("start", "echo", "1");
+test("start warns when no live worker has the workflow", async () => {
+  const { code, stderr } = await samples.folder.pawl("start", "echo", "1");
   expect([code, stderr]).toEqual([
     0,
     'warning: Workflow "echo" was started, but no live worker has it; the run waits for one.\n',
   ]);
 });
 
-test("start --wait prints the result alone, so that it can be piped", async () => {
-  const { folder } = stocked;
-  await whileWorking(folder, async () => {
+test("start --wait prints only the result, so that it can be piped", async () => {
+  const { folder } = samples;
+  await withWorker(folder, async () => {
     const { code, stdout, stderr } = await folder.pawl("start", "echo", '{"a": [1, 2]}', "--wait");
     expect([code, JSON.parse(stdout)]).toEqual([0, { a: [1, 2] }]);
     expect(stderr).toMatch(/^Started: [0-9a-f-]{36}\n$/);
@@ -75,20 +75,20 @@ test("start --wait prints the result alone, so that it can be piped", async () =
   });
 });
 
-test("start --wait fails when the run does", async () => {
-  const { folder } = stocked;
-  await whileWorking(folder, async () => {
+test("start --wait exits with an error when the run fails", async () => {
+  const { folder } = samples;
+  await withWorker(folder, async () => {
     const { code, stdout, stderr } = await folder.pawl("start", "declined", "--wait");
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toMatch(/^Started: (\S+)\nRun \1 failed: the card was declined\n$/);
     const inJson = await folder.pawl("start", "declined", "--wait", "--json");
     expect(JSON.parse(inJson.stdout)).toMatchObject({ status: "failed", error: { message: "the card was declined" } });
-    expect(complaintIn(inJson)).toMatch(/^Run \S+ failed: the card was declined$/);
+    expect(errorIn(inJson)).toMatch(/^Run \S+ failed: the card was declined$/);
   });
 });
 
-test("start --wait fails when the run is canceled, and says why", async () => {
-  const { folder } = stocked;
+test("start --wait exits with an error and the reason when the run is canceled", async () => {
+  const { folder } = samples;
   const waiting = folder.begin(["start", "order", "{}", "--wait", "--tag", "unwanted"]);
   await waiting.until("Started: ");
   const [{ id }] = (await folder.json("runs", "--tag", "unwanted")).runs;
@@ -97,14 +97,14 @@ test("start --wait fails when the run is canceled, and says why", async () => {
   expect([code, stderr.trimEnd().split("\n").at(-1)]).toEqual([1, `Run ${id} was canceled: ordered twice`]);
 });
 
-test("start --wait gives up after its timeout; the run goes on", async () => {
-  const { code, stdout, stderr } = await stocked.folder.pawl("start", "order", "{}", "--wait", "--timeout", "10ms");
+test("start --wait gives up after its timeout, and the run continues", async () => {
+  const { code, stdout, stderr } = await samples.folder.pawl("start", "order", "{}", "--wait", "--timeout", "10ms");
   expect([code, stdout]).toEqual([1, ""]);
   expect(stderr).toMatch(/did not end within 10 ms\b/);
 });
 
 test("a bare number is a duration in milliseconds", async () => {
-  const { folder } = stocked;
+  const { folder } = samples;
   const { stderr } = await folder.pawl("start", "order", "{}", "--wait", "--timeout", "10");
   expect(stderr).toMatch(/did not end within 10 ms\b/);
   const run = await folder.json("show", await parked("echo", "1", "--delay", "3600000"));
@@ -112,10 +112,10 @@ test("a bare number is a duration in milliseconds", async () => {
   expect(await folder.text("prune", "--older-than", "86400000")).toBe("Nothing to delete.\n");
 });
 
-test("start looks at all options before it starts anything", async () => {
-  const { folder } = stocked;
+test("start checks all options before it starts anything", async () => {
+  const { folder } = samples;
   const args = ["start", "order", "{}", "--wait", "--tag", "never"];
-  expect(await folder.complaint(...args, "--timeout", "soon")).toMatch(/^The timeout "soon" is not a duration/);
+  expect(await folder.error(...args, "--timeout", "soon")).toMatch(/^The timeout "soon" is not a duration/);
   expect(await folder.json("runs", "--tag", "never")).toEqual({ runs: [], next: null });
 });
 
@@ -129,41 +129,41 @@ test.each([
   [["order", "{}", "--delay", "soon"], /^The delay "soon" is not a duration/],
   [["order", "{}", "--hero", "42"], '--hero takes a type and an id, as in User:42, not "42".'],
 ])("start refuses %j", async (args, sentence) => {
-  const complaint = await stocked.folder.complaint("start", ...args);
+  const complaint = await samples.folder.error("start", ...args);
   if (typeof sentence === "string") expect(complaint).toBe(sentence);
   else expect(complaint).toMatch(sentence);
 });
 
-test("start refuses what the library refuses: a key with another input, a hero who is busy", async () => {
-  const { folder } = stocked;
-  await whileWorking(folder, async () => {
-    expect(await folder.complaint("start", "order", '{"sku": "other"}', "--key", "cart-77")).toContain(
+test("start reports the refusals of the library: an idempotency key with another input, a hero that is busy", async () => {
+  const { folder } = samples;
+  await withWorker(folder, async () => {
+    expect(await folder.error("start", "order", '{"sku": "other"}', "--key", "cart-77")).toContain(
       'was already started with the idempotency key "cart-77"',
     );
-    expect(await folder.complaint("start", "Onboarding", "--hero", "User:42")).toContain(
+    expect(await folder.error("start", "Onboarding", "--hero", "User:42")).toContain(
       'User 42 already has an active run of workflow "Onboarding"',
     );
   });
 });
 
-test("signal wakes the run that waits for it, and the same key counts once", async () => {
-  const { folder, ids } = stocked;
+test("signal wakes the run that waits for it, and a repeated key counts once", async () => {
+  const { folder, ids } = samples;
   const text = await folder.text("signal", ids.order, "approved", '{"by": "finance"}', "--key", "w-9");
   expect(text).toBe(`Sent "approved" to run ${ids.order}.\n`);
   await folder.json("signal", ids.order, "approved", '{"by": "nobody"}', "--key", "w-9");
   const events = await folder.json("history", ids.order);
   expect(events.filter(({ type }: { type: string }) => type === "signal.received")).toHaveLength(1);
-  const output = await whileWorking(folder, (pawl) => pawl.run(ids.order).result());
+  const output = await withWorker(folder, (pawl) => pawl.run(ids.order).result());
   expect(output).toEqual({ shelf: "shelf of A-1", by: "finance" });
-  expect(await folder.complaint("signal", ids.order, "approved")).toBe(
+  expect(await folder.error("signal", ids.order, "approved")).toBe(
     `Run ${ids.order} is completed and cannot take the signal "approved".`,
   );
-  expect(await folder.complaint("signal", ids.held, "go", "{")).toMatch(/^The payload is not valid JSON/);
+  expect(await folder.error("signal", ids.held, "go", "{")).toMatch(/^The payload is not valid JSON/);
 });
 
-test("signal says what the run waits for when that is another", async () => {
-  const { folder } = stocked;
-  const id = await whileWorking(folder, async (pawl) => {
+test("signal names the signal that the run waits for when it is a different one", async () => {
+  const { folder } = samples;
+  const id = await withWorker(folder, async (pawl) => {
     const run = await pawl.workflow("order").trigger({ sku: "S-1" });
     await until(async () => (await run.status()) === "waiting");
     return run.id;
@@ -174,36 +174,36 @@ test("signal says what the run waits for when that is another", async () => {
     stderr: 'The run waits for "approved"; "aproved" is kept until the run asks for it.\n',
   });
   expect((await folder.pawl("signal", id, "approved")).stderr).toBe("");
-  // It waits for nothing: whatever comes may be early.
+  // This run waits for no signal, so any signal may simply be early.
   const early = await parked("echo", "1", "--delay", "1h");
   expect(await folder.pawl("signal", early, "anything")).toMatchObject({ code: 0, stderr: "" });
 });
 
-test("pause holds a run and resume lets it go, each saying what became of it", async () => {
-  const { folder } = stocked;
+test("pause pauses a run and resume resumes it, and each prints the new status", async () => {
+  const { folder } = samples;
   const id = await parked("echo", "1", "--delay", "1h");
   expect(await folder.text("pause", id, "--reason", "the bank is down")).toBe(`Run ${id} of echo is paused.\n`);
   expect(await folder.json("show", id)).toMatchObject({ status: "paused", pauseReason: "the bank is down" });
-  expect(await folder.complaint("pause", id)).toContain("paused");
+  expect(await folder.error("pause", id)).toContain("paused");
   expect(await folder.json("resume", id)).toMatchObject({ id, status: "pending", pauseReason: null });
-  expect(await folder.complaint("resume", id)).toContain("not paused");
+  expect(await folder.error("resume", id)).toContain("not paused");
 });
 
-test("resume --output takes the step that it is stuck at for done", async () => {
-  const { folder, ids } = stocked;
-  expect(await folder.complaint("resume", ids.held, "--output", "1", "--at", "ask")).toBe(
+test("resume --output completes the step at which the run is stuck", async () => {
+  const { folder, ids } = samples;
+  expect(await folder.error("resume", ids.held, "--output", "1", "--at", "ask")).toBe(
     "Give --at alone: --output, --accept and --renamed are for a run that continues where it is.",
   );
-  expect(await folder.complaint("resume", ids.held, "--output", "{")).toMatch(/^The output is not valid JSON/);
+  expect(await folder.error("resume", ids.held, "--output", "{")).toMatch(/^The output is not valid JSON/);
   await folder.text("resume", ids.held, "--output", '{"looked": true}');
-  expect(await whileWorking(folder, (pawl) => pawl.run(ids.held).result())).toEqual({ looked: true });
+  expect(await withWorker(folder, (pawl) => pawl.run(ids.held).result())).toEqual({ looked: true });
 });
 
-test("resume --renamed and --accept say how changed code belongs to a run, and are checked", async () => {
-  const { folder } = stocked;
+test("resume --renamed and --accept map changed code to the run, and are validated", async () => {
+  const { folder } = samples;
   const id = await parked("echo", "1", "--delay", "1h");
   await folder.text("pause", id);
-  expect(await folder.complaint("resume", id, "--renamed", "old")).toBe(
+  expect(await folder.error("resume", id, "--renamed", "old")).toBe(
     '--renamed takes old=new, with a comma between several, not "old".',
   );
   await folder.text("resume", id, "--renamed", "old=new,a=b", "--accept", "c,d");
@@ -213,8 +213,8 @@ test("resume --renamed and --accept say how changed code belongs to a run, and a
   });
 });
 
-test("cancel --force ends a run at once, and its history says so", async () => {
-  const { folder } = stocked;
+test("cancel --force ends a run immediately, and its history says so", async () => {
+  const { folder } = samples;
   const id = await parked("echo", "1", "--delay", "1h");
   expect(await folder.text("cancel", id, "--force", "--reason", "stuck")).toBe(`Run ${id} of echo is canceled.\n`);
   expect(await folder.json("history", id)).toContainEqual(
@@ -222,14 +222,14 @@ test("cancel --force ends a run at once, and its history says so", async () => {
   );
 });
 
-test("resume --at sends a run of a class to a step, skip passes over the one it is at", async () => {
-  const { folder, ids } = stocked;
+test("resume --at moves a class run to a step, and skip skips its current step", async () => {
+  const { folder, ids } = samples;
   await folder.text("pause", ids.onboarding);
   expect(await folder.text("resume", ids.onboarding, "--at", "welcome")).toMatch(/ of Onboarding is \w+\.\n$/);
   const events = await folder.json("history", ids.onboarding);
   expect(events.at(-1)).toMatchObject({ type: "run.resumed" });
   expect(events.some(({ type, data }: any) => type === "run.moved" && data.to === "welcome")).toBe(true);
-  await whileWorking(folder, async (pawl) => {
+  await withWorker(folder, async (pawl) => {
     await until(async () => {
       const { status, currentStep } = await pawl.run(ids.onboarding).get();
       return status === "waiting" && currentStep === 'say "hi"';
@@ -237,22 +237,22 @@ test("resume --at sends a run of a class to a step, skip passes over the one it 
     expect(await folder.text("skip", ids.onboarding)).toMatch(/^Run .* of Onboarding is \w+.*\.\n$/);
     await pawl.run(ids.onboarding).result();
   });
-  expect(await folder.complaint("skip", ids.onboarding)).toContain("is completed and cannot take");
+  expect(await folder.error("skip", ids.onboarding)).toContain("is completed and cannot take");
 });
 
-test("cancel ends a run, with a reason that is kept; a second time changes nothing", async () => {
-  const { folder } = stocked;
+test("cancel ends a run with a stored reason, and a second cancel changes nothing", async () => {
+  const { folder } = samples;
   const id = await parked("order", "{}");
   expect(await folder.text("cancel", id, "--reason", "ordered twice")).toBe(`Run ${id} of order is canceled.\n`);
   expect(await folder.text("show", id)).toMatch(/^canceled {2}ordered twice$/m);
   expect(await folder.json("cancel", id)).toMatchObject({ status: "canceled", error: { message: "ordered twice" } });
   expect(await folder.text("cancel", id)).toBe(`Run ${id} of order is canceled already; nothing was changed.\n`);
   expect(await statusOf(id)).toBe("canceled");
-  expect(await folder.complaint("cancel", stocked.ids.echo)).toContain("is completed and cannot take");
+  expect(await folder.error("cancel", samples.ids.echo)).toContain("is completed and cannot take");
 });
 
-test("cancel says what follows: what is undone, what else is canceled, and when", async () => {
-  const { folder } = stocked;
+test("cancel says which steps are undone, which runs are also canceled, and when", async () => {
+  const { folder } = samples;
   const child = workflow("child", async (ctx, _n: number) => void (await ctx.waitForSignal("never")));
   const trip = workflow("trip", async (ctx) => {
     await ctx.step("book flight", () => 1, { compensate: () => {} });
@@ -279,8 +279,8 @@ test("cancel says what follows: what is undone, what else is canceled, and when"
   );
 });
 
-test("a run that is being executed does as it is told when its step is done, and the command says so", async () => {
-  const { folder } = stocked;
+test("a command for an executing run says that it takes effect after the current step", async () => {
+  const { folder } = samples;
   const worker = folder.begin(["worker", workflows, "--json"]);
   await worker.until("worker.started");
   const id = await parked("endless");

@@ -1,4 +1,4 @@
-/** A folder whose database has a run in every state that a person may meet, and nobody who works on them. */
+/** A folder whose database contains a run in every state, without a worker. */
 import { connect, type Pawl, type RunStatus } from "pawl";
 import { until } from "../support/waiting.js";
 import { Folder } from "./command-line.js";
@@ -6,13 +6,13 @@ import * as fixtures from "./fixtures/workflows.js";
 
 export const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-export interface Stocked {
+export interface SampleRuns {
   readonly folder: Folder;
-  /** Ids by workflow. */
+  /** Run ids by workflow. */
   readonly ids: Readonly<Record<"order" | "echo" | "declined" | "held" | "onboarding" | "later" | "flaky", string>>;
 }
 
-export async function stockedFolder(): Promise<Stocked> {
+export async function folderWithSampleRuns(): Promise<SampleRuns> {
   const folder = new Folder();
   const pawl = await connect(folder.url, { logger: silent });
   const worker = await pawl.worker({ workflows: Object.values(fixtures) }).start();
@@ -40,8 +40,8 @@ export async function stockedFolder(): Promise<Stocked> {
   return { folder, ids };
 }
 
-/** Works on the folder's runs, in this process, while `act` does something. */
-export async function whileWorking<T>({ url }: Folder, act: (pawl: Pawl) => Promise<T>): Promise<T> {
+/** Executes the runs of the folder in this process while `act` runs. */
+export async function withWorker<T>({ url }: Folder, act: (pawl: Pawl) => Promise<T>): Promise<T> {
   const pawl = await connect(url, { logger: silent });
   try {
     await pawl.worker({ workflows: Object.values(fixtures) }).start();

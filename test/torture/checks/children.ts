@@ -2,7 +2,7 @@
 import type { Evidence, Report } from "../evidence.js";
 import type { LogEvent, RunRow } from "../records.js";
 
-export function checkFamilies(evidence: Evidence, report: Report): void {
+export function checkParentsAndChildren(evidence: Evidence, report: Report): void {
   const { runs } = evidence.records;
   const children = new Map<string, RunRow[]>();
   for (const run of runs.values()) {

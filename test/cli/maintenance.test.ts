@@ -1,4 +1,4 @@
-/** `explain`, `retry`, `metrics`, `queues`, `prune`, `reattempt`, `dag`: for whoever is on call. */
+/** `explain`, `retry`, `metrics`, `queues`, `prune`, `reattempt`, `dag`: commands for operators. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "pawl";
@@ -6,18 +6,18 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../support/waiting.js";
 import { type Folder, jobsFile, newFolder } from "./command-line.js";
 import { double, needsFile } from "./fixtures/jobs.js";
-import { type Stocked, silent, stockedFolder, whileWorking } from "./stocked.js";
+import { folderWithSampleRuns, type SampleRuns, silent, withWorker } from "./sample-runs.js";
 
 const unknown = "01980000-0000-7000-8000-000000000000";
 
-let stocked: Stocked;
+let samples: SampleRuns;
 beforeAll(async () => {
-  stocked = await stockedFolder();
+  samples = await folderWithSampleRuns();
 });
-afterAll(() => stocked.folder.remove());
+afterAll(() => samples.folder.remove());
 
-test("explain says why a run is not moving", async () => {
-  const { folder, ids } = stocked;
+test("explain says why a run makes no progress", async () => {
+  const { folder, ids } = samples;
   expect(await folder.text("explain", ids.order)).toMatch(
     /^It waits for the signal "approved", since .* \(.*\), until .* \(in 7 days\) at the latest\.\n$/,
   );
@@ -27,11 +27,11 @@ test("explain says why a run is not moving", async () => {
     since: expect.stringMatching(/^\d{4}-.*Z$/),
     until: null,
   });
-  expect(await folder.complaint("explain", unknown)).toBe(`Run ${unknown} does not exist; it may have been pruned.`);
+  expect(await folder.error("explain", unknown)).toBe(`Run ${unknown} does not exist; it may have been pruned.`);
 });
 
-test("retry starts a run that continues where another one failed", async () => {
-  const { folder, ids } = stocked;
+test("retry starts a run that continues where another failed", async () => {
+  const { folder, ids } = samples;
   const text = await folder.text("retry", ids.declined);
   const [, id] = /^Run (\S+) of declined continues where run (\S+) failed\.\n$/.exec(text) ?? [];
   expect(await folder.json("show", id as string)).toMatchObject({ workflow: "declined", status: "pending" });
@@ -41,13 +41,13 @@ test("retry starts a run that continues where another one failed", async () => {
   expect(again).toMatchObject({ workflow: "declined", status: "pending" });
   expect([ids.declined, id]).not.toContain(again.id);
   await folder.text("cancel", again.id);
-  expect(await folder.complaint("retry", ids.echo)).toBe(
+  expect(await folder.error("retry", ids.echo)).toBe(
     `Run ${ids.echo} is completed; only a run that has failed can be retried.`,
   );
 });
 
-test("metrics tells how each workflow is doing, and one in detail", async () => {
-  const { folder } = stocked;
+test("metrics prints the figures of all workflows, and the details of one", async () => {
+  const { folder } = samples;
   const lines = (await folder.text("metrics")).trimEnd().split("\n");
   expect(lines[0]).toMatch(/^workflow +runs +failed +paused +success +p50 +p95 +due +oldest$/);
   expect(lines.find((line) => line.startsWith("flaky "))).toMatch(/^flaky +1 +0 +0 +100% +\S+ +\S+ +0$/);
@@ -90,18 +90,18 @@ test.each([
   [["dag", "import", unknown, "missing.json"], /^missing\.json cannot be read: ENOENT/],
   [["reattempt", unknown], "<node> is missing. Usage: pawl reattempt <run> <node>"],
 ])("%j is refused in one sentence", async (args, sentence) => {
-  const complaint = await stocked.folder.complaint(...args);
+  const complaint = await samples.folder.error(...args);
   if (typeof sentence === "string") expect(complaint).toBe(sentence);
   else expect(complaint).toMatch(sentence);
 });
 
-test("queues lists what waits, pauses and resumes", async () => {
-  const { folder } = stocked;
+test("queues lists, pauses and resumes queues", async () => {
+  const { folder } = samples;
   const paused = await folder.text("queues", "--pause", "echo", "--reason", "too loud");
   expect(paused).toMatch(/^queue +due +oldest +running +workers +workflows\b/);
   expect(paused).toMatch(/^echo +0 +0 +0 +echo +paused now too loud$/m);
   const { id } = await folder.json("start", "echo", "1");
-  await whileWorking(folder, async (pawl) => {
+  await withWorker(folder, async (pawl) => {
     expect((await folder.json("explain", id)).because).toBe("queue_paused");
     const queues = await folder.json("queues", "--resume", "echo");
     expect(queues.find(({ name }: { name: string }) => name === "echo")).toMatchObject({
@@ -113,8 +113,8 @@ test("queues lists what waits, pauses and resumes", async () => {
   });
 });
 
-test("prune deletes what ended long enough ago", async () => {
-  const { folder, ids } = await stockedFolder();
+test("prune deletes runs that ended long enough ago", async () => {
+  const { folder, ids } = await folderWithSampleRuns();
   try {
     expect(await folder.text("prune", "--older-than", "30d")).toBe("Nothing to delete.\n");
     expect(await folder.text("prune", "--older-than", "0ms", "--dry-run")).toBe("Would delete 3 runs.\n");
@@ -125,7 +125,7 @@ test("prune deletes what ended long enough ago", async () => {
     });
     expect((await folder.json("runs")).runs).toHaveLength(7);
     expect(await folder.json("prune", "--older-than", "0ms", "--workflow", "flaky")).toEqual({ runs: 1, trees: 1 });
-    expect(await folder.complaint("show", ids.flaky)).toContain("does not exist");
+    expect(await folder.error("show", ids.flaky)).toContain("does not exist");
     expect(await folder.text("prune", "--older-than", "0ms", "--limit", "1")).toBe("Deleted 1 run.\n");
     expect(await folder.text("prune", "--older-than", "0ms")).toBe("Deleted 1 run.\n");
     expect((await folder.json("runs")).runs).toHaveLength(4);
@@ -134,7 +134,7 @@ test("prune deletes what ended long enough ago", async () => {
   }
 });
 
-/** A run of a graph that is stuck: what it needs is not there. */
+/** A graph run that is stuck because a file is missing. */
 async function stuckGraph(folder: Folder) {
   const pawl = await connect(folder.url, { logger: silent });
   const worker = await pawl.worker({ workflows: [], jobs: [double, needsFile] }).start();
@@ -149,33 +149,33 @@ async function stuckGraph(folder: Folder) {
   return { id: run.id, file };
 }
 
-test("reattempt says which nodes there are; of a function, that there are none and what to do", async () => {
-  const { folder, ids } = stocked;
-  expect(await folder.complaint("reattempt", ids.onboarding, "welcom")).toBe(
+test("reattempt lists the nodes of a graph; for a function it says that there are none and what to do", async () => {
+  const { folder, ids } = samples;
+  expect(await folder.error("reattempt", ids.onboarding, "welcom")).toBe(
     `Run ${ids.onboarding} has no node "welcom"; it has "welcome", "say "hi"".`,
   );
-  expect(await folder.complaint("reattempt", ids.held, "ask")).toBe(
+  expect(await folder.error("reattempt", ids.held, "ask")).toBe(
     `Run ${ids.held} has no nodes that can be tried again: it is a function, whose steps are known only as its code runs. If it is paused, resume it; if it has failed, retry it.`,
   );
 });
 
-test("of many nodes, the first are named", async () => {
+test("reattempt lists only the first of many nodes", async () => {
   const folder = newFolder();
   const pawl = await connect(folder.url, { logger: silent });
   const run = await pawl.build("wide", (g) => {
     for (let n = 1; n <= 25; n += 1) g.node(`n${n}`, { job: double, args: { n } });
   });
   await pawl.close();
-  expect(await folder.complaint("reattempt", run.id, "n26")).toMatch(/; it has "n1", .*"n20" and 5 more\.$/);
+  expect(await folder.error("reattempt", run.id, "n26")).toMatch(/; it has "n1", .*"n20" and 5 more\.$/);
 });
 
-test("prune takes the name of a graph that was built at run time", async () => {
+test("prune accepts the name of a graph that was built at run time", async () => {
   const folder = newFolder();
   await stuckGraph(folder);
   expect(await folder.text("prune", "--older-than", "0ms", "--workflow", "import")).toBe("Nothing to delete.\n");
 });
 
-test("show draws a graph by the names of its nodes, and does not print all of it", async () => {
+test("show prints the nodes of a graph by name, up to a limit", async () => {
   const folder = newFolder();
   const { id } = await stuckGraph(folder);
   const text = await folder.text("show", id);
@@ -191,7 +191,7 @@ test("show draws a graph by the names of its nodes, and does not print all of it
   ]);
 });
 
-test("dag exports the graph of a run, and imports it when it was edited", async () => {
+test("dag exports the graph of a run and imports the edited graph", async () => {
   const folder = newFolder();
   const { id } = await stuckGraph(folder);
   const graph = await folder.json("dag", "export", id);
@@ -212,30 +212,30 @@ test("dag exports the graph of a run, and imports it when it was edited", async 
   const again = await folder.pawlWith({ input: JSON.stringify(graph) }, "dag", "import", id, "--json");
   expect(JSON.parse(again.stdout)).toMatchObject({ id, status: "paused" });
   folder.write("graph.json", '{\n  "version": 1,\n  "nodes": {,}\n}');
-  expect(await folder.complaint("dag", "import", id, "graph.json")).toBe(
+  expect(await folder.error("dag", "import", id, "graph.json")).toBe(
     "graph.json is not valid JSON: it breaks at line 3, column 13.",
   );
   const piped = await folder.pawlWith({ input: '{"version": 1' }, "dag", "import", id);
   expect(piped.stderr).toBe("Standard input is not valid JSON: it breaks at line 1, column 14.\n");
   folder.write("graph.json", "{}");
-  expect(await folder.complaint("dag", "import", id, "graph.json")).toMatch(/nodes|version/);
+  expect(await folder.error("dag", "import", id, "graph.json")).toMatch(/nodes|version/);
 
   await folder.text("resume", id);
   const worker = folder.begin(["worker", jobsFile, "--json"]);
   await worker.until(`"runId":"${id}"`);
   const { stdout } = await worker.stop();
   expect(JSON.parse(stdout.split("\n")[0] as string)).toMatchObject({ workflows: [], jobs: ["Double", "NeedsFile"] });
-  // The job that it had before would have failed once more.
+  // The previous job would have failed again.
   expect(await folder.json("show", id)).toMatchObject({ status: "completed" });
 });
 
-test("reattempt tries a node again, by a worker that serves jobs", async () => {
+test("reattempt runs a node again on a worker with jobs", async () => {
   const folder = newFolder();
   const { id, file } = await stuckGraph(folder);
-  expect(await folder.complaint("reattempt", id, "nowhere")).toBe(
+  expect(await folder.error("reattempt", id, "nowhere")).toBe(
     `Run ${id} has no node "nowhere"; it has "first", "second".`,
   );
-  expect(await folder.complaint("reattempt", id, "first")).toMatch(/completed/);
+  expect(await folder.error("reattempt", id, "first")).toMatch(/completed/);
   folder.write("needed", "");
   expect(file).toBe(join(folder.path, "needed"));
   expect(await folder.text("reattempt", id, "second")).toMatch(new RegExp(`^Run ${id} of import is \\w+\\.\\n$`));
@@ -243,5 +243,5 @@ test("reattempt tries a node again, by a worker that serves jobs", async () => {
   await worker.until(`import ${id}`);
   expect((await worker.stop()).stdout).toMatch(/ serves job Double, job NeedsFile on /);
   expect(await folder.json("show", id)).toMatchObject({ status: "completed" });
-  expect(await folder.complaint("reattempt", id, "second", "--json")).toContain("completed");
+  expect(await folder.error("reattempt", id, "second", "--json")).toContain("completed");
 });

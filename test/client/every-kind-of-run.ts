@@ -1,4 +1,4 @@
-/** A database with every kind of run in it, for the tests of `verify`. */
+/** A database that contains every kind of run, for the tests of `verify`. */
 import { graph, job, PermanentError, step, Workflow, workflow } from "pawl";
 import { onTestFinished } from "vitest";
 import { type StoreKind, testDatabase } from "../support/databases.js";
@@ -9,8 +9,8 @@ const child = workflow("child", async (ctx, n: number) => {
   return n;
 });
 const waiter = workflow("waiter", (ctx, _input: unknown) => ctx.waitForSignal("go"));
-/** No worker has it: its runs stay as they were born. */
-const unserved = workflow("unserved", async (_ctx, n: number) => n);
+/** No worker has this workflow, so its runs never start. */
+const withoutWorker = workflow("unserved", async (_ctx, n: number) => n);
 const busy = workflow("busy", async (ctx, n: number) => {
   await ctx.step("flaky", ({ attempt }) => {
     if (attempt === 1) throw new Error("once");
@@ -26,14 +26,14 @@ const failing = workflow("failing", async (ctx, _input: unknown) => {
   await ctx.step("first", () => 1);
   throw new PermanentError("no");
 });
-const crowd = workflow("crowd", async (ctx, _input: unknown) => {
+const manyChildren = workflow("crowd", async (ctx, _input: unknown) => {
   const first = await ctx.start(waiter, "first");
   const done = await ctx.run(child, 1, { name: "done" });
   const all = await ctx.map(waiter, [1, 2, 3], { concurrency: 1, name: "all" });
   return [done, all.length, await first.result()];
 });
 const stranded = workflow("stranded", (ctx, _input: unknown) =>
-  ctx.map(unserved, [1, 2, 3], { concurrency: 2, name: "all" }),
+  ctx.map(withoutWorker, [1, 2, 3], { concurrency: 2, name: "all" }),
 );
 const saga = workflow("saga", async (ctx, _input: unknown) => {
   await ctx.step("book", () => "booked", { compensate: () => {} });
@@ -51,7 +51,7 @@ class Import extends Workflow {
   }
 }
 
-/** A chain and a graph whose outputs are built upon each other; between two steps the run is parked. */
+/** A chain and a graph whose outputs depend on each other; the run is parked between two steps. */
 class Proof extends Workflow {
   static {
     this.step("draft", () => "genuine draft");
@@ -73,7 +73,7 @@ export async function everyKindOfRun(kind: StoreKind) {
   onTestFinished(() => database.drop());
   const w = await world(kind, database.url);
   const { pawl, clock } = w;
-  const served = [busy, child, steps, failing, waiter, crowd, stranded, saga, Import, declared, Proof, proof];
+  const served = [busy, child, steps, failing, waiter, manyChildren, stranded, saga, Import, declared, Proof, proof];
   const worker = await w.worker(served, { jobs: [double] });
   const nodes = (g: Parameters<Parameters<typeof pawl.build>[1]>[0]) => {
     const a = g.node("a", { job: double, args: { n: 1 } });
@@ -94,8 +94,8 @@ export async function everyKindOfRun(kind: StoreKind) {
     ),
     delayed: await many(() => pawl.start(waiter, 1, { delay: "5 days" })),
     pausedUnbegun: await pawl.start(waiter, 1, { delay: "5 days" }),
-    keyed: await pawl.start(unserved, 1, { idempotencyKey: "k" }),
-    crowd: await many(() => pawl.start(crowd, 1)),
+    keyed: await pawl.start(withoutWorker, 1, { idempotencyKey: "k" }),
+    crowd: await many(() => pawl.start(manyChildren, 1)),
     stranded: await pawl.start(stranded, 1),
     saga: await pawl.start(saga, 1),
     imported: await pawl.start(Import),

@@ -1,4 +1,4 @@
-/** What runs cost that sleep: a row in the queue, and nothing in the memory of the worker that put them to sleep. */
+/** What sleeping runs cost: a row in the queue, and no memory in the worker that parked them. */
 import { queryObjects } from "node:v8";
 import { connect, workflow } from "pawl";
 import { afterEach, expect, test } from "vitest";
@@ -14,7 +14,7 @@ forEachStore(
     let database: TestDatabase | undefined;
     afterEach(() => database?.drop());
 
-    test("10,000 sleeping runs leave no activation in the worker and one task row each", {
+    test("10,000 sleeping runs leave no memory in the worker and one task row each", {
       timeout: 60_000,
     }, async () => {
       database = await testDatabase(kind);
@@ -37,11 +37,11 @@ forEachStore(
 
       expect(activations).toBe(runs);
       expect(await count("pawl_tasks")).toBe(runs);
-      // One commit put each of them to sleep; nothing else is kept anywhere.
+      // One commit parked each of them; nothing else is kept.
       expect(await count("pawl_events")).toBe(runs);
       expect(await count("pawl_inbox")).toBe(0);
       expect(await count("pawl_cursors")).toBe(0);
-      // Collected, not only forgotten by the counter.
+      // The objects were garbage-collected, not only removed from the counter.
       await until(() => queryObjects(Turn, { format: "count" }) === 0);
       await sql.close();
       await pawl.close();
