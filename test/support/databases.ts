@@ -33,7 +33,7 @@ export interface TestDatabase {
   cut?(): Promise<void>;
   /** How many connections to it are open. They must all be closed by those who opened them. */
   connections(): Promise<number>;
-  /** Removes it, whoever is still connected. */
+  /** Removes it, even while connections to it are open. */
   drop(): Promise<void>;
 }
 
@@ -64,7 +64,7 @@ const openers: Record<AnyStoreKind, (url: string, options?: StoreOptions) => Pro
   mysql: async (...given) => (await import("../../src/store/mysql/index.js")).openMysql(...given),
 };
 
-/** Opens a store on a test database. It has no tables until somebody calls `migrate`. */
+/** Opens a store on a test database. It has no tables until `migrate` is called. */
 export function openStore(kind: AnyStoreKind, url: string, options?: StoreOptions): Promise<Store> {
   return openers[kind](url, options);
 }
