@@ -163,7 +163,7 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
     await open(plainUrl(fresh), { pooled: true });
     await opened.pop()?.close();
     await admin.query(`ALTER DATABASE ${name} RESET default_transaction_isolation`);
-    expect(warnings).toEqual([expect.stringContaining("its default isolation is repeatable read")]);
+    expect(warnings).toEqual([expect.stringContaining("the default isolation level is repeatable read")]);
   });
 
   test("a worker is woken through listenUrl, and without it finds its runs by polling", async () => {
