@@ -224,7 +224,7 @@ export class MemoryCommitter {
   }
 }
 
-/** Makes the worker the owner of the task, which counts as one more delivery. */
+/** Makes the worker the owner of the task and adds one to the task's deliveries. */
 export function takeOwnership(task: MemoryTask, fence: Fence): void {
   task.state = "owned";
   task.owner = fence.workerId;

@@ -29,14 +29,14 @@ export function createMigrationPort(db: Database, tables: Tables): MigrationPort
           text: "SELECT pg_advisory_xact_lock($1, hashtext($2))",
           values: [advisoryLockClass, tables.schema],
         });
-        // Not CREATE SCHEMA IF NOT EXISTS: that needs the right to create schemas even if the schema exists.
+        // CREATE SCHEMA IF NOT EXISTS would need the right to create schemas even if the schema exists.
         const [schema] = await execute({
           text: "SELECT to_regnamespace($1) AS oid",
           values: [quoteName(tables.schema)],
         });
         if (schema?.oid === null) await execute({ text: `CREATE SCHEMA ${quoteName(tables.schema)}` });
         await execute({ text: createMigrationsTable(tables) });
-        // Another process may have applied it while this one waited for the lock.
+        // Another process may have applied the migration while this one waited for the lock.
         if ((await readAppliedVersions(execute)).includes(migration.version)) return;
         for (const statement of migration.statements) await execute({ text: statement });
         await execute({

@@ -1,4 +1,4 @@
-/** The audit that all SQL stores share. Each page is one statement, so that all its rows are of one instant. */
+/** The audit that all SQL stores share. Each page is one statement, so that all its rows are read at one instant. */
 import type { Audit, AuditedRun, AuditedTask, AuditPage, OrphanTable } from "../contract/audit.js";
 import { type Bind, createStatement, type Dialect, type Queryable, type SqlRow } from "./dialect.js";
 import { numberOrNull, taskStateNames } from "./records.js";

@@ -66,7 +66,7 @@ export class SqlMaintenance implements Maintenance {
     }));
   }
 
-  /** Ordered by parent first: if it ordered by id alone, PostgreSQL might scan all runs. */
+  /** Orders by parent first: with an order by id alone, PostgreSQL might scan all runs. */
   async childRuns(
     parentIds: readonly string[],
     { after, limit }: { readonly after: ChildKey | null; readonly limit: number },
@@ -125,7 +125,7 @@ export class SqlMaintenance implements Maintenance {
     return rows.map((row) => row.id as string);
   }
 
-  /** Owned tasks are looked up only if there are candidates, because that may read all open tasks. */
+  /** Looks for owned tasks only if a worker could be deleted, because that query may read all open tasks. */
   async deleteDeadWorkers({
     lastHeartbeatBefore,
   }: {
@@ -162,7 +162,7 @@ export class SqlMaintenance implements Maintenance {
     }));
   }
 
-  /** Two queries, because ready and overdue tasks are in different indexes. */
+  /** Sends two queries, because ready tasks and overdue parked tasks are in different indexes. */
   async parentsWaitingFor(routes: readonly string[], limit: number): Promise<readonly WaitingParent[]> {
     if (routes.length === 0) return [];
     const ready = await this.#findWaitingParents(routes, limit, () => `t.state = ${taskState.ready}`);
@@ -232,7 +232,10 @@ export class SqlMaintenance implements Maintenance {
     return mergeByRoute(backlogs);
   }
 
-  /** Jumps from one route to the next by index, without reading the sleeping tasks in between. */
+  /**
+   * Yields each route and version that has a parked task with a due time. It jumps from one to the next by index,
+   * without reading the tasks in between.
+   */
   async *#parkedRoutes(): AsyncGenerator<RouteKey> {
     let previous: RouteKey | null = null;
     for (;;) {
@@ -324,7 +327,7 @@ export class SqlMaintenance implements Maintenance {
 
 const hasFailed = (row: SqlRow): boolean => row.status === "failed";
 
-/** The first comparison is implied by the others, but only it can become an index range. */
+/** The second condition implies the first comparison, but only the first can become an index range. */
 const isAfterPosition = ({ createdAt, id }: AgePosition, bind: Bind) =>
   `r.created_at >= ${bind(createdAt)} AND (r.created_at > ${bind(createdAt)} OR r.id > ${bind(id)})`;
 
@@ -335,7 +338,7 @@ const decodeBacklog = (row: SqlRow): RouteBacklog => ({
   oldestDueAt: Number(row.oldest_due_at),
 });
 
-/** Adds up the ready and the overdue tasks of each route. */
+/** Adds up the counts of ready and of overdue tasks of each route and version. */
 function mergeByRoute(parts: readonly RouteBacklog[]): readonly RouteBacklog[] {
   const byRoute = new Map<string, RouteBacklog>();
   for (const backlog of parts) {

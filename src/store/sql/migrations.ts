@@ -1,6 +1,7 @@
 /**
- * Numbered migrations for every SQL store. The functions here decide which migrations to apply and in which order; the
- * port of a store locks, reads the applied versions, and applies a migration so that a process may be killed halfway.
+ * Numbered migrations for every SQL store. The functions here decide which migrations to apply and in which order. The
+ * port of a store takes the lock, reads the applied versions, and applies each migration in such a way that another
+ * process can complete it after this one was killed.
  */
 import { isTransient } from "../../concurrency/retry-until-reachable.js";
 import { MigrationError } from "../../core/errors/errors.js";
@@ -32,7 +33,7 @@ export interface MigrationSession {
 }
 
 export async function migrate(port: MigrationPort, migrations: readonly Migration[]): Promise<void> {
-  // Usually nothing is pending. Every process checks this at its start, so it takes no lock.
+  // Usually no migration is pending. Every process checks this when it starts, so the check takes no lock.
   if ((await pendingMigrations(port, migrations)).length === 0) return;
   await port.withLock(async (session) => {
     const versions = await session.appliedVersions();
@@ -44,7 +45,7 @@ export async function migrate(port: MigrationPort, migrations: readonly Migratio
     for (const migration of migrations) {
       if (applied.has(migration.version)) continue;
       await session.apply(migration).catch((error: unknown) => {
-        // An error of the connection is clear by itself, and the caller may retry it.
+        // A connection error does not come from the migration and the caller may retry, so it is thrown unchanged.
         if (isTransient(error)) throw error;
         const reason = (error instanceof Error ? error.message : String(error)).replace(/[.]$/, "");
         throw new MigrationError(

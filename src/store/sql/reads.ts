@@ -1,6 +1,6 @@
 /**
- * The reads that all SQL stores share. A store provides a way to query and its dialect. The text of a statement varies
- * only with the arguments that must change it, so that drivers can keep it prepared.
+ * The reads that all SQL stores share. A store provides a way to query and its dialect. Arguments are bound wherever
+ * possible, so that the texts of statements vary little and drivers can keep them prepared.
  */
 
 import type {
@@ -65,7 +65,6 @@ export class SqlReads implements ReadSide {
     return (await this.runsById([id]))[0] ?? null;
   }
 
-  /** In the order of `ids`; those that do not exist are missing. */
   async runsById(ids: readonly string[]): Promise<readonly RunRecord[]> {
     const rows = await this.#queryByIds(ids, (oneOf) => `${this.#selectRuns()} WHERE ${oneOf("r.id")}`);
     return sortByIds(ids, rows.map(decodeRun), (run) => run.id);
@@ -104,7 +103,7 @@ export class SqlReads implements ReadSide {
     if (filter.createdBefore !== undefined) conditions.push(`r.created_at < ${bind(filter.createdBefore)}`);
     if (filter.after !== undefined) {
       const { createdAt, id } = filter.after;
-      // The first comparison is implied by the others, but only it can become an index range.
+      // The second condition implies the first, but only the first can become an index range.
       conditions.push(`r.created_at <= ${bind(createdAt)}`);
       conditions.push(`(r.created_at < ${bind(createdAt)} OR r.id < ${bind(id)})`);
     }
@@ -127,7 +126,7 @@ export class SqlReads implements ReadSide {
     return sortByIds(runIds, rows.map(decodeTask), (task) => task.runId);
   }
 
-  /** Reads all open tasks on databases without an index of owned ones; workers call it only after a lost connection. */
+  /** Reads all open tasks where no index of owned tasks exists, so workers call it only after a lost connection. */
   async ownedTasks({ workerId, epoch }: Fence): Promise<readonly TaskRecord[]> {
     const { bind, values } = createStatement(this.#dialect);
     const isOwned = `t.state = ${taskState.owned} AND t.owner = ${bind(workerId)} AND t.epoch = ${bind(epoch)}`;
@@ -151,8 +150,8 @@ export class SqlReads implements ReadSide {
 
   /**
    * A row may hold several events, and the page may begin inside a row. The row with event number after + 1 is the last
-   * row whose seq is not greater. Finding it is one lookup in the primary key; comparing seq + span would read the
-   * whole log.
+   * row whose seq is not greater than after + 1. Finding that row is one lookup in the primary key; comparing seq + span
+   * would read the whole log.
    */
   async log(runId: string, page: { readonly after: number; readonly limit: number }): Promise<readonly StoredEvent[]> {
     if (!this.#dialect.isId(runId)) return [];
@@ -216,7 +215,8 @@ export class SqlReads implements ReadSide {
   }
 
   /**
-   * One statement each, ordered by name, because many processes register the same workflows at once when they start.
+   * Sends one statement per workflow, in the order of names, so that processes that register the same workflows at once
+   * when they start cannot deadlock.
    */
   async registerWorkflows(workflows: readonly WorkflowRegistration[]): Promise<void> {
     const table = this.#dialect.table("workflows");
@@ -265,7 +265,7 @@ export class SqlReads implements ReadSide {
   }
 }
 
-/** These are written into the SQL, not bound: a partial index is used only for a value that the planner can see. */
+/** Statuses are written into the SQL, not bound: a partial index is used only for a value that the planner can see. */
 const statusNames: ReadonlySet<string> = new Set<RunStatus>([
   "pending",
   "waiting",
