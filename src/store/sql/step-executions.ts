@@ -17,8 +17,8 @@
  *   dropped. Pause events before the end are dropped, too, because a pause blocks only the attempt that the end has
  *   planned. Of several scheduled or started events of an execution, `last_scheduled_n` and `last_started_n` are the
  *   numbers of the last, which overrides the others.
- * - `executions`: one row per execution, which later selects keep only for its first event. If the end event has a wait
- *   time, one more attempt is planned, unless a pause because of this step blocks it.
+ * - `executions`: the values of each execution, of which the final SELECT keeps the row of the first event. If the end
+ *   event has a wait time, one more attempt is planned, unless a pause because of this step blocks it.
  *
  * Order is decided by event numbers, never by instants, because a clock may go back. (The start of an execution is the
  * earliest instant that its events give, because the start of a long execution is recorded late.) The end of a run is

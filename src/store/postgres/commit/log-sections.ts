@@ -5,9 +5,9 @@ import { plainArray, textArray } from "./arrays.js";
 import type { Section, SectionContext, SectionParts } from "./statement.js";
 
 /**
- * Appends events and checks where each log ends. The insert is a plain one: an event number that is taken aborts the
- * whole statement, and the error names the run (ON CONFLICT DO NOTHING would leave gaps). The end of the log is checked
- * although a worker is the only writer of its runs, because a standby that takes over may have lost the end.
+ * Appends events and checks where each log ends. The insert has no ON CONFLICT clause: an event number that is taken
+ * aborts the whole statement, and the error names the run (ON CONFLICT DO NOTHING would leave gaps). The end of the log
+ * is checked although a worker is the only writer of its runs, because a standby that takes over may have lost the end.
  */
 export const eventsSection: Section = {
   letter: "e",
@@ -52,7 +52,7 @@ const logEndCheck = (table: string, ids: string, seqs: string) =>
   `NOT EXISTS (SELECT 1 FROM unnest(${ids}, ${seqs}) u(run_id, seq) WHERE u.seq <> 1 + coalesce((
     SELECT e.seq + e.span - 1 FROM ${table} e WHERE e.run_id = u.run_id ORDER BY e.seq DESC LIMIT 1), 0))`;
 
-/** There is one section for each set of given columns, because a column that is not given keeps its value. */
+/** A write that names only one of the two columns must leave the other as it is, so each combination has a section. */
 const createCursorSection = (letter: string, columns: readonly ("cursor" | "progress")[]): Section => {
   const matchingCursors = ({ cursors }: CommitWork): readonly RunCursor[] =>
     cursors.filter((row) =>

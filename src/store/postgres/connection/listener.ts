@@ -1,7 +1,7 @@
 /**
  * The one connection that listens for notifications. It may be lost at any time, with or without an error, so it is
- * pinged when it is idle and reconnects by itself. Notifications may have been missed before each connect, so the first
- * hint after it is "anything".
+ * pinged when it is idle and reconnects by itself. Notifications may have been missed while it was not connected, so the
+ * first hint after each connect is "anything".
  */
 
 import type { Runtime, Timer } from "../../../runtime/runtime.js";
@@ -80,7 +80,7 @@ export class Listener {
     }
   }
 
-  /** Pings a connection that was idle for as long as a statement may take: it may be lost without an error. */
+  /** Pings a connection after it was idle for the time of the deadline: it may be lost without an error. */
   #schedulePing(client: PgStandaloneClient): void {
     const idleMs = this.#runtime.monotonic() - this.#lastActivityAt;
     const remainingMs = Math.max(0, this.#options.deadline.ms - idleMs);

@@ -1,7 +1,7 @@
 /**
  * The server sessions of this process's connections. When a connection is given up, its session may still exist:
- * executing, holding locks, about to commit. Its outcome is unknown until it has ended, so it is terminated from
- * another connection, and nothing else is sent before that.
+ * executing, holding locks, about to commit. Its outcome is unknown until it has ended, so Pawl terminates the session
+ * from another connection, and sends no other statement before that.
  *
  * Behind a pooler a connection has no session of its own. There each statement begins with a mark of its connection, by
  * which the session that executes it can be found, and a transaction is identified by its session and its start. All
@@ -25,7 +25,8 @@ const backendStart = "extract(epoch FROM a.backend_start)::text";
 const transactionStart = "extract(epoch FROM a.xact_start)::text";
 
 /**
- * Sent once per connection, or per transaction behind a pooler. Process ids are reused, so the start identifies, too.
+ * Sent once per connection, or per transaction behind a pooler. Process ids are reused, so only the process id together
+ * with the start time identifies a session.
  */
 export const sessionIdentityQuery = `SELECT a.pid, ${backendStart} AS backend_started, ${transactionStart} AS transaction_started, ${serverColumns} FROM pg_stat_activity a WHERE a.pid = pg_backend_pid()`;
 
@@ -66,7 +67,7 @@ export class ServerSessions {
   }
 
   /**
-   * Behind a pooler: a transaction has begun.
+   * Called behind a pooler when a transaction has begun.
    *
    * @param row the result of `sessionIdentityQuery` in that transaction
    */
@@ -77,7 +78,7 @@ export class ServerSessions {
       this.#conditions.set(client, `${session} AND ${transactionStart} = ${quoteLiteral(row?.transaction_started)}`);
   }
 
-  /** Behind a pooler: the transaction has ended, and its session may now work for another client. */
+  /** Called behind a pooler when the transaction has ended: its session may now work for another client. */
   forgetSession(client: PgClient): void {
     this.#conditions.delete(client);
   }
@@ -120,13 +121,15 @@ export class ServerSessions {
       }
     });
     await termination.catch((error: unknown) => {
-      // Without the right to terminate it, waiting is pointless; the server notices by itself that its client is gone.
+      // Without the right to terminate the session, trying again is pointless; the server itself notices sooner or later
+      // that the client has disconnected.
       if (!isForbidden(error)) throw error;
     });
   }
 
   /**
-   * Whether the server is executing a statement of this connection; false if it never received it or has answered it.
+   * Whether the server is executing a statement of this connection; false if the server never received the statement or
+   * has answered it.
    */
   async isExecuting(client: PgClient): Promise<boolean> {
     const session = this.#sessionOf(client);
