@@ -11,9 +11,9 @@ export interface Batch {
    */
   readonly fence: Fence | null;
   /**
-   * At most one transition per run. The caller guarantees that a run which the batch parks, finishes or drains does not also
-   * receive `messages` and is not among the `releasedChildIds` of the same batch. The order is free: stores sort by run
-   * id before they lock rows.
+   * At most one transition per run. The caller guarantees that a run which the batch parks, finishes or drains does not
+   * also receive `messages` and is not among the `releasedChildIds` of the same batch. The order is free: stores sort
+   * by run id before they lock rows.
    */
   readonly transitions: readonly Transition[];
   /** New runs that are not children of a run in this batch. */

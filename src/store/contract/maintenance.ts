@@ -103,8 +103,8 @@ export interface Maintenance {
   deleteDeadWorkers(options: { readonly lastHeartbeatBefore: number }): Promise<readonly string[]>;
 
   /**
-   * The routes of all known workers, live and dead. Unlike `Store.workers` this call does not count owned tasks, because
-   * some databases would have to read all open tasks for that.
+   * The routes of all known workers, live and dead. Unlike `Store.workers` this call does not count owned tasks,
+   * because some databases would have to read all open tasks for that.
    */
   workerRoutes(): Promise<readonly WorkerRoutes[]>;
   /**
@@ -116,13 +116,13 @@ export interface Maintenance {
   /** Runs of a workflow that were created at `since` or later, the newest first. */
   runSamples(workflow: string, page: { readonly since: number; readonly limit: number }): Promise<readonly RunSample[]>;
   /**
-   * Counts the due tasks of each route through an index, so that tasks that are due later are not read. Routes without a
-   * due task are missing from the result.
+   * Counts the due tasks of each route through an index, so that tasks that are due later are not read. Routes without
+   * a due task are missing from the result.
    */
   backlog(): Promise<readonly RouteBacklog[]>;
   /**
-   * Counts the owned tasks of each route. A database without an index of owned tasks reads all open tasks for this: such
-   * an index would cost every claim a write.
+   * Counts the owned tasks of each route. A database without an index of owned tasks reads all open tasks for this:
+   * such an index would cost every claim a write.
    */
   ownedTaskCounts(): Promise<readonly OwnedTaskCount[]>;
   /** All workflows that were ever registered, ordered by name. */

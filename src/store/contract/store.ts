@@ -126,8 +126,8 @@ export interface Store {
     readonly undeliverable: readonly string[];
   }>;
   /**
-   * Does the same as `send`, in the caller's own open transaction, which the caller commits. A run that is parked and has
-   * not started gets no message, because the message would start it before its time; `notStarted` lists it.
+   * Does the same as `send`, in the caller's own open transaction, which the caller commits. A run that is parked and
+   * has not started gets no message, because the message would start it before its time; `notStarted` lists it.
    */
   sendInTransaction(tx: unknown, messages: readonly Message[]): Promise<SentInTransaction>;
   /** Opens a transaction on a connection of its own, for a transactional step. */
@@ -144,8 +144,8 @@ export interface Store {
    */
   registerWorker(worker: WorkerInfo): Promise<Fence>;
   /**
-   * Renews the worker's lease, reaps workers whose lease has expired, and reports which runs of the worker have messages
-   * and which queues are paused.
+   * Renews the worker's lease, reaps workers whose lease has expired, and reports which runs of the worker have
+   * messages and which queues are paused.
    */
   heartbeat(fence: Fence): Promise<HeartbeatResult>;
   /**
@@ -188,7 +188,7 @@ export interface Store {
   /** All known workers, live and dead. */
   workers(): Promise<readonly WorkerRecord[]>;
 
-  /** Writes what clients without the code need to know of these workflows; a later registration replaces an earlier one. */
+  /** Stores what clients without the code need to know of these workflows, see `WorkflowRegistration`. */
   registerWorkflows(workflows: readonly WorkflowRegistration[]): Promise<void>;
   /** What was registered under this name; null if nothing was. */
   workflow(name: string): Promise<WorkflowRecord | null>;

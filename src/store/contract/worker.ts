@@ -20,7 +20,7 @@ export interface ClaimRequest {
 
 export interface ClaimedTask {
   readonly run: RunRecord;
-  /** The number of claims since an owner last parked the run, including this claim: 2 or more means that an owner died. */
+  /** The number of claims since an owner last parked the run, including this one; if it exceeds 1, an owner died. */
   readonly deliveries: number;
   readonly pendingMessages: number;
   /** True when the log is certainly empty, so that the worker need not read it. */

@@ -93,8 +93,8 @@ export class MemoryStore implements Store {
   }
 
   /**
-   * The transaction has nothing to roll back, because its `tx` cannot write. A transactional step that does not use `tx`
-   * works like any other step.
+   * The transaction has nothing to roll back, because its `tx` cannot write. A transactional step that does not use
+   * `tx` works like any other step.
    */
   async beginTransaction(): Promise<StoreTransaction> {
     return { handle: txWithoutSql, commit: (batch) => this.commit(batch), rollback: async () => {} };

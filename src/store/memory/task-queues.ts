@@ -8,7 +8,7 @@ interface TaskQueue {
   readonly parked: Heap<QueueEntry>;
 }
 
-/** Holds copies of the values by which a heap is ordered: a later change of the task must not break the heap's order. */
+/** Copies the values by which a heap is ordered: a later change of the task must not break the order of the heap. */
 interface QueueEntry {
   readonly task: MemoryTask;
   readonly revision: number;

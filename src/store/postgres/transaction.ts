@@ -11,7 +11,7 @@ import { createGuardedClient } from "./connection/guarded-client.js";
 import type { LostWriteDetector } from "./lost-write-detector.js";
 import type { OperationTracker } from "./operation-tracker.js";
 
-/** Identifies a transaction by its session and start. Before the step is recorded, the result must still be the same. */
+/** Identifies a transaction by its session and start. Before the step is recorded, the identity must be the same. */
 const transactionIdentityQuery =
   "SELECT pg_backend_pid() || ' ' || extract(epoch FROM transaction_timestamp())::text AS id";
 const transactionIdOf = (result: PgResult | undefined): unknown => result?.rows[0]?.id;

@@ -16,8 +16,9 @@ export class HintEmitter {
 
 /**
  * The hints of a committed batch. A receiver of messages is either owned or was just made ready, so a hint "messages"
- * also makes workers claim, and no hint "ready" is needed for the receiver. A client's commit also sends a hint for an unowned run with a due time: the run may have
- * become due during the commit, and a claim may have skipped its locked row.
+ * also makes workers claim, and no hint "ready" is needed for the receiver. A client's commit also sends a hint for an
+ * unowned run with a due time: the run may have become due during the commit, and a claim may have skipped its locked
+ * row.
  */
 export function hintsOfCommit(batch: Batch, result: CommitResult): Hint[] {
   if (result.kind !== "committed") return [];

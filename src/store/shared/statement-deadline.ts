@@ -10,7 +10,7 @@ const defaultDeadlineMs = 10_000;
 /** With a shorter deadline, a busy machine would be mistaken for a server that does not answer. */
 const minDeadlineMs = 1_000;
 
-/** Thrown when the deadline has passed. The connection is dropped, and whether the statement was executed is unknown. */
+/** Thrown when the deadline has passed: the connection is dropped, and the outcome of the statement is unknown. */
 export class NoAnswerError extends Error {
   readonly code = "ETIMEDOUT";
 

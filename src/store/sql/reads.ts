@@ -150,8 +150,8 @@ export class SqlReads implements ReadSide {
 
   /**
    * A row may hold several events, and the page may begin inside a row. The row with event number after + 1 is the last
-   * row whose seq is not greater than after + 1. Finding that row is one lookup in the primary key; comparing seq + span
-   * would read the whole log.
+   * row whose seq is not greater than after + 1. Finding that row is one lookup in the primary key; comparing seq +
+   * span would read the whole log.
    */
   async log(runId: string, page: { readonly after: number; readonly limit: number }): Promise<readonly StoredEvent[]> {
     if (!this.#dialect.isId(runId)) return [];

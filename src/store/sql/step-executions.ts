@@ -2,10 +2,11 @@
  * The view `pawl_step_executions`: one row per attempt at each step of each run, for queries in SQL. It shows what
  * `executionsOf` computes from the same log, and stores nothing itself.
  *
- * `executionsOf` reads a log from its beginning and remembers earlier events. SQL has window functions instead: for each
- * event they find the number (a column `…_n`) of another event of the same log. A log consists of eras: an era ends when
- * the run starts over (`run.moved`, or `run.reattempted` with a rewind). Attempts that were still planned end with their
- * era, and attempts of the next era continue none of the old ones. The common table expressions build on each other:
+ * `executionsOf` reads a log from its beginning and remembers earlier events. SQL has window functions instead: for
+ * each event they find the number (a column `…_n`) of another event of the same log. A log consists of eras: an era
+ * ends when the run starts over (`run.moved`, or `run.reattempted` with a rewind). Attempts that were still planned end
+ * with their era, and attempts of the next era continue none of the old ones. The common table expressions build on
+ * each other:
  *
  * - `events`, `classified`: the relevant events, unpacked in the way of each database, and the kind of each.
  * - `with_next_of_kind`, `with_next_events`: for each event, the number of the next event that resumed the run
@@ -13,8 +14,8 @@
  *   identifies the era).
  * - `with_first`, `with_execution_no`: consecutive events of one step and era with the same attempt number are one
  *   execution. `first_n` is set on its first event; `execution_no` counts the executions of the step.
- * - `with_ends`, `effective_events`: an execution ends with its first end event (`end_n`), and its later step events are
- *   dropped. Pause events before the end are dropped, too, because a pause blocks only the attempt that the end has
+ * - `with_ends`, `effective_events`: an execution ends with its first end event (`end_n`), and its later step events
+ *   are dropped. Pause events before the end are dropped, too, because a pause blocks only the attempt that the end has
  *   planned. Of several scheduled or started events of an execution, `last_scheduled_n` and `last_started_n` are the
  *   numbers of the last, which overrides the others.
  * - `executions`: the values of each execution, of which the final SELECT keeps the row of the first event. If the end
@@ -40,8 +41,8 @@ interface StepExecutionsDialect {
   /**
    * Selects the relevant events (`isRelevantEvent`, `rewindsIfReattempted`), unpacked, with the columns run_id, n (the
    * event's number), at, type, node, attempt (1 if the event has none), outcome, due_at (`at` plus the wait in the
-   * event's data, if any), started_at (`at` minus the duration; NULL for a step that was skipped and never ran), message
-   * (of the event's error).
+   * event's data, if any), started_at (`at` minus the duration; NULL for a step that was skipped and never ran),
+   * message (of the event's error).
    */
   readonly eventsQuery: string;
   /** "LATERAL" if `eventsQuery` selects the events of the run `r.id`; "" if it selects those of all runs. */

@@ -3,8 +3,8 @@
  * removes it, and vacuum cannot do so while another transaction holds an old snapshot (a dump, a long report). Every
  * claim then scans the entries of all tasks that were claimed since: 45 ms after 200,000 tasks, and growing. So when a
  * claim is slow and the table has many dead rows, the next claims search only above a minimum due time and only the
- * priorities of earlier claimed tasks. From time to time a full claim finds the tasks that these bounds exclude (another
- * priority, an earlier due time). While claims are fast, which is nearly always, they are not bounded.
+ * priorities of earlier claimed tasks. From time to time a full claim finds the tasks that these bounds exclude
+ * (another priority, an earlier due time). While claims are fast, which is nearly always, they are not bounded.
  */
 import type { Route } from "../../contract/store.js";
 

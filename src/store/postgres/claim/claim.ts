@@ -185,8 +185,8 @@ function decodeClaimed(row: SqlRow, routes: readonly Route[]): ClaimedTask {
 /**
  * For each route, selects ready tasks by priority and due time, and parked tasks that have become due. Each of the two
  * kinds has its own index, which is read from its beginning, so that sleeping, paused and owned tasks are never read.
- * Rows that another claim has locked are skipped, not waited for. The candidates are MATERIALIZED, because evaluating them twice would
- * lock more tasks than are returned.
+ * Rows that another claim has locked are skipped, not waited for. The candidates are MATERIALIZED, because evaluating
+ * them twice would lock more tasks than are returned.
  *
  * The update finds the rows by run id and not by ctid, which would be cheaper: a message that arrived after the
  * snapshot has created a new version of the row. The lock finds that version, but the snapshot cannot see it by its

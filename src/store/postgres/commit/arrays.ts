@@ -16,7 +16,7 @@ export function textArray(items: readonly (string | null)[]): string | null {
   return `{${items.map((item) => (item === null ? "NULL" : `"${item.replace(quoteOrBackslash, "\\$&")}"`)).join(",")}}`;
 }
 
-/** Characters that JSON escapes differently. Quotes, backslashes and null are the same in JSON and in array literals. */
+/** Characters that JSON escapes differently. Quotes, backslashes and null are written in JSON as in array literals. */
 const jsonOnlyEscapes = /[\p{Cc}\p{Cs}]/u;
 const needsOwnEscaping = (item: string | null) => item !== null && jsonOnlyEscapes.test(item);
 

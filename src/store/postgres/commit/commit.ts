@@ -132,8 +132,8 @@ export class Committer {
   }
 
   /**
-   * Finds out why some starts were not written. A start whose own run exists is a repetition and succeeds; a start whose
-   * key another run holds is refused. If no run holds the key any more, the start is tried again.
+   * Finds out why some starts were not written. A start whose own run exists is a repetition and succeeds; a start
+   * whose key another run holds is refused. If no run holds the key any more, the start is tried again.
    */
   async #resolveStarts(execute: ExecuteQuery, batch: Batch): Promise<readonly RefusedStart[]> {
     const refused = new Map<string, RefusedStart>();

@@ -1,8 +1,8 @@
 /**
- * The commit of one event and nothing else, which a run makes after each step when no other run commits at the same time.
- * Most of its time is the server's overhead per statement. Without arrays, and without separate parts for the fence and
- * the gate, this statement costs 1.15 times as much as a bare insert of one row; the general statement costs twice as
- * much.
+ * The commit of one event and nothing else, which a run makes after each step when no other run commits at the same
+ * time. Most of its time is the server's overhead per statement. Without arrays, and without separate parts for the
+ * fence and the gate, this statement costs 1.15 times as much as a bare insert of one row; the general statement costs
+ * twice as much.
  */
 import type { SqlClock } from "../clock.js";
 import type { CommitWork, NewEventRow } from "../commit-work.js";

@@ -77,8 +77,8 @@ export const newChildrenSection = createNewRunSection("b", "children", ({ childr
 export const startsSection = createRunSection("s", "starts", ({ starts }) => starts, "ON CONFLICT DO NOTHING");
 
 /**
- * A child whose id exists was created by an earlier commit of its parent and is skipped. A child whose key is taken makes
- * the statement fail.
+ * A child whose id exists was created by an earlier commit of its parent and is skipped. A child whose key is taken
+ * makes the statement fail.
  */
 export const childrenSection = createRunSection(
   "c",

@@ -9,9 +9,9 @@
  *   is written.
  * - The writes of the sections follow.
  *
- * Two rules matter when you change this statement. All parts of a statement see the same snapshot: no part sees what another part
- * has written, except through RETURNING. And a SELECT part is executed, with its locks, only if another part reads from
- * it.
+ * Two rules matter when you change this statement. All parts of a statement see the same snapshot: no part sees what
+ * another part has written, except through RETURNING. And a SELECT part is executed, with its locks, only if another
+ * part reads from it.
  */
 
 import type { CommitWork } from "../commit-work.js";

@@ -23,8 +23,8 @@ export const keepsSection: Section = {
 /**
  * Finishes runs when the batch changes no other tasks. It assumes that they have no messages, as is usual, and deletes
  * the tasks without locking and checking them first, which saves a loop and one WAL record per run. If a task has
- * messages or the worker does not own it, the division by zero makes the statement fail; the store then sends the general
- * statement, which finds the reason.
+ * messages or the worker does not own it, the division by zero makes the statement fail; the store then sends the
+ * general statement, which finds the reason.
  */
 export const plainFinishesSection: Section = {
   letter: "z",
@@ -128,7 +128,8 @@ export const drainedSection: Section = {
 };
 
 /**
- * The locked rows, with the instant of the commit and the number of their drained messages; none if the gate has no row.
+ * The locked rows, with the instant of the commit and the number of their drained messages; none if the gate has no
+ * row.
  */
 const changedTasksCte = (drainedCount: string) =>
   `changed_tasks AS MATERIALIZED (SELECT locked.*, gate.at, ${drainedCount} AS drained_count,

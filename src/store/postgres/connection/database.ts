@@ -206,7 +206,7 @@ export class Database {
     }, true);
   }
 
-  /** Warns unless the level is READ COMMITTED: under any other, a statement that waited for a row fails and is retried. */
+  /** Warns if the level is not READ COMMITTED: a statement that waited for a row would then fail and be retried. */
   async #checkIsolation(client: PgClient): Promise<void> {
     const { rows } = await this.sendQuery(client, {
       text: "SELECT current_setting('default_transaction_isolation') AS level",
@@ -308,7 +308,7 @@ export class Database {
     return values === undefined ? query : { ...query, values };
   }
 
-  /** Drops a connection on which a statement may be running. Resolves when the statement can have no effect any more. */
+  /** Drops a connection on which a statement may be running. Resolves when that statement can have no more effect. */
   async discardConnection(client: PgPoolClient): Promise<void> {
     this.#sessions.recordLost(client);
     destroySocket(client);

@@ -1,7 +1,7 @@
 /**
  * The one connection that listens for notifications. It may be lost at any time, with or without an error, so it is
- * pinged when it is idle and reconnects by itself. Notifications may have been missed while it was not connected, so the
- * first hint after each connect is "anything".
+ * pinged when it is idle and reconnects by itself. Notifications may have been missed while it was not connected, so
+ * the first hint after each connect is "anything".
  */
 
 import type { Runtime, Timer } from "../../../runtime/runtime.js";

@@ -1,9 +1,9 @@
 /**
- * Behind a pooler, Pawl's connections outlive the server: after a restart, or a fail-over to a standby that lacks recent
- * writes, the next statement may reach another server without a new connection. A statement may also wait in the pooler
- * until long after Pawl has stopped waiting for its answer. So every write of a worker carries a condition: on which server and until when it is
- * valid. A write that has no effect for that reason looks fenced; it is sent again once it is certain that the server
- * has lost nothing.
+ * Behind a pooler, Pawl's connections outlive the server: after a restart, or a fail-over to a standby that lacks
+ * recent writes, the next statement may reach another server without a new connection. A statement may also wait in the
+ * pooler until long after Pawl has stopped waiting for its answer. So every write of a worker carries a condition: on
+ * which server and until when it is valid. A write that has no effect for that reason looks fenced; it is sent again
+ * once it is certain that the server has lost nothing.
  */
 import type { Runtime } from "../../../runtime/runtime.js";
 import type { SqlRow } from "../../sql/dialect.js";

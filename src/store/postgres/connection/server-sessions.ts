@@ -121,8 +121,8 @@ export class ServerSessions {
       }
     });
     await termination.catch((error: unknown) => {
-      // Without the right to terminate the session, trying again is pointless; the server itself notices sooner or later
-      // that the client has disconnected.
+      // Without the right to terminate the session, trying again is pointless; the server itself notices sooner or
+      // later that the client has disconnected.
       if (!isForbidden(error)) throw error;
     });
   }
