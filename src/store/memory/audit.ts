@@ -37,9 +37,9 @@ export class MemoryAudit implements Audit {
       inbox: () => nonEmptyKeys(inboxes),
       cursors: () => [...cursors.keys()],
     }[table]();
-    const existing = table === "inbox" ? tasks : runs;
+    const parentRows = table === "inbox" ? tasks : runs;
     return pageOf(
-      ids.filter((id) => !existing.has(id)),
+      ids.filter((id) => !parentRows.has(id)),
       page,
     );
   }

@@ -93,20 +93,27 @@ export class LostWriteDetector {
   #lastWriteQueryOf({ transitions, starts }: Batch, { at, refused }: Committed): PgQuery | null {
     const { runs, events, cursors } = this.#tables;
     const hasEvents = (transition: Transition) => transition.events.length > 0;
-    const appended = transitions.findLast(hasEvents);
-    if (appended !== undefined) {
-      return existenceQuery(`${events} WHERE run_id = $1 AND seq = $2`, [appended.runId, appended.afterSeq + 1]);
+    const appendingTransition = transitions.findLast(hasEvents);
+    if (appendingTransition !== undefined) {
+      return existenceQuery(`${events} WHERE run_id = $1 AND seq = $2`, [
+        appendingTransition.runId,
+        appendingTransition.afterSeq + 1,
+      ]);
     }
-    const finished = transitions.findLast(({ next }) => next.kind === "finish");
-    if (finished !== undefined)
-      return existenceQuery(`${runs} WHERE id = $1 AND finished_at IS NOT NULL`, [finished.runId]);
-    const withCursor = transitions.findLast((transition) => transition.cursors.length > 0);
-    const node = withCursor?.cursors.at(-1)?.node;
-    if (withCursor !== undefined && node !== undefined) {
-      return existenceQuery(`${cursors} WHERE run_id = $1 AND node = $2 AND at >= $3`, [withCursor.runId, node, at]);
+    const finishingTransition = transitions.findLast(({ next }) => next.kind === "finish");
+    if (finishingTransition !== undefined)
+      return existenceQuery(`${runs} WHERE id = $1 AND finished_at IS NOT NULL`, [finishingTransition.runId]);
+    const cursorTransition = transitions.findLast((transition) => transition.cursors.length > 0);
+    const node = cursorTransition?.cursors.at(-1)?.node;
+    if (cursorTransition !== undefined && node !== undefined) {
+      return existenceQuery(`${cursors} WHERE run_id = $1 AND node = $2 AND at >= $3`, [
+        cursorTransition.runId,
+        node,
+        at,
+      ]);
     }
-    const started = starts.findLast(({ id }) => refused.every(({ runId }) => runId !== id));
-    return started === undefined ? null : existenceQuery(`${runs} WHERE id = $1`, [started.id]);
+    const startedRun = starts.findLast(({ id }) => refused.every(({ runId }) => runId !== id));
+    return startedRun === undefined ? null : existenceQuery(`${runs} WHERE id = $1`, [startedRun.id]);
   }
 }
 

@@ -11,7 +11,7 @@ import { quoteName, type Tables } from "./tables.js";
 
 export function createMigrationPort(db: Database, tables: Tables): MigrationPort {
   const versionsIn = (rows: readonly SqlRow[]) => rows.map((row) => Number(row.version));
-  const select = { text: `SELECT version FROM ${tables.migrations}` };
+  const selectVersions = { text: `SELECT version FROM ${tables.migrations}` };
   const readAppliedVersions = async (
     execute: (query: { text: string; values?: unknown[] }) => Promise<readonly SqlRow[]>,
   ) => {
@@ -19,7 +19,7 @@ export function createMigrationPort(db: Database, tables: Tables): MigrationPort
       text: "SELECT to_regclass($1) IS NOT NULL AS is_present",
       values: [tables.migrations],
     });
-    return row?.is_present === true ? versionsIn(await execute(select)) : [];
+    return row?.is_present === true ? versionsIn(await execute(selectVersions)) : [];
   };
   const session: MigrationSession = {
     appliedVersions: () => readAppliedVersions((query) => db.read(query)),

@@ -210,13 +210,13 @@ export class PostgresStore implements Store {
       WHERE t.run_id = ANY ($1::uuid[]) AND t.state = ${taskState.parked} AND r.started_at IS NULL`;
     const { rows } = await tx.query(selectNotStarted, [messages.map(({ to }) => to)]);
     const notStarted = rows.map(({ run_id }) => run_id as string);
-    const deliverable = messages.filter(({ to }) => !notStarted.includes(to));
-    const delivered = await this.#committer.send(
+    const deliverableMessages = messages.filter(({ to }) => !notStarted.includes(to));
+    const deliveredIds = await this.#committer.send(
       async ({ text, values = [] }) => (await tx.query(text, values)).rows,
-      deliverable,
+      deliverableMessages,
     );
-    await this.#notifyInTransaction(tx, hintsOfMessages(deliverable));
-    return { undeliverable: deliverable.map(({ to }) => to).filter((to) => !delivered.has(to)), notStarted };
+    await this.#notifyInTransaction(tx, hintsOfMessages(deliverableMessages));
+    return { undeliverable: deliverableMessages.map(({ to }) => to).filter((to) => !deliveredIds.has(to)), notStarted };
   }
 
   /** The server sends the notification when the caller commits, also to this process, which does not see the commit. */
@@ -226,9 +226,9 @@ export class PostgresStore implements Store {
   }
 
   async send(messages: readonly Message[]): Promise<{ readonly undeliverable: readonly string[] }> {
-    const delivered = await this.#operations.run(() => this.#committer.send(this.#write, messages));
+    const deliveredIds = await this.#operations.run(() => this.#committer.send(this.#write, messages));
     this.#emitHints(hintsOfMessages(messages));
-    return { undeliverable: messages.map(({ to }) => to).filter((to) => !delivered.has(to)) };
+    return { undeliverable: messages.map(({ to }) => to).filter((to) => !deliveredIds.has(to)) };
   }
 
   beginTransaction(): Promise<StoreTransaction> {

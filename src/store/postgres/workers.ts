@@ -26,20 +26,20 @@ export class Workers {
   readonly #tables: Tables;
   readonly #clock: SqlClock;
   readonly #inTransaction: RunInTransaction;
-  readonly #onFreed: OnTasksFreed;
+  readonly #onTasksFreed: OnTasksFreed;
 
-  constructor(tables: Tables, clock: SqlClock, inTransaction: RunInTransaction, onFreed: OnTasksFreed) {
+  constructor(tables: Tables, clock: SqlClock, inTransaction: RunInTransaction, onTasksFreed: OnTasksFreed) {
     this.#tables = tables;
     this.#clock = clock;
     this.#inTransaction = inTransaction;
-    this.#onFreed = onFreed;
+    this.#onTasksFreed = onTasksFreed;
   }
 
   /** @param knownEpoch an earlier epoch of this worker, which the database may have lost; the new epoch is higher */
   async register(worker: WorkerInfo, knownEpoch: number): Promise<Fence> {
     const { workers } = this.#tables;
     const { id, name, host, pid, port, leaseMs, routes } = worker;
-    const [epoch, freed] = await this.#inTransaction(async (execute) => {
+    const [epoch, hasFreedTasks] = await this.#inTransaction(async (execute) => {
       await execute({
         text: `INSERT INTO ${workers} (id, epoch, live, name, host, pid, lease_ms, routes, started_at, heartbeat_at)
           VALUES ($1, 0, false, '', '', 0, 0, '[]', 0, 0) ON CONFLICT DO NOTHING`,
@@ -55,7 +55,7 @@ export class Workers {
       const epoch = Number(row?.epoch);
       return [epoch, epoch > 1 && (await this.#freeTasks(execute, [id]))] as const;
     });
-    if (freed) this.#onFreed();
+    if (hasFreedTasks) this.#onTasksFreed();
     return { workerId: id, epoch };
   }
 
@@ -105,7 +105,7 @@ export class Workers {
       return ids;
     });
     // The hint is sent even if no task was freed: only the dead worker knew when the runs that it parked become due.
-    if (deadIds.length > 0) this.#onFreed();
+    if (deadIds.length > 0) this.#onTasksFreed();
     return deadIds;
   }
 

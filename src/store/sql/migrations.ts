@@ -41,9 +41,9 @@ export async function migrate(port: MigrationPort, migrations: readonly Migratio
       versions,
       migrations.map((migration) => migration.version),
     );
-    const applied = new Set(versions);
+    const appliedVersions = new Set(versions);
     for (const migration of migrations) {
-      if (applied.has(migration.version)) continue;
+      if (appliedVersions.has(migration.version)) continue;
       await session.apply(migration).catch((error: unknown) => {
         // A connection error does not come from the migration and the caller may retry, so it is thrown unchanged.
         if (isTransient(error)) throw error;
@@ -62,18 +62,18 @@ export async function pendingMigrations(
   port: Pick<MigrationPort, "appliedVersions">,
   migrations: readonly Migration[],
 ): Promise<readonly number[]> {
-  const applied = await port.appliedVersions();
+  const appliedVersionList = await port.appliedVersions();
   const knownVersions = migrations.map((migration) => migration.version);
-  checkNotNewer(applied, knownVersions);
-  const appliedVersions = new Set(applied);
-  return knownVersions.filter((version) => !appliedVersions.has(version));
+  checkNotNewer(appliedVersionList, knownVersions);
+  const appliedVersionSet = new Set(appliedVersionList);
+  return knownVersions.filter((version) => !appliedVersionSet.has(version));
 }
 
-function checkNotNewer(applied: readonly number[], knownVersions: readonly number[]): void {
-  const [appliedVersion, supportedVersion] = [Math.max(0, ...applied), Math.max(0, ...knownVersions)];
-  if (appliedVersion <= supportedVersion) return;
+function checkNotNewer(appliedVersions: readonly number[], knownVersions: readonly number[]): void {
+  const [latestAppliedVersion, latestKnownVersion] = [Math.max(0, ...appliedVersions), Math.max(0, ...knownVersions)];
+  if (latestAppliedVersion <= latestKnownVersion) return;
   throw new MigrationError(
-    `The tables have version ${appliedVersion}, and this Pawl knows them up to version ${supportedVersion}: a newer Pawl has migrated this ` +
+    `The tables have version ${latestAppliedVersion}, and this Pawl knows them up to version ${latestKnownVersion}: a newer Pawl has migrated this ` +
       "database. Update Pawl here, or use another database or schema.",
   );
 }

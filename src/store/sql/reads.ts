@@ -82,10 +82,10 @@ export class SqlReads implements ReadSide {
 
   #filterConditions(filter: RunFilter, bind: Bind): string[] {
     const conditions: string[] = [];
-    const equal = (column: string, value: string | undefined) => {
+    const addEquality = (column: string, value: string | undefined) => {
       if (value !== undefined) conditions.push(`${column} = ${bind(value)}`);
     };
-    equal("r.workflow", filter.workflow);
+    addEquality("r.workflow", filter.workflow);
     if (filter.status === "running") {
       conditions.push(`${this.#taskStateSql()} = ${taskState.owned}`);
     } else if (filter.status !== undefined) {
@@ -93,11 +93,11 @@ export class SqlReads implements ReadSide {
       conditions.push(`coalesce(${this.#taskStateSql()}, ${taskState.parked}) <> ${taskState.owned}`);
     }
     if (filter.active !== undefined) conditions.push(`r.finished_at IS ${filter.active ? "" : "NOT "}NULL`);
-    equal("r.hero_type", filter.heroType);
-    equal("r.hero_id", filter.heroId);
-    equal("r.start_key", filter.startKey);
+    addEquality("r.hero_type", filter.heroType);
+    addEquality("r.hero_id", filter.heroId);
+    addEquality("r.start_key", filter.startKey);
     if (filter.parentId === null) conditions.push("r.parent_id IS NULL");
-    else equal("r.parent_id", filter.parentId);
+    else addEquality("r.parent_id", filter.parentId);
     if (filter.tag !== undefined) conditions.push(this.#hasTag(filter.tag, bind));
     if (filter.createdAfter !== undefined) conditions.push(`r.created_at >= ${bind(filter.createdAfter)}`);
     if (filter.createdBefore !== undefined) conditions.push(`r.created_at < ${bind(filter.createdBefore)}`);
@@ -157,9 +157,9 @@ export class SqlReads implements ReadSide {
     if (!this.#dialect.isId(runId)) return [];
     const { bind, values } = createStatement(this.#dialect);
     const eventsTable = this.#dialect.table("events");
-    const start = `SELECT max(f.seq) FROM ${eventsTable} f WHERE f.run_id = ${bind(runId)} AND f.seq <= ${bind(page.after + 1)}`;
+    const firstSeqSql = `SELECT max(f.seq) FROM ${eventsTable} f WHERE f.run_id = ${bind(runId)} AND f.seq <= ${bind(page.after + 1)}`;
     const rows = await this.#db.query(
-      `SELECT ${eventColumns} FROM ${eventsTable} e WHERE e.seq >= coalesce((${start}), 0) AND e.run_id = ${bind(runId)} ` +
+      `SELECT ${eventColumns} FROM ${eventsTable} e WHERE e.seq >= coalesce((${firstSeqSql}), 0) AND e.run_id = ${bind(runId)} ` +
         `ORDER BY e.seq LIMIT ${bind(page.limit)}`,
       values,
     );
@@ -222,13 +222,13 @@ export class SqlReads implements ReadSide {
     const table = this.#dialect.table("workflows");
     for (const { name, queue, version, signature, graph } of workflows.toSorted(byName)) {
       const { bind, values } = createStatement(this.#dialect);
-      const row = [name, queue ?? name, version ?? "", signature, graph].map(bind).join(", ");
+      const placeholders = [name, queue ?? name, version ?? "", signature, graph].map(bind).join(", ");
       const insert = `INSERT INTO ${table} (name, queue, version, signature, graph, created_at)`;
-      const columns = Object.entries({ queue, version, signature, graph });
-      const inserted = `VALUES (${row}, ${this.#dialect.now(bind)})`;
-      const updates = columns.map(([column, value]) => `${column} = coalesce(${bind(value)}, ${table}.${column})`);
+      const columnValues = Object.entries({ queue, version, signature, graph });
+      const valuesClause = `VALUES (${placeholders}, ${this.#dialect.now(bind)})`;
+      const updates = columnValues.map(([column, value]) => `${column} = coalesce(${bind(value)}, ${table}.${column})`);
       await this.#db.query(
-        `${insert} ${inserted} ${this.#dialect.onDuplicateUpdate("name")} ${updates.join(", ")}`,
+        `${insert} ${valuesClause} ${this.#dialect.onDuplicateUpdate("name")} ${updates.join(", ")}`,
         values,
       );
     }
@@ -245,13 +245,13 @@ export class SqlReads implements ReadSide {
 
   async #queryByIds(
     ids: readonly string[],
-    sql: (oneOf: (column: string) => string) => string,
+    buildSql: (oneOf: (column: string) => string) => string,
   ): Promise<readonly SqlRow[]> {
     const validIds = ids.filter((id) => this.#dialect.isId(id));
     const query = (chunk: readonly string[]) => {
       const { bind, values } = createStatement(this.#dialect);
       return this.#db.query(
-        sql((column) => this.#dialect.oneOf(column, chunk, bind)),
+        buildSql((column) => this.#dialect.oneOf(column, chunk, bind)),
         values,
       );
     };

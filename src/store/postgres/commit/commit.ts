@@ -136,19 +136,20 @@ export class Committer {
    * whose key another run holds is refused. If no run holds the key any more, the start is tried again.
    */
   async #resolveStarts(execute: ExecuteQuery, batch: Batch): Promise<readonly RefusedStart[]> {
-    const refused = new Map<string, RefusedStart>();
-    let pending = batch.starts;
+    const refusals = new Map<string, RefusedStart>();
+    let unresolvedStarts = batch.starts;
     for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
       const existingRows = await execute({
         text: `SELECT id FROM ${this.#tables.runs} WHERE id = ANY ($1::uuid[])`,
-        values: [plainArray(pending.map(({ id }) => id))],
+        values: [plainArray(unresolvedStarts.map(({ id }) => id))],
       });
       const existingIds = new Set(existingRows.map((row) => row.id));
-      const missing = pending.filter(({ id }) => !existingIds.has(id));
-      for (const refusal of await findKeyHolders(execute, this.#tables, missing)) refused.set(refusal.runId, refusal);
-      pending = missing.filter(({ id }) => !refused.has(id));
-      if (pending.length === 0) return batch.starts.flatMap(({ id }) => refused.get(id) ?? []);
-      const retryWork = toCommitWork({ fence: batch.fence, transitions: [], starts: pending });
+      const missingStarts = unresolvedStarts.filter(({ id }) => !existingIds.has(id));
+      for (const refusal of await findKeyHolders(execute, this.#tables, missingStarts))
+        refusals.set(refusal.runId, refusal);
+      unresolvedStarts = missingStarts.filter(({ id }) => !refusals.has(id));
+      if (unresolvedStarts.length === 0) return batch.starts.flatMap(({ id }) => refusals.get(id) ?? []);
+      const retryWork = toCommitWork({ fence: batch.fence, transitions: [], starts: unresolvedStarts });
       const [row] = await execute(this.#statements.build(retryWork, this.#clock.values()));
       if (row === undefined) break;
     }

@@ -72,12 +72,12 @@ const createCursorSection = (letter: string, columns: readonly ("cursor" | "prog
     parts: ({ tables, bind }) => {
       const names = ["node", ...columns];
       const arrays = [`${bind()}::uuid[]`, ...names.map(() => `${bind()}::text[]`)];
-      const sets = [...columns, "at"].map((column) => `${column} = excluded.${column}`);
+      const assignments = [...columns, "at"].map((column) => `${column} = excluded.${column}`);
       return {
         writes: [
           `cursors_${letter} AS (INSERT INTO ${tables.cursors} (run_id, ${names.join(", ")}, at)
             SELECT u.*, gate.at FROM gate, unnest(${arrays.join(", ")}) u(run_id, ${names.join(", ")})
-            ON CONFLICT (run_id, node) DO UPDATE SET ${sets.join(", ")})`,
+            ON CONFLICT (run_id, node) DO UPDATE SET ${assignments.join(", ")})`,
         ],
       };
     },

@@ -54,7 +54,7 @@ function buildInserts({ tables, bind, workerId, epoch }: SectionContext) {
   const count = bind();
   const names = columns.map(([name]) => name).join(", ");
   const array = (name: string) => arrays[columns.findIndex(([column]) => column === name)];
-  const task = [array("id"), `${bind()}::text[]`, array("version"), array("priority")];
+  const taskArrays = [array("id"), `${bind()}::text[]`, array("version"), array("priority")];
   return {
     count,
     runs: `INSERT INTO ${tables.runs} (${names}, status, created_at)
@@ -65,7 +65,7 @@ function buildInserts({ tables, bind, workerId, epoch }: SectionContext) {
         CASE WHEN u.is_owned THEN ${owned} WHEN u.due_at <= u.at THEN ${ready} ELSE ${parked} END,
         u.due_at, CASE WHEN u.is_owned THEN ${workerId} END, CASE WHEN u.is_owned THEN ${epoch} END, u.is_owned::int, 0, NOT u.is_owned
       FROM (SELECT u.*, gate.at, coalesce(u.wake_at, gate.at + u.wake_in) AS due_at FROM gate,
-        unnest(${task.join(", ")}, ${isOwned}, ${wakeAt}, ${wakeIn}) u(id, workflow, version, priority, is_owned, wake_at, wake_in)
+        unnest(${taskArrays.join(", ")}, ${isOwned}, ${wakeAt}, ${wakeIn}) u(id, workflow, version, priority, is_owned, wake_at, wake_in)
         WHERE ${count}::int > 0) u`,
   };
 }

@@ -92,10 +92,10 @@ export class StatementBuilder {
     const parts = sections.map((section) => section.parts({ tables: this.#tables, isFenced, bind, workerId, epoch }));
     const collect = (pick: (parts: SectionParts) => readonly string[] | undefined) =>
       parts.flatMap((part) => pick(part) ?? []);
-    const fence = isFenced ? fenceClause(this.#tables, now, workerId, epoch) : `SELECT ${now} AS at`;
+    const fenceSql = isFenced ? fenceClause(this.#tables, now, workerId, epoch) : `SELECT ${now} AS at`;
     const checks = collect((part) => part.checks);
     const ctes = [
-      `fence AS MATERIALIZED (${fence})`,
+      `fence AS MATERIALIZED (${fenceSql})`,
       ...collect((part) => part.locks),
       `gate AS MATERIALIZED (SELECT fence.at FROM fence${checks.length === 0 ? "" : ` WHERE ${checks.join(" AND ")}`})`,
       ...collect((part) => part.writes),

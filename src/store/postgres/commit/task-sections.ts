@@ -79,17 +79,17 @@ export const locksSection: Section = {
     const columns =
       "id, kind, status, waiting_or_output, error, started_at, wake_at, wake_in, message_count, route, priority";
     // The condition on `fence.at` makes the statement lock the worker's row before any task.
-    const task = `SELECT t.state, t.pending_messages, t.owner, t.epoch FROM ${tables.tasks} t
+    const selectTaskSql = `SELECT t.state, t.pending_messages, t.owner, t.epoch FROM ${tables.tasks} t
       WHERE t.run_id = u.id AND fence.at IS NOT NULL FOR UPDATE`;
-    const lock = `locked_tasks AS MATERIALIZED (SELECT u.*, t.* FROM fence, unnest(${arrays.join(", ")}) u(${columns}), LATERAL (${task}) t)`;
+    const lockedTasksCte = `locked_tasks AS MATERIALIZED (SELECT u.*, t.* FROM fence, unnest(${arrays.join(", ")}) u(${columns}), LATERAL (${selectTaskSql}) t)`;
     const isWritable = isFenced
       ? `locked.owner = ${workerId} AND locked.epoch = ${epoch}`
       : `locked.state <> ${owned} AND locked.pending_messages = 0`;
     // A run cannot finish while it has messages that this commit does not drain.
     const isFullyDrained = `(locked.kind <> ${changeKind.finish} OR locked.pending_messages <= locked.message_count)`;
-    const count = `SELECT count(*) FROM locked_tasks locked WHERE locked.kind < ${changeKind.deliver} AND ${isWritable} AND ${isFullyDrained}`;
+    const writableCountSql = `SELECT count(*) FROM locked_tasks locked WHERE locked.kind < ${changeKind.deliver} AND ${isWritable} AND ${isFullyDrained}`;
     // The check must read from locked_tasks: without a reader PostgreSQL would not lock anything.
-    return { locks: [lock], checks: [`(${count}) = ${bind()}::int`] };
+    return { locks: [lockedTasksCte], checks: [`(${writableCountSql}) = ${bind()}::int`] };
   },
 };
 

@@ -383,10 +383,10 @@ export class Database {
         if (!this.#sessions.haveLostEnded) await this.#sessions.ensureLostEnded();
         return await this.#silentConnections.connect(pool);
       } catch (error) {
-        const thrown = toConnectError(error);
-        if (!(thrown instanceof StoreError) || !thrown.transient) throw thrown;
+        const storeError = toConnectError(error);
+        if (!(storeError instanceof StoreError) || !storeError.transient) throw storeError;
         this.reachability.recordFailure(error);
-        if (attempt >= 4) throw thrown;
+        if (attempt >= 4) throw storeError;
       }
       await backOff(attempt + 3, this.#runtime);
     }

@@ -33,7 +33,7 @@ export class Listener {
   readonly #runtime: Runtime;
   #client: PgStandaloneClient | null = null;
   #timer: Timer | undefined;
-  #failures = 0;
+  #failureCount = 0;
   #lastActivityAt = 0;
   #isClosed = false;
   #opening: Promise<void>;
@@ -71,7 +71,7 @@ export class Listener {
       });
       await this.#sendQuery(client, `LISTEN ${quoteName(channel)}`);
       if (this.#isClosed || this.#client !== client) return;
-      this.#failures = 0;
+      this.#failureCount = 0;
       reachability.recordAnswer(failureCount);
       emit([{ kind: "anything" }]);
       this.#schedulePing(client);
@@ -115,8 +115,9 @@ export class Listener {
     if (this.#isClosed) return;
     if (isConnectionLost(error) || !isServerError(error)) this.#options.reachability.recordFailure(error);
     else this.#options.onWarning("The listening connection was lost; it will be opened again.", error);
-    const reconnectDelayMs = Math.min(50 * 2 ** this.#failures, maxReconnectDelayMs) * (0.5 + this.#runtime.random());
-    this.#failures += 1;
+    const reconnectDelayMs =
+      Math.min(50 * 2 ** this.#failureCount, maxReconnectDelayMs) * (0.5 + this.#runtime.random());
+    this.#failureCount += 1;
     this.#timer = this.#runtime.setTimeout(() => {
       this.#opening = this.#open();
     }, reconnectDelayMs);

@@ -73,9 +73,12 @@ export class ServerSessions {
    */
   recordTransaction(client: PgClient, row: SqlRow | undefined): void {
     this.recordSession(client, row);
-    const session = this.#conditions.get(client);
-    if (session !== undefined)
-      this.#conditions.set(client, `${session} AND ${transactionStart} = ${quoteLiteral(row?.transaction_started)}`);
+    const sessionCondition = this.#conditions.get(client);
+    if (sessionCondition !== undefined)
+      this.#conditions.set(
+        client,
+        `${sessionCondition} AND ${transactionStart} = ${quoteLiteral(row?.transaction_started)}`,
+      );
   }
 
   /** Called behind a pooler when the transaction has ended: its session may now work for another client. */
@@ -83,18 +86,19 @@ export class ServerSessions {
     this.#conditions.delete(client);
   }
 
-  #sessionOf(client: PgClient): SessionCondition | null {
-    const bySession = this.#conditions.get(client);
+  #conditionOf(client: PgClient): SessionCondition | null {
+    const sessionCondition = this.#conditions.get(client);
     const mark = this.#marks.get(client);
-    const byMark = mark === undefined ? undefined : `a.state <> 'idle' AND starts_with(a.query, ${quoteLiteral(mark)})`;
-    const conditions = [bySession, byMark].filter((condition) => condition !== undefined);
+    const markCondition =
+      mark === undefined ? undefined : `a.state <> 'idle' AND starts_with(a.query, ${quoteLiteral(mark)})`;
+    const conditions = [sessionCondition, markCondition].filter((condition) => condition !== undefined);
     return conditions.length === 0 ? null : anyOf(conditions);
   }
 
   /** Called when this connection was given up while a statement may have been running. */
   recordLost(client: PgClient): void {
-    const session = this.#sessionOf(client);
-    if (session !== null) this.#lostSessions.add(session);
+    const condition = this.#conditionOf(client);
+    if (condition !== null) this.#lostSessions.add(condition);
   }
 
   get haveLostEnded(): boolean {
@@ -106,12 +110,12 @@ export class ServerSessions {
     return this.#lostSessions.ensureEnded();
   }
 
-  async #terminate(sessions: readonly SessionCondition[]): Promise<void> {
+  async #terminate(conditions: readonly SessionCondition[]): Promise<void> {
     const deadlineAt = this.#runtime.monotonic() + this.#timeoutMs();
     const termination = this.#withConnection(async (query) => {
       for (;;) {
         const rows = await query({
-          text: `SELECT pg_terminate_backend(a.pid) AS is_signaled ${fromActivityWhere(anyOf(sessions))}`,
+          text: `SELECT pg_terminate_backend(a.pid) AS is_signaled ${fromActivityWhere(anyOf(conditions))}`,
         });
         if (rows.length === 0) break;
         if (this.#runtime.monotonic() > deadlineAt) {
@@ -132,11 +136,11 @@ export class ServerSessions {
    * has answered it.
    */
   async isExecuting(client: PgClient): Promise<boolean> {
-    const session = this.#sessionOf(client);
-    if (session === null) return false;
+    const condition = this.#conditionOf(client);
+    if (condition === null) return false;
     const isActive = "a.state = 'active' AND a.wait_event_type IS DISTINCT FROM 'Client'";
     const rows = await this.#withConnection((query) =>
-      query({ text: `SELECT coalesce(${isActive}, false) AS is_executing ${fromActivityWhere(session)}` }),
+      query({ text: `SELECT coalesce(${isActive}, false) AS is_executing ${fromActivityWhere(condition)}` }),
     );
     return rows.some((row) => row.is_executing === true);
   }
@@ -158,7 +162,7 @@ export class ServerSessions {
 const isForbidden = (error: unknown) =>
   ((error as { cause?: unknown }).cause as { code?: unknown } | undefined)?.code === "42501";
 
-const fromActivityWhere = (session: SessionCondition) => `FROM pg_stat_activity a WHERE ${session}`;
-const anyOf = (sessions: readonly SessionCondition[]): SessionCondition =>
-  sessions.map((session) => `(${session})`).join(" OR ");
+const fromActivityWhere = (condition: SessionCondition) => `FROM pg_stat_activity a WHERE ${condition}`;
+const anyOf = (conditions: readonly SessionCondition[]): SessionCondition =>
+  conditions.map((condition) => `(${condition})`).join(" OR ");
 const quoteLiteral = (text: unknown) => `'${String(text).replaceAll("'", "''")}'`;
