@@ -1,5 +1,5 @@
 /**
- * The reads behind `verify`: every row that belongs to a run, one page at a time and without payloads, so that a
+ * The reads that `verify` makes: every row that belongs to a run, one page at a time and without payloads, so that a
  * database with a million runs can be checked in little memory. No run waits for these reads, so no index exists for
  * them.
  */
@@ -8,7 +8,7 @@
 export interface AuditedTask {
   readonly route: string;
   readonly version: string;
-  /** null when the stored number stands for no state. */
+  /** null when the stored number is not one of these states. */
   readonly state: "parked" | "ready" | "owned" | null;
   readonly dueAt: number | null;
   readonly owner: string | null;
@@ -17,7 +17,7 @@ export interface AuditedTask {
   readonly pendingMessages: number;
 }
 
-/** A run's row and what the other tables hold for that run, all read at one instant. */
+/** A run's row and a summary of that run's rows in the other tables, all read at one instant. */
 export interface AuditedRun {
   readonly id: string;
   readonly workflow: string;
@@ -46,18 +46,18 @@ export interface AuditedRun {
 export type OrphanTable = "tasks" | "events" | "inbox" | "cursors";
 
 export interface AuditPage {
-  /** Only ids that are greater than this one; null starts with the smallest id. */
+  /** The page contains only ids that are greater than this one; null starts with the smallest id. */
   readonly after: string | null;
   readonly limit: number;
 }
 
 export interface Audit {
-  /** Runs, ordered by id. */
+  /** A page of all runs, ordered by id. */
   runs(page: AuditPage): Promise<readonly AuditedRun[]>;
   runsById(ids: readonly string[]): Promise<readonly AuditedRun[]>;
   /**
-   * The ids, in order, of runs that have rows in this table but do not exist themselves. For the inbox, also the ids of
-   * runs that exist but have no task.
+   * The run ids, in order, that occur in this table although no run with that id exists. For the inbox, the result also
+   * contains the ids of runs that exist but have no task.
    */
   orphanedRunIds(table: OrphanTable, page: AuditPage): Promise<readonly string[]>;
 }

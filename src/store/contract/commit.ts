@@ -5,22 +5,22 @@ import type { Fence } from "./worker.js";
 
 export interface Batch {
   /**
-   * The fence of the worker that writes: its `id`, `epoch` and `live` are checked against the worker's row in the same
-   * transaction. null when a client writes: then every run with a transition must be unowned and have an empty inbox,
-   * or the batch conflicts.
+   * The fence of the worker that writes. In the same transaction the store checks that the worker's row is live and has
+   * the fence's epoch. null when a client writes: then every run with a transition must have no owner and an empty
+   * inbox, or the result is a conflict.
    */
   readonly fence: Fence | null;
   /**
-   * At most one per run. The caller guarantees that a run which the batch parks, finishes or drains does not also
-   * receive `messages` and is not among the `releasedChildIds` of the same batch. Stores sort by run id where the order
-   * of locks matters.
+   * At most one transition per run. The caller guarantees that a run which the batch parks, finishes or drains does not
+   * also receive `messages` and is not among the `releasedChildIds` of the same batch. The order is free: stores sort
+   * by run id before they lock rows.
    */
   readonly transitions: readonly Transition[];
   /** New runs that are not children of a run in this batch. */
   readonly starts: readonly NewRun[];
 }
 
-/** A start that was refused because its key is taken; `existing` is the run that holds the key. */
+/** A start that was refused because another run, `existing`, holds its start key or hero key. */
 export interface RefusedStart {
   readonly runId: string;
   readonly reason: "startKey" | "heroKey";
@@ -36,13 +36,14 @@ export type CommitResult =
       readonly notParked: readonly string[];
       /**
        * Runs of this batch that stay with their owner (`next.kind` is "keep") and have messages that this commit does
-       * not drain, as of the commit's own snapshot; messages that the batch itself delivers may be missing. Only a
-       * fenced commit fills it in: an owner learns of an acknowledged pause or cancel this way, before its next
+       * not drain, as of the commit's own snapshot; messages that the batch itself delivers may be missing. The list is
+       * empty unless the commit is fenced. From this list an owner learns of a pause or cancel message before its next
        * heartbeat.
        */
       readonly ownedWithMessages: readonly string[];
       /**
-       * Those of `Batch.starts` that were refused; all others are written. A start whose own id exists is not refused.
+       * The starts of the batch that were refused; all others are written. A start whose own run id exists already is a
+       * repetition: it changes nothing and is not refused.
        */
       readonly refused: readonly RefusedStart[];
     }

@@ -8,7 +8,10 @@ export async function findLiveWorkers(store: Store, runtime: Runtime): Promise<W
   return workers.filter((worker) => isWorkerLive(worker, now, runtime));
 }
 
-/** A lease has expired only if both the store's and this process's clock say so: in tests the store's is virtual. */
+/**
+ * A lease has expired only if both the store's and this process's clock say so: in tests the store's clock may be
+ * virtual and far ahead of the real time that heartbeats use.
+ */
 export function isWorkerLive(
   { live, heartbeatAt, leaseMs }: Pick<WorkerRecord, "live" | "heartbeatAt" | "leaseMs">,
   now: number,
@@ -17,7 +20,7 @@ export function isWorkerLive(
   return live && Math.min(now, runtime.now()) - heartbeatAt <= leaseMs;
 }
 
-/** Whether the worker has the task's route, in the version of the run. */
+/** Whether the worker has registered the task's route in the version of the run. */
 export function canExecute({ routes }: WorkerRecord, task: TaskRecord, run: RunRecord): boolean {
   return routes.some(({ workflow, version }) => workflow === task.route && version === run.version);
 }

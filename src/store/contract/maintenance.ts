@@ -16,14 +16,14 @@ export interface AgePosition {
 
 export interface RootRun extends AgePosition {
   readonly finishedAt: number | null;
-  /** Only a run that failed can have been retried. */
+  /** Whether the run failed: pruning searches only for retries of failed runs. */
   readonly hasFailed: boolean;
 }
 
 export interface RootRunsPage {
   readonly createdBefore: number;
   readonly workflow: string | null;
-  /** Only runs that come after this position; null starts with the oldest. */
+  /** The page contains only runs after this position; null starts with the oldest run. */
   readonly after: AgePosition | null;
   readonly limit: number;
 }
@@ -69,7 +69,7 @@ export interface PausedQueue {
   readonly reason: string | null;
 }
 
-/** What a worker can execute, and what is needed to tell whether it is live. */
+/** A worker's routes, and the fields from which `isWorkerLive` decides whether the worker is live. */
 export type WorkerRoutes = Pick<WorkerRecord, "routes" | "live" | "heartbeatAt" | "leaseMs">;
 
 /** A run that waits for a child of this route; the child's task is due and has no owner. */
@@ -79,7 +79,7 @@ export interface WaitingParent {
 }
 
 export interface Maintenance {
-  /** Runs without a parent, the oldest first (by createdAt, then id). */
+  /** A page of the runs without a parent, the oldest first (by createdAt, then id). */
   rootRuns(page: RootRunsPage): Promise<readonly RootRun[]>;
   /** The children of these runs, in the order of `ChildKey`. */
   childRuns(
@@ -98,38 +98,42 @@ export interface Maintenance {
   expiredWorkers(options: { readonly lastHeartbeatBefore: number }): Promise<readonly string[]>;
   /**
    * Deletes the rows of dead workers whose last heartbeat was before this instant of the real clock and that own no
-   * task. Returns their names.
+   * task. Returns the names of the deleted workers.
    */
   deleteDeadWorkers(options: { readonly lastHeartbeatBefore: number }): Promise<readonly string[]>;
 
   /**
-   * The routes of all known workers, live and dead. Unlike `Store.workers` it does not count owned tasks, for which
-   * some databases read all open tasks.
+   * The routes of all known workers, live and dead. Unlike `Store.workers` this call does not count owned tasks,
+   * because some databases would have to read all open tasks for that.
    */
   workerRoutes(): Promise<readonly WorkerRoutes[]>;
   /**
-   * Parents that are not paused and have no undrained messages, each once per route, ordered by id; at most `limit`.
+   * The parents of runs whose tasks have one of these routes, are due and have no owner: at most `limit`, each once per
+   * route, ordered by id. Parents that are paused or have undrained messages are left out.
    */
   parentsWaitingFor(routes: readonly string[], limit: number): Promise<readonly WaitingParent[]>;
 
   /** Runs of a workflow that were created at `since` or later, the newest first. */
   runSamples(workflow: string, page: { readonly since: number; readonly limit: number }): Promise<readonly RunSample[]>;
-  /** Counts due tasks by index, without reading tasks that are due later. Routes without a due task are missing. */
+  /**
+   * Counts the due tasks of each route through an index, so that tasks that are due later are not read. Routes without
+   * a due task are missing from the result.
+   */
   backlog(): Promise<readonly RouteBacklog[]>;
   /**
-   * Counts owned tasks. This reads all open tasks on databases without an index of the owned ones, because every claim
-   * would have to maintain that index.
+   * Counts the owned tasks of each route. A database without an index of owned tasks reads all open tasks for this:
+   * such an index would cost every claim a write.
    */
   ownedTaskCounts(): Promise<readonly OwnedTaskCount[]>;
   /** All workflows that were ever registered, ordered by name. */
   workflows(): Promise<readonly WorkflowRecord[]>;
 
-  /** Ordered by name. Workers get the names with each `HeartbeatResult`. */
+  /** All paused queues, ordered by name. Workers get the names with each `HeartbeatResult`. */
   pausedQueues(): Promise<readonly PausedQueue[]>;
   /** A queue that is already paused keeps its `pausedAt` and gets this reason. All watchers get the hint "anything". */
   pauseQueue(name: string, reason: string | null): Promise<void>;
   resumeQueue(name: string): Promise<void>;
 
-  /** The reads behind `verify`. */
+  /** The reads that `verify` makes. */
   readonly audit: Audit;
 }

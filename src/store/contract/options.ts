@@ -9,7 +9,7 @@ export interface PoolSizes {
   readonly transactions?: number;
 }
 
-/** Options that all stores take; those of one database say so. */
+/** The options of all stores. The comment of an option that only some databases have begins with their names. */
 export interface StoreOptions {
   /**
    * A virtual clock for event timestamps and due times, instead of the database's. Leases and heartbeats use real time.
@@ -19,7 +19,7 @@ export interface StoreOptions {
   readonly notify?: boolean;
   /** PostgreSQL: the schema of Pawl's tables. Default: the first schema of the search path that exists. */
   readonly schema?: string;
-  /** libSQL servers (Turso, sqld): the authentication token. It may be in the URL instead: `?authToken=…`. */
+  /** libSQL servers (Turso, sqld): the authentication token. The URL may contain it instead: `?authToken=…`. */
   readonly authToken?: string;
   /**
    * PostgreSQL: whether the connection goes through a pooler that shares server sessions between clients, as PgBouncer
@@ -29,14 +29,15 @@ export interface StoreOptions {
   readonly pooled?: boolean | "auto";
   /**
    * PostgreSQL, behind a pooler: the URL of the server itself, for one connection that listens for the changes of other
-   * processes. Without it, Pawl finds them by polling.
+   * processes. Without `listenUrl`, Pawl finds those changes by polling.
    */
   readonly listenUrl?: string | undefined;
   /** PostgreSQL and MySQL: the maximum number of connections of this process. */
   readonly pool?: PoolSizes;
   /**
-   * Called for problems that the store has handled itself (a deadlock that was retried). Called without an error, once
-   * each time, when the server becomes unreachable and when it can be reached again.
+   * The store calls this function for problems that it has handled itself, for example a deadlock after which it
+   * retried. It also calls the function, without an error, once when the server becomes unreachable and once when the
+   * server can be reached again.
    */
   readonly onWarning?: (message: string, error?: unknown) => void;
   /** The source of the store's timers, clocks and random numbers. Default: those of the process. */

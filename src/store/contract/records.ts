@@ -24,10 +24,10 @@ export interface RunRecord extends RunSpec {
   readonly damage?: Damage;
 }
 
-/** A task's row: when its run is due and which worker owns it. It exists exactly until the run ends. */
+/** A task's row: when its run is due and which worker owns the run. The row exists exactly until the run ends. */
 export interface TaskRecord {
   readonly runId: string;
-  /** Claims find the task by this name: the workflow's, unless a park has set another (see `NextTaskState`). */
+  /** The name by which claims find the task: the workflow's, unless the start or a park has set another route. */
   readonly route: string;
   readonly state: "parked" | "ready" | "owned";
   /** When the task becomes or became due; null while only a message or another commit can make it ready. */
@@ -80,18 +80,21 @@ export interface WorkflowRegistration {
 export interface RunFilter {
   readonly workflow?: string;
   readonly status?: RunStatus;
-  /** true: only runs that have not ended; false: only runs that have. */
+  /** true selects only runs that have not ended, false only runs that have ended. */
   readonly active?: boolean;
   readonly heroType?: string;
   readonly heroId?: string;
   /** The idempotency key of the start; together with `workflow` it identifies one run. */
   readonly startKey?: string;
   readonly tag?: string;
-  /** null: only runs without a parent. */
+  /** null selects only runs without a parent. */
   readonly parentId?: string | null;
   readonly createdAfter?: number;
   readonly createdBefore?: number;
   readonly limit: number;
-  /** Only runs that come after this one. Lists are ordered newest first (by createdAt, then id, both descending). */
+  /**
+   * The list contains only runs that come after this position. Lists are ordered newest first (by createdAt, then id,
+   * both descending).
+   */
   readonly after?: { readonly createdAt: number; readonly id: string };
 }

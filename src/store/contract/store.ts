@@ -1,7 +1,7 @@
 /**
  * The contract between Pawl and a database.
  *
- * A store keeps rows and knows nothing about workflows: it never looks inside `data`, `input` or `waiting`, and it
+ * A store keeps rows and knows nothing about workflows: it never parses `data`, `input` or `waiting`, and it
  * makes no decision that its caller could make. Every change to a run goes through `commit`, one batch in one
  * transaction. `store/memory` is the executable specification; `pawl/testing` exports the suite that every store
  * passes.
@@ -85,8 +85,8 @@ export interface StoreTransaction {
   /** What the user's code gets as `tx`: a `pg` client, a `mysql2` promise connection, a SQLite database. */
   readonly handle: unknown;
   /**
-   * Applies the batch in this transaction and commits it; any result but "committed" means that it was rolled back. The
-   * handle cannot be used afterwards.
+   * Applies the batch in this transaction and commits the transaction; any result but "committed" means that the
+   * transaction was rolled back. The handle cannot be used afterwards.
    *
    * @throws TransactionError, with nothing written, when the transaction has already ended or cannot be committed
    */
@@ -95,12 +95,15 @@ export interface StoreTransaction {
   rollback(options?: { readonly discard?: boolean }): Promise<void>;
 }
 
-/** All that Pawl asks of a database. The memory store is its executable specification. */
+/** All operations that Pawl needs from a database. The memory store is their executable specification. */
 export interface Store {
   /** For display, without a password: "sqlite ./pawl.db", "postgres localhost:5432/app". */
   readonly description: string;
 
-  /** Brings the tables up to date. Safe when many processes do it at once, and after a process was killed halfway. */
+  /**
+   * Creates the tables or brings them up to date. Many processes may call this at once, and after a process was killed
+   * halfway the next call completes the migration.
+   */
   migrate(): Promise<void>;
   /** The versions of the migrations that are not applied yet. */
   pendingMigrations(): Promise<readonly number[]>;
@@ -114,7 +117,7 @@ export interface Store {
   ): Promise<{
     /** When the runs were created, by the store's clock. */
     readonly at: number;
-    /** The starts whose key is taken. */
+    /** The starts that were refused because another run holds their key. */
     readonly refused: readonly RefusedStart[];
   }>;
   /** Puts messages into inboxes, as `Transition.messages` does. Returns the receivers that have no task. */
@@ -123,43 +126,48 @@ export interface Store {
     readonly undeliverable: readonly string[];
   }>;
   /**
-   * The same as `send`, in the caller's own open transaction, which the caller commits. A run that is parked and has
-   * not started gets no message, because the message would start it before its time; `notStarted` lists it.
+   * Does the same as `send`, in the caller's own open transaction, which the caller commits. A run that is parked and
+   * has not started gets no message, because the message would start it before its time; `notStarted` lists it.
    */
   sendInTransaction(tx: unknown, messages: readonly Message[]): Promise<SentInTransaction>;
   /** Opens a transaction on a connection of its own, for a transactional step. */
   beginTransaction(): Promise<StoreTransaction>;
 
   /**
-   * Takes ownership of due tasks: ready ones by priority, then by due time. Parked tasks that have become due may be
-   * taken by due time alone, but must not starve behind an endless stream of ready ones.
+   * Makes the worker the owner of due tasks. Ready tasks are claimed by priority, then by due time. Parked tasks that
+   * have become due may be claimed by due time alone, but an endless stream of ready tasks must not starve them.
    */
   claim(request: ClaimRequest): Promise<ClaimResult>;
   /**
-   * Registers a worker as live, with a higher epoch than any it had before. Tasks of its earlier epochs become ready.
+   * Registers a worker as live, with a higher epoch than any it had before. Tasks that it owned under earlier epochs
+   * become ready.
    */
   registerWorker(worker: WorkerInfo): Promise<Fence>;
-  /** Renews the lease, reaps workers with an expired lease, reports runs with messages and paused queues. */
+  /**
+   * Renews the worker's lease, reaps workers whose lease has expired, and reports which runs of the worker have
+   * messages and which queues are paused.
+   */
   heartbeat(fence: Fence): Promise<HeartbeatResult>;
   /**
    * Marks a worker dead and makes the tasks that it still owned ready. Here and after reaping, the store always sends a
-   * hint, even if no task was freed: only the dead worker knew when the runs that it had parked become due.
+   * hint, even if no task was freed: only the dead worker knew when the runs that it had parked become due, so the
+   * other workers must claim in order to learn it.
    */
   deregisterWorker(fence: Fence): Promise<void>;
 
-  /** The store's clock. */
+  /** The current instant of the store's clock. */
   now(): Promise<number>;
-  /** One run; null if it does not exist. */
+  /** Reads one run; null if the run does not exist. */
   run(id: string): Promise<RunRecord | null>;
-  /** In the order of `ids`; runs that do not exist are missing. */
+  /** Reads runs, in the order of `ids`; runs that do not exist are missing from the result. */
   runsById(ids: readonly string[]): Promise<readonly RunRecord[]>;
   /** A page of the runs that match the filter, newest first. */
   runs(filter: RunFilter): Promise<readonly RunRecord[]>;
   /** The tasks of these runs; runs that have ended have none. */
   tasks(runIds: readonly string[]): Promise<readonly TaskRecord[]>;
-  /** The tasks that this fence owns, for a worker that lost the answer to a claim or a commit. */
+  /** The tasks that this fence owns, for a worker that did not receive the answer to a claim or a commit. */
   ownedTasks(fence: Fence): Promise<readonly TaskRecord[]>;
-  /** The owned runs that have undrained messages, as in `heartbeat`, but without renewing the lease. */
+  /** The ids of the runs that this fence owns and that have undrained messages, without renewing the lease. */
   ownedWithMessages(fence: Fence): Promise<readonly string[]>;
   /** A page of one run's log, in order, beginning after event number `after`. */
   log(
@@ -171,7 +179,7 @@ export interface Store {
       readonly limit: number;
     },
   ): Promise<readonly StoredEvent[]>;
-  /** Whole logs, for replay. Runs without events may be missing from the map. */
+  /** Reads whole logs, for replay. Runs without events may be missing from the map. */
   logs(runIds: readonly string[]): Promise<ReadonlyMap<string, readonly StoredEvent[]>>;
   /** The undrained messages of these runs, oldest first. */
   inbox(runIds: readonly string[]): Promise<ReadonlyMap<string, readonly InboxRow[]>>;
@@ -180,7 +188,7 @@ export interface Store {
   /** All known workers, live and dead. */
   workers(): Promise<readonly WorkerRecord[]>;
 
-  /** Writes what clients without the code need to know of these workflows; a later registration replaces an earlier one. */
+  /** Stores what clients without the code need to know of these workflows, see `WorkflowRegistration`. */
   registerWorkflows(workflows: readonly WorkflowRegistration[]): Promise<void>;
   /** What was registered under this name; null if nothing was. */
   workflow(name: string): Promise<WorkflowRecord | null>;
@@ -188,7 +196,7 @@ export interface Store {
   /** Calls for operators and housekeeping; no run waits for them. */
   readonly maintenance: Maintenance;
 
-  /** Whether `watch` also reports commits of other processes. If not, a process finds them by polling. */
+  /** Whether `watch` also reports commits of other processes. If it does not, a process finds them by polling. */
   readonly hasCrossProcessHints: boolean;
   /** Calls the listener with hints about commits of this and other processes, until the returned function is called. */
   watch(listener: (hint: Hint) => void): () => void;

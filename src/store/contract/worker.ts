@@ -14,13 +14,13 @@ export interface ClaimRequest {
   readonly fence: Fence;
   readonly routes: readonly Route[];
   readonly limit: number;
-  /** Keeps one busy workflow from starving the others. */
+  /** The maximum number of tasks per route, so that one busy workflow does not starve the others. */
   readonly limitPerRoute: number;
 }
 
 export interface ClaimedTask {
   readonly run: RunRecord;
-  /** The number of claims since an owner last parked the run, this one included: 2 or more means that an owner died. */
+  /** The number of claims since an owner last parked the run, including this one; if it exceeds 1, an owner died. */
   readonly deliveries: number;
   readonly pendingMessages: number;
   /** True when the log is certainly empty, so that the worker need not read it. */

@@ -28,7 +28,7 @@ export class MemoryAudit implements Audit {
 
   async orphanedRunIds(table: OrphanTable, page: AuditPage): Promise<readonly string[]> {
     const { runs, tasks, events, inboxes, cursors } = this.#rows;
-    // An empty list has no rows in a SQL store, so it does not count here either.
+    // A SQL store has no rows where this store has an empty list, so an empty list is no orphan here either.
     const nonEmptyKeys = (lists: ReadonlyMap<string, readonly unknown[]>) =>
       [...lists].flatMap(([id, list]) => (list.length > 0 ? id : []));
     const ids = {
@@ -37,9 +37,9 @@ export class MemoryAudit implements Audit {
       inbox: () => nonEmptyKeys(inboxes),
       cursors: () => [...cursors.keys()],
     }[table]();
-    const existing = table === "inbox" ? tasks : runs;
+    const parentRows = table === "inbox" ? tasks : runs;
     return pageOf(
-      ids.filter((id) => !existing.has(id)),
+      ids.filter((id) => !parentRows.has(id)),
       page,
     );
   }

@@ -51,9 +51,9 @@ export class MemoryCommitter {
     return { kind: "committed", at, notParked, ownedWithMessages, refused };
   }
 
-  #hasUnreadMessages(runId: string, drained: readonly number[]): boolean {
+  #hasUnreadMessages(runId: string, drainedIds: readonly number[]): boolean {
     const rows = this.#rows.inboxes.get(runId) ?? [];
-    return rows.some(({ id }) => !drained.includes(id));
+    return rows.some(({ id }) => !drainedIds.includes(id));
   }
 
   #applyTransition(
@@ -106,23 +106,23 @@ export class MemoryCommitter {
     for (const event of events) log.push({ ...event, seq: log.length + 1, at });
   }
 
-  #drainInbox(task: MemoryTask, drained: readonly number[]): void {
-    if (drained.length === 0) return;
+  #drainInbox(task: MemoryTask, drainedIds: readonly number[]): void {
+    if (drainedIds.length === 0) return;
     const rows = this.#rows.inboxes.get(task.run.id) ?? [];
-    const ids = new Set(drained);
-    const remaining = rows.filter((row) => !ids.has(row.id));
-    task.pendingMessages -= rows.length - remaining.length;
-    this.#rows.inboxes.set(task.run.id, remaining);
+    const drainedIdSet = new Set(drainedIds);
+    const remainingRows = rows.filter((row) => !drainedIdSet.has(row.id));
+    task.pendingMessages -= rows.length - remainingRows.length;
+    this.#rows.inboxes.set(task.run.id, remainingRows);
   }
 
   #writeCursor(runId: string, write: Transition["cursors"][number], at: number): void {
     let rows = this.#rows.cursors.get(runId);
     if (rows === undefined) this.#rows.cursors.set(runId, (rows = new Map()));
-    const previous = rows.get(write.node);
+    const previousRow = rows.get(write.node);
     rows.set(write.node, {
       node: write.node,
-      cursor: write.cursor === undefined ? (previous?.cursor ?? null) : write.cursor,
-      progress: write.progress === undefined ? (previous?.progress ?? null) : write.progress,
+      cursor: write.cursor === undefined ? (previousRow?.cursor ?? null) : write.cursor,
+      progress: write.progress === undefined ? (previousRow?.progress ?? null) : write.progress,
       at,
     });
   }
@@ -177,13 +177,13 @@ export class MemoryCommitter {
       if (this.#rows.runs.has(run.id)) continue;
       const startKeyHolder = run.startKey === null ? undefined : this.#rows.startKeys.get(startKeyOf(run));
       const heroKeyHolder = run.heroKey === null ? undefined : this.#rows.heroKeys.get(run.heroKey);
-      const existing = startKeyHolder ?? heroKeyHolder;
-      if (existing === undefined) this.#insertRun(run, fence, at);
+      const keyHolder = startKeyHolder ?? heroKeyHolder;
+      if (keyHolder === undefined) this.#insertRun(run, fence, at);
       else
         refused.push({
           runId: run.id,
           reason: startKeyHolder ? "startKey" : "heroKey",
-          existing: this.#rows.toRecord(existing),
+          existing: this.#rows.toRecord(keyHolder),
         });
     }
     return refused;
@@ -224,7 +224,7 @@ export class MemoryCommitter {
   }
 }
 
-/** Makes the worker the owner of the task, which counts as one more delivery. */
+/** Makes the worker the owner of the task and adds one to the task's deliveries. */
 export function takeOwnership(task: MemoryTask, fence: Fence): void {
   task.state = "owned";
   task.owner = fence.workerId;

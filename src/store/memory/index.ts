@@ -95,7 +95,8 @@ export class MemoryStore implements Store {
   }
 
   /**
-   * There is nothing to roll back, because `tx` cannot write: a step that does not use `tx` works like any other step.
+   * The transaction has nothing to roll back, because its `tx` cannot write. A transactional step that does not use
+   * `tx` works like any other step.
    */
   async beginTransaction(): Promise<StoreTransaction> {
     return { handle: txWithoutSql, commit: (batch) => this.commit(batch), rollback: async () => {} };
@@ -104,17 +105,18 @@ export class MemoryStore implements Store {
   async claim({ fence, routes, limit, limitPerRoute }: ClaimRequest): Promise<ClaimResult> {
     if (!this.#rows.isFenceValid(fence)) return { kind: "fenced" };
     const at = this.#clock();
-    const due: MemoryTask[] = [];
+    const dueTasks: MemoryTask[] = [];
     let nextDueAt: number | null = null;
     for (const route of routes) {
-      const taken = this.#rows.taskQueues.dequeueDue(route, at, limitPerRoute);
-      due.push(...taken.due);
-      if (taken.nextDueAt !== null) nextDueAt = Math.min(taken.nextDueAt, nextDueAt ?? taken.nextDueAt);
+      const dequeueResult = this.#rows.taskQueues.dequeueDue(route, at, limitPerRoute);
+      dueTasks.push(...dequeueResult.due);
+      if (dequeueResult.nextDueAt !== null)
+        nextDueAt = Math.min(dequeueResult.nextDueAt, nextDueAt ?? dequeueResult.nextDueAt);
     }
-    due.sort((a, b) => b.priority - a.priority || (a.dueAt ?? 0) - (b.dueAt ?? 0));
-    const tasks = due.slice(0, limit);
-    for (const task of due.slice(limit)) this.#rows.taskQueues.enqueue(task, task.dueAt, at);
-    const claimed = tasks.map((task): ClaimedTask => {
+    dueTasks.sort((a, b) => b.priority - a.priority || (a.dueAt ?? 0) - (b.dueAt ?? 0));
+    const tasksToClaim = dueTasks.slice(0, limit);
+    for (const task of dueTasks.slice(limit)) this.#rows.taskQueues.enqueue(task, task.dueAt, at);
+    const claimedTasks = tasksToClaim.map((task): ClaimedTask => {
       const { isFresh } = task;
       takeOwnership(task, fence);
       return {
@@ -124,14 +126,14 @@ export class MemoryStore implements Store {
         isFresh,
       };
     });
-    return { kind: "claimed", at, tasks: claimed, nextDueAt: due.length >= limit ? null : nextDueAt };
+    return { kind: "claimed", at, tasks: claimedTasks, nextDueAt: dueTasks.length >= limit ? null : nextDueAt };
   }
 
   async registerWorker(worker: WorkerInfo): Promise<Fence> {
     this.#checkOpen();
-    const previous = this.#rows.workers.get(worker.id);
-    if (previous !== undefined) this.#freeTasksOf(worker.id);
-    const epoch = (previous?.epoch ?? 0) + 1;
+    const previousRecord = this.#rows.workers.get(worker.id);
+    if (previousRecord !== undefined) this.#freeTasksOf(worker.id);
+    const epoch = (previousRecord?.epoch ?? 0) + 1;
     const now = this.#runtime.now();
     this.#rows.workers.set(worker.id, { ...worker, epoch, live: true, startedAt: now, heartbeatAt: now });
     return { workerId: worker.id, epoch };
@@ -192,12 +194,12 @@ export class MemoryStore implements Store {
 
   async runs(filter: RunFilter): Promise<readonly RunRecord[]> {
     const { after } = filter;
-    const matching: RunRecord[] = [];
+    const matchingRuns: RunRecord[] = [];
     for (const run of this.#rows.runs.values()) {
       const record = this.#rows.toRecord(run);
-      if (matches(record, filter) && (after === undefined || newestFirst(record, after) > 0)) matching.push(record);
+      if (matches(record, filter) && (after === undefined || newestFirst(record, after) > 0)) matchingRuns.push(record);
     }
-    return matching.sort(newestFirst).slice(0, filter.limit);
+    return matchingRuns.sort(newestFirst).slice(0, filter.limit);
   }
 
   async tasks(runIds: readonly string[]): Promise<readonly TaskRecord[]> {
@@ -254,14 +256,14 @@ export class MemoryStore implements Store {
 
   async registerWorkflows(workflows: readonly WorkflowRegistration[]): Promise<void> {
     for (const { name, queue, version, signature, graph } of workflows) {
-      const previous = this.#rows.workflows.get(name);
+      const previousRecord = this.#rows.workflows.get(name);
       this.#rows.workflows.set(name, {
         name,
-        queue: queue ?? previous?.queue ?? name,
-        version: version ?? previous?.version ?? "",
-        signature: signature ?? previous?.signature ?? null,
-        graph: graph ?? previous?.graph ?? null,
-        createdAt: previous?.createdAt ?? this.#clock(),
+        queue: queue ?? previousRecord?.queue ?? name,
+        version: version ?? previousRecord?.version ?? "",
+        signature: signature ?? previousRecord?.signature ?? null,
+        graph: graph ?? previousRecord?.graph ?? null,
+        createdAt: previousRecord?.createdAt ?? this.#clock(),
       });
     }
   }

@@ -52,14 +52,15 @@ export class MemoryMaintenance implements Maintenance {
     parentIds: readonly string[],
     { after, limit }: { readonly after: ChildKey | null; readonly limit: number },
   ): Promise<readonly ChildRun[]> {
-    const parents = new Set(parentIds);
-    const matching: ChildRun[] = [];
+    const parentIdSet = new Set(parentIds);
+    const matchingChildren: ChildRun[] = [];
     for (const { id, parentId, finishedAt, status } of this.#rows.runs.values()) {
-      if (parentId !== null && parents.has(parentId))
-        matching.push({ parentId, id, finishedAt, hasFailed: status === "failed" });
+      if (parentId !== null && parentIdSet.has(parentId))
+        matchingChildren.push({ parentId, id, finishedAt, hasFailed: status === "failed" });
     }
-    const remaining = after === null ? matching : matching.filter((child) => byParent(child, after) > 0);
-    return remaining.sort(byParent).slice(0, limit);
+    const remainingChildren =
+      after === null ? matchingChildren : matchingChildren.filter((child) => byParent(child, after) > 0);
+    return remainingChildren.sort(byParent).slice(0, limit);
   }
 
   async deleteRuns(runIds: readonly string[]): Promise<number> {
@@ -78,10 +79,10 @@ export class MemoryMaintenance implements Maintenance {
   }
 
   async expiredWorkers({ lastHeartbeatBefore }: { readonly lastHeartbeatBefore: number }): Promise<readonly string[]> {
-    const expired = [...this.#rows.workers.values()].filter(
+    const expiredWorkers = [...this.#rows.workers.values()].filter(
       ({ live, heartbeatAt }) => live && heartbeatAt < lastHeartbeatBefore,
     );
-    return expired.map(({ id }) => id).sort();
+    return expiredWorkers.map(({ id }) => id).sort();
   }
 
   async deleteDeadWorkers({
@@ -90,11 +91,11 @@ export class MemoryMaintenance implements Maintenance {
     readonly lastHeartbeatBefore: number;
   }): Promise<readonly string[]> {
     const owners = new Set([...this.#rows.tasks.values()].map(({ owner }) => owner));
-    const deleted = [...this.#rows.workers.values()].filter(
+    const deletedWorkers = [...this.#rows.workers.values()].filter(
       ({ id, live, heartbeatAt }) => !live && heartbeatAt < lastHeartbeatBefore && !owners.has(id),
     );
-    for (const { id } of deleted) this.#rows.workers.delete(id);
-    return deleted.map(({ name }) => name);
+    for (const { id } of deletedWorkers) this.#rows.workers.delete(id);
+    return deletedWorkers.map(({ name }) => name);
   }
 
   async workerRoutes(): Promise<readonly WorkerRoutes[]> {

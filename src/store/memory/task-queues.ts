@@ -8,7 +8,7 @@ interface TaskQueue {
   readonly parked: Heap<QueueEntry>;
 }
 
-/** The values that a heap is ordered by are copied: a task that changes must not reorder its stale entries. */
+/** Copies the values by which a heap is ordered: a later change of the task must not break the order of the heap. */
 interface QueueEntry {
   readonly task: MemoryTask;
   readonly revision: number;
@@ -77,6 +77,7 @@ function promoteDue(queue: TaskQueue, now: number): QueueEntry | undefined {
   }
 }
 
+/** Returns the first entry, after discarding entries whose task has changed since it was enqueued. */
 function peekValid(heap: Heap<QueueEntry>): QueueEntry | undefined {
   for (;;) {
     const entry = heap.peek();

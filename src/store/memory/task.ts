@@ -13,9 +13,9 @@ export interface MemoryRun extends Omit<RunRecord, "status"> {
 
 export interface MemoryTask {
   readonly run: MemoryRun;
-  /** A new run's workflow; a park may set another. */
+  /** Initially the route of the new run, by default its workflow's name; a park may set another. */
   route: string;
-  /** A new run's priority; a park may set another. */
+  /** Initially the priority of the run; a park may set another. */
   priority: number;
   state: TaskRecord["state"];
   dueAt: number | null;

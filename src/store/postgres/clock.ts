@@ -5,7 +5,7 @@ export const realNow = "floor(extract(epoch FROM clock_timestamp()) * 1000)::big
 
 /** The store's clock inside a statement. */
 export interface SqlClock {
-  /** The expression. A virtual clock is a bound value: `bind` is called exactly once for each entry of `values`. */
+  /** The SQL expression. A virtual clock is a bound value: `now` calls `bind` once for each entry of `values`. */
   now(bind: () => string): string;
   values(): readonly number[];
   readonly isVirtual: boolean;

@@ -1,6 +1,6 @@
 /**
- * A batch, regrouped for the sections of the commit's statement: by table instead of by run, merged where several
- * changes concern one row, and in the order in which rows are locked.
+ * Regroups a batch for the sections of the commit's statement: by table instead of by run, with several changes of one
+ * row merged, and in the order in which rows are locked.
  */
 
 import { createTransition } from "../../core/run/transition.js";
@@ -18,7 +18,7 @@ export interface TaskChange {
   /** The `waiting` of a run that parks, the output of a run that finishes. */
   readonly waitingOrOutput: string | null;
   readonly error: string | null;
-  /** `startedNow` stands for the instant of the commit. */
+  /** The value `startedNow` means the instant of the commit. */
   readonly startedAt: number | null;
   /** When a run that parks wakes up. For a run that finishes, the number of events in its log. */
   readonly wakeAt: number | null;
@@ -46,7 +46,7 @@ export interface RunCursor extends CursorWrite {
 
 export interface CommitWork {
   readonly fence: Fence | null;
-  /** Runs of which only the log is written. Their ownership is read, but their tasks are not locked. */
+  /** Runs that the worker keeps and whose tasks do not change: the statement checks the owner but locks no task. */
   readonly keptRunIds: readonly string[];
   /** The task rows that change, in the order in which they are locked. */
   readonly taskChanges: readonly TaskChange[];
@@ -56,8 +56,8 @@ export interface CommitWork {
   readonly starts: readonly NewRun[];
   readonly children: readonly NewRun[];
   /**
-   * Whether the statement may assume the common case (new ids, no messages). If that is wrong, it fails and is sent
-   * again without this.
+   * Whether the statement may assume the common case (new ids, no messages). If the assumption is wrong, the statement
+   * fails, and the store sends it again without the assumption.
    */
   readonly isOptimistic: boolean;
   /** Whether the statement may assume that no new run exists already or is refused. */
@@ -219,7 +219,7 @@ function hasDuplicates(keys: readonly (string | null)[]): boolean {
   return new Set(presentKeys).size < presentKeys.length;
 }
 
-/** One write per (run, node), because a row cannot be updated twice in one statement. */
+/** Merges the writes to one (run, node) into one, because a row cannot be updated twice in one statement. */
 function cursorsOf(transitions: readonly Transition[]): RunCursor[] {
   const rows = new Map<string, RunCursor>();
   for (const { runId, cursors } of transitions) {

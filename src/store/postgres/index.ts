@@ -1,4 +1,4 @@
-/** Pawl on PostgreSQL. */
+/** Opens the PostgreSQL store. */
 
 import { InvalidInputError, StoreError } from "../../core/errors/errors.js";
 import { systemRuntime } from "../../runtime/system.js";
@@ -63,7 +63,7 @@ async function open(
   }
 }
 
-/** Prisma's parameter for poolers; hosting providers use it in the pooler URLs that they hand out. */
+/** `?pgbouncer=true` is Prisma's parameter for poolers; the pooler URLs of hosting providers often contain it. */
 const isPgBouncerUrl = (url: string): boolean => new URLSearchParams(url.split("?")[1]).get("pgbouncer") === "true";
 
 function poolerWarning(sign: string, { listenUrl }: StoreOptions): string {
@@ -76,7 +76,8 @@ function poolerWarning(sign: string, { listenUrl }: StoreOptions): string {
 
 /**
  * `?schema=app` is a parameter of Prisma's that `pg` ignores, so the tables would silently be created in another
- * schema. It is accepted if it names the schema that is opened anyway, as Prisma's default `?schema=public` does.
+ * schema. The parameter is accepted if it names the schema that is opened anyway, as Prisma's default `?schema=public`
+ * does.
  */
 function refuseSchemaParameter(url: string, openedSchema: string | null): void {
   const urlSchema = new URLSearchParams(url.split("?")[1]).get("schema");

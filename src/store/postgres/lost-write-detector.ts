@@ -1,8 +1,8 @@
 /**
- * Detects that the database has lost acknowledged writes of this process, after a fail-over to a standby that was
- * behind or a restore from a backup. The runs that the workers of this process have in memory are then wrong. The check
- * is made on each new connection, because no connection survives such a change. The server acknowledges commits in the
- * order of its write-ahead log, so if the last write is there, all earlier ones are, too.
+ * Detects that the database has lost acknowledged writes of this process, after a fail-over to a standby that had not
+ * received them or a restore from a backup. The runs that the workers of this process have in memory are then wrong.
+ * `Database` checks each new connection, because no connection survives such a change. The server acknowledges commits
+ * in the order of its write-ahead log, so if the last write exists, all earlier writes exist, too.
  */
 import { FencedError } from "../../core/errors/errors.js";
 import type { Batch, CommitResult, Fence, Transition } from "../contract/store.js";
@@ -21,7 +21,8 @@ export class LostWriteDetector {
   /** For each worker, the highest epoch whose writes the database has lost. */
   readonly #lostEpochs = new Map<string, number>();
   /**
-   * The last event number of each log that this process has appended to and still owns: only the owner can change it.
+   * For each run that a worker of this process owns and has appended events to, the last event number of the log. Only
+   * the owner can append, so the number stays right.
    */
   readonly #logEnds = new Map<string, number>();
   #lastWriteQuery: PgQuery | null = null;
@@ -64,12 +65,15 @@ export class LostWriteDetector {
     return this.#logEnds.get(runId) === end;
   }
 
-  /** To be called when it is unknown whether the batch was written. */
+  /** Callers call this when it is unknown whether the batch was written; the next commits then check the logs' ends. */
   forgetLogEnds({ transitions }: Batch): void {
     for (const { runId } of transitions) this.#logEnds.delete(runId);
   }
 
-  /** Returns a row with `is_present`, which is true on a standby that may catch up. null before the first write. */
+  /**
+   * The query returns one row: `is_present` is true if the last write exists, and always on a standby, which may still
+   * receive it. null before the first write.
+   */
   lastWriteQuery(): PgQuery | null {
     return this.#lastWriteQuery;
   }
@@ -82,26 +86,34 @@ export class LostWriteDetector {
   }
 
   /**
-   * Asks only for facts that later commits do not change, because the query may run after the next commit and before
-   * its acknowledgement. A claim leaves no such fact; a lost claim is noticed by the first commit for its run.
+   * The query checks only facts that later commits do not change, because it may run after the next commit and before
+   * the acknowledgement of that commit. A claim leaves no such fact: the first commit for a run whose claim was lost is
+   * refused.
    */
   #lastWriteQueryOf({ transitions, starts }: Batch, { at, refused }: Committed): PgQuery | null {
     const { runs, events, cursors } = this.#tables;
     const hasEvents = (transition: Transition) => transition.events.length > 0;
-    const appended = transitions.findLast(hasEvents);
-    if (appended !== undefined) {
-      return existenceQuery(`${events} WHERE run_id = $1 AND seq = $2`, [appended.runId, appended.afterSeq + 1]);
+    const appendingTransition = transitions.findLast(hasEvents);
+    if (appendingTransition !== undefined) {
+      return existenceQuery(`${events} WHERE run_id = $1 AND seq = $2`, [
+        appendingTransition.runId,
+        appendingTransition.afterSeq + 1,
+      ]);
     }
-    const finished = transitions.findLast(({ next }) => next.kind === "finish");
-    if (finished !== undefined)
-      return existenceQuery(`${runs} WHERE id = $1 AND finished_at IS NOT NULL`, [finished.runId]);
-    const withCursor = transitions.findLast((transition) => transition.cursors.length > 0);
-    const node = withCursor?.cursors.at(-1)?.node;
-    if (withCursor !== undefined && node !== undefined) {
-      return existenceQuery(`${cursors} WHERE run_id = $1 AND node = $2 AND at >= $3`, [withCursor.runId, node, at]);
+    const finishingTransition = transitions.findLast(({ next }) => next.kind === "finish");
+    if (finishingTransition !== undefined)
+      return existenceQuery(`${runs} WHERE id = $1 AND finished_at IS NOT NULL`, [finishingTransition.runId]);
+    const cursorTransition = transitions.findLast((transition) => transition.cursors.length > 0);
+    const node = cursorTransition?.cursors.at(-1)?.node;
+    if (cursorTransition !== undefined && node !== undefined) {
+      return existenceQuery(`${cursors} WHERE run_id = $1 AND node = $2 AND at >= $3`, [
+        cursorTransition.runId,
+        node,
+        at,
+      ]);
     }
-    const started = starts.findLast(({ id }) => refused.every(({ runId }) => runId !== id));
-    return started === undefined ? null : existenceQuery(`${runs} WHERE id = $1`, [started.id]);
+    const startedRun = starts.findLast(({ id }) => refused.every(({ runId }) => runId !== id));
+    return startedRun === undefined ? null : existenceQuery(`${runs} WHERE id = $1`, [startedRun.id]);
   }
 }
 

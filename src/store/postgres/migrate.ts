@@ -11,7 +11,7 @@ import { quoteName, type Tables } from "./tables.js";
 
 export function createMigrationPort(db: Database, tables: Tables): MigrationPort {
   const versionsIn = (rows: readonly SqlRow[]) => rows.map((row) => Number(row.version));
-  const select = { text: `SELECT version FROM ${tables.migrations}` };
+  const selectVersions = { text: `SELECT version FROM ${tables.migrations}` };
   const readAppliedVersions = async (
     execute: (query: { text: string; values?: unknown[] }) => Promise<readonly SqlRow[]>,
   ) => {
@@ -19,7 +19,7 @@ export function createMigrationPort(db: Database, tables: Tables): MigrationPort
       text: "SELECT to_regclass($1) IS NOT NULL AS is_present",
       values: [tables.migrations],
     });
-    return row?.is_present === true ? versionsIn(await execute(select)) : [];
+    return row?.is_present === true ? versionsIn(await execute(selectVersions)) : [];
   };
   const session: MigrationSession = {
     appliedVersions: () => readAppliedVersions((query) => db.read(query)),
@@ -29,14 +29,14 @@ export function createMigrationPort(db: Database, tables: Tables): MigrationPort
           text: "SELECT pg_advisory_xact_lock($1, hashtext($2))",
           values: [advisoryLockClass, tables.schema],
         });
-        // Not CREATE SCHEMA IF NOT EXISTS: that needs the right to create schemas even if the schema exists.
+        // CREATE SCHEMA IF NOT EXISTS would need the right to create schemas even if the schema exists.
         const [schema] = await execute({
           text: "SELECT to_regnamespace($1) AS oid",
           values: [quoteName(tables.schema)],
         });
         if (schema?.oid === null) await execute({ text: `CREATE SCHEMA ${quoteName(tables.schema)}` });
         await execute({ text: createMigrationsTable(tables) });
-        // Another process may have applied it while this one waited for the lock.
+        // Another process may have applied the migration while this one waited for the lock.
         if ((await readAppliedVersions(execute)).includes(migration.version)) return;
         for (const statement of migration.statements) await execute({ text: statement });
         await execute({

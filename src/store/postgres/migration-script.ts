@@ -4,7 +4,7 @@ import { realNow } from "./clock.js";
 import { createMigrationsTable, migrationsOf } from "./schema.js";
 import { quoteName, tablesIn } from "./tables.js";
 
-/** Every database has this schema, and the user may not have the right to create another. */
+/** Scripts do not create this schema: every database has it, and the user may not have the right to create schemas. */
 const defaultSchema = "public";
 
 export function migrationScripts(schema: string = defaultSchema): MigrationScript[] {

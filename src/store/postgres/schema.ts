@@ -1,21 +1,22 @@
 /**
- * The tables of PostgreSQL, and what each is for.
+ * The tables on PostgreSQL, and the purpose of each.
  *
  * - `pawl_workflows`: one row per registered workflow, so that clients without its code can start it by name.
  * - `pawl_workers`: one row per worker. Its columns `epoch` and `live` are the fence: every write of a worker locks
- *   this row in the same transaction, so that no other worker can reap it meanwhile.
+ *   this row in the same transaction, so that no other worker can reap the writer meanwhile.
  * - `pawl_runs`: one row per run, until the run is deleted. It is written when the run is created, parked and finished,
  *   never per step. `status` is the last written status; "running" is not stored, it means that the task has `state` 2.
  * - `pawl_tasks`: the queue, one row per run that has not ended. `due_at` says when the run is due; `owner` and `epoch`
  *   say which worker owns it. `state` is 0 parked, 1 ready, 2 owned. Claims search by `workflow` (the route) and
- *   `priority`: a park may change both here, while the run's row keeps the original ones. `pending_messages` counts the
- *   undrained rows of the run's inbox; senders and a parking owner lock the row, so that no message is missed.
+ *   `priority`: a park may change these two columns, while the run's row keeps the original values. `pending_messages`
+ *   counts the undrained rows of the run's inbox; senders and a parking owner lock the task's row, so that no run is
+ *   parked while a message arrives.
  * - `pawl_events`: the log, which is the truth about a run. One row per transition; a row holds the events with the
  *   numbers seq … seq + span - 1.
  * - `pawl_inbox`: messages that the run's owner has not yet written into the log. Their ids are assigned under the lock
  *   of the task's row, so within a run they grow in the order of commit.
- * - `pawl_cursors`: the checkpoints of resumable steps and the progress of steps, one row per (run, node) that is
- *   overwritten.
+ * - `pawl_cursors`: the checkpoints of resumable steps and the progress of steps, one row per (run, node); each
+ *   checkpoint overwrites the last.
  * - `pawl_queues`: one row per paused queue, with the instant and the reason.
  * - `pawl_migrations`: the applied migrations.
  * - `pawl_step_executions`: a view for queries by hand, computed from the logs (step-executions.ts).
@@ -32,12 +33,13 @@ export function migrationsOf(tables: Tables): readonly Migration[] {
   return [{ version: 1, name: "tables", statements: [...createTables(tables), ...stepExecutionsView(tables)] }];
 }
 
-/** Not a migration, because the table must exist before the first migration can be recorded. */
+/** No migration creates this table, because it must exist before the first migration can be recorded. */
 export const createMigrationsTable = (t: Tables): string =>
   `CREATE TABLE IF NOT EXISTS ${t.migrations} (at bigint NOT NULL, version integer PRIMARY KEY, name text NOT NULL)`;
 
 /**
- * Rows of a queue are inserted and deleted all day. The default of 20 % dead rows would vacuum a large table too late.
+ * Rows of a queue are inserted and deleted all day. By default PostgreSQL vacuums a table when 20 % of its rows are
+ * dead, which is too late for a large one.
  */
 const frequentVacuum =
   "autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0";
@@ -73,11 +75,11 @@ const createTables = (t: Tables): readonly string[] => [
     routes text NOT NULL
   ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200)`,
 
-  // Rows of dead workers stay for a while; a heartbeat looks for expired leases among the live ones only.
+  // Rows of dead workers stay for a while; a heartbeat searches only the live workers for expired leases.
   `CREATE INDEX pawl_workers_live ON ${t.workers} (id) WHERE live`,
 
-  // fillfactor 40: a run's row is larger when it is written again at the end. Room on the same page makes that a
-  // heap-only update, which adds no index entries (200 bytes of WAL less per run).
+  // fillfactor 40: when the run ends, its row is written again and is larger. Free space on the same page makes that
+  // write a heap-only update, which adds no index entries (200 bytes of WAL less per run).
   `CREATE TABLE ${t.runs} (
     id uuid PRIMARY KEY,
     parent_id uuid,
@@ -102,7 +104,8 @@ const createTables = (t: Tables): readonly string[] => [
     error text,
     waiting text
   ) WITH (fillfactor = 40)`,
-  // For lists, newest first, of all runs and of one workflow. Every start writes to each index that is not partial.
+  // These two indexes serve lists, newest first, of all runs and of one workflow's runs. The other indexes are partial,
+  // because every start writes to each index that is not.
   `CREATE INDEX pawl_runs_newest ON ${t.runs} (created_at, id)`,
   `CREATE INDEX pawl_runs_newest_of_workflow ON ${t.runs} (workflow, created_at, id)`,
   `CREATE UNIQUE INDEX pawl_runs_start_key ON ${t.runs} (workflow, start_key) WHERE start_key IS NOT NULL`,
@@ -128,7 +131,8 @@ const createTables = (t: Tables): readonly string[] => [
   // owned or have no due time (paused, waiting for a message) are in neither.
   `CREATE INDEX pawl_tasks_ready ON ${t.tasks} (workflow, version, priority DESC, due_at) WHERE state = 1`,
   `CREATE INDEX pawl_tasks_due ON ${t.tasks} (workflow, version, due_at) WHERE state = 0 AND due_at IS NOT NULL`,
-  // For heartbeats. This index is nearly always empty; an index of all owned tasks would get an entry with every claim.
+  // Heartbeats search this index. It is nearly always empty; an index of all owned tasks would get an entry with every
+  // claim.
   `CREATE INDEX pawl_tasks_with_messages ON ${t.tasks} (owner) WHERE owner IS NOT NULL AND pending_messages > 0`,
 
   `CREATE TABLE ${t.events} (

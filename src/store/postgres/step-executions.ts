@@ -2,14 +2,14 @@
  * The view `pawl_step_executions` on PostgreSQL: how its events are unpacked (sql/step-executions.ts explains the
  * view).
  *
- * The view goes from run to run (LATERAL) and finds the events of each by the primary key. Whichever runs a query
- * selects (one run, those of a workflow or of a hero), no other logs are read.
+ * For each run (LATERAL), the view finds the events by the primary key. Whichever runs a query selects (one run, those
+ * of a workflow or of a hero), PostgreSQL reads no other logs.
  *
- * A row with one event has it in its columns; a row with several has them as tuples in `data`. PostgreSQL fails the
- * whole statement at the first text that it does not accept as JSON, and that includes \u0000 and halves of surrogate
- * pairs, which occur in error messages sooner or later. So the function `pawl_json` parses the text: it replaces those
- * by U+FFFD and returns NULL for text that cannot be parsed at all, so that one damaged row does not hide all others.
- * (IS JSON could check the latter, but only from PostgreSQL 16 on.)
+ * A row with one event has the event in its columns; a row with several events has them as tuples in `data`. PostgreSQL
+ * fails the whole statement at the first text that it does not accept as JSON, and that includes \u0000 and halves of
+ * surrogate pairs, which occur in error messages sooner or later. So the function `pawl_json` parses the text: it
+ * replaces those characters by U+FFFD and returns NULL for text that cannot be parsed at all, so that one damaged row
+ * does not hide all others. (IS JSON could detect such text, but only from PostgreSQL 16 on.)
  */
 import { isRelevantEvent, rewindsIfReattempted, stepExecutionsQuery } from "../sql/step-executions.js";
 import { quoteName, type Tables } from "./tables.js";
@@ -28,7 +28,8 @@ export function stepExecutionsView(tables: Tables): readonly string[] {
 }
 
 /**
- * Once escaped backslashes are replaced by \u005c, every \u is an escape. Complete surrogate pairs are never escaped.
+ * Once escaped backslashes are replaced by \u005c, every \u begins an escape. JSON.stringify never escapes complete
+ * surrogate pairs, so every escaped surrogate is half of a pair.
  */
 const createJsonFunction = (
   name: string,
@@ -43,7 +44,7 @@ const createJsonFunction = (
     RETURN NULL;
   END $$`;
 
-/** NULL for JSON of another type, which json_to_record and json_array_elements would refuse with an error. */
+/** NULL replaces JSON of another type, for which json_to_record and json_array_elements would fail. */
 const ofType = (type: "array" | "object", json: string) => `CASE json_typeof(${json}) WHEN '${type}' THEN ${json} END`;
 const parseMs = (text: string) => `CASE WHEN ${text} ~ '^[0-9]{1,16}$' THEN ${text}::bigint END`;
 const parseAttempt = (text: string) => `CASE WHEN ${text} ~ '^[0-9]{1,9}$' THEN (${text})::integer END`;

@@ -105,19 +105,19 @@ export class PostgresStore implements Store {
     this.#channel = channelOf(tables.schema);
     this.#notifier =
       options.notify === false ? null : new Notifier(this.#write, this.#channel, this.#senderId, this.#warn, runtime);
-    const inTransaction = <T>(work: (run: ExecuteQuery) => Promise<T>) => db.transaction(work);
+    const inTransaction = <T>(work: (execute: ExecuteQuery) => Promise<T>) => db.transaction(work);
     const onTasksFreed = () => this.#emitHints([{ kind: "ready", workflows: [] }]);
     this.#workers = new Workers(tables, this.#clock, inTransaction, onTasksFreed);
     db.setLostWriteDetector(this.#lostWriteDetector);
     db.onPoolerDetected(() => this.#stopListening());
   }
 
-  /** Errors of an unreachable server are left out, because `ServerReachability` has reported the outage. */
+  /** Does not report errors of an unreachable server, because `ServerReachability` has reported the outage. */
   readonly #warn = (message: string, error: unknown): void => {
     if (!(error instanceof StoreError && error.unreachable)) this.#parts.options.onWarning?.(message, error);
   };
 
-  /** Every maintenance query may be executed twice, so it is retried like a read. */
+  /** Executing a maintenance query twice does no harm, so each is retried like a read. */
   #maintenancePort(): MaintenancePort {
     return {
       query: (text, values) => this.#operations.run(() => this.#db.read({ text, values })),
@@ -167,7 +167,7 @@ export class PostgresStore implements Store {
     return (query) => this.#db.write(query, check);
   }
 
-  /** Behind a pooler, "fenced" may mean that the statement reached another server or arrived too late. */
+  /** Retries once if "fenced" may only mean that a pooler sent the statement to another server or sent it too late. */
   async #retryIfServerMissed<T extends { readonly kind: string }>(operation: () => Promise<T>): Promise<T> {
     const target = this.#db.currentTarget();
     const result = await operation();
@@ -178,7 +178,7 @@ export class PostgresStore implements Store {
     try {
       return await this.#committer.apply(execute, batch, true);
     } catch (error) {
-      // Nothing was written: a new run exists already, or a finished run has messages or is not the worker's.
+      // Nothing was written: a new run exists already, or a run that was to finish has messages or another owner.
       if (!isFailedOptimisticCommit(error)) throw error;
       return this.#committer.apply(execute, batch);
     }
@@ -194,7 +194,7 @@ export class PostgresStore implements Store {
     starts: readonly NewRun[],
   ): Promise<{ readonly at: number; readonly refused: readonly RefusedStart[] }> {
     assertTransaction(tx);
-    // Without a name: the caller's connection may have prepared a statement of another schema under that name.
+    // The query is sent without its name: the caller's connection may have prepared another schema's query under it.
     const result = await this.#committer.start(
       async ({ text, values = [] }) => (await tx.query(text, values)).rows,
       starts,
@@ -210,25 +210,25 @@ export class PostgresStore implements Store {
       WHERE t.run_id = ANY ($1::uuid[]) AND t.state = ${taskState.parked} AND r.started_at IS NULL`;
     const { rows } = await tx.query(selectNotStarted, [messages.map(({ to }) => to)]);
     const notStarted = rows.map(({ run_id }) => run_id as string);
-    const deliverable = messages.filter(({ to }) => !notStarted.includes(to));
-    const delivered = await this.#committer.send(
+    const deliverableMessages = messages.filter(({ to }) => !notStarted.includes(to));
+    const deliveredIds = await this.#committer.send(
       async ({ text, values = [] }) => (await tx.query(text, values)).rows,
-      deliverable,
+      deliverableMessages,
     );
-    await this.#notifyInTransaction(tx, hintsOfMessages(deliverable));
-    return { undeliverable: deliverable.map(({ to }) => to).filter((to) => !delivered.has(to)), notStarted };
+    await this.#notifyInTransaction(tx, hintsOfMessages(deliverableMessages));
+    return { undeliverable: deliverableMessages.map(({ to }) => to).filter((to) => !deliveredIds.has(to)), notStarted };
   }
 
-  /** The server sends it when the caller commits, also to this process, which cannot know when that is. */
+  /** The server sends the notification when the caller commits, also to this process, which does not see the commit. */
   async #notifyInTransaction(tx: CallerTransaction, hints: readonly Hint[]): Promise<void> {
     if (this.#notifier === null || hints.length === 0) return;
     await tx.query("SELECT pg_notify($1, $2)", [this.#channel, encodeHints(hints)]);
   }
 
   async send(messages: readonly Message[]): Promise<{ readonly undeliverable: readonly string[] }> {
-    const delivered = await this.#operations.run(() => this.#committer.send(this.#write, messages));
+    const deliveredIds = await this.#operations.run(() => this.#committer.send(this.#write, messages));
     this.#emitHints(hintsOfMessages(messages));
-    return { undeliverable: messages.map(({ to }) => to).filter((to) => !delivered.has(to)) };
+    return { undeliverable: messages.map(({ to }) => to).filter((to) => !deliveredIds.has(to)) };
   }
 
   beginTransaction(): Promise<StoreTransaction> {
@@ -274,7 +274,7 @@ export class PostgresStore implements Store {
   }
 
   heartbeat(fence: Fence): Promise<HeartbeatResult> {
-    // A heartbeat may be executed twice, so it is retried like a read.
+    // Executing a heartbeat twice does no harm, so it is retried like a read.
     const read: ExecuteQuery = (query) => this.#db.read(query, () => this.#lostWriteDetector.assertNotLost(fence));
     return this.#fencedIfLost(fencedHeartbeat, () => this.#workers.heartbeat(read, fence));
   }
@@ -343,7 +343,7 @@ export class PostgresStore implements Store {
     return this.#operations.run(() => this.#reads.workflow(name));
   }
 
-  /** A LISTEN through a pooler hears nothing, so behind a pooler it needs the option `listenUrl`. */
+  /** A LISTEN through a pooler receives no notifications, so behind a pooler the option `listenUrl` is needed. */
   get hasCrossProcessHints(): boolean {
     return this.#notifier !== null && (!this.#db.isPooled || this.#parts.options.listenUrl !== undefined);
   }
@@ -353,7 +353,7 @@ export class PostgresStore implements Store {
     return this.#hints.watch(listener);
   }
 
-  /** Called when a pooler is detected: on its connections a listener hears nothing. */
+  /** Called when a pooler is detected: a listener that connects through it receives no notifications. */
   #stopListening(): void {
     if (this.hasCrossProcessHints) return;
     void this.#listener?.close();

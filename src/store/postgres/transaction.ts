@@ -11,7 +11,7 @@ import { createGuardedClient } from "./connection/guarded-client.js";
 import type { LostWriteDetector } from "./lost-write-detector.js";
 import type { OperationTracker } from "./operation-tracker.js";
 
-/** Identifies a transaction by its session and start. It is queried again before the step is recorded. */
+/** Identifies a transaction by its session and start. Before the step is recorded, the identity must be the same. */
 const transactionIdentityQuery =
   "SELECT pg_backend_pid() || ' ' || extract(epoch FROM transaction_timestamp())::text AS id";
 const transactionIdOf = (result: PgResult | undefined): unknown => result?.rows[0]?.id;
@@ -64,7 +64,7 @@ export class PostgresTransaction implements StoreTransaction {
     this.handle = createGuardedClient(client, this.#guard);
   }
 
-  /** Closing the store waits for a commit that has begun, but not for user code that has not called it yet. */
+  /** Closing the store waits for a commit that has begun, but not for user code before the commit. */
   commit(batch: Batch): Promise<CommitResult> {
     return this.#operations.run(() => this.#commit(batch));
   }
@@ -95,7 +95,7 @@ export class PostgresTransaction implements StoreTransaction {
     return result;
   }
 
-  /** If the transaction has ended, the step's writes are lost, and the step must not be recorded. */
+  /** Throws if the transaction has ended: the step's writes may be lost, so the step must not be recorded. */
   async #assertSameTransaction(): Promise<void> {
     const result = await this.#sendQuery({ text: transactionIdentityQuery }).catch((error: unknown) => {
       if (!isTransactionAborted(error)) throw error;
@@ -117,7 +117,7 @@ export class PostgresTransaction implements StoreTransaction {
     await this.#end(discard || this.#guard.isBusy ? "give up" : "roll back");
   }
 
-  /** The store closes: the transaction ends even if user code is still using it. */
+  /** Called when the store closes: ends the transaction even if user code is still using it. */
   abandon(): void {
     void this.#end("give up");
   }
@@ -140,7 +140,7 @@ export class PostgresTransaction implements StoreTransaction {
   }
 }
 
-/** The part of a caller's `pg` client that is used. */
+/** The part of a caller's `pg` client that the store uses. */
 export interface CallerTransaction {
   query(text: string, values: readonly unknown[]): Promise<{ readonly rows: readonly Record<string, unknown>[] }>;
 }

@@ -1,4 +1,7 @@
-/** Workers. A worker's row is its fence, so it is locked against the worker's commits before the worker is ended. */
+/**
+ * Registers workers, renews their leases and marks them dead. A worker's row is its fence: the store locks the row
+ * before it ends an epoch of the worker, so that no commit under that epoch is in progress.
+ */
 
 import type { Fence, HeartbeatResult, WorkerInfo } from "../contract/store.js";
 import { taskState } from "../sql/records.js";
@@ -6,12 +9,12 @@ import { realNow, type SqlClock } from "./clock.js";
 import type { ExecuteQuery } from "./connection/driver.js";
 import type { Tables } from "./tables.js";
 
-type RunInTransaction = <T>(work: (run: ExecuteQuery) => Promise<T>) => Promise<T>;
+type RunInTransaction = <T>(work: (execute: ExecuteQuery) => Promise<T>) => Promise<T>;
 
-/** Called when tasks were freed or may be due, so that other workers poll. */
+/** Called when tasks were freed or may be due, so that other workers claim. */
 type OnTasksFreed = () => void;
 
-/** The result for a dead fence. */
+/** The result of a heartbeat under a dead fence. */
 export const fencedHeartbeat: HeartbeatResult = {
   isAlive: false,
   ownedWithMessages: [],
@@ -23,20 +26,20 @@ export class Workers {
   readonly #tables: Tables;
   readonly #clock: SqlClock;
   readonly #inTransaction: RunInTransaction;
-  readonly #onFreed: OnTasksFreed;
+  readonly #onTasksFreed: OnTasksFreed;
 
-  constructor(tables: Tables, clock: SqlClock, inTransaction: RunInTransaction, onFreed: OnTasksFreed) {
+  constructor(tables: Tables, clock: SqlClock, inTransaction: RunInTransaction, onTasksFreed: OnTasksFreed) {
     this.#tables = tables;
     this.#clock = clock;
     this.#inTransaction = inTransaction;
-    this.#onFreed = onFreed;
+    this.#onTasksFreed = onTasksFreed;
   }
 
   /** @param knownEpoch an earlier epoch of this worker, which the database may have lost; the new epoch is higher */
   async register(worker: WorkerInfo, knownEpoch: number): Promise<Fence> {
     const { workers } = this.#tables;
     const { id, name, host, pid, port, leaseMs, routes } = worker;
-    const [epoch, freed] = await this.#inTransaction(async (execute) => {
+    const [epoch, hasFreedTasks] = await this.#inTransaction(async (execute) => {
       await execute({
         text: `INSERT INTO ${workers} (id, epoch, live, name, host, pid, lease_ms, routes, started_at, heartbeat_at)
           VALUES ($1, 0, false, '', '', 0, 0, '[]', 0, 0) ON CONFLICT DO NOTHING`,
@@ -52,11 +55,11 @@ export class Workers {
       const epoch = Number(row?.epoch);
       return [epoch, epoch > 1 && (await this.#freeTasks(execute, [id]))] as const;
     });
-    if (freed) this.#onFreed();
+    if (hasFreedTasks) this.#onTasksFreed();
     return { workerId: id, epoch };
   }
 
-  /** One statement, unless a lease has expired. */
+  /** Sends only one statement, unless the lease of another worker has expired. */
   async heartbeat(execute: ExecuteQuery, fence: Fence): Promise<HeartbeatResult> {
     const { workers, tasks, queues } = this.#tables;
     const [row] = await execute({
@@ -79,15 +82,15 @@ export class Workers {
     await this.#markDead(condition, [fence.workerId, fence.epoch]);
   }
 
-  /** A worker in the middle of a commit is skipped: it is alive after all, or a later heartbeat reaps it. */
+  /** Skips a worker whose row is locked by a commit: the worker is alive after all, or a later heartbeat reaps it. */
   async #reap(callerId: string): Promise<readonly string[]> {
     const expiredCondition = `live AND id <> $1::text AND heartbeat_at + lease_ms < ${realNow} ORDER BY id FOR UPDATE SKIP LOCKED`;
     return this.#markDead(expiredCondition, [callerId]);
   }
 
   /**
-   * Marks workers dead before it frees their tasks in a second statement. That statement's snapshot is taken after the
-   * worker's row is locked, so it sees everything that the worker has committed.
+   * Marks workers dead, and then frees their tasks in a second statement. The snapshot of the second statement is taken
+   * after the workers' rows are locked, so it contains everything that the workers have committed.
    */
   async #markDead(condition: string, values: readonly unknown[]): Promise<readonly string[]> {
     const { workers } = this.#tables;
@@ -101,8 +104,8 @@ export class Workers {
       if (ids.length > 0) await this.#freeTasks(execute, ids);
       return ids;
     });
-    // Also when no task was freed: only the dead worker knew when the runs that it had parked become due.
-    if (deadIds.length > 0) this.#onFreed();
+    // The hint is sent even if no task was freed: only the dead worker knew when the runs that it parked become due.
+    if (deadIds.length > 0) this.#onTasksFreed();
     return deadIds;
   }
 

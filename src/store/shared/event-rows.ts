@@ -50,7 +50,8 @@ export function unpackRow(
   }
   const tuples = row.type === batchType ? readTuples(row) : null;
   if (tuples === null) {
-    // One event of type "batch" stands for a damaged row: folding this log fails, but reading many logs does not.
+    // A damaged row is returned as one event of type "batch", which no log may contain: folding this log fails, but
+    // reading it together with other logs does not.
     const { seq, node, attempt, outcome, data, at } = row;
     out.push({ seq, type: batchType, node, attempt, outcome, data, at });
     return;

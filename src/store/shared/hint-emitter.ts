@@ -1,4 +1,4 @@
-/** Hints: which ones follow from a commit, and the listeners of this process. */
+/** Computes the hints that follow from a commit, and calls the listeners of this process. */
 import type { Batch, CommitResult, Hint, Message, NewRun } from "../contract/store.js";
 
 export class HintEmitter {
@@ -15,9 +15,10 @@ export class HintEmitter {
 }
 
 /**
- * The hints of a committed batch. A receiver of messages is either owned or was just made ready, so its hint goes to
- * owners and to claimers. A client's commit also sends a hint for an unowned run with a due time: the run may have
- * become due during the commit, and a claim may have skipped its locked row.
+ * The hints of a committed batch. A receiver of messages is either owned or was just made ready, so a hint "messages"
+ * also makes workers claim, and no hint "ready" is needed for the receiver. A client's commit also sends a hint for an
+ * unowned run with a due time: the run may have become due during the commit, and a claim may have skipped its locked
+ * row.
  */
 export function hintsOfCommit(batch: Batch, result: CommitResult): Hint[] {
   if (result.kind !== "committed") return [];
@@ -48,7 +49,7 @@ export function hintsOfCommit(batch: Batch, result: CommitResult): Hint[] {
   return hints;
 }
 
-/** A run that is due later counts, too: the hint makes workers poll, and the poll tells them the due time. */
+/** Also true for a run that is due later: the hint makes workers claim, and the claim's result has the due time. */
 const hasDueTime = (run: NewRun) => run.due.kind !== "held" && run.due.kind !== "owned";
 
 export function hintsOfStarts(starts: readonly NewRun[]): Hint[] {

@@ -1,6 +1,6 @@
 /**
  * Server sessions whose connection was given up while a statement was running. Such a session may still be executing,
- * and its outcome is unknown until it has ended, so the store sends nothing else before that.
+ * and its outcome is unknown until it has ended, so the store sends no other statement before that.
  */
 export class LostSessions<Session> {
   readonly #sessions = new Set<Session>();
@@ -20,7 +20,10 @@ export class LostSessions<Session> {
     return this.#sessions.size === 0;
   }
 
-  /** Resolves when all have ended; rejects when that cannot be determined now. Concurrent callers share one attempt. */
+  /**
+   * Ends all sessions. Resolves when they have ended; rejects when that cannot be determined now. Concurrent callers
+   * share one attempt.
+   */
   async ensureEnded(): Promise<void> {
     while (!this.haveEnded) {
       this.#ending ??= this.#endAll().finally(() => {

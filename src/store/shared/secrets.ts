@@ -2,7 +2,7 @@
 import { inspect } from "node:util";
 import { InvalidInputError, StoreError } from "../../core/errors/errors.js";
 
-/** Reads up to the last "@", because a password may contain characters that should have been percent-encoded. */
+/** Matches up to the last "@", because a password may contain an "@" that should have been percent-encoded. */
 const userAndPassword = /^([a-z][a-z0-9+.-]*:\/\/)([^:@]*):(.*)@/is;
 const secretParameters = /([?&][^=&#]*(?:pass|pwd|token|secret|key)[^=&#]*=)([^&#]*)/gi;
 
@@ -10,7 +10,7 @@ const secretParameters = /([?&][^=&#]*(?:pass|pwd|token|secret|key)[^=&#]*=)([^&
 export const redactUrl = (url: string): string =>
   url.replace(userAndPassword, "$1$2:…@").replace(secretParameters, "$1…");
 
-/** Shorter secrets would be found in ordinary words. */
+/** Shorter secrets are not searched for, because they also occur by chance in ordinary words. */
 const minSecretLength = 3;
 
 /** The secrets as they are written in the URL and as the driver decodes them, the longest first. */
@@ -48,7 +48,10 @@ export function redactError(url: string, error: unknown, token = ""): unknown {
 }
 
 /**
- * After a "/" or "#", the rest of a password would be taken for the host or the database, whose names are displayed.
+ * Refuses a URL whose password contains an unencoded "/" or "#": the rest of the password would be read as the name of
+ * the host or database, and those names are displayed.
+ *
+ * @throws InvalidInputError for such a URL
  */
 export function checkPasswordEncoding(url: string): void {
   if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*[/#][^?]*@/is.test(url)) return;

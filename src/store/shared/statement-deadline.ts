@@ -1,7 +1,7 @@
 /**
- * How long a statement may go unanswered. A connection can drop every packet without ever reporting an error, and a
- * worker that waits on it loses its lease although a new connection would work. The deadline is therefore tied to the
- * lease.
+ * How long Pawl waits for the server's answer to a statement. A connection can drop every packet without ever reporting
+ * an error, and a worker that waits for such a connection loses its lease although a new connection would work. The
+ * deadline is therefore computed from the leases of this process's workers.
  */
 import type { Runtime, Timer } from "../../runtime/runtime.js";
 
@@ -10,7 +10,7 @@ const defaultDeadlineMs = 10_000;
 /** With a shorter deadline, a busy machine would be mistaken for a server that does not answer. */
 const minDeadlineMs = 1_000;
 
-/** The connection cannot be used any more, and it is unknown whether the statement was executed. */
+/** Thrown when the deadline has passed: the connection is dropped, and the outcome of the statement is unknown. */
 export class NoAnswerError extends Error {
   readonly code = "ETIMEDOUT";
 
@@ -51,14 +51,15 @@ export class StatementDeadline {
     this.#recompute();
   }
 
-  /** With a third of the lease, a lost heartbeat is noticed and repeated before the lease expires. */
+  /** With a third of the lease as deadline, a worker notices and repeats a lost heartbeat before its lease expires. */
   #recompute(): void {
     const shortestLeaseMs = Math.min(...this.#leases.values());
     this.#ms = this.#leases.size === 0 ? defaultDeadlineMs : Math.max(minDeadlineMs, Math.floor(shortestLeaseMs / 3));
   }
 
   /**
-   * Settles as the call does; rejects with NoAnswerError when the deadline passes and the server is not executing it.
+   * Settles as `call` does. When the deadline passes and the server is not executing the statement, it drops the
+   * connection and rejects with NoAnswerError.
    */
   within<T>(call: Promise<T>, statement: PendingStatement): Promise<T> {
     const runtime = this.#runtime;

@@ -1,7 +1,7 @@
 /**
  * Guards the connection of a transactional step against the user's code. The driver's own handle would outlive the
- * transaction: a write through it after the step has timed out would be committed on its own, and the step's next
- * attempt would write again.
+ * transaction: a write through that handle after the step has timed out would be committed on its own, and the step's
+ * next attempt would write again.
  */
 import { TransactionError } from "../../core/errors/errors.js";
 import type { SqlSyntax } from "../sql/lexer.js";
@@ -10,7 +10,7 @@ import { findTransactionControl } from "../sql/transaction-control.js";
 const endedMessage =
   "This transaction has ended, so its `tx` cannot be used any more: await everything that a transactional step does before it returns.";
 
-/** The state of a transaction's handle. The wrapper of each driver asks the guard before it passes a call on. */
+/** The state of a transaction's handle. The wrapper of each driver calls the guard before it forwards a call. */
 export class TransactionGuard {
   readonly #syntax: SqlSyntax;
   readonly #closeCallbacks = new Set<() => void>();
@@ -41,7 +41,7 @@ export class TransactionGuard {
     this.assertNotBroken();
   }
 
-  /** Throws when the step must not be recorded. */
+  /** Throws when the transaction can only be rolled back, so that the step must not be recorded. */
   assertNotBroken(): void {
     if (this.#failure !== null) throw this.#failure;
   }

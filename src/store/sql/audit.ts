@@ -1,4 +1,4 @@
-/** The audit that all SQL stores share. Each page is one statement, so that all its rows are of one instant. */
+/** The audit that all SQL stores share. Each page is one statement, so that all its rows are read at one instant. */
 import type { Audit, AuditedRun, AuditedTask, AuditPage, OrphanTable } from "../contract/audit.js";
 import { type Bind, createStatement, type Dialect, type Queryable, type SqlRow } from "./dialect.js";
 import { numberOrNull, taskStateNames } from "./records.js";
@@ -25,13 +25,13 @@ export class SqlAudit implements Audit {
 
   async runsById(ids: readonly string[]): Promise<readonly AuditedRun[]> {
     const validIds = ids.filter((id) => this.#dialect.isId(id));
-    const audited: AuditedRun[] = [];
+    const auditedRuns: AuditedRun[] = [];
     for (let from = 0; from < validIds.length; from += idsPerQuery) {
       const chunk = validIds.slice(from, from + idsPerQuery);
       const rows = await this.#query((bind) => `${this.#select()} WHERE ${this.#dialect.oneOf("r.id", chunk, bind)}`);
-      for (const row of rows) audited.push(decodeAuditedRun(row));
+      for (const row of rows) auditedRuns.push(decodeAuditedRun(row));
     }
-    return audited;
+    return auditedRuns;
   }
 
   async orphanedRunIds(table: OrphanTable, { after, limit }: AuditPage): Promise<readonly string[]> {

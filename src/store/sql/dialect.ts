@@ -18,18 +18,19 @@ export interface Dialect {
   /** A condition: `column` is one of the run ids. The dialect binds them as one list or as one value each. */
   oneOf(column: string, ids: readonly string[], bind: Bind): string;
   /**
-   * False for text that a run id column cannot hold; it is not sent, because PostgreSQL's uuid type throws an error.
+   * False for text that a column of run ids cannot hold. Callers must not bind such text, because a statement that
+   * compares it with a column of PostgreSQL's type uuid fails.
    */
   isId(text: string): boolean;
   /** A condition: the text of `column` contains the bound text, byte for byte. */
   contains(column: string, placeholder: string): string;
   /** The store's clock in epoch milliseconds: the bound value of a virtual clock, or the database's own expression. */
   now(bind: Bind): string;
-  /** Follows VALUES (…) to update an existing row with the same key: "ON CONFLICT (name) DO UPDATE SET". */
+  /** The clause after VALUES (…) that updates an existing row with the same key: "ON CONFLICT (name) DO UPDATE SET". */
   onDuplicateUpdate(key: string): string;
   /** A condition: task `t` is parked with a due time, written so that the index of such tasks is used. */
   readonly isParked: string;
-  /** Follows a DELETE so that it finds its rows by this key; "" where the database does so anyway. */
+  /** The clause at the end of a DELETE that makes it find its rows by this key; "" where no clause is needed. */
   deleteOrder(key: string): string;
 }
 

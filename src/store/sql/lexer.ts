@@ -10,7 +10,7 @@ export interface SqlSyntax {
   readonly backslashEscapes: boolean;
   /** $tag$ … $tag$ is a string. */
   readonly dollarQuotes: boolean;
-  /** Comments nest. */
+  /** A comment may contain other comments. */
   readonly nestedComments: boolean;
   /** # begins a comment, and the content of a comment of the form /*! … *\/ is executed. */
   readonly mysqlComments: boolean;
@@ -38,7 +38,10 @@ export const mysqlSyntax: SqlSyntax = {
 
 const wordPattern = /[\p{L}_][\p{L}\p{N}_$]*/uy;
 const dollarTagPattern = /\$(?:[\p{L}_][\p{L}\p{N}_]*)?\$/uy;
-/** Numbers, placeholders and user variables. The words of a system variable (@@session.x) are read. */
+/**
+ * Matches text that is skipped: numbers, placeholders and user variables. Of a system variable (@@session.x) only the
+ * "@@" is skipped, so that the words after it are read.
+ */
 const nonWordPattern = /@@|[@:$]*[\p{N}\p{L}_$]+/uy;
 /** The opening of a comment that MySQL (or only MariaDB) executes, with the minimum version. */
 const executableCommentPattern = /\/\*M?!\d*/y;
@@ -102,7 +105,7 @@ function endOfComment(sql: string, from: number, { mysqlComments, nestedComments
   return position;
 }
 
-/** A doubled quote ends one string and begins the next, which gives the same words. */
+/** A doubled quote is read as the end of one string and the beginning of the next: the words outside are the same. */
 function endOfQuoted(sql: string, from: number, hasEscapes: boolean): number {
   const quote = sql[from];
   for (let at = from + 1; at < sql.length; at += 1) {

@@ -66,7 +66,7 @@ export class SqlMaintenance implements Maintenance {
     }));
   }
 
-  /** Ordered by parent first: if it ordered by id alone, PostgreSQL might scan all runs. */
+  /** Orders by parent first: with an order by id alone, PostgreSQL might scan all runs. */
   async childRuns(
     parentIds: readonly string[],
     { after, limit }: { readonly after: ChildKey | null; readonly limit: number },
@@ -125,7 +125,7 @@ export class SqlMaintenance implements Maintenance {
     return rows.map((row) => row.id as string);
   }
 
-  /** Owned tasks are looked up only if there are candidates, because that may read all open tasks. */
+  /** Looks for owned tasks only if a worker could be deleted, because that query may read all open tasks. */
   async deleteDeadWorkers({
     lastHeartbeatBefore,
   }: {
@@ -162,17 +162,17 @@ export class SqlMaintenance implements Maintenance {
     }));
   }
 
-  /** Two queries, because ready and overdue tasks are in different indexes. */
+  /** Sends two queries, because ready tasks and overdue parked tasks are in different indexes. */
   async parentsWaitingFor(routes: readonly string[], limit: number): Promise<readonly WaitingParent[]> {
     if (routes.length === 0) return [];
-    const ready = await this.#findWaitingParents(routes, limit, () => `t.state = ${taskState.ready}`);
-    const overdue = await this.#findWaitingParents(
+    const readyRows = await this.#findWaitingParents(routes, limit, () => `t.state = ${taskState.ready}`);
+    const overdueRows = await this.#findWaitingParents(
       routes,
       limit,
       (bind) => `${this.#dialect.isParked} AND t.due_at <= ${this.#dialect.now(bind)}`,
     );
     const parentsByKey = new Map<string, WaitingParent>();
-    for (const row of [...ready, ...overdue]) {
+    for (const row of [...readyRows, ...overdueRows]) {
       const parent = { parentId: row.parent_id as string, route: row.route as string };
       parentsByKey.set(`${parent.parentId} ${parent.route}`, parent);
     }
@@ -203,8 +203,8 @@ export class SqlMaintenance implements Maintenance {
     { since, limit }: { readonly since: number; readonly limit: number },
   ): Promise<readonly RunSample[]> {
     const rows = await this.#query((bind, table) => {
-      const state = `CASE WHEN r.finished_at IS NULL THEN ${taskStateSubquery(table("tasks"))} END`;
-      return `SELECT r.status, ${state} AS task_state, r.created_at, r.started_at, r.finished_at FROM ${table("runs")} r
+      const taskStateSql = `CASE WHEN r.finished_at IS NULL THEN ${taskStateSubquery(table("tasks"))} END`;
+      return `SELECT r.status, ${taskStateSql} AS task_state, r.created_at, r.started_at, r.finished_at FROM ${table("runs")} r
         WHERE r.workflow = ${bind(workflow)} AND r.created_at >= ${bind(since)}
         ORDER BY r.created_at DESC, r.id DESC LIMIT ${bind(limit)}`;
     });
@@ -217,22 +217,25 @@ export class SqlMaintenance implements Maintenance {
   }
 
   async backlog(): Promise<readonly RouteBacklog[]> {
-    const ready = await this.#query(
+    const readyRows = await this.#query(
       (
         _,
         table,
       ) => `SELECT t.workflow, t.version, count(*) AS due_count, min(t.due_at) AS oldest_due_at FROM ${table("tasks")} t
         WHERE t.state = ${taskState.ready} GROUP BY t.workflow, t.version`,
     );
-    const backlogs = ready.map(decodeBacklog);
+    const backlogs = readyRows.map(decodeBacklog);
     for await (const key of this.#parkedRoutes()) {
-      const overdue = await this.#overdueBacklog(key);
-      if (overdue !== null) backlogs.push(overdue);
+      const overdueBacklog = await this.#overdueBacklog(key);
+      if (overdueBacklog !== null) backlogs.push(overdueBacklog);
     }
     return mergeByRoute(backlogs);
   }
 
-  /** Jumps from one route to the next by index, without reading the sleeping tasks in between. */
+  /**
+   * Yields each route and version that has a parked task with a due time. It jumps from one to the next by index,
+   * without reading the tasks in between.
+   */
   async *#parkedRoutes(): AsyncGenerator<RouteKey> {
     let previous: RouteKey | null = null;
     for (;;) {
@@ -243,14 +246,14 @@ export class SqlMaintenance implements Maintenance {
   }
 
   #nextVersion({ route, version }: RouteKey): Promise<RouteKey | null> {
-    return this.#firstParked((bind) => `t.workflow = ${bind(route)} AND t.version > ${bind(version)}`);
+    return this.#firstParkedRoute((bind) => `t.workflow = ${bind(route)} AND t.version > ${bind(version)}`);
   }
 
   #nextRoute(previous: RouteKey | null): Promise<RouteKey | null> {
-    return this.#firstParked((bind) => `t.workflow > ${bind(previous?.route ?? "")}`);
+    return this.#firstParkedRoute((bind) => `t.workflow > ${bind(previous?.route ?? "")}`);
   }
 
-  async #firstParked(condition: (bind: Bind) => string): Promise<RouteKey | null> {
+  async #firstParkedRoute(condition: (bind: Bind) => string): Promise<RouteKey | null> {
     const [row] = await this.#query(
       (bind, table) => `SELECT t.workflow, t.version FROM ${table("tasks")} t
         WHERE ${this.#dialect.isParked} AND ${condition(bind)} ORDER BY t.workflow, t.version LIMIT 1`,
@@ -301,8 +304,8 @@ export class SqlMaintenance implements Maintenance {
 
   async pauseQueue(name: string, reason: string | null): Promise<void> {
     await this.#query((bind, table) => {
-      const row = `${bind(name)}, ${this.#dialect.now(bind)}, ${bind(reason)}`;
-      const insert = `INSERT INTO ${table("queues")} (name, paused_at, reason) VALUES (${row})`;
+      const rowValues = `${bind(name)}, ${this.#dialect.now(bind)}, ${bind(reason)}`;
+      const insert = `INSERT INTO ${table("queues")} (name, paused_at, reason) VALUES (${rowValues})`;
       return `${insert} ${this.#dialect.onDuplicateUpdate("name")} reason = ${bind(reason)}`;
     });
     this.#db.emitHints([{ kind: "anything" }]);
@@ -324,7 +327,7 @@ export class SqlMaintenance implements Maintenance {
 
 const hasFailed = (row: SqlRow): boolean => row.status === "failed";
 
-/** The first comparison is implied by the others, but only it can become an index range. */
+/** The second condition implies the first comparison, but only the first can become an index range. */
 const isAfterPosition = ({ createdAt, id }: AgePosition, bind: Bind) =>
   `r.created_at >= ${bind(createdAt)} AND (r.created_at > ${bind(createdAt)} OR r.id > ${bind(id)})`;
 
@@ -335,20 +338,20 @@ const decodeBacklog = (row: SqlRow): RouteBacklog => ({
   oldestDueAt: Number(row.oldest_due_at),
 });
 
-/** Adds up the ready and the overdue tasks of each route. */
+/** Adds up the counts of ready and of overdue tasks of each route and version. */
 function mergeByRoute(parts: readonly RouteBacklog[]): readonly RouteBacklog[] {
   const byRoute = new Map<string, RouteBacklog>();
   for (const backlog of parts) {
     const key = `${backlog.route}\u0000${backlog.version}`;
-    const existing = byRoute.get(key);
+    const otherPart = byRoute.get(key);
     byRoute.set(
       key,
-      existing === undefined
+      otherPart === undefined
         ? backlog
         : {
             ...backlog,
-            dueCount: backlog.dueCount + existing.dueCount,
-            oldestDueAt: Math.min(backlog.oldestDueAt, existing.oldestDueAt),
+            dueCount: backlog.dueCount + otherPart.dueCount,
+            oldestDueAt: Math.min(backlog.oldestDueAt, otherPart.oldestDueAt),
           },
     );
   }

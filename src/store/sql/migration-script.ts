@@ -1,14 +1,14 @@
-/** Migrations as plain SQL, for teams that apply them with their own tool or by a database administrator. */
+/** Migrations as plain SQL, for teams whose own tool or database administrator applies them. */
 import type { Migration } from "./migrations.js";
 
 export interface MigrationScript extends Pick<Migration, "version" | "name"> {
-  /** In order, without semicolons. The last one records that the migration is applied. */
+  /** The statements in order, without semicolons. The last statement records that the migration is applied. */
   readonly statements: readonly string[];
 }
 
-/** The SQL of a database around the statements of a migration. */
+/** The SQL of a script, apart from the statements of the migration, that differs between databases. */
 export interface ScriptDialect {
-  /** Create the table of applied migrations if it does not exist; every script begins with these statements. */
+  /** Every script begins with these statements, which create the table of applied migrations if it does not exist. */
   readonly createMigrationsTable: readonly string[];
   readonly migrationsTable: string;
   /** An expression for the database's clock in epoch milliseconds. */

@@ -1,6 +1,7 @@
 /**
- * Numbered migrations for every SQL store. The functions here decide which migrations to apply and in which order; the
- * port of a store locks, reads the applied versions, and applies a migration so that a process may be killed halfway.
+ * Numbered migrations for every SQL store. The functions here decide which migrations to apply and in which order. The
+ * port of a store takes the lock, reads the applied versions, and applies each migration in such a way that another
+ * process can complete it after this one was killed.
  */
 import { isTransient } from "../../concurrency/retry-until-reachable.js";
 import { MigrationError } from "../../core/errors/errors.js";
@@ -32,7 +33,7 @@ export interface MigrationSession {
 }
 
 export async function migrate(port: MigrationPort, migrations: readonly Migration[]): Promise<void> {
-  // Usually nothing is pending. Every process checks this at its start, so it takes no lock.
+  // Usually no migration is pending. Every process checks this when it starts, so the check takes no lock.
   if ((await pendingMigrations(port, migrations)).length === 0) return;
   await port.withLock(async (session) => {
     const versions = await session.appliedVersions();
@@ -40,11 +41,11 @@ export async function migrate(port: MigrationPort, migrations: readonly Migratio
       versions,
       migrations.map((migration) => migration.version),
     );
-    const applied = new Set(versions);
+    const appliedVersions = new Set(versions);
     for (const migration of migrations) {
-      if (applied.has(migration.version)) continue;
+      if (appliedVersions.has(migration.version)) continue;
       await session.apply(migration).catch((error: unknown) => {
-        // An error of the connection is clear by itself, and the caller may retry it.
+        // A connection error does not come from the migration and the caller may retry, so it is thrown unchanged.
         if (isTransient(error)) throw error;
         const reason = (error instanceof Error ? error.message : String(error)).replace(/[.]$/, "");
         throw new MigrationError(
@@ -61,18 +62,18 @@ export async function pendingMigrations(
   port: Pick<MigrationPort, "appliedVersions">,
   migrations: readonly Migration[],
 ): Promise<readonly number[]> {
-  const applied = await port.appliedVersions();
+  const appliedVersionList = await port.appliedVersions();
   const knownVersions = migrations.map((migration) => migration.version);
-  checkNotNewer(applied, knownVersions);
-  const appliedVersions = new Set(applied);
-  return knownVersions.filter((version) => !appliedVersions.has(version));
+  checkNotNewer(appliedVersionList, knownVersions);
+  const appliedVersionSet = new Set(appliedVersionList);
+  return knownVersions.filter((version) => !appliedVersionSet.has(version));
 }
 
-function checkNotNewer(applied: readonly number[], knownVersions: readonly number[]): void {
-  const [appliedVersion, supportedVersion] = [Math.max(0, ...applied), Math.max(0, ...knownVersions)];
-  if (appliedVersion <= supportedVersion) return;
+function checkNotNewer(appliedVersions: readonly number[], knownVersions: readonly number[]): void {
+  const [latestAppliedVersion, latestKnownVersion] = [Math.max(0, ...appliedVersions), Math.max(0, ...knownVersions)];
+  if (latestAppliedVersion <= latestKnownVersion) return;
   throw new MigrationError(
-    `The tables have version ${appliedVersion}, and this Pawl knows them up to version ${supportedVersion}: a newer Pawl has migrated this ` +
+    `The tables have version ${latestAppliedVersion}, and this Pawl knows them up to version ${latestKnownVersion}: a newer Pawl has migrated this ` +
       "database. Update Pawl here, or use another database or schema.",
   );
 }

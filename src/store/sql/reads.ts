@@ -1,6 +1,6 @@
 /**
- * The reads that all SQL stores share. A store provides a way to query and its dialect. The text of a statement varies
- * only with the arguments that must change it, so that drivers can keep it prepared.
+ * The reads that all SQL stores share. A store provides a way to query and its dialect. Arguments are bound wherever
+ * possible, so that the texts of statements vary little and drivers can keep them prepared.
  */
 
 import type {
@@ -65,7 +65,6 @@ export class SqlReads implements ReadSide {
     return (await this.runsById([id]))[0] ?? null;
   }
 
-  /** In the order of `ids`; those that do not exist are missing. */
   async runsById(ids: readonly string[]): Promise<readonly RunRecord[]> {
     const rows = await this.#queryByIds(ids, (oneOf) => `${this.#selectRuns()} WHERE ${oneOf("r.id")}`);
     return sortByIds(ids, rows.map(decodeRun), (run) => run.id);
@@ -83,10 +82,10 @@ export class SqlReads implements ReadSide {
 
   #filterConditions(filter: RunFilter, bind: Bind): string[] {
     const conditions: string[] = [];
-    const equal = (column: string, value: string | undefined) => {
+    const addEquality = (column: string, value: string | undefined) => {
       if (value !== undefined) conditions.push(`${column} = ${bind(value)}`);
     };
-    equal("r.workflow", filter.workflow);
+    addEquality("r.workflow", filter.workflow);
     if (filter.status === "running") {
       conditions.push(`${this.#taskStateSql()} = ${taskState.owned}`);
     } else if (filter.status !== undefined) {
@@ -94,17 +93,17 @@ export class SqlReads implements ReadSide {
       conditions.push(`coalesce(${this.#taskStateSql()}, ${taskState.parked}) <> ${taskState.owned}`);
     }
     if (filter.active !== undefined) conditions.push(`r.finished_at IS ${filter.active ? "" : "NOT "}NULL`);
-    equal("r.hero_type", filter.heroType);
-    equal("r.hero_id", filter.heroId);
-    equal("r.start_key", filter.startKey);
+    addEquality("r.hero_type", filter.heroType);
+    addEquality("r.hero_id", filter.heroId);
+    addEquality("r.start_key", filter.startKey);
     if (filter.parentId === null) conditions.push("r.parent_id IS NULL");
-    else equal("r.parent_id", filter.parentId);
+    else addEquality("r.parent_id", filter.parentId);
     if (filter.tag !== undefined) conditions.push(this.#hasTag(filter.tag, bind));
     if (filter.createdAfter !== undefined) conditions.push(`r.created_at >= ${bind(filter.createdAfter)}`);
     if (filter.createdBefore !== undefined) conditions.push(`r.created_at < ${bind(filter.createdBefore)}`);
     if (filter.after !== undefined) {
       const { createdAt, id } = filter.after;
-      // The first comparison is implied by the others, but only it can become an index range.
+      // The second condition implies the first, but only the first can become an index range.
       conditions.push(`r.created_at <= ${bind(createdAt)}`);
       conditions.push(`(r.created_at < ${bind(createdAt)} OR r.id < ${bind(id)})`);
     }
@@ -127,7 +126,7 @@ export class SqlReads implements ReadSide {
     return sortByIds(runIds, rows.map(decodeTask), (task) => task.runId);
   }
 
-  /** Reads all open tasks on databases without an index of owned ones; workers call it only after a lost connection. */
+  /** Reads all open tasks where no index of owned tasks exists, so workers call it only after a lost connection. */
   async ownedTasks({ workerId, epoch }: Fence): Promise<readonly TaskRecord[]> {
     const { bind, values } = createStatement(this.#dialect);
     const isOwned = `t.state = ${taskState.owned} AND t.owner = ${bind(workerId)} AND t.epoch = ${bind(epoch)}`;
@@ -151,16 +150,16 @@ export class SqlReads implements ReadSide {
 
   /**
    * A row may hold several events, and the page may begin inside a row. The row with event number after + 1 is the last
-   * row whose seq is not greater. Finding it is one lookup in the primary key; comparing seq + span would read the
-   * whole log.
+   * row whose seq is not greater than after + 1. Finding that row is one lookup in the primary key; comparing seq +
+   * span would read the whole log.
    */
   async log(runId: string, page: { readonly after: number; readonly limit: number }): Promise<readonly StoredEvent[]> {
     if (!this.#dialect.isId(runId)) return [];
     const { bind, values } = createStatement(this.#dialect);
     const eventsTable = this.#dialect.table("events");
-    const start = `SELECT max(f.seq) FROM ${eventsTable} f WHERE f.run_id = ${bind(runId)} AND f.seq <= ${bind(page.after + 1)}`;
+    const firstSeqSql = `SELECT max(f.seq) FROM ${eventsTable} f WHERE f.run_id = ${bind(runId)} AND f.seq <= ${bind(page.after + 1)}`;
     const rows = await this.#db.query(
-      `SELECT ${eventColumns} FROM ${eventsTable} e WHERE e.seq >= coalesce((${start}), 0) AND e.run_id = ${bind(runId)} ` +
+      `SELECT ${eventColumns} FROM ${eventsTable} e WHERE e.seq >= coalesce((${firstSeqSql}), 0) AND e.run_id = ${bind(runId)} ` +
         `ORDER BY e.seq LIMIT ${bind(page.limit)}`,
       values,
     );
@@ -216,19 +215,20 @@ export class SqlReads implements ReadSide {
   }
 
   /**
-   * One statement each, ordered by name, because many processes register the same workflows at once when they start.
+   * Sends one statement per workflow, in the order of names, so that processes that register the same workflows at once
+   * when they start cannot deadlock.
    */
   async registerWorkflows(workflows: readonly WorkflowRegistration[]): Promise<void> {
     const table = this.#dialect.table("workflows");
     for (const { name, queue, version, signature, graph } of workflows.toSorted(byName)) {
       const { bind, values } = createStatement(this.#dialect);
-      const row = [name, queue ?? name, version ?? "", signature, graph].map(bind).join(", ");
+      const placeholders = [name, queue ?? name, version ?? "", signature, graph].map(bind).join(", ");
       const insert = `INSERT INTO ${table} (name, queue, version, signature, graph, created_at)`;
-      const columns = Object.entries({ queue, version, signature, graph });
-      const inserted = `VALUES (${row}, ${this.#dialect.now(bind)})`;
-      const updates = columns.map(([column, value]) => `${column} = coalesce(${bind(value)}, ${table}.${column})`);
+      const columnValues = Object.entries({ queue, version, signature, graph });
+      const valuesClause = `VALUES (${placeholders}, ${this.#dialect.now(bind)})`;
+      const updates = columnValues.map(([column, value]) => `${column} = coalesce(${bind(value)}, ${table}.${column})`);
       await this.#db.query(
-        `${insert} ${inserted} ${this.#dialect.onDuplicateUpdate("name")} ${updates.join(", ")}`,
+        `${insert} ${valuesClause} ${this.#dialect.onDuplicateUpdate("name")} ${updates.join(", ")}`,
         values,
       );
     }
@@ -245,13 +245,13 @@ export class SqlReads implements ReadSide {
 
   async #queryByIds(
     ids: readonly string[],
-    sql: (oneOf: (column: string) => string) => string,
+    buildSql: (oneOf: (column: string) => string) => string,
   ): Promise<readonly SqlRow[]> {
     const validIds = ids.filter((id) => this.#dialect.isId(id));
     const query = (chunk: readonly string[]) => {
       const { bind, values } = createStatement(this.#dialect);
       return this.#db.query(
-        sql((column) => this.#dialect.oneOf(column, chunk, bind)),
+        buildSql((column) => this.#dialect.oneOf(column, chunk, bind)),
         values,
       );
     };
@@ -265,7 +265,7 @@ export class SqlReads implements ReadSide {
   }
 }
 
-/** These are written into the SQL, not bound: a partial index is used only for a value that the planner can see. */
+/** Statuses are written into the SQL, not bound: a partial index is used only for a value that the planner can see. */
 const statusNames: ReadonlySet<string> = new Set<RunStatus>([
   "pending",
   "waiting",

@@ -26,7 +26,7 @@ export const runColumns = (tasks: string): string => runColumnsWith(taskStateSub
 
 export const taskStateSubquery = (tasks: string): string => `(SELECT t.state FROM ${tasks} t WHERE t.run_id = r.id)`;
 
-/** The same columns when the state of the task is already known. */
+/** The columns of `runColumns`, for callers that know the state of the task already or have an expression for it. */
 export const runColumnsWith = (state: string | number): string => `${runTableColumns}, ${state} AS task_state`;
 
 const runTableColumns = [
@@ -35,7 +35,7 @@ const runTableColumns = [
   "r.created_at, r.started_at, r.finished_at",
 ].join(", ");
 
-/** A damaged row is marked instead of throwing: it must not make a whole list or claim fail. */
+/** Marks a damaged row instead of throwing, because one damaged row must not make a whole list or claim fail. */
 export function decodeRun(row: SqlRow): RunRecord {
   const damage = findRunDamage(row);
   const run = decodeRunFields(row);
@@ -78,7 +78,7 @@ const runStatuses = new Set<unknown>([
   "canceled",
 ] satisfies RunStatus[]);
 
-/** Checked because SQLite stores text in a numeric column if it is given text. */
+/** These columns are checked because SQLite also stores text in a numeric column. */
 const numberColumns = [
   "priority",
   "parent_index",
@@ -171,7 +171,7 @@ export const encodeTags = (tags: readonly string[]): string | null => (tags.leng
 
 const noTags: readonly string[] = [];
 
-/** Empty when the tags cannot be read; `findTagsDamage` reports that. */
+/** Returns an empty list when the tags cannot be read; `findTagsDamage` reports such tags. */
 export const decodeTags = (text: string | null): readonly string[] =>
   text === null ? noTags : (readTags(text) ?? noTags);
 

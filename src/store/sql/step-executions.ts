@@ -2,10 +2,11 @@
  * The view `pawl_step_executions`: one row per attempt at each step of each run, for queries in SQL. It shows what
  * `executionsOf` computes from the same log, and stores nothing itself.
  *
- * `executionsOf` reads a log from its beginning and keeps notes. SQL has window functions instead: each event looks
- * along its log for the number (`…_n`) of the event that it needs. A log consists of eras: an era ends when the run
- * starts over (`run.moved`, or `run.reattempted` with a rewind). Attempts that were still planned end with their era,
- * and attempts of the next era continue none of the old ones. The common table expressions build on each other:
+ * `executionsOf` reads a log from its beginning and remembers earlier events. SQL has window functions instead: for
+ * each event they find the number (a column `…_n`) of another event of the same log. A log consists of eras: an era
+ * ends when the run starts over (`run.moved`, or `run.reattempted` with a rewind). Attempts that were still planned end
+ * with their era, and attempts of the next era continue none of the old ones. The common table expressions build on
+ * each other:
  *
  * - `events`, `classified`: the relevant events, unpacked in the way of each database, and the kind of each.
  * - `with_next_of_kind`, `with_next_events`: for each event, the number of the next event that resumed the run
@@ -13,15 +14,16 @@
  *   identifies the era).
  * - `with_first`, `with_execution_no`: consecutive events of one step and era with the same attempt number are one
  *   execution. `first_n` is set on its first event; `execution_no` counts the executions of the step.
- * - `with_ends`, `effective_events`: the first end of an execution counts (`end_n`), and later step events of it are
- *   dropped. Pauses are kept only after the end, because a pause blocks the attempt that the end has planned. Where a
- *   later event overwrites an earlier one, `last_scheduled_n` and `last_started_n` name the later one.
- * - `executions`: one row per execution, taken from its first event. If its end names a wait, one more attempt is
- *   planned, unless a pause because of this step blocks it.
+ * - `with_ends`, `effective_events`: an execution ends with its first end event (`end_n`), and its later step events
+ *   are dropped. Pause events before the end are dropped, too, because a pause blocks only the attempt that the end has
+ *   planned. Of several scheduled or started events of an execution, `last_scheduled_n` and `last_started_n` are the
+ *   numbers of the last, which overrides the others.
+ * - `executions`: the values of each execution, of which the final SELECT keeps the row of the first event. If the end
+ *   event has a wait time, one more attempt is planned, unless a pause because of this step blocks it.
  *
  * Order is decided by event numbers, never by instants, because a clock may go back. (The start of an execution is the
- * earliest instant that its events give, because the start of a long one is recorded late.) The end of a run is not an
- * event: it comes from the run's row.
+ * earliest instant that its events give, because the start of a long execution is recorded late.) The end of a run is
+ * not an event: the view reads it from the run's row.
  *
  * `WHERE run_id = …` must not read the logs of other runs. PostgreSQL evaluates the view for one run at a time
  * (LATERAL). The other databases push the condition down to the read of the events, past windows that are partitioned
@@ -38,8 +40,9 @@ interface StepExecutionsDialect {
   readonly tables: { readonly runs: string; readonly events: string };
   /**
    * Selects the relevant events (`isRelevantEvent`, `rewindsIfReattempted`), unpacked, with the columns run_id, n (the
-   * event's number), at, type, node, attempt (1 if it has none), outcome, due_at (`at` plus the wait in its data, if
-   * any), started_at (`at` minus the duration; NULL for a step that was skipped and never ran), message (of its error).
+   * event's number), at, type, node, attempt (1 if the event has none), outcome, due_at (`at` plus the wait in the
+   * event's data, if any), started_at (`at` minus the duration; NULL for a step that was skipped and never ran),
+   * message (of the event's error).
    */
   readonly eventsQuery: string;
   /** "LATERAL" if `eventsQuery` selects the events of the run `r.id`; "" if it selects those of all runs. */
@@ -50,14 +53,15 @@ interface StepExecutionsDialect {
   asText(column: string): string;
 }
 
-/** Whether an event matters for the view, by its columns `type` and `node`. */
+/** A condition on the columns `type` and `node`: the view needs the event. */
 export const isRelevantEvent = `(
       (SUBSTR(type, 1, 5) = 'step.' AND node IS NOT NULL)
       OR (type = 'run.paused' AND node IS NOT NULL)
       OR type IN ('run.resumed', 'run.recovered', 'run.moved', 'run.reattempted')
     )`;
 /**
- * A reattempt of a run matters only if it rewinds. This is a condition of its own because it reads the event's data.
+ * A condition that excludes reattempts of the run without a rewind, which the view does not need. It is separate from
+ * `isRelevantEvent` because `rewinds` reads the event's data.
  */
 export const rewindsIfReattempted = (rewinds: string): string => `(type <> 'run.reattempted' OR ${rewinds})`;
 
@@ -117,11 +121,11 @@ JOIN (SELECT 0 AS is_planned UNION ALL SELECT 1 AS is_planned) row_type
   ON row_type.is_planned = 0 OR (a.is_continuation_planned = 1 AND CASE WHEN ${isEraOver} THEN a.was_paused ELSE a.is_paused END = 0)`;
 }
 
-/** The attempt has not started. */
+/** A condition: the attempt has not started. */
 const isScheduled = "(row_type.is_planned = 1 OR a.state = 'scheduled')";
-/** The attempt's era is over, or its run has ended. */
+/** A condition: the attempt's era is over, or its run has ended. */
 const isEraOver = "(a.era_end_n IS NOT NULL OR r.finished_at IS NOT NULL)";
-/** The attempt's worker died, and the log has no end of the attempt. */
+/** A condition: the attempt's worker died, and the log has no end of the attempt. */
 const wasAbandoned = "(a.worker_died_n IS NOT NULL AND a.ended_at IS NULL)";
 
 const partitionByStep = "PARTITION BY run_id, era_end_n, node";
@@ -129,8 +133,9 @@ const isStartOrEnd = "kind IN ('started', 'ended')";
 const isPauseFlag = "CASE kind WHEN 'paused' THEN 1 ELSE 0 END";
 
 /**
- * The number of the next event of a kind. The sum runs from the end of the log to here over the differences between
- * each event of that kind and the next one, so that all but the nearest cancel out.
+ * An expression for the number of the next event of a kind. It adds up, from the end of the log back to the current
+ * event, the difference between the number of each event of that kind and the next such number. All numbers cancel out
+ * except the nearest.
  */
 const nextEventNumber = (kind: string) =>
   `SUM(CASE WHEN kind = '${kind}' THEN n - COALESCE(next_of_kind_n, 0) END) OVER from_here`;

@@ -1,6 +1,7 @@
 /**
  * Finds SQL that would end, begin or change a transaction. Pawl commits the transaction of a transactional step
- * together with the step's record; if the step ended it, its effects and its record could exist without each other.
+ * together with the step's record. If the step itself ended the transaction, the step's effects and its record could
+ * exist without each other.
  */
 import { type SqlSyntax, splitStatements } from "./lexer.js";
 
@@ -14,7 +15,7 @@ export function findTransactionControl(sql: string, syntax: SqlSyntax): string |
   return null;
 }
 
-/** Nearly every statement contains none of these words, and then it need not be split. */
+/** Nearly every statement contains none of these words, and is then allowed without being split into words. */
 const controlWords = /\b(?:begin|start|commit|end|rollback|abort|prepare|set|xa|lock|unlock)\b/i;
 const mayContainControl = (sql: string, { implicitCommits }: SqlSyntax) =>
   controlWords.test(sql) || (implicitCommits && implicitCommitWords.test(sql));
@@ -57,7 +58,7 @@ function transactionSettingOf(words: readonly string[]): string | null {
   return words.includes("AUTOCOMMIT") ? "SET autocommit" : null;
 }
 
-/** Statements that commit the open transaction on MySQL and MariaDB. */
+/** The first words of statements that commit the open transaction on MySQL and MariaDB. */
 const implicitCommitWords =
   /\b(?:alter|analyze|cache|change|check|create|drop|flush|grant|install|load|optimize|purge|rename|repair|reset|revoke|stop|truncate|uninstall)\b/i;
 

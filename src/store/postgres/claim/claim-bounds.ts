@@ -3,8 +3,8 @@
  * removes it, and vacuum cannot do so while another transaction holds an old snapshot (a dump, a long report). Every
  * claim then scans the entries of all tasks that were claimed since: 45 ms after 200,000 tasks, and growing. So when a
  * claim is slow and the table has many dead rows, the next claims search only above a minimum due time and only the
- * priorities that were seen. Tasks that this misses (another priority, an earlier due time) are found by a full claim
- * from time to time. While claims are fast, which is nearly always, they are not bounded.
+ * priorities of earlier claimed tasks. From time to time a full claim finds the tasks that these bounds exclude
+ * (another priority, an earlier due time). While claims are fast, which is nearly always, they are not bounded.
  */
 import type { Route } from "../../contract/store.js";
 
@@ -13,7 +13,7 @@ export interface ClaimBounds {
   readonly priorities: readonly number[];
 }
 
-/** The findings of a full claim. */
+/** What a full claim has found out. */
 export interface FullScan {
   readonly tookMs: number;
   /** As far as this claim could see, no remaining task is due earlier. */
@@ -23,7 +23,7 @@ export interface FullScan {
   readonly deadRows: number;
 }
 
-/** What is known about claims for one set of routes. */
+/** The bounds of claims for one set of routes, and the priorities that its full claims have found. */
 interface RouteSetState {
   bounds: ClaimBounds | null;
   nextFullScanAt: number;
@@ -32,9 +32,9 @@ interface RouteSetState {
 
 export const slowClaimMs = 25;
 const minDeadRows = 20_000;
-/** Allows for tasks whose transaction took long to commit. */
+/** Subtracted from the minimum due time, because a task becomes visible only when its transaction has committed. */
 const commitSlackMs = 2_000;
-/** Full claims take about a tenth of the time at most, but happen at least this often. */
+/** The next full claim follows after ten times the duration of the last, but after this interval at the latest. */
 const maxFullScanIntervalMs = 2_000;
 const maxPriorities = 16;
 const maxStates = 50;
@@ -82,7 +82,7 @@ export class ClaimBoundsTracker {
   }
 }
 
-/** Sorted, because workers rotate the order of their routes. */
+/** The routes are sorted, because workers rotate the order of their routes. */
 const routeSetKeyOf = (routes: readonly Route[]) =>
   routes
     .map(({ workflow, version }) => JSON.stringify([workflow, version]))

@@ -1,4 +1,4 @@
-/** The claim: takes ownership of due tasks and reads their runs, in one statement. */
+/** The claim makes a worker the owner of due tasks and reads their runs, in one statement. */
 
 import type { Runtime } from "../../../runtime/runtime.js";
 import type { ClaimedTask, ClaimRequest, ClaimResult, Route, RunRecord } from "../../contract/store.js";
@@ -64,7 +64,8 @@ export class Claimer {
   }
 
   /**
-   * Tells dead rows from a busy machine as the cause of a slow claim. An error here must not lose the claimed tasks.
+   * The count shows whether dead rows or a busy machine made a claim slow. Errors are ignored, because the tasks are
+   * already claimed and must be returned.
    */
   async #countDeadRows(execute: ExecuteQuery): Promise<number> {
     const text = "SELECT n_dead_tup AS n FROM pg_stat_all_tables WHERE relid = $1::regclass";
@@ -89,8 +90,8 @@ const byPriorityThenTime = (a: SqlRow, b: SqlRow) =>
 
 /**
  * Most claimed runs are plain: new, without a hero, without a parent. For a plain run only the columns that differ from
- * run to run are sent, the route as its index in the request. The others are in `rare_fields`, which is null for a
- * plain run, because parsing fields takes half of the time that Node spends on a claim. A run whose task has another
+ * run to run are sent, the route as its index in the request. The other columns are in `rare_fields`, which is null for
+ * a plain run, because parsing fields takes half of the time that Node spends on a claim. A run whose task has another
  * route or priority than the run itself is not plain.
  */
 const rareColumns =
@@ -182,17 +183,17 @@ function decodeClaimed(row: SqlRow, routes: readonly Route[]): ClaimedTask {
 }
 
 /**
- * For each route, selects ready tasks by priority and due time, and parked tasks that have become due. Both are read
- * from the beginning of their own index, so that sleeping, paused and owned tasks are never read. Rows that another
- * claim has locked are skipped, not waited for. The candidates are MATERIALIZED, because evaluating them twice would
- * lock more tasks than are returned.
+ * For each route, selects ready tasks by priority and due time, and parked tasks that have become due. Each of the two
+ * kinds has its own index, which is read from its beginning, so that sleeping, paused and owned tasks are never read.
+ * Rows that another claim has locked are skipped, not waited for. The candidates are MATERIALIZED, because evaluating
+ * them twice would lock more tasks than are returned.
  *
  * The update finds the rows by run id and not by ctid, which would be cheaper: a message that arrived after the
  * snapshot has created a new version of the row. The lock finds that version, but the snapshot cannot see it by its
  * ctid.
  *
- * For `isBounded` see claim-bounds.ts: the query goes through the given priorities one by one, because only then is the
- * minimum due time a position in the index.
+ * For `isBounded` see claim-bounds.ts: the query searches each of the bound priorities separately, because only then is
+ * the minimum due time a position in the index.
  */
 function buildClaimSql(tables: Tables, clock: SqlClock, isBounded: boolean): string {
   let parameterCount = 0;

@@ -1,7 +1,7 @@
 /**
- * Array literals for `unnest`. `pg` can build them, too, but it copies every element twice to escape it; these
+ * Builds array literals for `unnest`. `pg` can build them, too, but copies every element twice to escape it; these
  * functions first check whether escaping is needed. A column that contains only nulls is sent as NULL, which `unnest`
- * pads to the length of the others.
+ * pads to the length of the other arrays.
  */
 
 /** For elements that need no quotes: uuids, whole numbers, booleans. */
@@ -16,7 +16,7 @@ export function textArray(items: readonly (string | null)[]): string | null {
   return `{${items.map((item) => (item === null ? "NULL" : `"${item.replace(quoteOrBackslash, "\\$&")}"`)).join(",")}}`;
 }
 
-/** JSON writes these in its own way; quotes, backslashes and null it writes as an array literal does. */
+/** Characters that JSON escapes differently. Quotes, backslashes and null are written in JSON as in array literals. */
 const jsonOnlyEscapes = /[\p{Cc}\p{Cs}]/u;
 const needsOwnEscaping = (item: string | null) => item !== null && jsonOnlyEscapes.test(item);
 

@@ -50,7 +50,7 @@ const sections: readonly Section[] = [
   ...cursorSections,
 ];
 
-/** How often a commit is tried again while other transactions change the rows that refused it. */
+/** The maximum number of attempts while other transactions keep changing the rows because of which a commit failed. */
 const maxAttempts = 10;
 
 export class Committer {
@@ -61,7 +61,7 @@ export class Committer {
   readonly #singleEventCommit: SingleEventCommit;
   readonly #singleCursorCommit: SingleCursorCommit;
 
-  /** @param isLogEndKnown whether this process has written the log up to there and the database still has it */
+  /** @param isLogEndKnown whether this process has written the log up to this event, and the database still has it */
   constructor(tables: Tables, clock: SqlClock, isLogEndKnown?: IsLogEndKnown) {
     this.#tables = tables;
     this.#isLogEndKnown = isLogEndKnown;
@@ -99,7 +99,7 @@ export class Committer {
     });
   }
 
-  /** The conflict that a thrown error means. `execute` must not run in the transaction that the error has aborted. */
+  /** Finds the conflict that caused the error. `execute` must not run in the transaction that the error has aborted. */
   async conflictOf(execute: ExecuteQuery, batch: Batch, error: unknown): Promise<CommitResult> {
     const duplicateRunId = runOfDuplicateEvent(error);
     if (duplicateRunId !== null && duplicateRunId !== "") return { kind: "conflict", runId: duplicateRunId };
@@ -132,23 +132,24 @@ export class Committer {
   }
 
   /**
-   * Finds out why some starts were not written. A start whose run exists was repeated and is fine; one whose key is
-   * taken is refused. If no run holds the key any more, the start is tried again.
+   * Finds out why some starts were not written. A start whose own run exists is a repetition and succeeds; a start
+   * whose key another run holds is refused. If no run holds the key any more, the start is tried again.
    */
   async #resolveStarts(execute: ExecuteQuery, batch: Batch): Promise<readonly RefusedStart[]> {
-    const refused = new Map<string, RefusedStart>();
-    let pending = batch.starts;
+    const refusals = new Map<string, RefusedStart>();
+    let unresolvedStarts = batch.starts;
     for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
       const existingRows = await execute({
         text: `SELECT id FROM ${this.#tables.runs} WHERE id = ANY ($1::uuid[])`,
-        values: [plainArray(pending.map(({ id }) => id))],
+        values: [plainArray(unresolvedStarts.map(({ id }) => id))],
       });
       const existingIds = new Set(existingRows.map((row) => row.id));
-      const missing = pending.filter(({ id }) => !existingIds.has(id));
-      for (const refusal of await findKeyHolders(execute, this.#tables, missing)) refused.set(refusal.runId, refusal);
-      pending = missing.filter(({ id }) => !refused.has(id));
-      if (pending.length === 0) return batch.starts.flatMap(({ id }) => refused.get(id) ?? []);
-      const retryWork = toCommitWork({ fence: batch.fence, transitions: [], starts: pending });
+      const missingStarts = unresolvedStarts.filter(({ id }) => !existingIds.has(id));
+      for (const refusal of await findKeyHolders(execute, this.#tables, missingStarts))
+        refusals.set(refusal.runId, refusal);
+      unresolvedStarts = missingStarts.filter(({ id }) => !refusals.has(id));
+      if (unresolvedStarts.length === 0) return batch.starts.flatMap(({ id }) => refusals.get(id) ?? []);
+      const retryWork = toCommitWork({ fence: batch.fence, transitions: [], starts: unresolvedStarts });
       const [row] = await execute(this.#statements.build(retryWork, this.#clock.values()));
       if (row === undefined) break;
     }

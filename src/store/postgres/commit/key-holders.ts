@@ -7,7 +7,7 @@ import type { ExecuteQuery } from "../connection/driver.js";
 import type { Tables } from "../tables.js";
 import { plainArray, textArray } from "./arrays.js";
 
-/** One refusal for each start whose key is taken. If both its keys are taken, the refusal names the start key. */
+/** Returns one refusal for each start whose key is taken. If both keys are taken, its reason is the start key. */
 export async function findKeyHolders(
   execute: ExecuteQuery,
   tables: Tables,

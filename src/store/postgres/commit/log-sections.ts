@@ -5,9 +5,9 @@ import { plainArray, textArray } from "./arrays.js";
 import type { Section, SectionContext, SectionParts } from "./statement.js";
 
 /**
- * Appends events and checks where each log ends. The insert is a plain one: an event number that is taken aborts the
- * whole statement, and the error names the run (ON CONFLICT DO NOTHING would leave gaps). The end of the log is checked
- * although a worker is the only writer of its runs, because a standby that takes over may have lost the end.
+ * Appends events and checks where each log ends. The insert has no ON CONFLICT clause: an event number that is taken
+ * aborts the whole statement, and the error names the run (ON CONFLICT DO NOTHING would leave gaps). The end of the log
+ * is checked although a worker is the only writer of its runs, because a standby that takes over may have lost the end.
  */
 export const eventsSection: Section = {
   letter: "e",
@@ -52,7 +52,7 @@ const logEndCheck = (table: string, ids: string, seqs: string) =>
   `NOT EXISTS (SELECT 1 FROM unnest(${ids}, ${seqs}) u(run_id, seq) WHERE u.seq <> 1 + coalesce((
     SELECT e.seq + e.span - 1 FROM ${table} e WHERE e.run_id = u.run_id ORDER BY e.seq DESC LIMIT 1), 0))`;
 
-/** There is one section for each set of given columns, because a column that is not given keeps its value. */
+/** A write that names only one of the two columns must leave the other as it is, so each combination has a section. */
 const createCursorSection = (letter: string, columns: readonly ("cursor" | "progress")[]): Section => {
   const matchingCursors = ({ cursors }: CommitWork): readonly RunCursor[] =>
     cursors.filter((row) =>
@@ -72,12 +72,12 @@ const createCursorSection = (letter: string, columns: readonly ("cursor" | "prog
     parts: ({ tables, bind }) => {
       const names = ["node", ...columns];
       const arrays = [`${bind()}::uuid[]`, ...names.map(() => `${bind()}::text[]`)];
-      const sets = [...columns, "at"].map((column) => `${column} = excluded.${column}`);
+      const assignments = [...columns, "at"].map((column) => `${column} = excluded.${column}`);
       return {
         writes: [
           `cursors_${letter} AS (INSERT INTO ${tables.cursors} (run_id, ${names.join(", ")}, at)
             SELECT u.*, gate.at FROM gate, unnest(${arrays.join(", ")}) u(run_id, ${names.join(", ")})
-            ON CONFLICT (run_id, node) DO UPDATE SET ${sets.join(", ")})`,
+            ON CONFLICT (run_id, node) DO UPDATE SET ${assignments.join(", ")})`,
         ],
       };
     },

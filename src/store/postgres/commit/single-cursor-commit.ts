@@ -1,7 +1,7 @@
 /**
- * The commit of one checkpoint: it updates one existing cursor and nothing else. A resumable step waits for it after
- * every item, so it has a statement of its own, as a single event has (0.52 ms; the general
- * statement took 0.64 ms).
+ * The commit of one checkpoint: it updates one existing cursor and nothing else. A resumable step waits for this commit
+ * after every item, so it has a statement of its own, as a single event has (0.52 ms; the general statement took 0.64
+ * ms).
  */
 import type { SqlClock } from "../clock.js";
 import type { CommitWork, RunCursor } from "../commit-work.js";
@@ -32,7 +32,7 @@ WHERE c.run_id = ${runId} AND c.node = ${node}
 RETURNING c.at, (SELECT t.pending_messages > 0 FROM ${tables.tasks} t WHERE t.run_id = ${runId}) AS has_messages`;
   }
 
-  /** null when the work is more than one cursor. */
+  /** null when the work is anything else than one cursor with a position and progress. */
   query(work: CommitWork): PgQuery | null {
     const { fence, keptRunIds, taskChanges, events, starts, children, cursors } = work;
     if (fence === null || keptRunIds.length !== 1 || cursors.length !== 1) return null;

@@ -1,7 +1,8 @@
 /**
- * The commit of one event and nothing else, as a single run makes it step by step. Most of its time is the server's
- * overhead per statement. Without arrays, and without separate parts for the fence and the gate, it costs 1.15 times as
- * much as a bare insert of one row; the general statement costs twice as much.
+ * The commit of one event and nothing else, which a run makes after each step when no other run commits at the same
+ * time. Most of its time is the server's overhead per statement. Without arrays, and without separate parts for the
+ * fence and the gate, this statement costs 1.15 times as much as a bare insert of one row; the general statement costs
+ * twice as much.
  */
 import type { SqlClock } from "../clock.js";
 import type { CommitWork, NewEventRow } from "../commit-work.js";
@@ -11,12 +12,12 @@ import type { Tables } from "../tables.js";
 
 /**
  * The statement returns one row with `at` and `has_messages`. It returns no row if the worker is fenced or does not own
- * the run, or if the log ends elsewhere; the general statement then tells which.
+ * the run, or if the log ends elsewhere; the caller then sends the general statement to find out the reason.
  */
 export class SingleEventCommit {
   readonly #clock: SqlClock;
   readonly #text: string;
-  /** The same without the check of the log's end, see `ownEventsSection`. */
+  /** The text without the check of the log's end, see `ownEventsSection`. */
   readonly #knownEndText: string;
 
   constructor(tables: Tables, clock: SqlClock) {
@@ -39,7 +40,7 @@ FOR KEY SHARE OF w RETURNING at, (SELECT t.pending_messages > 0 FROM ${tables.ta
     this.#knownEndText = textWith("");
   }
 
-  /** null when the work is more than one event. */
+  /** null when the work is anything else than one row of events. */
   query(work: CommitWork): PgQuery | null {
     const { fence, keptRunIds, taskChanges, events, starts, children, cursors } = work;
     if (fence === null || keptRunIds.length !== 1 || events.length !== 1) return null;

@@ -11,7 +11,7 @@ const { parked, ready, owned } = taskState;
 type SelectRuns = (work: CommitWork) => readonly NewRun[];
 
 /**
- * Creates runs that are assumed to be new, as most are: they have no keys and their ids were not sent before. A plain
+ * Creates runs that are assumed to be new: they have no keys, and usually their ids were not sent before. A plain
  * insert costs the server a third less than one that handles conflicts. If an id exists after all, the whole statement
  * fails and is sent again with the sections that handle conflicts.
  */
@@ -25,8 +25,9 @@ const createNewRunSection = (letter: string, name: string, selectRuns: SelectRun
 });
 
 /**
- * Creates runs that may exist already or be refused, and tasks only for the runs that were inserted. Usually all were,
- * which a count shows; only otherwise is each id looked up, because a join would always be a nested loop.
+ * Creates runs that may exist already or be refused, and tasks only for the runs that were inserted. Usually all runs
+ * were inserted, which a comparison of counts shows. Only otherwise is each id looked up; a join would always be a
+ * nested loop.
  */
 const createRunSection = (letter: string, name: string, selectRuns: SelectRuns, onConflict: string): Section => ({
   letter,
@@ -53,7 +54,7 @@ function buildInserts({ tables, bind, workerId, epoch }: SectionContext) {
   const count = bind();
   const names = columns.map(([name]) => name).join(", ");
   const array = (name: string) => arrays[columns.findIndex(([column]) => column === name)];
-  const task = [array("id"), `${bind()}::text[]`, array("version"), array("priority")];
+  const taskArrays = [array("id"), `${bind()}::text[]`, array("version"), array("priority")];
   return {
     count,
     runs: `INSERT INTO ${tables.runs} (${names}, status, created_at)
@@ -64,7 +65,7 @@ function buildInserts({ tables, bind, workerId, epoch }: SectionContext) {
         CASE WHEN u.is_owned THEN ${owned} WHEN u.due_at <= u.at THEN ${ready} ELSE ${parked} END,
         u.due_at, CASE WHEN u.is_owned THEN ${workerId} END, CASE WHEN u.is_owned THEN ${epoch} END, u.is_owned::int, 0, NOT u.is_owned
       FROM (SELECT u.*, gate.at, coalesce(u.wake_at, gate.at + u.wake_in) AS due_at FROM gate,
-        unnest(${task.join(", ")}, ${isOwned}, ${wakeAt}, ${wakeIn}) u(id, workflow, version, priority, is_owned, wake_at, wake_in)
+        unnest(${taskArrays.join(", ")}, ${isOwned}, ${wakeAt}, ${wakeIn}) u(id, workflow, version, priority, is_owned, wake_at, wake_in)
         WHERE ${count}::int > 0) u`,
   };
 }
@@ -75,7 +76,10 @@ export const newChildrenSection = createNewRunSection("b", "children", ({ childr
 /** A start whose key is taken is not inserted; `findKeyHolders` then finds the run that holds the key. */
 export const startsSection = createRunSection("s", "starts", ({ starts }) => starts, "ON CONFLICT DO NOTHING");
 
-/** A child whose id exists was created by an earlier commit of its parent. A child whose key is taken is an error. */
+/**
+ * A child whose id exists was created by an earlier commit of its parent and is skipped. A child whose key is taken
+ * makes the statement fail.
+ */
 export const childrenSection = createRunSection(
   "c",
   "children",

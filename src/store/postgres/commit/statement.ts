@@ -3,15 +3,15 @@
  * sections that occurs is a text of its own, prepared under its own name: one text with all sections took 0.7 ms, where
  * a plain append takes 0.5 ms. The parts of the statement are common table expressions:
  *
- * - `fence` locks the worker's row against reaping and reads the clock. Without a row, the worker is fenced.
- * - Then come the locks of the sections.
- * - `gate` has one row if every check of the sections holds. All writes read from it, so without the row nothing is
- *   written.
- * - Then come the writes of the sections.
+ * - `fence` locks the worker's row against reaping and reads the clock. If it has no row, the worker is fenced.
+ * - The locks of the sections follow.
+ * - `gate` has one row if every check of the sections is true. All writes read from `gate`, so without the row nothing
+ *   is written.
+ * - The writes of the sections follow.
  *
- * Two rules matter when this changes. All parts of a statement see the same snapshot: no part sees what another part
- * has written, except through RETURNING. And a SELECT part is executed, with its locks, only if another part reads from
- * it.
+ * Two rules matter when you change this statement. All parts of a statement see the same snapshot: no part sees what
+ * another part has written, except through RETURNING. And a SELECT part is executed, with its locks, only if another
+ * part reads from it.
  */
 
 import type { CommitWork } from "../commit-work.js";
@@ -43,14 +43,14 @@ export interface SectionParts {
 }
 
 export interface Section {
-  /** Stands for the section in the statement's name. */
+  /** The statement's name contains this letter when the section is part of the statement. */
   readonly letter: string;
   /** The values to bind; null when the section has nothing to do. */
   values(work: CommitWork): readonly unknown[] | null;
   parts(context: SectionContext): SectionParts;
 }
 
-/** Builds the statement for a piece of work, and caches the texts. */
+/** Builds the statement for the work of a commit, and caches the text of each combination of sections. */
 export class StatementBuilder {
   readonly #tables: Tables;
   readonly #sections: readonly Section[];
@@ -92,10 +92,10 @@ export class StatementBuilder {
     const parts = sections.map((section) => section.parts({ tables: this.#tables, isFenced, bind, workerId, epoch }));
     const collect = (pick: (parts: SectionParts) => readonly string[] | undefined) =>
       parts.flatMap((part) => pick(part) ?? []);
-    const fence = isFenced ? fenceClause(this.#tables, now, workerId, epoch) : `SELECT ${now} AS at`;
+    const fenceSql = isFenced ? fenceClause(this.#tables, now, workerId, epoch) : `SELECT ${now} AS at`;
     const checks = collect((part) => part.checks);
     const ctes = [
-      `fence AS MATERIALIZED (${fence})`,
+      `fence AS MATERIALIZED (${fenceSql})`,
       ...collect((part) => part.locks),
       `gate AS MATERIALIZED (SELECT fence.at FROM fence${checks.length === 0 ? "" : ` WHERE ${checks.join(" AND ")}`})`,
       ...collect((part) => part.writes),
@@ -107,7 +107,7 @@ export class StatementBuilder {
 
 /**
  * FOR KEY SHARE conflicts with reaping, which locks FOR UPDATE before it marks a worker dead, but not with the worker's
- * own heartbeat, which is a plain update: a lease can be renewed while commits overlap without a pause. If the row
+ * own heartbeat, which is a plain update: a lease can be renewed while the worker commits all the time. If the row
  * changes while the statement waits for the lock, PostgreSQL checks the condition again on the new version.
  */
 export const fenceClause = (tables: Tables, now: string, workerId: string, epoch: string): string =>

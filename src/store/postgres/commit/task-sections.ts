@@ -6,7 +6,7 @@ import type { Section } from "./statement.js";
 
 const { parked, ready, owned } = taskState;
 
-/** Runs that stay with their owner, as after an inline step: their ownership is checked, but no task is locked. */
+/** Checks that the worker owns the runs that stay with it, as after an inline step, without locking their tasks. */
 export const keepsSection: Section = {
   letter: "k",
   values: ({ keptRunIds }) => (keptRunIds.length === 0 ? null : [plainArray(keptRunIds), keptRunIds.length]),
@@ -23,8 +23,8 @@ export const keepsSection: Section = {
 /**
  * Finishes runs when the batch changes no other tasks. It assumes that they have no messages, as is usual, and deletes
  * the tasks without locking and checking them first, which saves a loop and one WAL record per run. If a task has
- * messages or is not the worker's, the division by zero makes the statement fail; it is then sent again in the general
- * form, which finds the reason.
+ * messages or the worker does not own it, the division by zero makes the statement fail; the store then sends the
+ * general statement, which finds the reason.
  */
 export const plainFinishesSection: Section = {
   letter: "z",
@@ -79,17 +79,17 @@ export const locksSection: Section = {
     const columns =
       "id, kind, status, waiting_or_output, error, started_at, wake_at, wake_in, message_count, route, priority";
     // The condition on `fence.at` makes the statement lock the worker's row before any task.
-    const task = `SELECT t.state, t.pending_messages, t.owner, t.epoch FROM ${tables.tasks} t
+    const selectTaskSql = `SELECT t.state, t.pending_messages, t.owner, t.epoch FROM ${tables.tasks} t
       WHERE t.run_id = u.id AND fence.at IS NOT NULL FOR UPDATE`;
-    const lock = `locked_tasks AS MATERIALIZED (SELECT u.*, t.* FROM fence, unnest(${arrays.join(", ")}) u(${columns}), LATERAL (${task}) t)`;
+    const lockedTasksCte = `locked_tasks AS MATERIALIZED (SELECT u.*, t.* FROM fence, unnest(${arrays.join(", ")}) u(${columns}), LATERAL (${selectTaskSql}) t)`;
     const isWritable = isFenced
       ? `locked.owner = ${workerId} AND locked.epoch = ${epoch}`
       : `locked.state <> ${owned} AND locked.pending_messages = 0`;
     // A run cannot finish while it has messages that this commit does not drain.
     const isFullyDrained = `(locked.kind <> ${changeKind.finish} OR locked.pending_messages <= locked.message_count)`;
-    const count = `SELECT count(*) FROM locked_tasks locked WHERE locked.kind < ${changeKind.deliver} AND ${isWritable} AND ${isFullyDrained}`;
+    const writableCountSql = `SELECT count(*) FROM locked_tasks locked WHERE locked.kind < ${changeKind.deliver} AND ${isWritable} AND ${isFullyDrained}`;
     // The check must read from locked_tasks: without a reader PostgreSQL would not lock anything.
-    return { locks: [lock], checks: [`(${count}) = ${bind()}::int`] };
+    return { locks: [lockedTasksCte], checks: [`(${writableCountSql}) = ${bind()}::int`] };
   },
 };
 
@@ -127,7 +127,10 @@ export const drainedSection: Section = {
   }),
 };
 
-/** The locked rows behind the gate, with the instant of the commit and the number of their drained messages. */
+/**
+ * The locked rows, with the instant of the commit and the number of their drained messages; none if the gate has no
+ * row.
+ */
 const changedTasksCte = (drainedCount: string) =>
   `changed_tasks AS MATERIALIZED (SELECT locked.*, gate.at, ${drainedCount} AS drained_count,
     CASE locked.started_at WHEN ${startedNow} THEN gate.at ELSE locked.started_at END AS started_at_or_now FROM gate, locked_tasks locked)`;
@@ -146,7 +149,7 @@ export const changedAndDrainedTasksSection: Section = {
       changedTasksCte(
         "CASE WHEN locked.message_count = 0 THEN 0 ELSE (SELECT count(*)::int FROM drained_rows d WHERE d.run_id = locked.id) END",
       ),
-      // Only runs that stay with their owner: the rows of the others are written or deleted by their own sections.
+      // This updates only runs that stay with their owner: the sections for parks and finishes write the other tasks.
       `drained_tasks AS (UPDATE ${tables.tasks} t SET pending_messages = t.pending_messages - changed.drained_count FROM changed_tasks changed
         WHERE t.run_id = changed.id AND ${isChangedTask("t.run_id")} AND changed.drained_count > 0 AND (changed.kind = ${changeKind.drain} OR changed.kind = ${changeKind.park} AND changed.pending_messages > changed.drained_count))`,
     ],
@@ -156,7 +159,7 @@ export const changedAndDrainedTasksSection: Section = {
   }),
 };
 
-/** Parks the runs without undrained messages; the others stay with their owner and are returned in `not_parked`. */
+/** Parks the runs without undrained messages; the other runs stay with their owner, and `not_parked` names them. */
 export const parksSection: Section = {
   letter: "p",
   values: ({ taskChanges }) => (hasKind(taskChanges, changeKind.park) ? [] : null),
@@ -231,8 +234,8 @@ export const releasesSection: Section = {
 };
 
 /**
- * Added for every table that is joined with the changed tasks, although the join implies it: it makes PostgreSQL search
- * the table by its key, whichever table the plan begins with. See `sessionSettings`.
+ * Every table that is joined with the changed tasks gets this condition, although the join implies it: the condition
+ * makes PostgreSQL search the table by its key, whichever table the plan begins with. See `sessionSettings`.
  */
 const isChangedTask = (key: string, condition = "true") =>
   `${key} = ANY (ARRAY(SELECT changed.id FROM changed_tasks changed WHERE ${condition}))`;

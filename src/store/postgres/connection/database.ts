@@ -1,6 +1,7 @@
 /**
- * The connections to PostgreSQL, and retries. The rule: a statement is repeated only when it certainly wrote nothing,
- * or may be executed twice. A write whose answer was lost is reported, and the caller finds out whether it took effect.
+ * The connections to PostgreSQL, and retries. A statement is repeated only when it certainly wrote nothing, or when
+ * executing it twice does no harm. If the answer to a write is lost, the caller gets an error and must find out itself
+ * whether the write took effect.
  */
 
 import { StoreError } from "../../../core/errors/errors.js";
@@ -90,7 +91,7 @@ export class Database {
     );
     const { max = defaultPoolSize, transactions = max } = pool ?? {};
     this.#pool = this.#openPool(pg, url, sessionSettings, max);
-    // A pool of its own, so that user code cannot use up the connections for commits. It connects only when it is used.
+    // User code has a separate pool, so that it cannot use up the connections for commits.
     this.#transactionPool = this.#openPool(pg, url, transactionSettings, transactions);
   }
 
@@ -118,8 +119,8 @@ export class Database {
 
   /**
    * Changes settings only in a session that belongs to this connection alone: in a session that a pooler shares, they
-   * would change the plans of other applications. The process id that the connection got when it was opened identifies
-   * it.
+   * would change the plans of other applications. The session is the connection's own if it has the process id that the
+   * connection got when it was opened.
    */
   async #configureSession(client: PgClient, settings: readonly string[]): Promise<void> {
     if (this.isPooled) return;
@@ -205,7 +206,7 @@ export class Database {
     }, true);
   }
 
-  /** Warns of another isolation level, under which a statement that waited for a row fails and has to be retried. */
+  /** Warns if the level is not READ COMMITTED: a statement that waited for a row would then fail and be retried. */
   async #checkIsolation(client: PgClient): Promise<void> {
     const { rows } = await this.sendQuery(client, {
       text: "SELECT current_setting('default_transaction_isolation') AS level",
@@ -216,13 +217,13 @@ export class Database {
     );
   }
 
-  /** For a statement that may be executed twice: it is retried whatever happened to the connection. */
+  /** For a statement that does no harm when executed twice: it is retried whatever happened to the connection. */
   async read(query: PgQuery, assertStillValid?: () => void): Promise<readonly SqlRow[]> {
     return (await this.#withRetries((client) => this.#send(client, query, assertStillValid), true)).rows;
   }
 
   /**
-   * One statement as a transaction of its own.
+   * Executes one statement as a transaction of its own.
    *
    * @param assertStillValid called before each attempt; throws when the statement must not be sent any more, for
    * example because a new connection has revealed lost writes
@@ -253,7 +254,7 @@ export class Database {
     }, false);
   }
 
-  /** A connection with an open transaction for user code, and its first result. The caller returns the connection. */
+  /** Begins a transaction for user code. The caller gives the connection to `returnConnection` or discards it. */
   async checkOut(
     firstStatement: string,
   ): Promise<{ readonly client: PgPoolClient; readonly firstResult: PgResult | undefined }> {
@@ -280,7 +281,7 @@ export class Database {
     return (await this.sendQuery(client, { text })) as unknown as readonly PgResult[];
   }
 
-  /** A transaction keeps its session, so the server that began it will also commit it. */
+  /** Behind a pooler a transaction keeps its session, so the server that began it will also commit it. */
   async #recordTransaction(client: PgClient, sessionRow: SqlRow | undefined): Promise<void> {
     this.#sessions.recordTransaction(client, sessionRow);
     if (!this.#serverIdentity.isSameServer(sessionRow)) await this.checkServer();
@@ -292,7 +293,7 @@ export class Database {
     client.release();
   }
 
-  /** Sends one statement. If no answer comes within the deadline, it rejects and drops the connection. */
+  /** Sends one statement. If no answer arrives within the deadline, the call rejects and drops the connection. */
   sendQuery(client: PgClient, query: PgQuery): Promise<PgResult> {
     return this.deadline.within(client.query(this.isPooled ? this.#withoutSessionState(client, query) : query), {
       isExecuting: () => this.#sessions.isExecuting(client),
@@ -307,7 +308,7 @@ export class Database {
     return values === undefined ? query : { ...query, values };
   }
 
-  /** Drops a connection on which a statement may be running. Resolves when it can have no effect any more. */
+  /** Drops a connection on which a statement may be running. Resolves when that statement can have no more effect. */
   async discardConnection(client: PgPoolClient): Promise<void> {
     this.#sessions.recordLost(client);
     destroySocket(client);
@@ -374,7 +375,7 @@ export class Database {
     return true;
   }
 
-  /** Retries, because nothing has been sent yet and a server that restarts is back within a second or two. */
+  /** Retries, because no statement has been sent yet and a restarting server answers again within a second or two. */
   async #acquire(pool: PgPool): Promise<PgPoolClient> {
     for (let attempt = 1; ; attempt += 1) {
       if (this.#isCutOff) throw new StoreError("The store is closed.", { transient: false, unreachable: true });
@@ -382,10 +383,10 @@ export class Database {
         if (!this.#sessions.haveLostEnded) await this.#sessions.ensureLostEnded();
         return await this.#silentConnections.connect(pool);
       } catch (error) {
-        const thrown = toConnectError(error);
-        if (!(thrown instanceof StoreError) || !thrown.transient) throw thrown;
+        const storeError = toConnectError(error);
+        if (!(storeError instanceof StoreError) || !storeError.transient) throw storeError;
         this.reachability.recordFailure(error);
-        if (attempt >= 4) throw thrown;
+        if (attempt >= 4) throw storeError;
       }
       await backOff(attempt + 3, this.#runtime);
     }

@@ -44,7 +44,7 @@ export interface PgPoolClient extends PgClient {
   readonly database?: string;
   /** "I" when no transaction is open. */
   getTransactionStatus?(): unknown;
-  /** With true, the connection is closed instead of kept. */
+  /** Returns the connection to the pool; with `destroy`, closes it instead. */
   release(destroy?: boolean): void;
 }
 

@@ -31,7 +31,7 @@ export const wasNeverSent = (error: unknown): boolean =>
 /** An earlier statement of the transaction has failed, so it can only be rolled back. */
 export const isTransactionAborted = (error: unknown): boolean => codeOf(error) === "25P02";
 
-/** The server reports that it ends the session, so no session is left to be ended. */
+/** The server reports that it ends the session, so Pawl need not terminate it. */
 export const isSessionTerminated = (error: unknown): boolean => /^(57P0[1235]|25P03)$/.test(codeOf(error));
 
 const lostStates = /^(08...|57P0[1235]|58...|25P03)$/;

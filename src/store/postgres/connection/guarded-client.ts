@@ -1,6 +1,6 @@
 /**
  * The `tx` of a transactional step: a `pg` client whose queries are checked by the guard of the transaction. Other
- * members are passed on, except those that would end, free or bypass the connection.
+ * members are those of the client, except members that would end the connection, release it or bypass the guard.
  */
 import { TransactionError } from "../../../core/errors/errors.js";
 import type { TransactionGuard } from "../../shared/transaction-guard.js";
@@ -42,7 +42,7 @@ export function createGuardedClient(client: PgPoolClient, guard: TransactionGuar
     release: () => {},
     end: refuse("end"),
     connect: refuse("connect"),
-    // Once this transaction has ended, the connection's status is that of another one.
+    // Once this transaction has ended, the connection may be in another transaction with another status.
     getTransactionStatus: () => (guard.hasEnded ? null : (client.getTransactionStatus?.() ?? null)),
     // Access to the protocol would bypass the guard.
     connection: undefined,

@@ -1,7 +1,7 @@
 /**
  * The one connection that listens for notifications. It may be lost at any time, with or without an error, so it is
- * pinged when it is idle and reconnects by itself. Notifications may have been missed before each connect, so the first
- * hint after it is "anything".
+ * pinged when it is idle and reconnects by itself. Notifications may have been missed while it was not connected, so
+ * the first hint after each connect is "anything".
  */
 
 import type { Runtime, Timer } from "../../../runtime/runtime.js";
@@ -33,7 +33,7 @@ export class Listener {
   readonly #runtime: Runtime;
   #client: PgStandaloneClient | null = null;
   #timer: Timer | undefined;
-  #failures = 0;
+  #failureCount = 0;
   #lastActivityAt = 0;
   #isClosed = false;
   #opening: Promise<void>;
@@ -71,7 +71,7 @@ export class Listener {
       });
       await this.#sendQuery(client, `LISTEN ${quoteName(channel)}`);
       if (this.#isClosed || this.#client !== client) return;
-      this.#failures = 0;
+      this.#failureCount = 0;
       reachability.recordAnswer(failureCount);
       emit([{ kind: "anything" }]);
       this.#schedulePing(client);
@@ -80,7 +80,7 @@ export class Listener {
     }
   }
 
-  /** Pings a connection that was idle for as long as a statement may take: it may be lost without an error. */
+  /** Pings a connection after it was idle for the time of the deadline: it may be lost without an error. */
   #schedulePing(client: PgStandaloneClient): void {
     const idleMs = this.#runtime.monotonic() - this.#lastActivityAt;
     const remainingMs = Math.max(0, this.#options.deadline.ms - idleMs);
@@ -115,8 +115,9 @@ export class Listener {
     if (this.#isClosed) return;
     if (isConnectionLost(error) || !isServerError(error)) this.#options.reachability.recordFailure(error);
     else this.#options.onWarning("The listening connection was lost; it will be opened again.", error);
-    const reconnectDelayMs = Math.min(50 * 2 ** this.#failures, maxReconnectDelayMs) * (0.5 + this.#runtime.random());
-    this.#failures += 1;
+    const reconnectDelayMs =
+      Math.min(50 * 2 ** this.#failureCount, maxReconnectDelayMs) * (0.5 + this.#runtime.random());
+    this.#failureCount += 1;
     this.#timer = this.#runtime.setTimeout(() => {
       this.#opening = this.#open();
     }, reconnectDelayMs);

@@ -12,7 +12,7 @@ import type { ExecuteQuery } from "./driver.js";
 /** The server's limit is 8,000 bytes. */
 const maxPayloadBytes = 7_900;
 
-/** One channel per schema; databases have separate channels anyway. A hash, because names are limited to 63 bytes. */
+/** One channel per schema; databases have separate channels anyway. Names are limited to 63 bytes, hence the hash. */
 export const channelOf = (schema: string): string =>
   `pawl_${createHash("sha256").update(schema).digest("hex").slice(0, 24)}`;
 
@@ -24,7 +24,7 @@ export function encodeHints(hints: readonly Hint[], sender?: string): string {
   return Buffer.byteLength(text) <= maxPayloadBytes ? text : payload([{ kind: "anything" }]);
 }
 
-/** The hints of another process. A payload that is not Pawl's or of a later version means "anything". */
+/** Decodes a payload; the result is empty if this process sent it. An unknown payload is decoded as "anything". */
 export function decodeHints(text: string, ownSenderId: string): readonly Hint[] {
   try {
     const { sender, hints } = JSON.parse(text) as { sender?: string; hints: Hint[] };

@@ -1,8 +1,8 @@
 /**
  * Detects a pooler that executes each transaction in any of its server sessions (PgBouncer in transaction mode,
  * Supavisor, RDS Proxy). Two statements on one connection may then run in two sessions: a prepared statement is missing
- * or belongs to another client, a `SET` stays behind in a session that other applications use, and the notifications of
- * a `LISTEN` go to another client.
+ * or belongs to another client, a `SET` remains in effect in a session that other applications use, and the
+ * notifications of a `LISTEN` go to another client.
  */
 import { InvalidInputError } from "../../../core/errors/errors.js";
 import type { PgResult, PgStandaloneClient } from "./driver.js";
@@ -35,9 +35,9 @@ export class PoolerDetector {
   }
 
   /**
-   * Called when the session that answered on a new connection is not the one that was announced. That happens behind
-   * every pooler, also behind one that keeps a session for each connection; the probe with two connections tells them
-   * apart.
+   * Called when the session that answers on a new connection has another process id than the server sent when the
+   * connection was opened. That happens behind every pooler, also behind one that keeps a session for each connection;
+   * the probe with two connections finds out whether sessions are shared.
    */
   detect(): Promise<void> {
     this.#detecting ??= this.#detect();
@@ -73,8 +73,8 @@ const selectPid = "SELECT pg_backend_pid() AS pid";
 /**
  * Opens two connections and compares the process ids of their sessions, with a transaction open on the second.
  * Connections with sessions of their own never show the same id, and never a new one. A pooler that shares sessions
- * hands out the one that was used last, or the next one in turn, so usually the first round tells. If the second
- * connection gets no session at all, sessions count as shared.
+ * hands out the session that was used last, or the next one in turn, so usually the first round shows it. If the probe
+ * fails, for example because the second connection gets no session, the result is true.
  */
 export async function sharesSessions(openConnection: () => PgStandaloneClient): Promise<boolean> {
   const clients = [openConnection(), openConnection()] as const;

@@ -1,14 +1,14 @@
 /**
- * Behind a pooler, Pawl's connections outlive the server: after a restart, or a fail-over to a standby that was behind,
- * the next statement may reach another server without a new connection. A statement may also wait in the pooler until
- * long after Pawl has given it up. So every write of a worker carries a condition: on which server and until when it is
- * valid. A write that has no effect for that reason looks fenced; it is sent again once it is certain that the server
- * has lost nothing.
+ * Behind a pooler, Pawl's connections outlive the server: after a restart, or a fail-over to a standby that lacks
+ * recent writes, the next statement may reach another server without a new connection. A statement may also wait in the
+ * pooler until long after Pawl has stopped waiting for its answer. So every write of a worker carries a condition: on
+ * which server and until when it is valid. A write that has no effect for that reason looks fenced; it is sent again
+ * once it is certain that the server has lost nothing.
  */
 import type { Runtime } from "../../../runtime/runtime.js";
 import type { SqlRow } from "../../sql/dialect.js";
 
-/** Marks in a statement's text where the server condition goes. Without a pooler it stays a comment. */
+/** Behind a pooler, `Database` replaces this marker by the server condition. Without a pooler it stays a comment. */
 export const serverConditionMarker = "/* server condition */";
 
 const serverStartTime = "extract(epoch FROM pg_postmaster_start_time())::text";
@@ -65,5 +65,5 @@ export class ServerIdentity {
   }
 }
 
-/** A clock that jumps ahead by more than this has been set. */
+/** If the server's clock is ahead by more than this since the last check, it has been set. */
 const clockToleranceMs = 500;

@@ -1,7 +1,7 @@
 /**
  * The server sessions of this process's connections. When a connection is given up, its session may still exist:
- * executing, holding locks, about to commit. Its outcome is unknown until it has ended, so it is terminated from
- * another connection, and nothing else is sent before that.
+ * executing, holding locks, about to commit. Its outcome is unknown until it has ended, so Pawl terminates the session
+ * from another connection, and sends no other statement before that.
  *
  * Behind a pooler a connection has no session of its own. There each statement begins with a mark of its connection, by
  * which the session that executes it can be found, and a transaction is identified by its session and its start. All
@@ -25,7 +25,8 @@ const backendStart = "extract(epoch FROM a.backend_start)::text";
 const transactionStart = "extract(epoch FROM a.xact_start)::text";
 
 /**
- * Sent once per connection, or per transaction behind a pooler. Process ids are reused, so the start identifies, too.
+ * Sent once per connection, or per transaction behind a pooler. Process ids are reused, so only the process id together
+ * with the start time identifies a session.
  */
 export const sessionIdentityQuery = `SELECT a.pid, ${backendStart} AS backend_started, ${transactionStart} AS transaction_started, ${serverColumns} FROM pg_stat_activity a WHERE a.pid = pg_backend_pid()`;
 
@@ -66,34 +67,38 @@ export class ServerSessions {
   }
 
   /**
-   * Behind a pooler: a transaction has begun.
+   * Called behind a pooler when a transaction has begun.
    *
    * @param row the result of `sessionIdentityQuery` in that transaction
    */
   recordTransaction(client: PgClient, row: SqlRow | undefined): void {
     this.recordSession(client, row);
-    const session = this.#conditions.get(client);
-    if (session !== undefined)
-      this.#conditions.set(client, `${session} AND ${transactionStart} = ${quoteLiteral(row?.transaction_started)}`);
+    const sessionCondition = this.#conditions.get(client);
+    if (sessionCondition !== undefined)
+      this.#conditions.set(
+        client,
+        `${sessionCondition} AND ${transactionStart} = ${quoteLiteral(row?.transaction_started)}`,
+      );
   }
 
-  /** Behind a pooler: the transaction has ended, and its session may now work for another client. */
+  /** Called behind a pooler when the transaction has ended: its session may now work for another client. */
   forgetSession(client: PgClient): void {
     this.#conditions.delete(client);
   }
 
-  #sessionOf(client: PgClient): SessionCondition | null {
-    const bySession = this.#conditions.get(client);
+  #conditionOf(client: PgClient): SessionCondition | null {
+    const sessionCondition = this.#conditions.get(client);
     const mark = this.#marks.get(client);
-    const byMark = mark === undefined ? undefined : `a.state <> 'idle' AND starts_with(a.query, ${quoteLiteral(mark)})`;
-    const conditions = [bySession, byMark].filter((condition) => condition !== undefined);
+    const markCondition =
+      mark === undefined ? undefined : `a.state <> 'idle' AND starts_with(a.query, ${quoteLiteral(mark)})`;
+    const conditions = [sessionCondition, markCondition].filter((condition) => condition !== undefined);
     return conditions.length === 0 ? null : anyOf(conditions);
   }
 
   /** Called when this connection was given up while a statement may have been running. */
   recordLost(client: PgClient): void {
-    const session = this.#sessionOf(client);
-    if (session !== null) this.#lostSessions.add(session);
+    const condition = this.#conditionOf(client);
+    if (condition !== null) this.#lostSessions.add(condition);
   }
 
   get haveLostEnded(): boolean {
@@ -105,12 +110,12 @@ export class ServerSessions {
     return this.#lostSessions.ensureEnded();
   }
 
-  async #terminate(sessions: readonly SessionCondition[]): Promise<void> {
+  async #terminate(conditions: readonly SessionCondition[]): Promise<void> {
     const deadlineAt = this.#runtime.monotonic() + this.#timeoutMs();
     const termination = this.#withConnection(async (query) => {
       for (;;) {
         const rows = await query({
-          text: `SELECT pg_terminate_backend(a.pid) AS is_signaled ${fromActivityWhere(anyOf(sessions))}`,
+          text: `SELECT pg_terminate_backend(a.pid) AS is_signaled ${fromActivityWhere(anyOf(conditions))}`,
         });
         if (rows.length === 0) break;
         if (this.#runtime.monotonic() > deadlineAt) {
@@ -120,20 +125,22 @@ export class ServerSessions {
       }
     });
     await termination.catch((error: unknown) => {
-      // Without the right to terminate it, waiting is pointless; the server notices by itself that its client is gone.
+      // Without the right to terminate the session, trying again is pointless; the server itself notices sooner or
+      // later that the client has disconnected.
       if (!isForbidden(error)) throw error;
     });
   }
 
   /**
-   * Whether the server is executing a statement of this connection; false if it never received it or has answered it.
+   * Whether the server is executing a statement of this connection; false if the server never received the statement or
+   * has answered it.
    */
   async isExecuting(client: PgClient): Promise<boolean> {
-    const session = this.#sessionOf(client);
-    if (session === null) return false;
+    const condition = this.#conditionOf(client);
+    if (condition === null) return false;
     const isActive = "a.state = 'active' AND a.wait_event_type IS DISTINCT FROM 'Client'";
     const rows = await this.#withConnection((query) =>
-      query({ text: `SELECT coalesce(${isActive}, false) AS is_executing ${fromActivityWhere(session)}` }),
+      query({ text: `SELECT coalesce(${isActive}, false) AS is_executing ${fromActivityWhere(condition)}` }),
     );
     return rows.some((row) => row.is_executing === true);
   }
@@ -155,7 +162,7 @@ export class ServerSessions {
 const isForbidden = (error: unknown) =>
   ((error as { cause?: unknown }).cause as { code?: unknown } | undefined)?.code === "42501";
 
-const fromActivityWhere = (session: SessionCondition) => `FROM pg_stat_activity a WHERE ${session}`;
-const anyOf = (sessions: readonly SessionCondition[]): SessionCondition =>
-  sessions.map((session) => `(${session})`).join(" OR ");
+const fromActivityWhere = (condition: SessionCondition) => `FROM pg_stat_activity a WHERE ${condition}`;
+const anyOf = (conditions: readonly SessionCondition[]): SessionCondition =>
+  conditions.map((condition) => `(${condition})`).join(" OR ");
 const quoteLiteral = (text: unknown) => `'${String(text).replaceAll("'", "''")}'`;

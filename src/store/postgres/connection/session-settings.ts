@@ -2,8 +2,8 @@
 import type { PgClient } from "./driver.js";
 
 /**
- * A prepared statement is planned once, often while the queue's tables are empty. The plan that is best then (to read a
- * whole table, since it is empty) is very slow later. These settings leave the planner no choice: each table is
+ * A prepared statement is planned once, often while the queue's tables are empty. The best plan for an empty table (to
+ * read all of it) is very slow when the table is full. These settings leave the planner no choice: each table is
  * searched by index, with a condition of its own, and the results are joined by hashing. plans.test.ts checks every
  * statement for this. jit is off because the high costs of disabled plan types would trigger it.
  */
@@ -20,7 +20,7 @@ export const sessionSettings = [
   "lock_timeout = 0",
 ];
 
-/** For transactions with user code, whose queries must not be slowed down by Pawl's planner settings. */
+/** Settings for transactions with user code, whose queries must not be slowed down by Pawl's planner settings. */
 export const transactionSettings = ["statement_timeout = 0", "idle_in_transaction_session_timeout = '60s'"];
 
 export const isSessionOf = ({ processID }: PgClient): string => `pg_backend_pid() = ${processID ?? 0}`;
