@@ -18,18 +18,18 @@ import { readForTurn } from "../turn/read.js";
 import type { TurnAttempt } from "./turn-attempt.js";
 
 const cursorLimitBytes = 128 * 1024;
-/** How long a relaxed loop may run before it lets the event loop turn. */
+/** How long a relaxed loop may run before it yields to the event loop. */
 const yieldEveryMs = 4;
 
 interface StoredCursor {
   readonly cursor: string | null;
   readonly done: number;
   readonly total: number | null;
-  /** How often the cursor was moved, which is also the number of the item in flight. */
+  /** How often the cursor was moved, which is also the index of the item that is being processed. */
   readonly moves: number;
 }
 
-/** Reads the stored cursor of the step, before its body runs. */
+/** Reads the stored cursor of the step; must be called before the step's body runs. */
 export async function openCheckpoints(
   attempt: TurnAttempt,
   options: CheckpointOptions,
@@ -60,7 +60,7 @@ export class StepCheckpoints implements Checkpoints {
   readonly #startedAt: number;
   readonly #initialText: string | null;
   #cursor: unknown;
-  /** The encoded cursor; undefined until it is encoded. */
+  /** The encoded cursor; undefined if the current cursor has not been encoded yet. */
   #text: string | null | undefined;
   #advanced = false;
   #iterations = 0;
@@ -100,12 +100,12 @@ export class StepCheckpoints implements Checkpoints {
     return this.#advanced;
   }
 
-  /** How often the cursor was moved, which is also the number of the item in flight. */
+  /** How often the cursor was moved, which is also the index of the item that is being processed. */
   get moves(): number {
     return this.#moves;
   }
 
-  /** Whether the cursor is where it was when this attempt started. */
+  /** Whether the cursor has the same value as when this attempt started. */
   get isUnmoved(): boolean {
     return this.#encoded() === this.#initialText;
   }
@@ -123,7 +123,8 @@ export class StepCheckpoints implements Checkpoints {
 
   checkpoint(): Promise<void> {
     if (this.#attempt.isOver) return guardPromise(Promise.reject(this.#createStepOverError()));
-    // User code may not await the promise: the interruption is recorded before it rejects, so the rejection may be ignored.
+    // If user code does not await the promise, its rejection must not crash the process. An interruption is not lost
+    // thereby, because it is registered before the promise rejects.
     return guardPromise(this.#options.relaxed ? this.#checkpointRelaxed() : this.#checkpointDurably());
   }
 
@@ -155,7 +156,7 @@ export class StepCheckpoints implements Checkpoints {
     turn.pendingWrites.setCursor({ node: key, cursor: isOver ? null : this.#encoded(), progress: this.#progress() });
   }
 
-  /** A number is encoded lazily, because it can be neither too large nor mutated before it is written. */
+  /** A numeric cursor is encoded only when it is written, because it can be neither too large nor mutated until then. */
   #move(cursor: unknown): void {
     if (this.#attempt.isOver) throw this.#createStepOverError();
     this.#text = typeof cursor === "number" ? undefined : this.#encode(cursor ?? null);
@@ -199,14 +200,14 @@ export class StepCheckpoints implements Checkpoints {
     turn.post(emptyList, done);
   }
 
-  /** Waits until the cursor is durable: after a crash, only the item in flight is processed again. */
+  /** Waits until the cursor is durable, so that after a crash only the current item is processed again. */
   async #checkpointDurably(): Promise<void> {
     await new Promise<void>((resolve) => this.#write(() => resolve()));
     await this.#waitForInboxCheck();
     this.#raiseIfInterrupted();
   }
 
-  /** Does not wait for the write: the latest cursor is written as fast as the store accepts it. */
+  /** Does not wait for the write. One write is under way at a time, and the next one writes the latest cursor. */
   async #checkpointRelaxed(): Promise<void> {
     if (!this.#isWriting && this.#isDirty) this.#writeLatest();
     await this.#yieldToEventLoop();
@@ -214,7 +215,7 @@ export class StepCheckpoints implements Checkpoints {
     this.#raiseIfInterrupted();
   }
 
-  /** A pause or cancel that its sender saw accepted must take effect before the next item starts. */
+  /** If a pause or cancel has been accepted, it must take effect before the next item starts. */
   #waitForInboxCheck(): Promise<void> | undefined {
     return this.#attempt.turn.inboxCheck ?? undefined;
   }

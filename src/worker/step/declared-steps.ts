@@ -36,7 +36,7 @@ export class DeclaredSteps implements StepEngine {
   readonly #scope: CallScope;
   readonly #turn: StepTurn;
   #dispatcher: Dispatcher | null = null;
-  /** Maps a step's name in the code to its key in the log: they differ when the step was renamed. */
+  /** Maps a step's name in the code to its key in the log. The two differ when the step was renamed. */
   readonly #keyOf: (name: string) => string;
   /** Maps the keys of renamed steps back to their names in the code. */
   readonly #nameOf = new Map<string, string>();
@@ -73,7 +73,7 @@ export class DeclaredSteps implements StepEngine {
     for (const [key, op] of this.#turn.state.ops) {
       if (op.kind !== "step" || !isDeclared(key)) continue;
       const name = this.#nameOf.get(key) ?? key;
-      // A step that failed for good counts as open: code that calls it again gets the same error, and the run fails.
+      // A step that failed for good is reported as open: the code calls it again and gets the recorded error.
       steps.push({ name, phase: op.phase === "completed" || op.phase === "skipped" ? op.phase : "open" });
     }
     return steps;
@@ -123,7 +123,7 @@ export class DeclaredSteps implements StepEngine {
   recordOf(name: string): StepRecord | null {
     const op = this.#turn.state.ops.get(this.#keyOf(name));
     if (op?.kind !== "step") return null;
-    // A step whose pause is still in force counts as failed, so that no step beside it starts.
+    // A step that waits for an operator to release its pause is reported as failed, so that its successors do not start.
     if (op.pauseCause !== null) return { phase: "failed" };
     if (op.phase !== "completed")
       return { phase: op.phase === "started" || op.phase === "awaiting_attempt" ? "open" : op.phase };
@@ -172,8 +172,9 @@ function heroOf({ heroType, heroId }: RunRecord): HeroRef | null {
 }
 
 /**
- * A body that resumes after a durable wait must make its recorded calls again before it makes new ones, so it needs a gate.
- * A new attempt has no recorded calls, and a step with a job has no code of its own that could have changed.
+ * A body that resumes after a durable wait must repeat its recorded calls before it makes new ones, so it needs a gate.
+ * Other bodies need none: a new attempt has no recorded calls, and the body of a step with a job is not user code, so it
+ * cannot have changed.
  */
 function openReplayGate(
   turn: StepTurn,

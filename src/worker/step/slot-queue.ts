@@ -1,8 +1,8 @@
-/** The steps of one run that wait for a semaphore slot: while any waits, the run is not parked. */
+/** The steps of one run that wait for a semaphore slot. While a step waits for its slot, the run is not parked. */
 import type { Semaphore } from "../../concurrency/semaphore.js";
 
 export class SlotQueue {
-  /** The functions that cancel each wait; created when a step first has to wait. */
+  /** One function per waiting step, which cancels its wait; the set is created when the first step has to wait. */
   #waiting: Set<() => void> | null = null;
 
   get waitingCount(): number {
@@ -20,7 +20,7 @@ export class SlotQueue {
     if (!isAcquired) (this.#waiting ??= new Set()).add(release);
   }
 
-  /** Cancels all waits: no step of the run may start any more. */
+  /** Cancels all waits, because no step of the run may start any more. */
   cancelAll(): void {
     if (this.#waiting === null) return;
     for (const release of this.#waiting) release();

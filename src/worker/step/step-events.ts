@@ -1,4 +1,4 @@
-/** The events that record how an attempt at a step ended. */
+/** Creates the events that record how an attempt at a step ended. */
 import { encode } from "../../core/encoding/encode.js";
 import { SerializationError } from "../../core/errors/data-errors.js";
 import { ancestryHashFor } from "../../core/graph/ancestry-hash.js";
@@ -36,7 +36,7 @@ function encodeOutput(key: string, settings: StepSettings, output: unknown): str
   try {
     return encode(output, { label });
   } catch (error) {
-    // The writes of a transactional step are rolled back, so the advice would be wrong for it.
+    // The writes of a transactional step are rolled back, so the advice that its effects remain would be wrong.
     if (!(error instanceof SerializationError) || settings.kind === "transaction") throw error;
     const { message, path, cause } = error;
     throw new SerializationError(`${message} ${alreadyRanAdvice}`, { path, cause });
@@ -108,7 +108,7 @@ function placeOf({ key, attempt }: Attempt, outcome: StepOutcome) {
 
 const maxContinuationsWithoutProgress = 1_000;
 
-/** A step without a cursor may be continued without limit, as long as it waits before each continuation. */
+/** A continuation of a step without a cursor counts as progress if the step waits before it, for instance when it polls. */
 const hasMadeNoProgress = ({ checkpoints }: TurnAttempt, waitMs: number) =>
   checkpoints === null ? waitMs === 0 : checkpoints.isUnmoved;
 

@@ -1,9 +1,10 @@
 /**
- * Transactional steps: the user's writes and the event of the step commit together, or neither does.
+ * Transactional steps: the user's writes and the event of the step are committed together or not at all.
  *
- * This is the only case in which a transaction is open while user code runs. The transaction has its own connection, and the
- * step has exclusive use of the run's log until it ends: on SQLite, which allows one writer, another commit of the same run
- * would wait for the transaction, which in turn would wait for that commit. Other runs continue (on SQLite, afterwards).
+ * This is the only case in which a transaction is open while user code runs. The transaction has its own connection, and
+ * no other event of the run is committed until the step ends: on SQLite, which allows one writer, another commit of the
+ * same run would wait for the transaction, which in turn would wait for that commit. Other runs are not affected, except
+ * that on SQLite their commits wait for the end of the transaction.
  */
 
 import { isTransient, retryUntilReachable } from "../../concurrency/retry-until-reachable.js";
@@ -15,7 +16,7 @@ import type { CommitResult, StoreTransaction } from "../../store/contract/store.
 import type { StepTurn } from "../turn/ports.js";
 import type { TurnAttempt } from "./turn-attempt.js";
 
-/** Returns true if the step is recorded and false if the turn is over. Throws what the body threw, after a rollback. */
+/** Returns true if the step is recorded and false if the turn is over. If the body throws, rolls back and rethrows. */
 export async function inTransaction(
   turn: StepTurn,
   attempt: TurnAttempt,
@@ -59,7 +60,10 @@ export async function inTransaction(
   return recorded;
 }
 
-/** If the answer to the commit is lost, the log tells whether it succeeded: the event is there with all writes, or not at all. */
+/**
+ * If the connection fails during the commit, the log shows whether the commit succeeded: it contains the event of the
+ * step if and only if the user's writes were committed.
+ */
 async function commit(
   turn: StepTurn,
   transaction: StoreTransaction,
@@ -87,5 +91,5 @@ async function rollBack(transaction: StoreTransaction, discard: boolean): Promis
   }
 }
 
-/** The step cannot proceed until it is known whether the commit succeeded, however long that takes. */
+/** The read is repeated without limit, because the step cannot end until it is known whether the commit succeeded. */
 const neverGiveUp = () => false;
