@@ -123,7 +123,7 @@ export class DeclaredSteps implements StepEngine {
   recordOf(name: string): StepRecord | null {
     const op = this.#turn.state.ops.get(this.#keyOf(name));
     if (op?.kind !== "step") return null;
-    // A step that waits for an operator to release its pause is reported as failed, so that its successors do not start.
+    // A step whose pause an operator has not released is reported as failed, so that no new step starts beside it.
     if (op.pauseCause !== null) return { phase: "failed" };
     if (op.phase !== "completed")
       return { phase: op.phase === "started" || op.phase === "awaiting_attempt" ? "open" : op.phase };

@@ -107,7 +107,7 @@ export class RunningAttempts {
   onBodyWaiting(attempt: RunningAttempt): void {
     const { isOver, pendingWrites } = this.#owner;
     if (!attempt.isStartRecorded && !isOver) {
-      // Without this event, the parked run would be claimed again at once, because its step would seem not to have started.
+      // Without this event, the log would show a retried step as still due, and the parked run would wake at once.
       const { remainingMs } = attempt;
       pendingWrites.addWaitEvent(attempt.createStartedEvent(), remainingMs === null ? {} : { inMs: remainingMs });
     }
