@@ -97,7 +97,7 @@ export class ReplayGate {
     this.#gatedCalls = [];
   }
 
-  /** Whether the call may start while calls are left over, because the user or an operator has declared the change. */
+  /** Whether the call may start while calls are left over: it was declared as added, was accepted, or must be redone. */
   #isExempt(key: string, isAdded: boolean): boolean {
     const { state } = this.#host;
     return (
