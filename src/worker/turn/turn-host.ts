@@ -47,7 +47,7 @@ export interface TurnHost {
   readonly maxDeliveries: number;
   /** If replayed code is idle for this long and has not made all calls that are in its log, the run is paused. */
   readonly replayGraceMs: number;
-  /** How long a pause by a `PauseError` that waits for a signal lasts before the step is tried again; null: no limit. */
+  /** How long a run that a `PauseError` has paused waits for its signal before the step runs once more; null: forever. */
   readonly recheckPausedMs: number | null;
   /** How long a canceled run waits for its running steps to end. */
   readonly cancelGraceMs: number;

@@ -1,16 +1,16 @@
 /**
  * Watches the event loop of a process from another thread. If the loop is blocked until the leases of its workers are about
- * to expire, each run of those workers gets a message that names the run whose code blocks it, and the workers are marked
- * dead, so that other workers take their runs at once and no crash is counted against them.
+ * to expire, the watchdog sends each run of those workers a message that names the run whose code blocks the loop, and
+ * deregisters the workers. Other workers then claim the runs at once, and no crash is counted against the runs.
  *
- * The report is sent before the leases expire: if another worker reaped this one first, every run would count a crash.
+ * The messages are sent before the leases expire: if another worker freed the runs first, each of them would count a crash.
  */
 import { encodeMessage } from "../../core/run/message.js";
 import type { Fence, Store } from "../../store/contract/store.js";
 import type { Frame, Frames } from "./frames.js";
 
 export interface WatchedWorker {
-  /** The number of the worker in this process, the same as in `Frame.worker`. */
+  /** The index of the worker in this process, which is also the value of `Frame.worker`. */
   readonly index: number;
   readonly name: string;
   readonly fence: Fence;
@@ -29,9 +29,9 @@ export interface LoopWatchOptions {
 
 type WatchdogStore = Awaited<ReturnType<LoopWatchOptions["openStore"]>>;
 
-/** After a third of a lease without a heartbeat of the loop, the watchdog connects to the store. */
+/** The watchdog connects to the store when the event loop has not sent a heartbeat for a third of a lease. */
 const connectAtLeaseFraction = 1 / 3;
-/** After 90 % of a lease without a renewal it reports, so that a tenth of the lease is left to write the report. */
+/** The watchdog reports when 90 % of a lease have passed since its renewal, so that a tenth is left to write the report. */
 const reportAtLeaseFraction = 0.9;
 
 export class LoopWatch {
@@ -39,12 +39,12 @@ export class LoopWatch {
   readonly #workers = new Map<number, WatchedWorker>();
   #lastHeartbeats = -1;
   /**
-   * How many checks in a row found no new heartbeat of the loop. Checks are counted instead of time, because the first check
-   * after a suspension of the whole process would see a long time without a heartbeat.
+   * How many checks in a row found no new heartbeat of the event loop. Checks are counted instead of time, because after a
+   * suspension of the whole process the first check would see a long time without a heartbeat.
    */
   #checksWithoutHeartbeat = 0;
   #store: Promise<WatchdogStore> | null = null;
-  /** The runs of each worker, read early: another worker may reap the blocked one before the report. */
+  /** By worker: its runs. They are read early, because another worker may free them before the watchdog reports. */
   readonly #ownedRunIds = new Map<number, readonly string[]>();
   #isReporting = false;
   #hasWarned = false;
@@ -98,7 +98,7 @@ export class LoopWatch {
         if (now - worker.renewedAt >= worker.leaseMs * reportAtLeaseFraction) await this.#report(store, worker, owned);
       }
     } catch (error) {
-      // The next check tries again. If none succeeds, the leases expire, which also frees the runs.
+      // The next check tries again. If no check succeeds, the leases expire, and other workers free the runs.
       await this.#disconnect();
       if (!this.#hasWarned)
         this.#options.print(
@@ -136,7 +136,7 @@ export class LoopWatch {
     this.#options.print(describe(name, culprit, owned.length));
   }
 
-  /** With one worker and one run, that run must be the one that blocks, even if no frame was entered. */
+  /** If the process has one worker and that worker owns one run, that run must block the loop, even without a frame. */
   #onlyOwnedRun(worker: number, owned: readonly string[]): Frame | null {
     const [runId] = owned;
     return this.#workers.size === 1 && owned.length === 1 && runId !== undefined ? { worker, runId, step: "" } : null;
