@@ -1,4 +1,7 @@
-/** The module that the watchdog's thread executes: see `worker/watchdog/watchdog.ts`. It loads the database driver on first use. */
+/**
+ * The module that the watchdog's thread executes: see `worker/watchdog/watchdog.ts`. It loads the database driver on
+ * first use.
+ */
 import { writeSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import type { Timer } from "./runtime/runtime.js";

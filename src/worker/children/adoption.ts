@@ -47,7 +47,10 @@ export interface MapChildren {
 }
 
 export interface Adoption {
-  /** The children to adopt, grouped by the run and node that started them. Empty if the map's start is already in the log. */
+  /**
+   * The children to adopt, grouped by the run and node that started them. Empty if the map's start is already in the
+   * log.
+   */
   readonly adopted: readonly AdoptedChildren[];
   readonly isAdopted: (index: number) => boolean;
 }
@@ -55,7 +58,7 @@ export interface Adoption {
 /** Finds the children of a map that can be adopted, and turns the specs of children that cannot into retries of them. */
 export async function adoptChildren(turn: ParentTurn, { key, first, specs, map }: MapChildren): Promise<Adoption> {
   const origins = turn.state.lineage?.childrenOrigins.get(key) ?? [];
-  const adopted = new Set((map?.adopted ?? []).flatMap(({ indexes }) => [...expandRanges(indexes)]));
+  const adoptedIndexes = new Set((map?.adopted ?? []).flatMap(({ indexes }) => [...expandRanges(indexes)]));
   const foundByOrigin = origins.map((origin) => ({ origin, indexes: [] as number[] }));
   const perPage = Math.max(1, Math.floor(readsPerPage / Math.max(1, origins.length)));
   for (let from = 0; origins.length > 0 && from < specs.length; from += perPage) {
@@ -65,20 +68,20 @@ export async function adoptChildren(turn: ParentTurn, { key, first, specs, map }
       page.flatMap(({ index }) => idsOf(origins, index)),
     );
     for (const { spec, index } of page) {
-      const earlier = findSameChild(spec, origins, index, rows);
-      if (earlier === null || adopted.has(index)) continue;
-      const canAdopt = earlier.status === "completed" && map === undefined;
-      if (!canAdopt) specs[index - first] = asSuccessor(spec, earlier);
+      const earlierChild = findSameChild(spec, origins, index, rows);
+      if (earlierChild === null || adoptedIndexes.has(index)) continue;
+      const canAdopt = earlierChild.status === "completed" && map === undefined;
+      if (!canAdopt) specs[index - first] = asSuccessor(spec, earlierChild);
       else {
-        adopted.add(index);
-        foundByOrigin[idsOf(origins, index).indexOf(earlier.id)]?.indexes.push(index);
+        adoptedIndexes.add(index);
+        foundByOrigin[idsOf(origins, index).indexOf(earlierChild.id)]?.indexes.push(index);
       }
     }
   }
   const adoptedByOrigin = foundByOrigin.filter(({ indexes }) => indexes.length > 0);
   return {
     adopted: adoptedByOrigin.map(({ origin, indexes }) => ({ ...origin, indexes: rangesOf(indexes) })),
-    isAdopted: (index) => adopted.has(index),
+    isAdopted: (index) => adoptedIndexes.has(index),
   };
 }
 

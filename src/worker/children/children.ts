@@ -167,53 +167,63 @@ async function spawnChildren<I, O>(
 ): Promise<void> {
   const { key, count, concurrency, tolerate } = map;
   const createSpec = await createSpecFactory(turn, child, key, {});
-  let spawned = map.spawned;
+  let spawnedCount = map.spawned;
   let isNew = map.isNew;
-  // If the map is in the log, its items were validated when it started. A single page is validated before its commit anyway.
+  // If the map is in the log, its items were validated when it started. A single page is validated before its commit
+  // anyway.
   if (isNew && count > startsPerCommit) await validateAllItems(turn, items, createSpec);
   const createSpecs = async (first: number, end: number) => {
     const specs: ChildRunSpec[] = [];
     for (let index = first; index < end; index += 1) specs.push(await createSpec(items[index] as I, index));
     return specs;
   };
-  // The event that starts the map lists all adopted children, so a run that retries another one looks for all of them first.
-  const allSpecs = turn.state.lineage?.childrenOrigins.has(key) ? await createSpecs(spawned, count) : null;
+  // The event that starts the map lists all adopted children, so a run that retries another one looks for all of them
+  // first.
+  const allSpecs = turn.state.lineage?.childrenOrigins.has(key) ? await createSpecs(spawnedCount, count) : null;
   const recordedMap = turn.state.ops.get(key) as MapOp | undefined;
   const { adopted, isAdopted } = await adoptChildren(turn, {
     key,
-    first: spawned,
+    first: spawnedCount,
     specs: allSpecs ?? [],
     map: recordedMap,
   });
-  const from = adopted.length === 0 ? {} : { from: [...adopted] };
+  const adoptionData = adopted.length === 0 ? {} : { from: [...adopted] };
   do {
-    const end = Math.min(count, spawned + startsPerCommit);
-    const specs = allSpecs?.slice(spawned - map.spawned, end - map.spawned) ?? (await createSpecs(spawned, end));
+    const end = Math.min(count, spawnedCount + startsPerCommit);
+    const specs =
+      allSpecs?.slice(spawnedCount - map.spawned, end - map.spawned) ?? (await createSpecs(spawnedCount, end));
     // Children that have ended since the last page allow more children to be released.
     const op = turn.state.ops.get(key) as MapOp | undefined;
-    const released = nextReleasedCount(op ?? { ...emptyMapCounts, concurrency, endedIndexes: { has: isAdopted } }, end);
-    for (let index = spawned; index < end; index += 1) {
+    const releasedCount = nextReleasedCount(
+      op ?? { ...emptyMapCounts, concurrency, endedIndexes: { has: isAdopted } },
+      end,
+    );
+    for (let index = spawnedCount; index < end; index += 1) {
       if (isAdopted(index)) continue;
-      const spec = specs[index - spawned] as ChildRunSpec;
+      const spec = specs[index - spawnedCount] as ChildRunSpec;
       turn.pendingWrites.starts.push({
         ...spec,
         id: childId(turn, key, index),
-        due: { kind: index < released ? "now" : "held" },
+        due: { kind: index < releasedCount ? "now" : "held" },
       });
     }
     const settings = { workflow: nameOf(child), count, concurrency, tolerate };
     turn.pendingWrites.events.push(
       isNew
-        ? newEvent("map.started", { node: key }, { ...settings, spawned: end, released, ...from })
-        : newEvent("map.spawned", { node: key }, { spawned: end, released }),
+        ? newEvent(
+            "map.started",
+            { node: key },
+            { ...settings, spawned: end, released: releasedCount, ...adoptionData },
+          )
+        : newEvent("map.spawned", { node: key }, { spawned: end, released: releasedCount }),
     );
     isNew = false;
-    spawned = end;
+    spawnedCount = end;
     if (!(await turn.submit([]))) return;
     if (turn.inboxCheck !== null) await turn.inboxCheck;
     // A paused run creates the remaining children when it is resumed; a canceled run never does.
     if (turn.isDraining) return;
-  } while (spawned < count && (turn.state.ops.get(key) as MapOp).phase === "open");
+  } while (spawnedCount < count && (turn.state.ops.get(key) as MapOp).phase === "open");
 }
 
 /** Throws if an item cannot be encoded or the child's schema rejects it. Yields to the event loop after each page. */
@@ -229,7 +239,9 @@ async function validateAllItems(
   }
 }
 
-/** Looks up the fields that all children of one call share. The returned function adds the input and index of one child. */
+/**
+ * Looks up the fields that all children of one call share. The returned function adds the input and index of one child.
+ */
 async function createSpecFactory<I, O>(
   turn: ParentTurn,
   child: ChildWorkflow<I, O>,
@@ -238,13 +250,13 @@ async function createSpecFactory<I, O>(
 ) {
   const definition = typeof child === "string" ? null : asDefinition(child);
   const name = nameOf(child);
-  const registered = definition === null ? await readForTurn(turn, () => turn.host.findRegistration(name)) : null;
+  const registration = definition === null ? await readForTurn(turn, () => turn.host.findRegistration(name)) : null;
   const schema = definition?.inputSchema ?? null;
-  const hero = checkHero(name, definition?.hero ?? registered?.hero ?? defaultHeroPolicy, options.hero);
+  const hero = checkHero(name, definition?.hero ?? registration?.hero ?? defaultHeroPolicy, options.hero);
   const sharedFields = {
     workflow: name,
-    version: definition?.version ?? registered?.version ?? "",
-    queue: definition?.queue ?? registered?.queue ?? name,
+    version: definition?.version ?? registration?.version ?? "",
+    queue: definition?.queue ?? registration?.queue ?? name,
     priority: options.priority ?? definition?.priority ?? 0,
     heroType: hero?.type ?? null,
     heroId: hero?.id ?? null,
@@ -306,8 +318,8 @@ export function cancelChildrenOfFailedMaps(turn: ParentTurn, events: readonly Ne
     const { completed, failed } = dataOf(event, "map.settled");
     const failures = [...expandRanges(failed)];
     if (op.failedIndexes.length + failures.length <= op.tolerate) continue;
-    const ended = new Set([...expandRanges(completed), ...failures]);
-    for (const message of cancelMapChildren(turn.runId, turn.state, event.node, op, ended))
+    const endedIndexes = new Set([...expandRanges(completed), ...failures]);
+    for (const message of cancelMapChildren(turn.runId, turn.state, event.node, op, endedIndexes))
       turn.pendingWrites.messages.push(message);
   }
 }
@@ -320,17 +332,17 @@ export async function resolveMap(turn: AnsweringTurn, key: string, op: MapOp, ca
       op.phase === "settled" ? Array.from({ length: op.count }, (_, index) => idOf(index)) : op.failedIndexes.map(idOf);
     const outputs: unknown[] = new Array(op.count);
     const failures: MapFailure[] = [];
-    let found = 0;
+    let foundCount = 0;
     for (let from = 0; from < ids.length; from += readsPerPage) {
       for (const run of await readForTurn(turn, () => turn.host.store.runsById(ids.slice(from, from + readsPerPage)))) {
         const index = run.parentIndex as number;
-        found += 1;
+        foundCount += 1;
         if (run.status === "completed") outputs[index] = decode(run.output as string);
         else failures.push({ index, runId: run.id, error: errorOf(run) });
       }
     }
-    if (found < ids.length) {
-      const problem = `${ids.length - found} of the children of map "${key}" no longer exist, so their results cannot be read.`;
+    if (foundCount < ids.length) {
+      const problem = `${ids.length - foundCount} of the children of map "${key}" no longer exist, so their results cannot be read.`;
       return turn.pauseWithError(problem, null);
     }
     failures.sort((a, b) => a.index - b.index);

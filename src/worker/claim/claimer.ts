@@ -50,7 +50,10 @@ export class Claimer {
   /** How many different workflow versions the runs of the last non-empty claim belonged to. */
   #busyRouteCount = 1;
   #claimedCount = 0;
-  /** Whether the connection failed during a claim or commit, so that the worker may own runs that its session does not know. */
+  /**
+   * Whether the connection failed during a claim or commit, so that the worker may own runs that its session does not
+   * know.
+   */
   #mustReconcile = false;
   /** Whether more due runs probably exist: the last claim reached its limit, or a hint arrived while no slot was free. */
   #hasBacklog = false;
@@ -139,7 +142,8 @@ export class Claimer {
         this.#mustReconcile = false;
         await session.reconcile();
       }
-      // The limit is divided among the recently busy workflows, because the store would lock more rows than it can claim if
+      // The limit is divided among the recently busy workflows, because the store would lock more rows than it can
+      // claim if
       // it searched for the whole limit in each of them.
       const limitPerRoute = Math.max(Math.ceil(limit / this.#busyRouteCount), Math.min(limit, 20));
       const { fence } = session.committer;
@@ -209,7 +213,10 @@ export class Claimer {
     }, delay);
   }
 
-  /** Called when a claim returned runs. More may follow, so a store without hints between processes is polled faster now. */
+  /**
+   * Called when a claim returned runs. More may follow, so a store without hints between processes is polled faster
+   * now.
+   */
   #noteBusy(): void {
     const now = this.#runtime.monotonic();
     const wasQuiet = now - this.#lastBusyAt > 1_000;

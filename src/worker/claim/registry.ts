@@ -76,7 +76,10 @@ export class WorkflowRegistry {
     return this.#routes;
   }
 
-  /** Adds routes for the queues that steps used in earlier versions of the code, because runs may still be parked in them. */
+  /**
+   * Adds routes for the queues that steps used in earlier versions of the code, because runs may still be parked in
+   * them.
+   */
   async rememberQueues(findRegistration: FindRegistration): Promise<void> {
     const rememberedQueues = new Map<string, readonly string[]>();
     for (const { name, declared } of this.#definitions.values()) {
@@ -97,7 +100,10 @@ export class WorkflowRegistry {
     return this.#routes.some((candidate) => isMatching(candidate) && this.pausedQueues.isOpen(candidate));
   }
 
-  /** Returns the routes whose queues are not paused, rotated by one at each call, so that no workflow is always claimed first. */
+  /**
+   * Returns the routes whose queues are not paused, rotated by one at each call, so that no workflow is always claimed
+   * first.
+   */
   nextRoutes(): readonly QueuedRoute[] {
     const first = this.#routes.shift();
     if (first !== undefined) this.#routes.push(first);

@@ -35,7 +35,10 @@ export type Receipt =
   | { readonly kind: "committed"; readonly at: number; readonly isStillOwned: boolean; readonly hasMessages: boolean }
   /** The transition would have ended the run, but messages wait in the run's inbox, so nothing was written. */
   | { readonly kind: "unread" }
-  /** Nothing was written, because another process has written to the run or the store refuses its data: the turn must end. */
+  /**
+   * Nothing was written, because another process has written to the run or the store refuses its data: the turn must
+   * end.
+   */
   | { readonly kind: "evicted"; readonly error: unknown };
 
 /** When the run was created; if `refusal` is not null, the run was not created for that reason. */
@@ -199,12 +202,12 @@ export class GroupCommitter {
    * flush must not receive a message in the same flush, so the later of two such transitions waits for the next flush.
    */
   #takeTransitions(): QueuedTransition[] {
-    const taken: QueuedTransition[] = [];
+    const takenEntries: QueuedTransition[] = [];
     const movingRuns = new Set<string>();
     const receivingRuns = new Set<string>();
     let bytes = 0;
     for (const [runId, entry] of this.#queue) {
-      if (taken.length >= maxTransitions || bytes >= maxBytes) break;
+      if (takenEntries.length >= maxTransitions || bytes >= maxBytes) break;
       if (this.#runsInFlight.has(runId)) continue;
       const { transition } = entry;
       const isMoving = transition.next.kind !== "keep" || transition.drainedInboxIds.length > 0;
@@ -218,10 +221,10 @@ export class GroupCommitter {
       for (const message of transition.messages) receivingRuns.add(message.to);
       for (const id of transition.releasedChildIds) receivingRuns.add(id);
       bytes += estimateBytes(transition);
-      taken.push(entry);
+      takenEntries.push(entry);
       this.#queue.delete(runId);
     }
-    return taken;
+    return takenEntries;
   }
 
   #takeStarts(): QueuedStart[] {
@@ -250,7 +253,8 @@ export class GroupCommitter {
       }
       if (result.kind === "fenced") return this.#onFenceLost(entries, starts);
       if (result.kind === "committed" && result.found && starts.length > 0) {
-        // The log does not show which starts were refused, so all are sent again; the store recognises existing runs by id.
+        // The log does not show which starts were refused, so all are sent again; the store recognises existing runs by
+        // id.
         this.#acknowledge(entries, [], result);
         entries = [];
         continue;
@@ -323,7 +327,10 @@ export class GroupCommitter {
     return task?.owner === workerId && task.epoch === epoch ? null : this.#store.now();
   }
 
-  /** Finds the run whose data cannot be written (for example because it exceeds a packet) by halving the batch repeatedly. */
+  /**
+   * Finds the run whose data cannot be written (for example because it exceeds a packet) by halving the batch
+   * repeatedly.
+   */
   async #isolate(entries: QueuedTransition[], starts: readonly QueuedStart[], error: unknown): Promise<void> {
     if (entries.length + starts.length === 1) {
       for (const entry of entries) deliverReceipt(entry, { kind: "evicted", error });

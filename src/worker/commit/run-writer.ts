@@ -1,4 +1,7 @@
-/** Writes to the log of one run during a turn: numbers the events, submits them to the group committer, handles the receipts. */
+/**
+ * Writes to the log of one run during a turn: numbers the events, submits them to the group committer, handles the
+ * receipts.
+ */
 import type { NewEvent } from "../../core/run/event.js";
 import { evolve } from "../../core/run/fold.js";
 import type { RunState } from "../../core/run/state.js";
@@ -91,17 +94,24 @@ export class RunWriter {
     return this.#lastStoreTimeAt + Math.floor(this.#committer.runtime.monotonic() - this.#lastStoreTimeMonotonic);
   }
 
-  /** Commits the pending writes and these events. Resolves to false if they were not written, because the turn is over. */
+  /**
+   * Commits the pending writes and these events. Resolves to false if they were not written, because the turn is over.
+   */
   submit(events: readonly NewEvent[], next: NextTaskState = keepOwner): Promise<boolean> {
     return new Promise((resolve) => this.post(events, next, resolve));
   }
 
-  /** Like `submit`, for events that result from messages. `onMessagesWaiting` is not called for further waiting messages. */
+  /**
+   * Like `submit`, for events that result from messages. `onMessagesWaiting` is not called for further waiting
+   * messages.
+   */
   submitDecision(events: readonly NewEvent[]): Promise<boolean> {
     return new Promise((resolve) => this.post(events, keepOwner, resolve, true));
   }
 
-  /** Like `submit`, with a callback instead of a promise, because it is called for every step and a promise costs more. */
+  /**
+   * Like `submit`, with a callback instead of a promise, because it is called for every step and a promise costs more.
+   */
   post(events: readonly NewEvent[], next: NextTaskState, done: (written: boolean) => void, isDecision = false): void {
     if (this.#exclusiveLock !== null)
       return void this.#exclusiveLock.then(() => this.post(events, next, done, isDecision));
@@ -145,13 +155,13 @@ export class RunWriter {
       await this.#waitForAllReceipts();
       if (this.#isClosed) return false;
       const after = this.#nextSeq - 1;
-      const written = await work(after);
-      if (written === null) return false;
-      this.#nextSeq += written.events.length;
-      this.#noteStoreTime(written.at);
-      this.#owner.publish(written.events, after, written.at, keepOwner, []);
-      if (written.hasMessages) this.#owner.onMessagesWaiting();
-      this.#applyEvents(written.events, after, written.at);
+      const exclusiveWrite = await work(after);
+      if (exclusiveWrite === null) return false;
+      this.#nextSeq += exclusiveWrite.events.length;
+      this.#noteStoreTime(exclusiveWrite.at);
+      this.#owner.publish(exclusiveWrite.events, after, exclusiveWrite.at, keepOwner, []);
+      if (exclusiveWrite.hasMessages) this.#owner.onMessagesWaiting();
+      this.#applyEvents(exclusiveWrite.events, after, exclusiveWrite.at);
       return true;
     } finally {
       this.#exclusiveLock = null;

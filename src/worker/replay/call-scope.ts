@@ -34,7 +34,10 @@ export class CallScope {
   #recordsForbiddenIn: string | null = null;
   /** Whether the cursor of the step has moved in this attempt. */
   #hasCursorMoved = false;
-  /** How many calls of the body have no result yet. While there are any, the body counts as waiting and the run may be parked. */
+  /**
+   * How many calls of the body have no result yet. While there are any, the body counts as waiting and the run may be
+   * parked.
+   */
   #openCallCount = 0;
   #isClosed = false;
 
@@ -45,7 +48,9 @@ export class CallScope {
     this.#prefix = stepAttempt === null ? "" : scopeOf(stepAttempt.key);
   }
 
-  /** Returns the log key for a new call. The second call with the same name gets the suffix #2, the third #3, and so on. */
+  /**
+   * Returns the log key for a new call. The second call with the same name gets the suffix #2, the third #3, and so on.
+   */
   takeKey(callName: string): string {
     const name = this.#recordedName(callName);
     const key = this.#buildKey(name);
@@ -93,7 +98,9 @@ export class CallScope {
     }
   }
 
-  /** Forbids durable calls during `work`, a condition or hook, which is not repeated when the body resumes after a wait. */
+  /**
+   * Forbids durable calls during `work`, a condition or hook, which is not repeated when the body resumes after a wait.
+   */
   async withoutRecords<T>(caller: string, work: () => Promise<T>): Promise<T> {
     this.#recordsForbiddenIn = caller;
     try {
@@ -124,7 +131,8 @@ export class CallScope {
   }
 
   #seed(suffix: string): string {
-    // A run that retries another run draws the same numbers as that run, because the log that it inherits depends on them.
+    // A run that retries another run draws the same numbers as that run, because the log that it inherits depends on
+    // them.
     const run = this.turn.state.lineage?.rootRunId ?? this.turn.runId;
     return this.#prefix === "" ? run : `${run}/${this.#prefix}${suffix}`;
   }
@@ -152,7 +160,10 @@ export class CallScope {
     );
   }
 
-  /** Finds the recorded call with this key. If the record is of another kind, the code has changed and the run is paused. */
+  /**
+   * Finds the recorded call with this key. If the record is of another kind, the code has changed and the run is
+   * paused.
+   */
   findRecorded<Kind extends Op["kind"]>(key: string, kind: Kind): Extract<Op, { kind: Kind }> | undefined {
     const op = this.turn.state.ops.get(key);
     if (op === undefined || op.kind === kind) return op as Extract<Op, { kind: Kind }> | undefined;
@@ -185,7 +196,9 @@ export class CallScope {
     return new Promise((resolve) => this.startWhenLive(key, isAdded, resolve));
   }
 
-  /** Allows the run to be parked while the body has open calls, and prevents it again when the last of them has settled. */
+  /**
+   * Allows the run to be parked while the body has open calls, and prevents it again when the last of them has settled.
+   */
   #markWaitingUntil(result: Promise<unknown>): void {
     this.#openCallCount += 1;
     if (this.#openCallCount === 1) this.turn.attempts.onBodyWaiting(this.stepAttempt as TurnAttempt);

@@ -23,7 +23,9 @@ export interface ReplayGateHost {
   readonly state: RunState;
   /** If nothing is in progress and the code makes no call for this long while calls are gated, the run is paused. */
   readonly replayGraceMs: number;
-  /** Whether a step runs, a result is being delivered or a write is under way: the code may then still reach the calls. */
+  /**
+   * Whether a step runs, a result is being delivered or a write is under way: the code may then still reach the calls.
+   */
   isMakingProgress(): boolean;
   /** Called when a call starts although calls are left over; the host records that in the log. */
   onAdded(key: string): void;

@@ -31,7 +31,10 @@ export interface ResultOwner {
   readonly host: { readonly runtime: Runtime };
   /** Settles a call with its recorded result; returns a promise if the results of a map's children have to be read. */
   resolveCall(key: string, call: Deferred): void | Promise<void>;
-  /** Called when all results in the log have been delivered, or when the next one waits for a call that the code has not made. */
+  /**
+   * Called when all results in the log have been delivered, or when the next one waits for a call that the code has not
+   * made.
+   */
   onDeliveryIdle(): void;
 }
 
@@ -50,7 +53,10 @@ export class ResultDelivery {
   #isStuck = false;
   /** By key: results that delivery has passed in the log before the code made the call, because the code has changed. */
   #passedOps: Map<string, Op> | null = null;
-  /** By key: results that step bodies have received. A body that runs again makes the same calls and receives them again. */
+  /**
+   * By key: results that step bodies have received. A body that runs again makes the same calls and receives them
+   * again.
+   */
   #opsDeliveredToBodies: Map<string, Op> | null = null;
   /** The position in `answeredCalls` of the next result to deliver. */
   #nextIndex = 0;
@@ -134,7 +140,10 @@ export class ResultDelivery {
     this.pending.delete(key);
   }
 
-  /** Called just before the code is called. The first delivery is a macrotask later, when the code has made its first calls. */
+  /**
+   * Called just before the code is called. The first delivery is a macrotask later, when the code has made its first
+   * calls.
+   */
   startDelivery(): void {
     this.#isOpen = true;
     if (this.#state.answeredCalls.length > 0) this.#schedule();
@@ -160,7 +169,10 @@ export class ResultDelivery {
     this.pending.clear();
   }
 
-  /** A field instead of a method, because it is passed to `setImmediate` for every result and must not be bound each time. */
+  /**
+   * A field instead of a method, because it is passed to `setImmediate` for every result and must not be bound each
+   * time.
+   */
   readonly #onScheduled = (): void => {
     this.#isScheduled = false;
     this.#deliverNext();
@@ -178,7 +190,8 @@ export class ResultDelivery {
       if (this.#mustWait(answeredCalls[this.#nextIndex] as AnsweredCall)) break;
       const { key, at, op } = answeredCalls[this.#nextIndex++] as AnsweredCall;
       this.now = at;
-      // This result is obsolete if the call was reset after it, because the handler rewound or an operator reopened the node.
+      // This result is obsolete if the call was reset after it, because the handler rewound or an operator reopened the
+      // node.
       if (op === undefined || this.#state.ops.get(key) !== op) continue;
       const call = this.pending.get(key);
       if (call === undefined) {

@@ -15,9 +15,15 @@ export interface HousekeepingOptions {
   readonly runtime: Runtime;
   readonly store: Store;
   readonly log: Logger;
-  /** Deletes the runs that are older than the retention, until none is left or `stop` is aborted; null: no retention is set. */
+  /**
+   * Deletes the runs that are older than the retention, until none is left or `stop` is aborted; null: no retention is
+   * set.
+   */
   readonly prune: ((stop: AbortSignal) => Promise<{ readonly runs: number }>) | null;
-  /** How often old data is deleted. Stuck runs are checked at least every 5 minutes, vanished jobs at least every minute. */
+  /**
+   * How often old data is deleted. Stuck runs are checked at least every 5 minutes, vanished jobs at least every
+   * minute.
+   */
   readonly everyMs: number;
 }
 
@@ -64,7 +70,10 @@ export class Housekeeping {
     if (runs > 0) log.info(`Deleted ${runs} run(s) that ended longer ago than the retention.`);
   }
 
-  /** Runs the task first after 5 to 10 % of the interval: not at startup, but early enough for processes that restart often. */
+  /**
+   * Runs the task first after 5 to 10 % of the interval: not at startup, but early enough for processes that restart
+   * often.
+   */
   #repeat(taskName: string, everyMs: number, work: () => Promise<void>): void {
     const { runtime } = this.#options;
     if (everyMs > maxTimerMs) return;

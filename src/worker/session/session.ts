@@ -161,7 +161,7 @@ export class Session {
       const [logs, inboxes] = await this.#retryUntilReachable(() =>
         Promise.all([store.logs(ids), idsWithMessages.length > 0 ? store.inbox(idsWithMessages) : noInboxes]),
       );
-      const opened = tasksToRead.map((task) => {
+      const startedTurns = tasksToRead.map((task) => {
         const { id } = task.run;
         return this.#startRun({
           ...task,
@@ -170,7 +170,7 @@ export class Session {
           claimedAt,
         });
       });
-      await Promise.all(opened);
+      await Promise.all(startedTurns);
     });
   }
 
@@ -200,17 +200,17 @@ export class Session {
     const { store, fence } = this.#options;
     const knownIds = new Set([...this.turns.keys(), ...this.#openingRuns]);
     const isForgotten = (id: string) => !knownIds.has(id) && !this.turns.has(id) && !this.#openingRuns.has(id);
-    const owned = await this.#retryUntilReachable(() => store.ownedTasks(fence));
-    const forgotten = owned.filter((task) => isForgotten(task.runId));
-    if (forgotten.length === 0) return;
-    const ids = forgotten.map((task) => task.runId);
+    const ownedTasks = await this.#retryUntilReachable(() => store.ownedTasks(fence));
+    const forgottenTasks = ownedTasks.filter((task) => isForgotten(task.runId));
+    if (forgottenTasks.length === 0) return;
+    const ids = forgottenTasks.map((task) => task.runId);
     const [runs, at] = await this.#retryUntilReachable(() => Promise.all([store.runsById(ids), store.now()]));
-    const tasks = new Map(forgotten.map((task) => [task.runId, task]));
-    const claimed = runs.map((run): ClaimedTask => {
+    const tasks = new Map(forgottenTasks.map((task) => [task.runId, task]));
+    const claimedTasks = runs.map((run): ClaimedTask => {
       const { deliveries, pendingMessages } = tasks.get(run.id) as TaskRecord;
       return { run, deliveries, pendingMessages, isFresh: false };
     });
-    await this.openClaimed(claimed, at);
+    await this.openClaimed(claimedTasks, at);
   }
 
   async #whileOpening<T>(ids: readonly string[], work: () => Promise<T>): Promise<T> {
@@ -238,15 +238,15 @@ export class Session {
     const { run } = snapshot;
     try {
       const { onFailure } = this.#options.definition(run.workflow, run.version);
-      const inherited = await inheritFromPredecessor(snapshot, {
+      const inheritResult = await inheritFromPredecessor(snapshot, {
         store,
         committer: this.committer,
         hasOnFailure: onFailure !== null,
         retryUntilReachable: (read) => this.#retryUntilReachable(read),
       });
-      if (inherited.kind === "inherited") await this.#startTurn({ ...snapshot, log: inherited.log });
-      else if (inherited.kind === "has messages") await this.#reopen(run.id);
-      else onRunReleased(inherited.kind === "parked" ? inherited : null);
+      if (inheritResult.kind === "inherited") await this.#startTurn({ ...snapshot, log: inheritResult.log });
+      else if (inheritResult.kind === "has messages") await this.#reopen(run.id);
+      else onRunReleased(inheritResult.kind === "parked" ? inheritResult : null);
     } catch (error) {
       if (this.#isDead || error instanceof FencedError) return;
       const pauseNote = writePauseNote(toFailure(error).message);
@@ -314,20 +314,20 @@ export class Session {
         const [logs, [task]] = await this.#retryUntilReachable(() =>
           Promise.all([store.logs([runId]), store.tasks([runId])]),
         );
-        const written = logs.get(runId)?.at(-1)?.seq ?? 0;
+        const lastSeq = logs.get(runId)?.at(-1)?.seq ?? 0;
         if (error instanceof LogConflict) {
           if (task?.owner !== fence.workerId || task.epoch !== fence.epoch) {
             return log.warn(`Run ${runId} is no longer owned by this worker, which drops it.`);
           }
-          if (written < error.after) {
+          if (lastSeq < error.after) {
             log.warn(
-              `The log of run ${runId} ends at event ${written}, not at ${error.after}: the run is replayed from there.`,
+              `The log of run ${runId} ends at event ${lastSeq}, not at ${error.after}: the run is replayed from there.`,
             );
             return await this.#reopen(runId);
           }
         }
         log.error(`Run ${runId} could not be written and is paused.`, error);
-        await this.#pauseUnwritable(runId, written, error);
+        await this.#pauseUnwritable(runId, lastSeq, error);
       } catch (pauseError) {
         log.error(`Run ${runId} could not be written, and could not be paused either.`, pauseError);
       }
@@ -359,8 +359,8 @@ export class Session {
       newEvent("run.paused", {}, { reason: failure.message, error: failure }),
       newEvent("run.became_due", {}),
     ];
-    const parked = { status: "paused", waiting, startedAt: null, wakeAt: null, wakeInMs: null } as const;
-    const next = { kind: "park", ...parked } as const;
+    const parkFields = { status: "paused", waiting, startedAt: null, wakeAt: null, wakeInMs: null } as const;
+    const next = { kind: "park", ...parkFields } as const;
     await this.committer.submit(createTransition(runId, after, { events, next }));
   }
 }

@@ -30,21 +30,24 @@ export class StuckRuns {
     this.#warnedAbout = new Set(warnings.map(([subject]) => subject));
   }
 
-  /** Finds runs that are overdue and have no live worker for their route. Runs of a paused queue have one, so they do not count. */
+  /**
+   * Finds runs that are overdue and have no live worker for their route. Runs of a paused queue have one, so they do
+   * not count.
+   */
   async #findRunsWithoutWorkers(): Promise<[about: string, text: string][]> {
     const { maintenance } = this.#store;
     const [backlog, now] = await Promise.all([maintenance.backlog(), this.#store.now()]);
-    const late = backlog.filter(({ oldestDueAt }) => now - oldestDueAt > stuckAfterMs);
-    if (late.length === 0) return [];
+    const overdueGroups = backlog.filter(({ oldestDueAt }) => now - oldestDueAt > stuckAfterMs);
+    if (overdueGroups.length === 0) return [];
     const routes = (await findLiveWorkers(this.#store, this.#runtime)).flatMap((worker) => worker.routes);
     const hasWorker = ({ route, version }: RouteBacklog) =>
       routes.some((liveRoute) => liveRoute.workflow === route && liveRoute.version === version);
-    const withoutWorkers = late.filter((group) => !hasWorker(group));
+    const groupsWithoutWorkers = overdueGroups.filter((group) => !hasWorker(group));
     // `VanishedJobs.check` misses jobs whose last worker's row was deleted, so their waiting runs are notified here.
     await this.#vanishedJobs.notifyWaitingRuns(
-      withoutWorkers.flatMap(({ route }) => (jobOf(route) === null ? [] : [route])),
+      groupsWithoutWorkers.flatMap(({ route }) => (jobOf(route) === null ? [] : [route])),
     );
-    return withoutWorkers.map((group) => [
+    return groupsWithoutWorkers.map((group) => [
       `no worker for ${group.route} ${group.version}`,
       `${group.dueCount} run(s) of ${describeRoute(group)} are due, the first since ${formatInstant(group.oldestDueAt)}, and no live worker takes them.`,
     ]);
@@ -60,9 +63,10 @@ export class StuckRuns {
     });
     if (expiredWorkers.length === 0) return [];
     const [workers, now] = await Promise.all([this.#store.workers(), this.#store.now()]);
-    const isGone = (worker: WorkerRecord) => worker.ownedTaskCount > 0 && !isWorkerLive(worker, now, this.#runtime);
+    const isDeadOwner = (worker: WorkerRecord) =>
+      worker.ownedTaskCount > 0 && !isWorkerLive(worker, now, this.#runtime);
     return workers
-      .filter(isGone)
+      .filter(isDeadOwner)
       .map(({ id, name, ownedTaskCount, heartbeatAt }) => [
         `abandoned ${id}`,
         `${ownedTaskCount} run(s) belong to worker "${name}", whose last heartbeat was at ${formatInstant(heartbeatAt)}, and no other worker has freed them.`,

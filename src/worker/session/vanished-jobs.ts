@@ -10,7 +10,9 @@ import type { Runtime } from "../../runtime/runtime.js";
 import { isWorkerLive } from "../../store/contract/live-workers.js";
 import type { Store, WorkerRoutes } from "../../store/contract/store.js";
 
-/** How long a job may be without a live worker: long enough for a worker to restart and for most deployments to finish. */
+/**
+ * How long a job may be without a live worker: long enough for a worker to restart and for most deployments to finish.
+ */
 export const jobMissingGraceMs = 60_000;
 /** Jobs and runs beyond these limits are found by the next check. */
 const maxJobsPerCheck = 100;
@@ -35,15 +37,20 @@ export class VanishedJobs {
   /** Sends each waiting run a message. The worker that processes it checks again whether the job is missing. */
   async notifyWaitingRuns(routes: readonly string[]): Promise<void> {
     const checkedRoutes = routes.slice(0, maxJobsPerCheck);
-    const waiting = await this.#store.maintenance.parentsWaitingFor(checkedRoutes, maxRunsPerCheck);
-    if (waiting.length === 0) return;
+    const waitingRuns = await this.#store.maintenance.parentsWaitingFor(checkedRoutes, maxRunsPerCheck);
+    if (waitingRuns.length === 0) return;
     await this.#store.send(
-      waiting.map(({ parentId, route }) => encodeMessage(parentId, { type: "jobGone", job: jobOf(route) as string })),
+      waitingRuns.map(({ parentId, route }) =>
+        encodeMessage(parentId, { type: "jobGone", job: jobOf(route) as string }),
+      ),
     );
   }
 }
 
-/** Returns the routes of jobs that dead workers had and no live worker has. The rows of dead workers are deleted after a day. */
+/**
+ * Returns the routes of jobs that dead workers had and no live worker has. The rows of dead workers are deleted after a
+ * day.
+ */
 function findVanishedRoutes(
   workers: readonly WorkerRoutes[],
   isLive: (worker: WorkerRoutes) => boolean,
@@ -60,6 +67,7 @@ function findVanishedRoutes(
       lastHeartbeatAt.set(workflow, Math.max(lastHeartbeatAt.get(workflow) ?? 0, worker.heartbeatAt));
     }
   }
-  const isGone = ([route, at]: [string, number]) => !routesWithWorkers.has(route) && Math.max(0, now - at) >= graceMs;
-  return [...lastHeartbeatAt].filter(isGone).map(([route]) => route);
+  const hasVanished = ([route, at]: [string, number]) =>
+    !routesWithWorkers.has(route) && Math.max(0, now - at) >= graceMs;
+  return [...lastHeartbeatAt].filter(hasVanished).map(([route]) => route);
 }

@@ -50,7 +50,7 @@ export class Attempt implements StepTools {
   #log: Logger | null = null;
   #controller: AbortController | null = null;
   #abortReason: unknown;
-  #aborted = false;
+  #isAborted = false;
   #timer: Timer | null = null;
   #resumedBy: ResumedBy | null | undefined;
 
@@ -74,7 +74,7 @@ export class Attempt implements StepTools {
     // Created on first use: most steps never read the signal, and a controller costs more than the step's event.
     if (this.#controller === null) {
       this.#controller = new AbortController();
-      if (this.#aborted) this.#controller.abort(this.#abortReason);
+      if (this.#isAborted) this.#controller.abort(this.#abortReason);
     }
     return this.#controller.signal;
   }
@@ -106,8 +106,8 @@ export class Attempt implements StepTools {
   }
 
   abort(reason: unknown): void {
-    if (this.#aborted) return;
-    this.#aborted = true;
+    if (this.#isAborted) return;
+    this.#isAborted = true;
     this.#abortReason = reason;
     this.#controller?.abort(reason);
   }

@@ -42,6 +42,7 @@ function enterBody({ definition, host, flowControl }: BodyTurn, attempt: Attempt
 
 function callWithListeners(turn: BodyTurn, attempt: Attempt, body: Body): unknown {
   const call = () => callInFrame(turn, attempt.key, () => enterBody(turn, attempt, body));
-  // An interceptor may call the body when this turn is already over. The body must not run then, so its promise stays open.
+  // An interceptor may call the body when this turn is already over. The body must not run then, so its promise stays
+  // open.
   return callWithInterceptors(turn.run, attempt, () => (turn.isOver ? new Promise(() => {}) : call()));
 }

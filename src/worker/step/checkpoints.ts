@@ -39,9 +39,10 @@ export async function openCheckpoints(
   const rows = await readForTurn(turn, () => turn.host.store.cursors(turn.runId));
   const op = turn.state.ops.get(key) as StepOp | undefined;
   const isRewound = op?.isRewound === true && op.phase === "awaiting_attempt";
-  const stored = isRewound ? noCursor : readStoredCursor(rows.find((row) => row.node === key));
-  const resumed = stored.cursor !== null || (attempt.attempt > 1 && !isRewound && op !== undefined && !op.isScheduled);
-  return new StepCheckpoints(attempt, options, raiseFlowControl, stored, resumed);
+  const storedCursor = isRewound ? noCursor : readStoredCursor(rows.find((row) => row.node === key));
+  const isResumed =
+    storedCursor.cursor !== null || (attempt.attempt > 1 && !isRewound && op !== undefined && !op.isScheduled);
+  return new StepCheckpoints(attempt, options, raiseFlowControl, storedCursor, isResumed);
 }
 
 const noCursor: StoredCursor = { cursor: null, done: 0, total: null, moves: 0 };
@@ -58,11 +59,11 @@ export class StepCheckpoints implements Checkpoints {
   readonly #options: CheckpointOptions;
   readonly #raiseFlowControl: (action: FlowControlAction) => never;
   readonly #startedAt: number;
-  readonly #initialText: string | null;
+  readonly #initialCursorText: string | null;
   #cursor: unknown;
   /** The encoded cursor; undefined if the current cursor has not been encoded yet. */
-  #text: string | null | undefined;
-  #advanced = false;
+  #cursorText: string | null | undefined;
+  #hasAdvanced = false;
   #iterations = 0;
   #done: number;
   #moves: number;
@@ -75,7 +76,7 @@ export class StepCheckpoints implements Checkpoints {
     attempt: TurnAttempt,
     options: CheckpointOptions,
     raiseFlowControl: (action: FlowControlAction) => never,
-    stored: StoredCursor,
+    storedCursor: StoredCursor,
     resumed: boolean,
   ) {
     this.#attempt = attempt;
@@ -83,12 +84,12 @@ export class StepCheckpoints implements Checkpoints {
     this.#raiseFlowControl = raiseFlowControl;
     this.#startedAt = attempt.turn.storeNow();
     this.#yieldedAt = attempt.turn.host.runtime.monotonic();
-    this.#initialText = stored.cursor;
-    this.#text = stored.cursor;
-    this.#cursor = stored.cursor === null ? null : decode(stored.cursor);
-    this.#done = stored.done;
-    this.#moves = stored.moves;
-    this.#total = stored.total;
+    this.#initialCursorText = storedCursor.cursor;
+    this.#cursorText = storedCursor.cursor;
+    this.#cursor = storedCursor.cursor === null ? null : decode(storedCursor.cursor);
+    this.#done = storedCursor.done;
+    this.#moves = storedCursor.moves;
+    this.#total = storedCursor.total;
     this.resumed = resumed;
   }
 
@@ -97,7 +98,7 @@ export class StepCheckpoints implements Checkpoints {
   }
 
   get advanced(): boolean {
-    return this.#advanced;
+    return this.#hasAdvanced;
   }
 
   /** How often the cursor was moved, which is also the index of the item that is being processed. */
@@ -107,7 +108,7 @@ export class StepCheckpoints implements Checkpoints {
 
   /** Whether the cursor has the same value as when this attempt started. */
   get isUnmoved(): boolean {
-    return this.#encoded() === this.#initialText;
+    return this.#encoded() === this.#initialCursorText;
   }
 
   set(cursor: unknown): Promise<void> {
@@ -145,7 +146,7 @@ export class StepCheckpoints implements Checkpoints {
   /** Clears the cursor, so that the next attempt starts with the first item. */
   rewind(): void {
     this.#cursor = null;
-    this.#text = null;
+    this.#cursorText = null;
     this.#done = 0;
     this.#moves = 0;
   }
@@ -159,11 +160,11 @@ export class StepCheckpoints implements Checkpoints {
   /** A numeric cursor is encoded only when it is written, because it can be neither too large nor mutated until then. */
   #move(cursor: unknown): void {
     if (this.#attempt.isOver) throw this.#createStepOverError();
-    this.#text = typeof cursor === "number" ? undefined : this.#encode(cursor ?? null);
+    this.#cursorText = typeof cursor === "number" ? undefined : this.#encode(cursor ?? null);
     this.#cursor = cursor ?? null;
     this.#moves += 1;
     this.#attempt.scope?.markCursorMoved();
-    this.#advanced = true;
+    this.#hasAdvanced = true;
     this.#isDirty = true;
   }
 
@@ -172,8 +173,8 @@ export class StepCheckpoints implements Checkpoints {
   }
 
   #encoded(): string | null {
-    if (this.#text === undefined) this.#text = this.#encode(this.#cursor);
-    return this.#text;
+    if (this.#cursorText === undefined) this.#cursorText = this.#encode(this.#cursor);
+    return this.#cursorText;
   }
 
   #encode(cursor: unknown): string | null {
@@ -245,13 +246,13 @@ export class StepCheckpoints implements Checkpoints {
     const { turn } = this.#attempt;
     const { cancelRequest } = turn.state;
     if (cancelRequest !== null) return { kind: "cancel", reason: cancelRequest.reason };
-    if (turn.isDraining || turn.isOver) return suspend;
+    if (turn.isDraining || turn.isOver) return suspendNow;
     if (!turn.host.allowsInterruptions()) return null;
     const { maxIterations, maxRuntimeMs } = this.#options;
-    if (maxIterations !== null && this.#iterations >= maxIterations) return suspend;
-    if (maxRuntimeMs !== null && turn.storeNow() - this.#startedAt >= maxRuntimeMs) return suspend;
+    if (maxIterations !== null && this.#iterations >= maxIterations) return suspendNow;
+    if (maxRuntimeMs !== null && turn.storeNow() - this.#startedAt >= maxRuntimeMs) return suspendNow;
     return null;
   }
 }
 
-const suspend: FlowControlAction = { kind: "suspend", waitMs: 0 };
+const suspendNow: FlowControlAction = { kind: "suspend", waitMs: 0 };

@@ -79,30 +79,30 @@ export class DeclaredSteps implements StepEngine {
     return steps;
   }
 
-  execute(declared: DeclaredStep): Promise<unknown> {
+  execute(declaredStep: DeclaredStep): Promise<unknown> {
     const turn = this.#turn;
-    const { name, queue, priority } = declared;
+    const { name, queue, priority } = declaredStep;
     const key = this.#keyOf(name);
     const isNew = !turn.state.ops.has(key);
     // An operator who moves a run to a step expects the step to start now, without its wait.
-    const waitMs = isNew && this.resumeAtStep === name ? 0 : declared.waitMs;
+    const waitMs = isNew && this.resumeAtStep === name ? 0 : declaredStep.waitMs;
     const placement = { route: routeOf(turn.definition.name, queue), priority: priority ?? turn.run.priority };
     placeNextStep(turn, placement, isNew && waitMs > 0);
     const step = new Step(
       turn,
       key,
-      (attempt) => runDeclaredBody(turn, declared, attempt as TurnAttempt, declared.body),
+      (attempt) => runDeclaredBody(turn, declaredStep, attempt as TurnAttempt, declaredStep.body),
       {
-        timeoutMs: declared.timeoutMs,
-        onCrash: declared.onCrash,
+        timeoutMs: declaredStep.timeoutMs,
+        onCrash: declaredStep.onCrash,
         input: undefined,
         kind: "plain",
         declared: true,
-        job: declared.job !== null,
-        undoable: declared.compensate !== null,
-        semaphore: declared.semaphore,
+        job: declaredStep.job !== null,
+        undoable: declaredStep.compensate !== null,
+        semaphore: declaredStep.semaphore,
         waitMs,
-        react: (error, op) => declared.react(error, historyOf(op), turn.host.runtime.random()),
+        react: (error, op) => declaredStep.react(error, historyOf(op), turn.host.runtime.random()),
       },
     );
     return step.call(this.#scope);
@@ -110,12 +110,12 @@ export class DeclaredSteps implements StepEngine {
 
   compensateWith(steps: Iterable<DeclaredStep>): void {
     const turn = this.#turn;
-    for (const declared of steps) {
-      const { name, compensate, retry } = declared;
+    for (const declaredStep of steps) {
+      const { name, compensate, retry } = declaredStep;
       if (compensate === null) continue;
       const key = this.#keyOf(name);
       const body = (attempt: StepTools) =>
-        runDeclaredBody(turn, declared, attempt as TurnAttempt, (scope) => compensate(scope, turn.outputOf(key)));
+        runDeclaredBody(turn, declaredStep, attempt as TurnAttempt, (scope) => compensate(scope, turn.outputOf(key)));
       (turn.compensators ??= new Map()).set(key, { body, retry, declared: true });
     }
   }
@@ -188,7 +188,7 @@ function openReplayGate(
 
 function runDeclaredBody(
   turn: StepTurn,
-  declared: DeclaredStep,
+  declaredStep: DeclaredStep,
   attempt: TurnAttempt,
   body: (scope: StepScope) => unknown,
 ): unknown {
@@ -202,7 +202,7 @@ function runDeclaredBody(
   const parts = {
     ctx: createContext(scope),
     hero: heroOf(turn.run),
-    execution: describeAttempt(attempt, declared.name),
+    execution: describeAttempt(attempt, declaredStep.name),
     resumesAfterWait: attempt.resumesAfterWait,
     jobRunNumber: countFailedJobRuns(turn, attempt.key) + 1,
     markJobFailed: () => {
@@ -212,14 +212,14 @@ function runDeclaredBody(
     withoutRecords: <T>(label: string, call: () => Promise<T>) => scope.withoutRecords(label, call),
     inFrame: <T>(call: () => T) => turn.callInFrame(attempt.key, call),
   };
-  const { checkpoints: options } = declared;
+  const { checkpoints: options } = declaredStep;
   if (options === null) {
-    scope.gate = openReplayGate(turn, declared, attempt);
+    scope.gate = openReplayGate(turn, declaredStep, attempt);
     return body({ ...parts, checkpoints: null });
   }
   return openCheckpoints(attempt, options, raiseFlowControl).then((checkpoints) => {
     attempt.checkpoints = checkpoints;
-    scope.gate = openReplayGate(turn, declared, attempt);
+    scope.gate = openReplayGate(turn, declaredStep, attempt);
     return body({ ...parts, checkpoints });
   });
 }

@@ -24,7 +24,9 @@ interface ExceptionContext {
   readonly explain: ((error: unknown) => string) | undefined;
   /** How many attempts in a row ended with a transient error before this one. */
   readonly postponed: number;
-  /** Whether the step runs a job and the job's run has ended, so that the next attempt must start a new run of the job. */
+  /**
+   * Whether the step runs a job and the job's run has ended, so that the next attempt must start a new run of the job.
+   */
   readonly jobRunEnded: boolean;
   /** Whether the attempt moved the cursor. If so, the retry policy counts failures and backoff from this attempt on. */
   readonly cursorMoved: boolean;

@@ -1,4 +1,6 @@
-/** The step bodies and other operations in progress in a turn. While at least one is in progress, the run is not parked. */
+/**
+ * The step bodies and other operations in progress in a turn. While at least one is in progress, the run is not parked.
+ */
 
 import type { NewEvent } from "../../core/run/event.js";
 import type { PendingWrites } from "../commit/pending-writes.js";
@@ -38,7 +40,7 @@ interface AttemptsOwner {
  * (`onRecorded`); `onBodyEnded` only removes it from the running bodies. `retain` and `release` count other work, in pairs.
  */
 export class RunningAttempts {
-  readonly #running = new Set<RunningAttempt>();
+  readonly #runningAttempts = new Set<RunningAttempt>();
   readonly #owner: AttemptsOwner;
   /** How many bodies and other operations prevent the run from being parked. */
   #busyCount = 0;
@@ -52,18 +54,18 @@ export class RunningAttempts {
   }
 
   get hasRunning(): boolean {
-    return this.#running.size > 0;
+    return this.#runningAttempts.size > 0;
   }
 
   /** Whether a body of this step is running, including one whose caller no longer waits for it. */
   has(key: string): boolean {
-    for (const attempt of this.#running) if (attempt.key === key) return true;
+    for (const attempt of this.#runningAttempts) if (attempt.key === key) return true;
     return false;
   }
 
   add(attempt: RunningAttempt): void {
     this.#busyCount += 1;
-    this.#running.add(attempt);
+    this.#runningAttempts.add(attempt);
     this.#owner.host.executing.add(attempt);
   }
 
@@ -72,7 +74,7 @@ export class RunningAttempts {
     attempt.isOver = true;
     attempt.releaseSlot?.();
     attempt.scope?.close();
-    this.#running.delete(attempt);
+    this.#runningAttempts.delete(attempt);
     this.#owner.host.executing.delete(attempt);
   }
 
@@ -121,12 +123,12 @@ export class RunningAttempts {
   }
 
   abort(reason: unknown): void {
-    for (const attempt of this.#running) attempt.abort(reason);
+    for (const attempt of this.#runningAttempts) attempt.abort(reason);
   }
 
   /** Called when the turn ends; the results of bodies that are still running are ignored. */
   disposeAll(): void {
-    for (const attempt of this.#running) {
+    for (const attempt of this.#runningAttempts) {
       attempt.dispose();
       attempt.releaseSlot?.();
       this.#owner.host.executing.delete(attempt);
@@ -134,6 +136,6 @@ export class RunningAttempts {
   }
 
   clear(): void {
-    this.#running.clear();
+    this.#runningAttempts.clear();
   }
 }

@@ -86,20 +86,20 @@ export function createFlowControlEvents(
 }
 
 function createReattemptedEvent(attempt: TurnAttempt, outcome: StepOutcome, waitMs: number, rewind = false): NewEvent {
-  const unmoved =
+  const unmovedData =
     outcome === "continued" && hasMadeNoProgress(attempt, waitMs) ? ({ cursorUnmoved: true } as const) : {};
-  const data = { waitMs, ms: attempt.elapsedMs, ...(rewind ? ({ rewind: true } as const) : {}), ...unmoved };
+  const data = { waitMs, ms: attempt.elapsedMs, ...(rewind ? ({ rewind: true } as const) : {}), ...unmovedData };
   return newEvent("step.reattempted", placeOf(attempt, outcome), data);
 }
 
 /** Pauses the run if the step was continued too often without progress, because each continuation adds an event to the log. */
 function createContinuedEvents(turn: StepTurn, attempt: TurnAttempt, waitMs: number): NewEvent[] {
-  const continued = createReattemptedEvent(attempt, "continued", waitMs);
+  const continuedEvent = createReattemptedEvent(attempt, "continued", waitMs);
   const op = turn.state.ops.get(attempt.key) as StepOp | undefined;
   if (!hasMadeNoProgress(attempt, waitMs) || (op?.continuationsWithoutProgress ?? 0) < maxContinuationsWithoutProgress)
-    return [continued];
+    return [continuedEvent];
   const reason = `Step "${attempt.key}" was continued ${maxContinuationsWithoutProgress} times without moving its cursor; the run is paused because the step makes no progress.`;
-  return [continued, newEvent("run.paused", { node: attempt.key }, { reason })];
+  return [continuedEvent, newEvent("run.paused", { node: attempt.key }, { reason })];
 }
 
 function placeOf({ key, attempt }: Attempt, outcome: StepOutcome) {
@@ -108,7 +108,9 @@ function placeOf({ key, attempt }: Attempt, outcome: StepOutcome) {
 
 const maxContinuationsWithoutProgress = 1_000;
 
-/** A continuation of a step without a cursor counts as progress if the step waits before it, for instance when it polls. */
+/**
+ * A continuation of a step without a cursor counts as progress if the step waits before it, for instance when it polls.
+ */
 const hasMadeNoProgress = ({ checkpoints }: TurnAttempt, waitMs: number) =>
   checkpoints === null ? waitMs === 0 : checkpoints.isUnmoved;
 

@@ -105,7 +105,8 @@ export class Step {
   call(scope: CallScope, isAdded = false): Promise<unknown> {
     const op = scope.findRecorded(this.#key, "step");
     const result = scope.requestResult(this.#key, isAdded);
-    // An earlier attempt at the surrounding step may have started this step without awaiting it. If its body still runs, it
+    // An earlier attempt at the surrounding step may have started this step without awaiting it. If its body still
+    // runs, it
     // must not be started a second time.
     if (scope.stepAttempt !== null && this.#turn.attempts.has(this.#key)) return result;
     if (op === undefined) scope.startWhenLive(this.#key, isAdded, () => this.#startOrWait(undefined));
@@ -145,7 +146,10 @@ export class Step {
     this.#turn.inboxProcessor.scheduleRetry(this.#key, this.#nextAttempt());
   }
 
-  /** The next attempt is started from a timer or commit callback, but must run in the async context of the step's caller. */
+  /**
+   * The next attempt is started from a timer or commit callback, but must run in the async context of the step's
+   * caller.
+   */
   #nextAttempt(): (op: Op | undefined) => void {
     return bindContext((op: Op | undefined) => this.#acquireSlot(op as StepOp | undefined));
   }
@@ -222,16 +226,16 @@ export class Step {
 
   #onReturned(attempt: TurnAttempt, op: StepOp | undefined, output: unknown): void {
     if (this.#pauseIfCallsAreMissing(attempt)) return;
-    let completed: NewEvent;
+    let completedEvent: NewEvent;
     try {
       // Flow control applies even if a `catch` in user code swallowed it.
-      const swallowed = this.#turn.flowControl.take(attempt);
-      if (swallowed !== null) throw swallowed;
-      completed = createCompletedEvent(this.#turn, this.#settings, attempt, output);
+      const swallowedInterrupt = this.#turn.flowControl.take(attempt);
+      if (swallowedInterrupt !== null) throw swallowedInterrupt;
+      completedEvent = createCompletedEvent(this.#turn, this.#settings, attempt, output);
     } catch (thrown) {
       return this.#onThrown(attempt, op, thrown);
     }
-    this.#record(attempt, [completed], null);
+    this.#record(attempt, [completedEvent], null);
   }
 
   #onThrown(attempt: TurnAttempt, op: StepOp | undefined, thrown: unknown): void {
@@ -321,7 +325,9 @@ const createTimeoutError = (step: string, timeoutMs: number) =>
 
 const leadsToAnotherAttempt = ({ type }: NewEvent) => type === "step.failed" || type === "step.reattempted";
 
-/** Whether the step was skipped or failed for good. A body that returned may have left its children running on purpose. */
+/**
+ * Whether the step was skipped or failed for good. A body that returned may have left its children running on purpose.
+ */
 function endsForGood([stepEnded]: readonly NewEvent[]): boolean {
   if (stepEnded?.type === "step.skipped") return true;
   return stepEnded?.type === "step.failed" && dataOf(stepEnded, "step.failed").retryMs === undefined;

@@ -25,7 +25,7 @@ export async function inTransaction(
   createEvent: (output: unknown) => NewEvent,
 ): Promise<boolean> {
   let failure: { readonly error: unknown } | null = null;
-  const recorded = await turn.writer.withExclusiveLog(async (after) => {
+  const isRecorded = await turn.writer.withExclusiveLog(async (after) => {
     const transaction = await turn.host.store.beginTransaction();
     let isRunning = true;
     const trackedBody = async (step: StepTools) => {
@@ -39,8 +39,8 @@ export async function inTransaction(
       const output = await new Promise((resolve, reject) => {
         attempt.run(trackedBody, timeoutMs, resolve, reject);
       });
-      const swallowed = turn.flowControl.take(attempt);
-      if (swallowed !== null) throw swallowed;
+      const swallowedInterrupt = turn.flowControl.take(attempt);
+      if (swallowedInterrupt !== null) throw swallowedInterrupt;
       const event = createEvent(output);
       if (turn.isOver) throw new FencedError(turn.host.committer.fence.workerId, turn.host.committer.fence.epoch);
       const result = await commit(turn, transaction, after, event);
@@ -57,7 +57,7 @@ export async function inTransaction(
     }
   });
   if (failure !== null && !turn.isOver) throw (failure as { readonly error: unknown }).error;
-  return recorded;
+  return isRecorded;
 }
 
 /**
@@ -77,9 +77,13 @@ async function commit(
   } catch (error) {
     if (!isTransient(error)) throw error;
     const { isAlive } = await retryUntilReachable(runtime, () => store.heartbeat(committer.fence), neverGiveUp);
-    const [written] = await retryUntilReachable(runtime, () => store.log(turn.runId, { after, limit: 1 }), neverGiveUp);
-    if (!isAlive || written === undefined) throw error;
-    return { kind: "committed", at: written.at, notParked: [], ownedWithMessages: [], refused: [] };
+    const [writtenEvent] = await retryUntilReachable(
+      runtime,
+      () => store.log(turn.runId, { after, limit: 1 }),
+      neverGiveUp,
+    );
+    if (!isAlive || writtenEvent === undefined) throw error;
+    return { kind: "committed", at: writtenEvent.at, notParked: [], ownedWithMessages: [], refused: [] };
   }
 }
 

@@ -40,7 +40,9 @@ export class TurnAttempt extends Attempt implements RunningAttempt {
   releaseSlot: (() => void) | null = null;
   /** Whether the attempt started in an earlier turn and resumes after a wait for something durable. */
   readonly resumesAfterWait: boolean;
-  /** The time limit of a declared step. It continues to elapse while the run is parked, so the log records what is left. */
+  /**
+   * The time limit of a declared step. It continues to elapse while the run is parked, so the log records what is left.
+   */
   readonly #timeoutMs: number | null;
 
   constructor(turn: StepTurn, key: string, attempt: number, resumesAfterWait = false, timeoutMs: number | null = null) {

@@ -30,7 +30,10 @@ export class Cancellation {
     this.#controller?.abort(reason);
   }
 
-  /** Aborts the running steps. The turn waits up to `cancelGraceMs` for them to end, or not at all if the cancel is forced. */
+  /**
+   * Aborts the running steps. The turn waits up to `cancelGraceMs` for them to end, or not at all if the cancel is
+   * forced.
+   */
   start({ force, reason }: NonNullable<RunState["cancelRequest"]>): void {
     const { host, attempts, runId } = this.#turn;
     if (force) attempts.stopWaiting();

@@ -1,4 +1,7 @@
-/** Records in the log, once per change, that the declared steps differ from the steps that the run was last executed with. */
+/**
+ * Records in the log, once per change, that the declared steps differ from the steps that the run was last executed
+ * with.
+ */
 
 import { findShapeChange, type ShapeChange, undeclaredSignature } from "../../core/graph/signature.js";
 import { newEvent } from "../../core/run/event.js";

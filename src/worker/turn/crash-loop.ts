@@ -11,8 +11,8 @@ type CrashedTurn = RunPort & WritePort & Pick<TurnEndPort, "park">;
 /** How many workers have died with this run since a worker last recorded progress. */
 export function countWorkerDeaths({ deliveries, state }: CrashedTurn, { inbox }: TurnSnapshot): number {
   // A worker that died of a blocked event loop is not counted here: that death is recorded for the run that blocked it.
-  const blocked = inbox.some(({ kind }) => kind === "blocked") ? 1 : 0;
-  return deliveries - Math.min(deliveries, state.lastProductiveDelivery + blocked);
+  const blockedDeaths = inbox.some(({ kind }) => kind === "blocked") ? 1 : 0;
+  return deliveries - Math.min(deliveries, state.lastProductiveDelivery + blockedDeaths);
 }
 
 /** Pauses the run and returns false, unless the cursor of a step has moved since the last worker died. */

@@ -52,8 +52,15 @@ export function damagedRun({ run, log, inbox, claimedAt }: TurnSnapshot, lastSeq
   events.push(newEvent("run.paused", {}, { reason, error: failure }));
   // A worker claimed the run, so its start time has passed. This event lets the run start as soon as it is resumed.
   if (state.startedAt === null) events.push(newEvent("run.became_due", {}));
-  const waiting = writePauseNote(reason, claimedAt);
-  const next = { kind: "park", status: "paused", waiting, startedAt: null, wakeAt: null, wakeInMs: null } as const;
+  const pauseNote = writePauseNote(reason, claimedAt);
+  const next = {
+    kind: "park",
+    status: "paused",
+    waiting: pauseNote,
+    startedAt: null,
+    wakeAt: null,
+    wakeInMs: null,
+  } as const;
   return { transition: createTransition(run.id, lastSeq, { events, next, drainedInboxIds }), reason };
 }
 
@@ -74,8 +81,9 @@ const childCommandTypes = new Set<Command["type"]>(["child", "children", "nodes"
  */
 function eventsToKeep(state: RunState, commands: readonly Command[]): NewEvent[] {
   const fromChildren = commands.filter(({ type }) => childCommandTypes.has(type));
-  const received = fromChildren.map((command) => ({ command, at: 0, strict: false }));
-  const events = received.length === 0 ? [] : decide({ ...state, pendingSignals: [], paused: null }, received, 0);
+  const receivedCommands = fromChildren.map((command) => ({ command, at: 0, strict: false }));
+  const events =
+    receivedCommands.length === 0 ? [] : decide({ ...state, pendingSignals: [], paused: null }, receivedCommands, 0);
   for (const command of commands) {
     if (command.type !== "signal") continue;
     const { name, payload, key } = command;

@@ -71,7 +71,10 @@ export abstract class ExecutedRun implements RunPort {
     return this.virtualNow ?? this.writer.storeNow();
   }
 
-  /** The onFailure step always uses the id of this run, because the earlier run that this run retries had its own failure. */
+  /**
+   * The onFailure step always uses the id of this run, because the earlier run that this run retries had its own
+   * failure.
+   */
   keyOwner(node: string): string {
     return node === this.phase.lastStep ? this.runId : idempotencyRunIdOf(this.state, this.runId, node);
   }

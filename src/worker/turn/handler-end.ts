@@ -22,13 +22,16 @@ import { warnOfInvalidOptions } from "./user-code.js";
 
 export function handlerReturned(turn: WholeTurn, output: unknown): Promise<void> | void {
   if (turn.isOver) return;
-  const swallowed = turn.flowControl.take();
-  if (swallowed !== null) return applyFlowControl(turn, swallowed);
+  const swallowedInterrupt = turn.flowControl.take();
+  if (swallowedInterrupt !== null) return applyFlowControl(turn, swallowedInterrupt);
   if (turn.phase.ignoresHandlerResult) return turn.scheduleIdleCheck();
   if (!pauseIfCallsAreMissing(turn)) return completeRun(turn, output);
 }
 
-/** If the handler ended without making every call in the log, its code has changed, so the run is paused, not compensated. */
+/**
+ * If the handler ended without making every call in the log, its code has changed, so the run is paused, not
+ * compensated.
+ */
 function pauseIfCallsAreMissing(turn: WholeTurn, thrown?: unknown): boolean {
   const leftOver = turn.handler.gate?.leftOver ?? [];
   if (leftOver.length === 0) return false;
@@ -39,9 +42,12 @@ function pauseIfCallsAreMissing(turn: WholeTurn, thrown?: unknown): boolean {
 export async function handlerThrew(turn: WholeTurn, thrown: unknown): Promise<void> {
   if (turn.isOver) return;
   const error = toSafeThrown(thrown);
-  const swallowed = turn.flowControl.take();
-  if (error instanceof FlowControlInterrupt || swallowed !== null)
-    return applyFlowControl(turn, error instanceof FlowControlInterrupt ? error : (swallowed as FlowControlInterrupt));
+  const swallowedInterrupt = turn.flowControl.take();
+  if (error instanceof FlowControlInterrupt || swallowedInterrupt !== null)
+    return applyFlowControl(
+      turn,
+      error instanceof FlowControlInterrupt ? error : (swallowedInterrupt as FlowControlInterrupt),
+    );
   if (turn.isDraining) return turn.scheduleIdleCheck();
   warnOfInvalidOptions(turn, error, "its code");
   if (isTransientError(error) && (await postponeRun(turn, error))) return;
@@ -89,10 +95,10 @@ export async function applyFlowControl(
       return completeRun(turn, undefined);
     case "pause": {
       const reason = action.reason ?? "Paused by the workflow.";
-      const paused = newEvent("run.paused", { node: action.key }, { reason, continuesWhenResumed: true });
+      const pausedEvent = newEvent("run.paused", { node: action.key }, { reason, continuesWhenResumed: true });
       if (turn.handler.gate?.isReplaying)
-        return turn.handler.gate.startWhenLive(action.key, false, () => void recordPause(turn, paused));
-      return recordPause(turn, paused);
+        return turn.handler.gate.startWhenLive(action.key, false, () => void recordPause(turn, pausedEvent));
+      return recordPause(turn, pausedEvent);
     }
     case "reattempt":
       return reattemptRun(turn, action.waitMs, action.rewind);
@@ -118,8 +124,8 @@ async function postponeRun(turn: WholeTurn, error: unknown): Promise<boolean> {
 }
 
 /** Pauses the run. Steps that are still running may finish; then the run is parked. */
-async function recordPause(turn: WholeTurn, paused: NewEvent): Promise<void> {
-  await turn.submit([paused]);
+async function recordPause(turn: WholeTurn, pausedEvent: NewEvent): Promise<void> {
+  await turn.submit([pausedEvent]);
 }
 
 async function reattemptRun(turn: WholeTurn, waitMs: number, rewind: boolean, isTransient = false): Promise<void> {
@@ -129,8 +135,10 @@ async function reattemptRun(turn: WholeTurn, waitMs: number, rewind: boolean, is
     await turn.attempts.preventParkingDuring(() => turn.writer.flushPendingStarts());
     for (const message of cancelChildren(turn.runId, turn.state)) turn.pendingWrites.messages.push(message);
   }
-  const transient = isTransient ? ({ transient: true } as const) : {};
-  turn.pendingWrites.addWaitEvent(newEvent("run.reattempted", {}, { waitMs, rewind, ...transient }), { inMs: waitMs });
+  const transientData = isTransient ? ({ transient: true } as const) : {};
+  turn.pendingWrites.addWaitEvent(newEvent("run.reattempted", {}, { waitMs, rewind, ...transientData }), {
+    inMs: waitMs,
+  });
   return turn.park();
 }
 

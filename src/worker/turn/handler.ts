@@ -27,7 +27,10 @@ export class Handler implements HandlerPort {
     this.#turn = turn;
   }
 
-  /** The code runs in an isolated async context, not in the context of the caller that started the run or sent a message. */
+  /**
+   * The code runs in an isolated async context, not in the context of the caller that started the run or sent a
+   * message.
+   */
   call(): void {
     const { state, host } = this.#turn;
     const startCode = () => inIsolatedContext(() => this.#call());

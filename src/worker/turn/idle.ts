@@ -14,11 +14,16 @@ import { pauseRunOnError } from "./user-code.js";
 export interface IdleView {
   /** Whether the last commit of the turn is under way, or the worker no longer owns the run. */
   readonly isEndingTurn: boolean;
-  /** Whether a step body runs, a step waits for a slot, or the inbox is being processed; the idle check runs again after it. */
+  /**
+   * Whether a step body runs, a step waits for a slot, or the inbox is being processed; the idle check runs again after
+   * it.
+   */
   readonly isBusy: boolean;
   /** Whether new calls wait for the replay to reach every call in the log, and may still start. */
   readonly hasGatedCalls: boolean;
-  /** Whether a commit is under way; the idle check runs again when the commit is acknowledged and folded into the state. */
+  /**
+   * Whether a commit is under way; the idle check runs again when the commit is acknowledged and folded into the state.
+   */
   readonly isWriting: boolean;
   readonly isPaused: boolean;
   readonly isCanceled: boolean;
@@ -69,7 +74,8 @@ export function nextIdleAction(view: IdleView): IdleAction {
   if (isPaused && view.mustRecordEndedJobs) return "record ended jobs";
   if (view.isRecordingEndedJobs && view.isDelivering) return "nothing";
   if (isPaused || view.isInterrupted) return "park";
-  // If the code has not been called in this turn, it is called only if there is work for it, for example a received signal.
+  // If the code has not been called in this turn, it is called only if there is work for it, for example a received
+  // signal.
   if (!view.hasCalledCode) return view.hasWorkForCode ? "call code" : "park";
   if (view.isDelivering) return "nothing";
   if (!view.isWaiting) return "write";
@@ -232,7 +238,10 @@ function endCanceled(turn: WholeTurn, reason: string | null): void {
   pauseRunOnError(turn, () => cancelRun(turn, reason));
 }
 
-/** Ends a run that timed out. If steps must be compensated, the code is called first, because it defines the compensations. */
+/**
+ * Ends a run that timed out. If steps must be compensated, the code is called first, because it defines the
+ * compensations.
+ */
 export function endExpired(turn: WholeTurn, error: Failure): void {
   if (turn.phase.isUnwinding) return waitForCompensation(turn);
   if (!turn.phase.hasCalledCode) {
@@ -250,7 +259,9 @@ function waitForCompensation(turn: WholeTurn): void {
   if ([...results.pending.keys()].some(isCompensationOrLastStep)) void turn.park();
 }
 
-/** Whether the code must be called. After a worker died, it always is, because the results that it had seen are unknown. */
+/**
+ * Whether the code must be called. After a worker died, it always is, because the results that it had seen are unknown.
+ */
 export function hasWorkForCode(turn: WholeTurn): boolean {
   return turn.deliveries > 1 || shouldRunCode(turn.state, turn.run.waiting, turn.storeNow());
 }

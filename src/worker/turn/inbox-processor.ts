@@ -32,7 +32,9 @@ export class InboxProcessor implements InboxPort {
   #checkCount = 0;
   /** The check that follows the current one, if one was requested. */
   #nextCheck: { readonly ended: Promise<void>; readonly end: () => void } | null = null;
-  /** Whether a wait was committed during a check, perhaps too late for its decision, so that another check must follow. */
+  /**
+   * Whether a wait was committed during a check, perhaps too late for its decision, so that another check must follow.
+   */
   #isCheckDue = false;
   #dueTimer: Timer | null = null;
 
@@ -108,18 +110,19 @@ export class InboxProcessor implements InboxPort {
       turn.scheduleIdleCheck();
       this.#isAwaitingIdleCheck = true;
       const checkNumber = ++this.#checkCount;
-      // Immediates run in order, so the idle check scheduled above runs first. Only the latest check may start the next one.
+      // Immediates run in order, so the idle check scheduled above runs first. Only the latest check may start the next
+      // one.
       turn.host.runtime.setImmediate(() => void (checkNumber === this.#checkCount && this.#afterIdleCheck()));
     }
   }
 
   async #afterIdleCheck(): Promise<void> {
     this.#isAwaitingIdleCheck = false;
-    const next = this.#nextCheck;
-    if (next === null) return;
+    const nextCheck = this.#nextCheck;
+    if (nextCheck === null) return;
     this.#nextCheck = null;
     await this.checkNow();
-    next.end();
+    nextCheck.end();
   }
 
   async #decideAndCommit(allRows: readonly InboxRow[], now: number): Promise<void> {
@@ -133,11 +136,13 @@ export class InboxProcessor implements InboxPort {
     if (inbox.length > 0) turn.parkDelay.expectMessages();
     for (const row of inbox) turn.pendingWrites.drainedInboxIds.push(row.id);
     const receivedMessages = inbox.flatMap((row) => this.#decodeRow(row));
-    let received: readonly ReceivedCommand[] = receivedMessages;
+    let receivedCommands: readonly ReceivedCommand[] = receivedMessages;
     for (let isFirstPass = true; ; isFirstPass = false) {
-      const decided = decide(turn.state, received, now, turn.writer.nextSeq, turn.withdrawnKeys);
+      const decidedEvents = decide(turn.state, receivedCommands, now, turn.writer.nextSeq, turn.withdrawnKeys);
       const events =
-        turn.definition.declared === null ? decided : withAncestryHashes(decided, turn.state, turn.parentsOf);
+        turn.definition.declared === null
+          ? decidedEvents
+          : withAncestryHashes(decidedEvents, turn.state, turn.parentsOf);
       if (events.length === 0 && !(isFirstPass && inbox.length > 0)) break;
       const failedEvent = events.find((event) => event.type === "run.failed");
       if (failedEvent !== undefined) return turn.onRunTimeout(events, dataOf(failedEvent, "run.failed").error);
@@ -146,7 +151,7 @@ export class InboxProcessor implements InboxPort {
         turn.pendingWrites.messages.push(message);
       if (!(await turn.writer.submitDecision(events))) return;
       // The loop decides again, because the code may have started a wait that matches a signal recorded by this commit.
-      received = [];
+      receivedCommands = [];
     }
     for (const { command } of receivedMessages)
       if (command.type === "jobGone") await pauseIfJobIsMissing(turn, command.job);
@@ -155,7 +160,10 @@ export class InboxProcessor implements InboxPort {
     if (turn.isDraining) turn.drain();
   }
 
-  /** A message that cannot be decoded is dropped, because it would wake the run again and again if it stayed in the inbox. */
+  /**
+   * A message that cannot be decoded is dropped, because it would wake the run again and again if it stayed in the
+   * inbox.
+   */
   #decodeRow(row: InboxRow): ReceivedCommand[] {
     try {
       const command = decodeMessage(row);
@@ -170,7 +178,7 @@ export class InboxProcessor implements InboxPort {
   #startDueRetries(now: number): void {
     const retries = this.#retries;
     if (retries === null) return;
-    const due: (() => void)[] = [];
+    const attemptStarts: (() => void)[] = [];
     for (const [key, startAttempt] of retries) {
       if (!this.#turn.phase.mayStart(key)) continue;
       const op = this.#turn.state.ops.get(key);
@@ -182,10 +190,10 @@ export class InboxProcessor implements InboxPort {
       if (waitingStep !== null && (waitingStep.pauseCause !== null || (waitingStep.dueAt ?? 0) > now)) continue;
       retries.delete(key);
       // If an operator has skipped or completed the step, no attempt starts; the step's result is delivered as usual.
-      if (waitingStep !== null) due.push(() => startAttempt(waitingStep));
+      if (waitingStep !== null) attemptStarts.push(() => startAttempt(waitingStep));
     }
     // The attempts start after the loop, because a step that has to wait again adds itself to `retries`.
-    for (const startAttempt of due) startAttempt();
+    for (const startAttempt of attemptStarts) startAttempt();
   }
 
   /** Sets a timer for the next due time. A run whose code is running is not parked, so the store does not wake it. */

@@ -105,15 +105,17 @@ async function findPredecessor(
   }
 }
 
-/** Parks the run until the predecessor has ended. Until then it may still run and compensate steps, so its log can grow. */
+/**
+ * Parks the run until the predecessor has ended. Until then it may still run and compensate steps, so its log can grow.
+ */
 async function parkUntilPredecessorEnds(snapshot: TurnSnapshot, options: InheritOptions): Promise<InheritResult> {
   const { run, log: ownLog, inbox, claimedAt: now } = snapshot;
   const state = fold(ownLog);
-  const received = inbox.flatMap((row) => {
+  const receivedCommands = inbox.flatMap((row) => {
     const command = decodeMessage(row);
     return command === null ? [] : [{ command, at: row.at, strict: false }];
   });
-  const events = decide(state, received, now);
+  const events = decide(state, receivedCommands, now);
   // A worker claimed the run, so its start time has passed. This event lets the run start as soon as it is resumed.
   if (pausesRun(state, events) && !state.becameDueWhilePaused) events.push(newEvent("run.became_due", {}));
   fold(toStoredEvents(events, ownLog.length, now), state);
@@ -126,8 +128,8 @@ async function parkUntilPredecessorEnds(snapshot: TurnSnapshot, options: Inherit
   }
   const { min, max } = recheckDelayMs;
   const recheckInMs = Math.min(max, Math.max(min, Math.floor((now - run.createdAt) / 2)));
-  const next = createParkState(state, state.paused === null ? recheckInMs : null);
-  const receipt = await submit(snapshot, options, { events, next, drainedInboxIds });
+  const parkState = createParkState(state, state.paused === null ? recheckInMs : null);
+  const receipt = await submit(snapshot, options, { events, next: parkState, drainedInboxIds });
   if (receipt.isStillOwned) return { kind: "has messages" };
   return { kind: "parked", dueAt: receipt.at + recheckInMs, now: receipt.at };
 }

@@ -1,4 +1,7 @@
-/** Pauses a run because of a problem that needs an operator. When the run is resumed, it continues after its recorded work. */
+/**
+ * Pauses a run because of a problem that needs an operator. When the run is resumed, it continues after its recorded
+ * work.
+ */
 import { type Failure, toFailure } from "../../core/encoding/error-record.js";
 import { ExecutionAbortedError, NonDeterminismError } from "../../core/errors/errors.js";
 import { newEvent } from "../../core/run/event.js";

@@ -56,7 +56,9 @@ export interface WritePort {
   readonly isOver: boolean;
   /** Commits the pending writes and these events. False when the worker no longer owns the run. */
   submit(events: readonly NewEvent[]): Promise<boolean>;
-  /** Like `submit`, with a callback instead of a promise, because it is called for every step and a promise costs more. */
+  /**
+   * Like `submit`, with a callback instead of a promise, because it is called for every step and a promise costs more.
+   */
   post(events: readonly NewEvent[], done: (written: boolean) => void): void;
 }
 
@@ -104,7 +106,10 @@ export interface ExecutePort {
   outputOf(key: string): unknown;
   /** Stores the progress of a node. Each commit overwrites the node's one row. */
   progress(node: string, done: number, total?: number, message?: string): void;
-  /** Applies flow control that a step raised for the whole run; the end of the step and of the run are committed together. */
+  /**
+   * Applies flow control that a step raised for the whole run; the end of the step and of the run are committed
+   * together.
+   */
   applyFlowControlFromStep(interrupt: FlowControlInterrupt, stepEndEvents: readonly NewEvent[]): void;
 }
 

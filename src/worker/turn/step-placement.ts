@@ -15,7 +15,10 @@ export function placeNextStep(turn: PlacedTurn, placement: TaskRouting, waitsFir
   turn.scheduleIdleCheck();
 }
 
-/** Called when a resumable step was interrupted. If other runs wait for this worker, the run is parked so that they run first. */
+/**
+ * Called when a resumable step was interrupted. If other runs wait for this worker, the run is parked so that they run
+ * first.
+ */
 export function yieldToWaitingRuns({ host, phase }: PlacedTurn): void {
   if (host.hasWaitingRuns()) phase.isHandingOver = true;
 }

@@ -59,7 +59,10 @@ export interface TurnHost {
   allowsInterruptions(): boolean;
   /** Whether other runs may be waiting for a slot of this worker. */
   hasWaitingRuns(): boolean;
-  /** Called when a top-level step, not one inside another step's body, has completed or was skipped; null except in tests. */
+  /**
+   * Called when a top-level step, not one inside another step's body, has completed or was skipped; null except in
+   * tests.
+   */
   readonly onStepEnded: ((turn: HostedTurn) => void) | null;
   readonly onError: ErrorReporter | null;
   readInbox(runId: string): Promise<readonly InboxRow[]>;

@@ -83,7 +83,10 @@ export class PhaseTracker {
   isStopping = false;
   /** Set when other workers must execute the next step, or when the run is parked so that waiting runs go first. */
   isHandingOver = false;
-  /** Set when the run was resumed or a node was reopened after the code was called: results that it has seen are obsolete. */
+  /**
+   * Set when the run was resumed or a node was reopened after the code was called: results that it has seen are
+   * obsolete.
+   */
   mustRestartCode = false;
   /** Set when a pause with an error was submitted. */
   isPausing = false;
@@ -149,7 +152,10 @@ export class PhaseTracker {
     return this.isStopping || this.isHandingOver || this.ignoresHandlerResult;
   }
 
-  /** True when the handler's outcome is ignored: the run is paused, canceled or being compensated, or the turn is ending. */
+  /**
+   * True when the handler's outcome is ignored: the run is paused, canceled or being compensated, or the turn is
+   * ending.
+   */
   get ignoresHandlerResult(): boolean {
     const { kind } = this.#current;
     return (

@@ -34,7 +34,10 @@ async function startUnlessCrashLooping(turn: NewTurn, snapshot: TurnSnapshot, de
   if (await turn.submit([])) continueRun(turn, snapshot);
 }
 
-/** Starts a run that was paused before it started and is now due. If no message in its inbox resumes it, it is parked again. */
+/**
+ * Starts a run that was paused before it started and is now due. If no message in its inbox resumes it, it is parked
+ * again.
+ */
 async function startIfResumed(turn: NewTurn, snapshot: TurnSnapshot): Promise<void> {
   await turn.inboxProcessor.process(snapshot.inbox, snapshot.claimedAt);
   if (turn.isOver) return;

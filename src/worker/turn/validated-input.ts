@@ -70,7 +70,10 @@ function recordValidation(turn: WholeTurn, transformed: { readonly input?: strin
     events[index] = newEvent("run.started", {}, { ...dataOf(startedEvent, "run.started"), checked: true }, transformed);
 }
 
-/** A run without recorded steps fails. Other runs are paused, because a deployed schema must not make them fail and compensate. */
+/**
+ * A run without recorded steps fails. Other runs are paused, because a deployed schema must not make them fail and
+ * compensate.
+ */
 function onInputRefused(turn: WholeTurn, recordedInput: unknown, error: unknown): Promise<void> | void {
   turn.handler.input = recordedInput;
   turn.results.startDelivery();

@@ -31,7 +31,9 @@ type WatchdogStore = Awaited<ReturnType<LoopWatchOptions["openStore"]>>;
 
 /** The watchdog connects to the store when the event loop has not sent a heartbeat for a third of a lease. */
 const connectAtLeaseFraction = 1 / 3;
-/** The watchdog reports when 90 % of a lease have passed since its renewal, so that a tenth is left to write the report. */
+/**
+ * The watchdog reports when 90 % of a lease have passed since its renewal, so that a tenth is left to write the report.
+ */
 const reportAtLeaseFraction = 0.9;
 
 export class LoopWatch {
@@ -94,8 +96,9 @@ export class LoopWatch {
       this.#store ??= this.#options.openStore();
       const store = await this.#store;
       for (const worker of blockedWorkers) {
-        const owned = await this.#readOwnedRunIds(store, worker);
-        if (now - worker.renewedAt >= worker.leaseMs * reportAtLeaseFraction) await this.#report(store, worker, owned);
+        const ownedRunIds = await this.#readOwnedRunIds(store, worker);
+        if (now - worker.renewedAt >= worker.leaseMs * reportAtLeaseFraction)
+          await this.#report(store, worker, ownedRunIds);
       }
     } catch (error) {
       // The next check tries again. If no check succeeds, the leases expire, and other workers free the runs.
@@ -111,18 +114,18 @@ export class LoopWatch {
   }
 
   async #readOwnedRunIds(store: WatchdogStore, { index, fence }: WatchedWorker): Promise<readonly string[]> {
-    const known = this.#ownedRunIds.get(index);
-    if (known !== undefined) return known;
-    const owned = (await store.ownedTasks(fence)).map(({ runId }) => runId);
-    this.#ownedRunIds.set(index, owned);
-    return owned;
+    const knownRunIds = this.#ownedRunIds.get(index);
+    if (knownRunIds !== undefined) return knownRunIds;
+    const ownedRunIds = (await store.ownedTasks(fence)).map(({ runId }) => runId);
+    this.#ownedRunIds.set(index, ownedRunIds);
+    return ownedRunIds;
   }
 
-  async #report(store: WatchdogStore, worker: WatchedWorker, owned: readonly string[]): Promise<void> {
+  async #report(store: WatchdogStore, worker: WatchedWorker, ownedRunIds: readonly string[]): Promise<void> {
     const { fence, name, index } = worker;
     const session = `${fence.workerId}/${fence.epoch}`;
-    const culprit = this.#options.frames.top() ?? this.#onlyOwnedRun(index, owned);
-    const receiverIds = new Set(owned);
+    const culprit = this.#options.frames.top() ?? this.#onlyOwnedRun(index, ownedRunIds);
+    const receiverIds = new Set(ownedRunIds);
     if (culprit?.worker === index) receiverIds.add(culprit.runId);
     const messages = [...receiverIds].map((runId) => {
       const isCulprit = culprit?.runId === runId;
@@ -133,13 +136,15 @@ export class LoopWatch {
     await store.send(messages);
     await store.deregisterWorker(fence);
     this.#workers.delete(index);
-    this.#options.print(describe(name, culprit, owned.length));
+    this.#options.print(describe(name, culprit, ownedRunIds.length));
   }
 
   /** If the process has one worker and that worker owns one run, that run must block the loop, even without a frame. */
-  #onlyOwnedRun(worker: number, owned: readonly string[]): Frame | null {
-    const [runId] = owned;
-    return this.#workers.size === 1 && owned.length === 1 && runId !== undefined ? { worker, runId, step: "" } : null;
+  #onlyOwnedRun(worker: number, ownedRunIds: readonly string[]): Frame | null {
+    const [runId] = ownedRunIds;
+    return this.#workers.size === 1 && ownedRunIds.length === 1 && runId !== undefined
+      ? { worker, runId, step: "" }
+      : null;
   }
 
   async #disconnect(): Promise<void> {
@@ -153,10 +158,10 @@ export class LoopWatch {
   }
 }
 
-function describe(worker: string, culprit: Frame | null, runs: number): string {
+function describe(worker: string, culprit: Frame | null, runCount: number): string {
   const cause =
     culprit === null
       ? "It is unknown which of its runs blocks it."
       : `It is blocked by run ${culprit.runId}${culprit.step === "" ? "" : `, step "${culprit.step}"`}.`;
-  return `Worker "${worker}" of process ${process.pid} is blocked: its event loop does not turn. ${cause} Other workers take its ${runs} run(s); this process does nothing until that code returns.`;
+  return `Worker "${worker}" of process ${process.pid} is blocked: its event loop does not turn. ${cause} Other workers take its ${runCount} run(s); this process does nothing until that code returns.`;
 }

@@ -105,7 +105,8 @@ class Watchdog {
   #startThread(): Thread {
     const { program, ...address } = this.#address;
     const workerData: WatchdogData = { ...address, memory: frames.memory };
-    // The thread gets none of this process's Node flags, because their module loaders are meant for the user's sources only.
+    // The thread gets none of this process's Node flags, because their module loaders are meant for the user's sources
+    // only.
     const thread = new Thread(program, { workerData, execArgv: [], name: "pawl-watchdog" });
     thread.on("error", (error) => {
       this.#log.warn("The watchdog of this process failed; from now on a blocked event loop counts as a crash.", error);
