@@ -1,4 +1,7 @@
-/** The module of the watchdog's thread, see `worker/watchdog/watchdog.ts`. It loads the database driver only when needed. */
+/**
+ * The module that the watchdog's thread executes: see `worker/watchdog/watchdog.ts`. It loads the database driver on
+ * first use.
+ */
 import { writeSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import type { Timer } from "./runtime/runtime.js";
@@ -15,7 +18,7 @@ const loopWatch = new LoopWatch({
     const { openStore } = await import("./connect.js");
     return openStore(url, { notify: true, ...options });
   },
-  // Written directly to stderr, because the streams of a thread pass through the blocked event loop.
+  // The text is written directly to stderr, because the output streams of a thread pass through the blocked event loop.
   print: (text) => void writeSync(2, `${text}\n`),
 });
 

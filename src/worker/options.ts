@@ -14,7 +14,7 @@ import type { AnyWorkflow } from "../define/resolve.js";
  * ```
  */
 export interface WorkerOptions {
-  /** The workflows that the worker executes: definitions, classes and jobs. It takes runs of no others. Required. */
+  /** The workflows that the worker executes: definitions, classes and jobs. It executes no other workflows. Required. */
   readonly workflows: readonly AnyWorkflow[];
   /**
    * The jobs that the worker executes, besides those among `workflows`. A worker with any job, or with `jobs: []`, also

@@ -1,6 +1,6 @@
 /**
- * Lets a test drive a worker by hand: the worker claims runs only while the test calls it, adopts no new runs, and uses the
- * test's clock. Without a clock the worker is not driven and claims runs on its own.
+ * Lets a test control a worker: the worker claims runs only during `runUntilIdle` and `runOneStep`, adopts no new runs, and
+ * uses the test's clock. Without a clock, the worker is not controlled and claims runs on its own.
  */
 import type { Runtime } from "../runtime/runtime.js";
 import { yieldToEventLoop } from "../runtime/wait.js";
@@ -15,7 +15,7 @@ interface DrivenSession {
 }
 
 export class TestDriver {
-  /** The store's clock, which the test advances; null: the worker is not driven. */
+  /** The store's clock, which the test advances; null: no test controls the worker. */
   clock: (() => number) | null = null;
   readonly #claimer: Claimer;
   readonly #runtime: Runtime;

@@ -1,4 +1,4 @@
-/** A worker: keeps its lease, claims due runs, and passes them to its session, which executes each in a turn. */
+/** A worker: renews its lease, claims due runs, and passes them to its session, which executes each run in a turn. */
 
 import { hostname } from "node:os";
 import { Backoff } from "../concurrency/backoff.js";
@@ -26,7 +26,7 @@ import { TestDriver } from "./test-driver.js";
 import type { WorkflowSummary } from "./turn/turn-host.js";
 import { type StoreAddress, type WorkerWatchdog, watchdogFor } from "./watchdog/watchdog.js";
 
-/** What the composition root (`connect.ts`) provides to a worker. */
+/** The services that `connect.ts` provides to a worker. */
 export interface WorkerServices {
   readonly runtime: Runtime;
   readonly store: Store;
@@ -37,11 +37,11 @@ export interface WorkerServices {
   /** Reads the registration of a workflow by its name; null: it was never registered. */
   findRegistration(name: string): Promise<WorkflowSummary | null>;
   readonly onError: ErrorReporter | null;
-  /** After how long a run is rechecked that a `PauseError` paused until a signal arrives; null: never. */
+  /** How long a run that a `PauseError` has paused waits for its signal before the step runs once more; null: forever. */
   readonly recheckPausedMs: number | null;
   /** How the watchdog's thread opens the database; null if it cannot, which turns the watchdog off. */
   readonly storeAddress: StoreAddress | null;
-  /** Deletes runs that are older than the retention; null: there is no retention. */
+  /** Deletes runs that are older than the retention; null: no retention is set. */
   readonly prune: ((stop: AbortSignal) => Promise<{ readonly runs: number }>) | null;
 }
 
@@ -124,12 +124,12 @@ export class Worker {
     return this.#session?.size ?? 0;
   }
 
-  /** The paused queues as of the last heartbeat. The worker starts nothing from them. */
+  /** The paused queues as of the last heartbeat. The worker claims no runs from them. */
   get pausedQueues(): readonly string[] {
     return this.#registry.pausedQueues.names;
   }
 
-  /** Where the worker is in its life: `"idle"` before `start()`, then `"running"`, `"stopping"` and `"stopped"`. */
+  /** The phase of the worker: `"idle"` before `start()`, then `"running"`, `"stopping"` and `"stopped"`. */
   get phase(): WorkerPhase {
     return this.#phase;
   }
@@ -180,7 +180,7 @@ export class Worker {
 
   /**
    * Stops the worker: it takes no new runs, lets running steps finish for up to `grace` (default: 10 seconds), and releases
-   * its runs to other workers. Steps that are still running then are run again by another worker.
+   * its runs to other workers. If a step is still running after `grace`, another worker runs it again.
    */
   stop(): Promise<void> {
     this.#stopPromise ??= inCleanContext(() => this.#stop());
@@ -362,20 +362,20 @@ export class Worker {
     return inCleanContext(() => session.adopt(run));
   }
 
-  /** @internal Executes due runs until none is left; resolves to the due time of the next run, or null. For tests. */
+  /** @internal For tests: executes due runs until none is left; resolves to the due time of the next run, or null. */
   runUntilIdle(): Promise<number | null> {
     return this.#driver.runUntilIdle();
   }
 
   /**
-   * @internal Like `runUntilIdle`, but stops after the next step of this run that ends, and lets nothing interrupt that step.
-   * After that, the worker claims nothing until the next call. For tests.
+   * @internal For tests: like `runUntilIdle`, but stops when the next step of this run has ended. The step is not interrupted
+   * at its checkpoints. Until the next call, the worker claims no runs.
    */
   runOneStep(runId: string): Promise<{ readonly ended: boolean; readonly nextDueAt: number | null }> {
     return this.#driver.runOneStep(runId);
   }
 
-  /** @internal Notifies the runs that wait for a job without a live worker. For tests, in which time does not pass by itself. */
+  /** @internal For tests, whose clock does not advance by itself: notifies the runs that wait for a job without a live worker. */
   checkVanishedJobs(): Promise<void> {
     return this.#housekeeping.vanishedJobs.check(0);
   }

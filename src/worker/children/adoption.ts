@@ -1,6 +1,6 @@
 /**
- * The children of a run that retries another one. Children of the earlier run that completed are adopted with their
- * results; other children are retried. Both require the same workflow and input; otherwise a new child is started.
+ * The children of a run that retries an earlier run. If a child of the earlier run completed, the new run adopts it with
+ * its result; if it did not, the new run retries it. If the child's workflow or input has changed, a new child is started.
  */
 
 import { childRunId } from "../../core/naming/ids.js";
@@ -16,10 +16,10 @@ type ParentTurn = RunPort & WritePort;
 
 export type ChildRunSpec = Omit<NewRun, "id" | "due">;
 
-/** Rows are read with their outputs, so the page size is limited. */
+/** The page size is limited, because each row is read with its output. */
 const readsPerPage = 500;
 
-/** The child that an earlier run started for this call; null when there is none with the same workflow and input. */
+/** Finds the child that an earlier run started for this call; null if none has the same workflow and input. */
 export async function findChildPredecessor(
   turn: ParentTurn,
   key: string,
@@ -38,24 +38,27 @@ export const asSuccessor = (spec: ChildRunSpec, predecessor: RunRecord): ChildRu
 
 export interface MapChildren {
   readonly key: string;
-  /** The index of the first spec. */
+  /** The index, within the map, of the first item of `specs`. */
   readonly first: number;
   /** `adoptChildren` replaces the specs of children that are retried. */
   readonly specs: ChildRunSpec[];
-  /** The map in the log; undefined when it has not started. */
+  /** The map as recorded in the log; undefined if it has not started. */
   readonly map: MapOp | undefined;
 }
 
 export interface Adoption {
-  /** The children to adopt, by origin. Empty once the map is in the log, which has them then. */
+  /**
+   * The children to adopt, grouped by the run and node that started them. Empty if the map's start is already in the
+   * log.
+   */
   readonly adopted: readonly AdoptedChildren[];
   readonly isAdopted: (index: number) => boolean;
 }
 
-/** Finds the children of a map that can be adopted, and turns the specs of unfinished ones into retries. */
+/** Finds the children of a map that can be adopted, and turns the specs of children that cannot into retries of them. */
 export async function adoptChildren(turn: ParentTurn, { key, first, specs, map }: MapChildren): Promise<Adoption> {
   const origins = turn.state.lineage?.childrenOrigins.get(key) ?? [];
-  const adopted = new Set((map?.adopted ?? []).flatMap(({ indexes }) => [...expandRanges(indexes)]));
+  const adoptedIndexes = new Set((map?.adopted ?? []).flatMap(({ indexes }) => [...expandRanges(indexes)]));
   const foundByOrigin = origins.map((origin) => ({ origin, indexes: [] as number[] }));
   const perPage = Math.max(1, Math.floor(readsPerPage / Math.max(1, origins.length)));
   for (let from = 0; origins.length > 0 && from < specs.length; from += perPage) {
@@ -65,20 +68,20 @@ export async function adoptChildren(turn: ParentTurn, { key, first, specs, map }
       page.flatMap(({ index }) => idsOf(origins, index)),
     );
     for (const { spec, index } of page) {
-      const earlier = findSameChild(spec, origins, index, rows);
-      if (earlier === null || adopted.has(index)) continue;
-      const canAdopt = earlier.status === "completed" && map === undefined;
-      if (!canAdopt) specs[index - first] = asSuccessor(spec, earlier);
+      const earlierChild = findSameChild(spec, origins, index, rows);
+      if (earlierChild === null || adoptedIndexes.has(index)) continue;
+      const canAdopt = earlierChild.status === "completed" && map === undefined;
+      if (!canAdopt) specs[index - first] = asSuccessor(spec, earlierChild);
       else {
-        adopted.add(index);
-        foundByOrigin[idsOf(origins, index).indexOf(earlier.id)]?.indexes.push(index);
+        adoptedIndexes.add(index);
+        foundByOrigin[idsOf(origins, index).indexOf(earlierChild.id)]?.indexes.push(index);
       }
     }
   }
   const adoptedByOrigin = foundByOrigin.filter(({ indexes }) => indexes.length > 0);
   return {
     adopted: adoptedByOrigin.map(({ origin, indexes }) => ({ ...origin, indexes: rangesOf(indexes) })),
-    isAdopted: (index) => adopted.has(index),
+    isAdopted: (index) => adoptedIndexes.has(index),
   };
 }
 
@@ -90,7 +93,7 @@ async function readRows(turn: ParentTurn, ids: readonly string[]): Promise<Reado
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** The newest earlier child at this index, if it has the same workflow and input. */
+/** Returns the newest earlier child at this index if it has the same workflow and input, otherwise null. */
 function findSameChild(
   spec: ChildRunSpec,
   origins: readonly ChildrenOrigin[],

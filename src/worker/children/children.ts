@@ -1,4 +1,4 @@
-/** Children of a run, single or as a map. Each child is a run with its own log and may be executed by any worker. */
+/** Starts the children of a run, one by one or as a map. Each child is a run with its own log, executed by any worker. */
 
 import { decode } from "../../core/encoding/decode.js";
 import { encode } from "../../core/encoding/encode.js";
@@ -36,10 +36,10 @@ import { adoptChildren, asSuccessor, type ChildRunSpec, findChildPredecessor } f
 type AnsweringTurn = RunPort & WritePort & PausePort;
 type ParentTurn = AnsweringTurn & CallPort;
 
-/** More children than this are created in several commits. */
+/** A map with more children creates them in several commits. */
 const startsPerCommit = 500;
 const readsPerPage = 500;
-/** A map of 100,000 items took 216 MB and 65 s on SQLite; all results are in one array in one process. */
+/** The limit exists because one process holds all results in one array. 100,000 items took 216 MB and 65 s on SQLite. */
 const maxMapItems = 100_000;
 
 const childOptions = new Set<string>(["hero", "name", "tags", "priority", "added"] satisfies (keyof ChildOptions)[]);
@@ -58,7 +58,7 @@ export async function startChild<I, O>(
   const op = scope.findRecorded(key, "child");
   // An adopted child keeps the id that the earlier run gave it.
   const runId = op?.runId ?? childId(turn, key, 0);
-  // Requested now, so that the replay counts the call as made; the result is kept until the code asks for it.
+  // The result is requested now, so that the replay knows that the code has made the call; the code may await it later.
   const isAdded = options.added === true;
   const result = guardPromise(scope.requestResult(key, isAdded) as Promise<O>);
   const handle: ChildHandle<O> = { runId, result: () => result };
@@ -83,7 +83,7 @@ export async function startChild<I, O>(
   return handle;
 }
 
-/** The events that adopt a completed child of an earlier run with its result. */
+/** Creates the events that adopt a completed child of an earlier run with its result. */
 const completedChildEvents = (node: string, { id, workflow, output }: RunRecord): NewEvent[] => [
   newEvent("child.started", { node }, { runId: id, workflow }),
   newEvent("child.completed", { node }, {}, { output: output as string }),
@@ -131,9 +131,9 @@ interface SpawnOptions {
   readonly count: number;
   readonly concurrency: number;
   readonly tolerate: number;
-  /** How many children were already created. */
+  /** How many children earlier turns have created. */
   readonly spawned: number;
-  /** The map is not in the log yet. */
+  /** Whether the start of the map is not in the log yet. */
   readonly isNew: boolean;
 }
 
@@ -146,7 +146,7 @@ function checkItems(items: unknown): asserts items is readonly unknown[] {
     );
 }
 
-/** Invalid options are rejected before anything is recorded. */
+/** Throws if an option is invalid; called before anything is recorded. */
 function checkTagsAndPriority({ tags, priority }: ChildOptions): ChildOptions {
   return {
     ...(tags === undefined ? {} : { tags: checkTags(tags) }),
@@ -155,9 +155,9 @@ function checkTagsAndPriority({ tags, priority }: ChildOptions): ChildOptions {
 }
 
 /**
- * Creates the children in pages, one commit per page; those beyond the concurrency are held until others have ended. An
- * item that cannot be stored must not leave a partial map behind, so all items are validated before the first commit.
- * The encoded items are not kept, because 100,000 items would then be in memory twice.
+ * Creates the children in pages, one commit per page. Children beyond the concurrency are created as held: they become due
+ * when other children have ended. An item that cannot be stored must not leave a partial map in the log, so all items are
+ * validated before the first commit. The encoded items are not cached, because 100,000 items would be in memory twice.
  */
 async function spawnChildren<I, O>(
   turn: ParentTurn,
@@ -167,56 +167,66 @@ async function spawnChildren<I, O>(
 ): Promise<void> {
   const { key, count, concurrency, tolerate } = map;
   const createSpec = await createSpecFactory(turn, child, key, {});
-  let spawned = map.spawned;
+  let spawnedCount = map.spawned;
   let isNew = map.isNew;
-  // The items of a map that is in the log were validated when it started.
+  // If the map is in the log, its items were validated when it started. A single page is validated before its commit
+  // anyway.
   if (isNew && count > startsPerCommit) await validateAllItems(turn, items, createSpec);
   const createSpecs = async (first: number, end: number) => {
     const specs: ChildRunSpec[] = [];
     for (let index = first; index < end; index += 1) specs.push(await createSpec(items[index] as I, index));
     return specs;
   };
-  // The event that starts the map lists all adopted children, so a retry looks for all of them first.
-  const allSpecs = turn.state.lineage?.childrenOrigins.has(key) ? await createSpecs(spawned, count) : null;
+  // The event that starts the map lists all adopted children, so a run that retries another one looks for all of them
+  // first.
+  const allSpecs = turn.state.lineage?.childrenOrigins.has(key) ? await createSpecs(spawnedCount, count) : null;
   const recordedMap = turn.state.ops.get(key) as MapOp | undefined;
   const { adopted, isAdopted } = await adoptChildren(turn, {
     key,
-    first: spawned,
+    first: spawnedCount,
     specs: allSpecs ?? [],
     map: recordedMap,
   });
-  const from = adopted.length === 0 ? {} : { from: [...adopted] };
+  const adoptionData = adopted.length === 0 ? {} : { from: [...adopted] };
   do {
-    const end = Math.min(count, spawned + startsPerCommit);
-    const specs = allSpecs?.slice(spawned - map.spawned, end - map.spawned) ?? (await createSpecs(spawned, end));
-    // Children that have ended meanwhile allow more to be released.
+    const end = Math.min(count, spawnedCount + startsPerCommit);
+    const specs =
+      allSpecs?.slice(spawnedCount - map.spawned, end - map.spawned) ?? (await createSpecs(spawnedCount, end));
+    // Children that have ended since the last page allow more children to be released.
     const op = turn.state.ops.get(key) as MapOp | undefined;
-    const released = nextReleasedCount(op ?? { ...emptyMapCounts, concurrency, endedIndexes: { has: isAdopted } }, end);
-    for (let index = spawned; index < end; index += 1) {
+    const releasedCount = nextReleasedCount(
+      op ?? { ...emptyMapCounts, concurrency, endedIndexes: { has: isAdopted } },
+      end,
+    );
+    for (let index = spawnedCount; index < end; index += 1) {
       if (isAdopted(index)) continue;
-      const spec = specs[index - spawned] as ChildRunSpec;
+      const spec = specs[index - spawnedCount] as ChildRunSpec;
       turn.pendingWrites.starts.push({
         ...spec,
         id: childId(turn, key, index),
-        due: { kind: index < released ? "now" : "held" },
+        due: { kind: index < releasedCount ? "now" : "held" },
       });
     }
     const settings = { workflow: nameOf(child), count, concurrency, tolerate };
     turn.pendingWrites.events.push(
       isNew
-        ? newEvent("map.started", { node: key }, { ...settings, spawned: end, released, ...from })
-        : newEvent("map.spawned", { node: key }, { spawned: end, released }),
+        ? newEvent(
+            "map.started",
+            { node: key },
+            { ...settings, spawned: end, released: releasedCount, ...adoptionData },
+          )
+        : newEvent("map.spawned", { node: key }, { spawned: end, released: releasedCount }),
     );
     isNew = false;
-    spawned = end;
+    spawnedCount = end;
     if (!(await turn.submit([]))) return;
     if (turn.inboxCheck !== null) await turn.inboxCheck;
     // A paused run creates the remaining children when it is resumed; a canceled run never does.
     if (turn.isDraining) return;
-  } while (spawned < count && (turn.state.ops.get(key) as MapOp).phase === "open");
+  } while (spawnedCount < count && (turn.state.ops.get(key) as MapOp).phase === "open");
 }
 
-/** Yields to the event loop after each page. */
+/** Throws if an item cannot be encoded or the child's schema rejects it. Yields to the event loop after each page. */
 async function validateAllItems(
   { host }: RunPort,
   items: readonly unknown[],
@@ -229,7 +239,9 @@ async function validateAllItems(
   }
 }
 
-/** The fields that all children of one call share are looked up once; the factory adds the input and the index. */
+/**
+ * Looks up the fields that all children of one call share. The returned function adds the input and index of one child.
+ */
 async function createSpecFactory<I, O>(
   turn: ParentTurn,
   child: ChildWorkflow<I, O>,
@@ -238,13 +250,13 @@ async function createSpecFactory<I, O>(
 ) {
   const definition = typeof child === "string" ? null : asDefinition(child);
   const name = nameOf(child);
-  const registered = definition === null ? await readForTurn(turn, () => turn.host.findRegistration(name)) : null;
+  const registration = definition === null ? await readForTurn(turn, () => turn.host.findRegistration(name)) : null;
   const schema = definition?.inputSchema ?? null;
-  const hero = checkHero(name, definition?.hero ?? registered?.hero ?? defaultHeroPolicy, options.hero);
+  const hero = checkHero(name, definition?.hero ?? registration?.hero ?? defaultHeroPolicy, options.hero);
   const sharedFields = {
     workflow: name,
-    version: definition?.version ?? registered?.version ?? "",
-    queue: definition?.queue ?? registered?.queue ?? name,
+    version: definition?.version ?? registration?.version ?? "",
+    queue: definition?.queue ?? registration?.queue ?? name,
     priority: options.priority ?? definition?.priority ?? 0,
     heroType: hero?.type ?? null,
     heroId: hero?.id ?? null,
@@ -264,7 +276,7 @@ async function createSpecFactory<I, O>(
 const childId = (turn: RunPort, key: string, index: number) =>
   childRunId(turn.runId, childNode(turn.state, key), index);
 
-/** Adopted children keep the ids that the earlier run gave them. */
+/** Returns a function from index to run id. Adopted children have the ids that the earlier run gave them. */
 function childIds(turn: RunPort, key: string, { adopted }: MapOp): (index: number) => string {
   const adoptedIds = new Map<number, string>();
   for (const { run, node, indexes } of adopted ?? [])
@@ -272,7 +284,7 @@ function childIds(turn: RunPort, key: string, { adopted }: MapOp): (index: numbe
   return (index) => adoptedIds.get(index) ?? childId(turn, key, index);
 }
 
-/** The counts of a map that is not in the log. */
+/** The counts of a map whose start is not in the log yet. */
 const emptyMapCounts = { releasedCount: 0, endedCount: 0, endedBeforeRelease: 0 };
 
 const nameOf = (child: ChildWorkflow<any, any>): string =>
@@ -284,7 +296,7 @@ function checkCount(name: string, value: number, min: number): number {
   throw new InvalidInputError(`The ${name} of a map is a whole number of at least ${min}, not ${value}.`);
 }
 
-/** Releases held children of maps when others have ended. */
+/** Releases as many held children of each map as its concurrency allows, after other children have ended. */
 export function releaseChildren(turn: ParentTurn): void {
   for (const [key, op] of turn.state.ops) {
     if (op.kind !== "map" || op.phase !== "open") continue;
@@ -293,7 +305,7 @@ export function releaseChildren(turn: ParentTurn): void {
     for (let index = op.releasedCount; index < releasedCount; index += 1)
       if (!op.endedIndexes.has(index)) turn.pendingWrites.releasedChildIds.push(childId(turn, key, index));
     turn.pendingWrites.events.push(newEvent("map.released", { node: key }, { released: releasedCount }));
-    // Applied to the state before the commit, so that the same children are not released twice.
+    // The state is changed before the commit, so that another call until then does not release the same children again.
     releaseUpTo(op, releasedCount);
   }
 }
@@ -306,8 +318,8 @@ export function cancelChildrenOfFailedMaps(turn: ParentTurn, events: readonly Ne
     const { completed, failed } = dataOf(event, "map.settled");
     const failures = [...expandRanges(failed)];
     if (op.failedIndexes.length + failures.length <= op.tolerate) continue;
-    const ended = new Set([...expandRanges(completed), ...failures]);
-    for (const message of cancelMapChildren(turn.runId, turn.state, event.node, op, ended))
+    const endedIndexes = new Set([...expandRanges(completed), ...failures]);
+    for (const message of cancelMapChildren(turn.runId, turn.state, event.node, op, endedIndexes))
       turn.pendingWrites.messages.push(message);
   }
 }
@@ -320,17 +332,17 @@ export async function resolveMap(turn: AnsweringTurn, key: string, op: MapOp, ca
       op.phase === "settled" ? Array.from({ length: op.count }, (_, index) => idOf(index)) : op.failedIndexes.map(idOf);
     const outputs: unknown[] = new Array(op.count);
     const failures: MapFailure[] = [];
-    let found = 0;
+    let foundCount = 0;
     for (let from = 0; from < ids.length; from += readsPerPage) {
       for (const run of await readForTurn(turn, () => turn.host.store.runsById(ids.slice(from, from + readsPerPage)))) {
         const index = run.parentIndex as number;
-        found += 1;
+        foundCount += 1;
         if (run.status === "completed") outputs[index] = decode(run.output as string);
         else failures.push({ index, runId: run.id, error: errorOf(run) });
       }
     }
-    if (found < ids.length) {
-      const problem = `${ids.length - found} of the children of map "${key}" no longer exist, so their results cannot be read.`;
+    if (foundCount < ids.length) {
+      const problem = `${ids.length - foundCount} of the children of map "${key}" no longer exist, so their results cannot be read.`;
       return turn.pauseWithError(problem, null);
     }
     failures.sort((a, b) => a.index - b.index);

@@ -1,6 +1,6 @@
 /**
- * Dispatches the nodes of frozen graphs: each attempt is a separate run that any worker with the job may execute, and
- * its result arrives as a message.
+ * Dispatches the nodes of frozen graphs. Each attempt at a node is a separate run that any worker with the node's job may
+ * execute; when that run ends, it sends its result to the run of the graph as a message.
  */
 
 import { encode } from "../../core/encoding/encode.js";
@@ -20,11 +20,11 @@ import { pauseRunOnError } from "../turn/user-code.js";
 import { pauseForMissingJob } from "./missing-job.js";
 
 /**
- * More nodes than this are dispatched in several commits. With larger commits, other workers would claim the nodes
- * before this one gets its share.
+ * The number of nodes that one commit dispatches. With larger commits, other workers would claim most of the nodes before
+ * this worker can claim its share.
  */
 const startsPerCommit = 200;
-/** The limit of a payload (1 MB) for the arguments, plus room for the description of the node. */
+/** The input contains the arguments, limited like any payload to 1 MB, and the description of the node. */
 const inputLimitBytes = 1024 * 1024 + 4_096;
 
 export class Dispatcher {
@@ -32,7 +32,7 @@ export class Dispatcher {
   readonly #turn: StepTurn;
   readonly #dispatchedAttempts = new Map<string, number>();
   readonly #jobs = new Map<string, JobInfo | Promise<JobInfo>>();
-  /** The nodes that follow the batch being committed; null when no batch is under way. */
+  /** The nodes that are dispatched after the batch that is being committed; null when no batch is being committed. */
   #queuedNodes: (readonly [DispatchedNode, StepOp | undefined, JobInfo])[] | null = null;
 
   constructor(scope: CallScope) {
@@ -49,7 +49,7 @@ export class Dispatcher {
 
   #startNode(node: DispatchedNode, op: StepOp | undefined): void {
     const turn = this.#turn;
-    // The node may be attempted again in the same turn.
+    // Registered in any case, because the node may have to be attempted again in the same turn.
     turn.inboxProcessor.scheduleRetry(node.id, (retriedOp: Op | undefined) =>
       this.#startNode(node, retriedOp as StepOp | undefined),
     );
@@ -82,7 +82,7 @@ export class Dispatcher {
       pauseRunOnError(this.#turn, () => this.#turn.attempts.preventParkingDuring(() => this.#dispatchInBatches()));
   }
 
-  /** Batches are committed one after another, because the committer merges all waiting transitions into one commit. */
+  /** Waits for each batch to be committed, because the committer would merge batches that wait at the same time. */
   async #dispatchInBatches(): Promise<void> {
     const { pendingWrites } = this.#turn;
     this.#queuedNodes = [];
@@ -100,13 +100,13 @@ export class Dispatcher {
     if (!turn.phase.mayStart(id)) return;
     if (info === null) return pauseForMissingJob(turn, { id, name, job, frozenAt: Date.parse(frozenAt) });
     const attempt = (op?.attempt ?? turn.state.attemptsBeforeRewind?.get(id) ?? 0) + 1;
-    // Until `node.dispatched` is in the log, the state does not show that the attempt was dispatched.
+    // Prevents a second dispatch: until `node.dispatched` is in the log, the state does not show the attempt.
     if (this.#dispatchedAttempts.get(id) === attempt) return;
     this.#dispatchedAttempts.set(id, attempt);
     const idempotencyRunId = turn.keyOwner(id);
     const key = idempotencyRunId === turn.runId ? {} : { key: `${idempotencyRunId}:${id}` };
     const description = { run: turn.runId, node: { id, name }, attempt, failures: op?.countedFailures ?? 0, ...key };
-    // JSON has no undefined: a field with that value would need the slower encoding and decoding.
+    // `args` is left out if it is undefined, because JSON has no undefined and the encoder would need its slower format.
     const input = (node.args === undefined ? description : { args: node.args, ...description }) as JobInput;
     const text = this.#encodeInput(input);
     if (text === null) return;
@@ -134,7 +134,7 @@ export class Dispatcher {
     turn.scheduleIdleCheck();
   }
 
-  /** The arguments of a step are computed when it starts; if they cannot be encoded, the run is paused. */
+  /** Returns null and pauses the run if the node's arguments, which are computed when it starts, cannot be encoded. */
   #encodeInput(input: JobInput): string | null {
     const { id, name } = input.node;
     try {

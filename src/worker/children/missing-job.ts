@@ -13,7 +13,7 @@ type JobWaitingTurn = RunPort & WritePort & PhasePort & PausePort;
 interface JobWaitingNode {
   /** The key of the node in the log. */
   readonly id: string;
-  /** The name in the graph, for display. */
+  /** The name of the node in the graph, for error messages. */
   readonly name: string;
   readonly job: string;
   readonly frozenAt: number | null;
@@ -25,7 +25,8 @@ export function pauseForMissingJob(turn: JobWaitingTurn, { id, name, job, frozen
 }
 
 /**
- * Another worker reported that no live worker has the job. That, and whether the run needs the job, is checked again.
+ * Called when a worker reported that no live worker has the job. Pauses the run if it still waits for the job and there
+ * still is no live worker.
  */
 export async function pauseIfJobIsMissing(turn: JobWaitingTurn, job: string): Promise<void> {
   const waitingNode = findJobWaitingNode(turn, job);

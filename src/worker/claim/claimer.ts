@@ -1,6 +1,6 @@
 /**
- * Decides when a worker claims due runs, and how many: on a hint from the store, when a known parked run becomes due, when a
- * slot becomes free, and at the poll interval.
+ * Decides when a worker claims due runs, and how many. It claims when the store sends a hint, when a known parked run becomes
+ * due, when a slot becomes free, and at the poll interval.
  */
 
 import { adaptivePollInterval } from "../../concurrency/poll-interval.js";
@@ -12,7 +12,7 @@ import type { Session } from "../session/session.js";
 
 /** How many runs one claim takes at most. */
 const maxClaimSize = 256;
-/** Few free slots are collected for this long, so that one claim fills several. */
+/** If few slots are free, the claim waits this long for more, so that one claim fills several slots. */
 const refillDelayMs = 5;
 const errorRetryDelayMs = 200;
 
@@ -28,7 +28,7 @@ export interface ClaimerOptions {
   /** How many runs the worker is executing. */
   readonly activeCount: () => number;
   readonly routes: () => readonly Route[];
-  /** The store reports that the session's fence is no longer valid. */
+  /** Called when the store reports that the session's fence is no longer valid. */
   readonly onLost: (session: Session) => void;
 }
 
@@ -45,16 +45,19 @@ export class Claimer {
   #mustClaimAgain = false;
   /** When the earliest known parked run becomes due, in the store's time. */
   #nextDueAt: number | null = null;
-  /** The earliest due time of the runs that were parked during a claim, whose answer does not include them. */
+  /** The earliest due time of the runs that were parked during a claim; the claim's `nextDueAt` may not include them. */
   #parkedDuringClaimDueAt: number | null = null;
-  /** To how many workflow versions the runs of the last non-empty claim belonged. */
+  /** How many different workflow versions the runs of the last non-empty claim belonged to. */
   #busyRouteCount = 1;
   #claimedCount = 0;
-  /** Whether the answer to a claim or commit was lost: the worker may own runs that its session does not know. */
+  /**
+   * Whether the connection failed during a claim or commit, so that the worker may own runs that its session does not
+   * know.
+   */
   #mustReconcile = false;
-  /** Whether more due runs probably wait: the last claim came back full, or a hint arrived while all slots were taken. */
+  /** Whether more due runs probably exist: the last claim reached its limit, or a hint arrived while no slot was free. */
   #hasBacklog = false;
-  /** Slots that the current claim may fill. */
+  /** The number of slots that the current claim may fill; no other run may use them until the claim has ended. */
   #reservedSlots = 0;
 
   constructor(options: ClaimerOptions) {
@@ -79,7 +82,7 @@ export class Claimer {
     return this.#options.concurrency - this.#options.activeCount() - this.#reservedSlots;
   }
 
-  /** Whether other runs wait for a slot. */
+  /** Whether other runs may be waiting for a slot of this worker. */
   get hasWaitingRuns(): boolean {
     return this.#hasBacklog || this.freeSlots <= 0;
   }
@@ -93,7 +96,7 @@ export class Claimer {
     return this.#claimedCount;
   }
 
-  /** The current claim, until its runs are opened; null if there is none. */
+  /** Resolves when the current claim has ended and the turns of its runs have started; null if there is no claim. */
   get currentClaim(): Promise<void> | null {
     return this.#currentClaim;
   }
@@ -102,7 +105,7 @@ export class Claimer {
     return this.#reservedSlots;
   }
 
-  /** The answer to a commit was lost: the next claim first reads which runs the worker owns. */
+  /** Called when the connection failed during a commit: the next claim first reads which runs the worker owns. */
   reconcileSoon(): void {
     this.#mustReconcile = true;
     this.claimSoon();
@@ -139,7 +142,9 @@ export class Claimer {
         this.#mustReconcile = false;
         await session.reconcile();
       }
-      // Each recently busy workflow gets a share of the limit, because rows found beyond the limit are locked for nothing.
+      // The limit is divided among the recently busy workflows, because the store would lock more rows than it can
+      // claim if
+      // it searched for the whole limit in each of them.
       const limitPerRoute = Math.max(Math.ceil(limit / this.#busyRouteCount), Math.min(limit, 20));
       const { fence } = session.committer;
       const claim = await store.claim({ fence, routes: this.#options.routes(), limit, limitPerRoute });
@@ -164,7 +169,7 @@ export class Claimer {
     }
   }
 
-  /** The session released a run: a slot is free, and a parked run may become due later. */
+  /** Called when the session released a run, so that a slot is free; `parking` is set if the run becomes due later. */
   onRunReleased(parking: { readonly dueAt: number; readonly now: number } | null): void {
     if (this.#hasBacklog) this.#refill();
     if (parking === null) return;
@@ -186,7 +191,7 @@ export class Claimer {
     this.#dueTimer = null;
     this.#nextDueAt = dueAt;
     if (dueAt === null || !this.#isRunning) return;
-    // If the timer cannot count that far, it fires early: the claim finds nothing and reports the due time again.
+    // If the delay exceeds the maximum of a timer, the timer fires early; the claim then returns the same due time again.
     const inMs = Math.max(0, dueAt - now) + 1;
     const onDue = () => {
       this.#nextDueAt = null;
@@ -208,7 +213,10 @@ export class Claimer {
     }, delay);
   }
 
-  /** Polls faster from now on if the store cannot send hints to other processes, because more runs may follow. */
+  /**
+   * Called when a claim returned runs. More may follow, so a store without hints between processes is polled faster
+   * now.
+   */
   #noteBusy(): void {
     const now = this.#runtime.monotonic();
     const wasQuiet = now - this.#lastBusyAt > 1_000;

@@ -1,4 +1,4 @@
-/** The paused queues as of the last heartbeat: the worker starts nothing new from them, and running steps continue. */
+/** The paused queues as of the last heartbeat. The worker claims no runs from them; running steps continue. */
 import type { QueuedRoute } from "./routes.js";
 
 export class PausedQueues {

@@ -1,4 +1,4 @@
-/** What a worker can execute (workflows, jobs, graphs that were built at run time), and the routes by which it claims them. */
+/** The workflows, jobs and run-time graphs that a worker can execute, and the routes by which it claims their runs. */
 
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkName } from "../../core/naming/names.js";
@@ -76,7 +76,10 @@ export class WorkflowRegistry {
     return this.#routes;
   }
 
-  /** Adds the queues that steps had in earlier versions of the code, because runs may still be parked in them. */
+  /**
+   * Adds routes for the queues that steps used in earlier versions of the code, because runs may still be parked in
+   * them.
+   */
   async rememberQueues(findRegistration: FindRegistration): Promise<void> {
     const rememberedQueues = new Map<string, readonly string[]>();
     for (const { name, declared } of this.#definitions.values()) {
@@ -90,21 +93,24 @@ export class WorkflowRegistry {
     return this.#definitions.get(definitionKeyOf(workflow, version));
   }
 
-  /** @param version null matches every version */
+  /** @param version the version of the workflow; null: any version */
   canExecute(route: string, version: string | null): boolean {
     const isMatching = (candidate: QueuedRoute) =>
       candidate.workflow === route && (version === null || candidate.version === version);
     return this.#routes.some((candidate) => isMatching(candidate) && this.pausedQueues.isOpen(candidate));
   }
 
-  /** The routes that are not paused, rotated by one at each call, so that no workflow is always claimed first. */
+  /**
+   * Returns the routes whose queues are not paused, rotated by one at each call, so that no workflow is always claimed
+   * first.
+   */
   nextRoutes(): readonly QueuedRoute[] {
     const first = this.#routes.shift();
     if (first !== undefined) this.#routes.push(first);
     return this.pausedQueues.filterOpen(this.#routes);
   }
 
-  /** The queue, priority and tags of a job; null if neither this worker nor any other live worker has it. */
+  /** Returns the queue, priority and tags of a job; null if neither this worker nor any other live worker has the job. */
   async jobInfo(job: string, store: Store, findRegistration: FindRegistration, runtime: Runtime): Promise<JobInfo> {
     const name = jobWorkflow(job);
     const ownJob = this.#definitions.get(definitionKeyOf(name, ""));

@@ -1,4 +1,4 @@
-/** The routes by which a worker claims runs of its workflows, limited to the queues that it takes runs from. */
+/** Computes the routes by which a worker claims runs of its workflows, limited to the queues that it takes runs from. */
 
 import { routeOf } from "../../core/naming/route.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
@@ -6,7 +6,7 @@ import { stepQueues } from "../../define/step-queues.js";
 import type { Route } from "../../store/contract/store.js";
 
 export interface QueuedRoute extends Route {
-  /** null for graphs that were built at run time: they have no queue, so they cannot be paused. */
+  /** The queue of the route; null for graphs that were built at run time, which have no queue that could be paused. */
   readonly queue: string | null;
 }
 

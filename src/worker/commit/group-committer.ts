@@ -1,8 +1,8 @@
 /**
- * Group commit: the writes of many runs of a worker go to the store in one transaction.
+ * Group commit: the store commits the writes of many runs of a worker in one transaction, called a flush.
  *
- * Writes that are submitted during a flush are queued for the next one. There is no timer: an idle worker commits at once, a
- * busy one in batches, and a very busy one has a second batch in flight beside the first.
+ * Writes that are submitted during a flush are queued for the next flush. There is no timer: an idle worker commits at once,
+ * a busy worker commits in batches, and a very busy worker has two flushes in flight at a time.
  */
 
 import { Backoff } from "../../concurrency/backoff.js";
@@ -26,24 +26,30 @@ import { AckScheduler } from "./ack-scheduler.js";
 import { LogConflict } from "./log-conflict.js";
 import { type MutableTransition, mergeInto, toMutable } from "./merge-transitions.js";
 
-/** What became of a transition. */
+/** The outcome of a submitted transition. */
 export type Receipt =
-  /** `isStillOwned`: messages kept the run from being parked. `hasMessages`: messages wait in the inbox of the owned run. */
+  /**
+   * The transition was written. `isStillOwned` is true if it should have parked the run, but messages had arrived.
+   * `hasMessages` is true if the worker still owns the run and messages wait in its inbox.
+   */
   | { readonly kind: "committed"; readonly at: number; readonly isStillOwned: boolean; readonly hasMessages: boolean }
-  /** The transition would have ended the run, but its inbox has accepted messages: nothing was written. */
+  /** The transition would have ended the run, but messages wait in the run's inbox, so nothing was written. */
   | { readonly kind: "unread" }
-  /** Another process has written to the run, or the store refuses its data: the turn must release the run. */
+  /**
+   * Nothing was written, because another process has written to the run or the store refuses its data: the turn must
+   * end.
+   */
   | { readonly kind: "evicted"; readonly error: unknown };
 
-/** When the run was created; or, if `refusal` is set, why it was not. */
+/** When the run was created; if `refusal` is not null, the run was not created for that reason. */
 export type StartReceipt = { readonly at: number; readonly refusal: RefusedStart | null };
 
-/** Receives the receipt of a transition; null means that the worker lost its fence, so none of its writes count. */
+/** Receives the receipt of a transition; null means that the worker lost its fence, so the transition was not written. */
 export type Receiver = (receipt: Receipt | null) => void;
 
 interface QueuedTransition {
   transition: Transition;
-  /** The same transition as a mutable copy, once a second one has been merged into it. */
+  /** The mutable copy that `transition` refers to once a second transition was merged into it; null before that. */
   merged: MutableTransition | null;
   readonly receiver: Receiver;
   /** The receivers of the transitions that were merged into this one. */
@@ -59,18 +65,18 @@ interface QueuedStart {
 type Committed = Extract<CommitResult, { kind: "committed" }>;
 
 /**
- * With two flushes in flight, one is assembled and executed while the other waits for the disk. The second starts only when
- * enough is queued to be worth a commit of its own.
+ * With two flushes in flight, one is assembled and executed while the other waits for the disk. The second flush starts only
+ * if enough writes are queued to be worth a separate commit.
  */
 const maxFlushesInFlight = 2;
 const minQueuedForSecondFlush = 128;
-/** A flush that creates this many child runs takes long, so any other write may start a second flush beside it. */
+/** A flush that creates this many child runs takes long, so a single queued write is enough to start a second flush. */
 const minChildrenOfLargeFlush = 100;
 
-/** Larger flushes take longer without writing more per second. */
+/** The limits of one flush: larger flushes take longer without writing more per second. */
 const maxTransitions = 250;
 const maxBytes = 4 * 1024 * 1024;
-/** Each of these commits occupies a connection while it waits for a caller's open transaction with the same key. */
+/** Each commit of starts with unique keys may wait, on its own connection, for an open transaction with the same key. */
 const maxKeyedCommits = 2;
 
 export interface GroupCommitterOptions {
@@ -81,7 +87,10 @@ export interface GroupCommitterOptions {
   readonly onFenced: () => void;
   /** Called before an operation that failed with a transient error is retried. */
   readonly onTransientError: (operation: string, error: unknown) => void;
-  /** Called when a commit whose answer was lost is found in the log: which runs the worker still owns is then unknown. */
+  /**
+   * Called when the connection failed during a commit and the log shows that the commit succeeded. It is then unknown which
+   * runs the worker still owns.
+   */
   readonly onUncertain: () => void;
 }
 
@@ -95,7 +104,7 @@ export class GroupCommitter {
   #starts: QueuedStart[] = [];
   /** Starts with a unique key are written separately, because they may wait for another transaction with the same key. */
   readonly #keyedStarts: Batcher<QueuedStart>;
-  /** The runs of the flushes in flight: their further writes must wait for the next flush. */
+  /** The runs whose writes are part of a flush in flight; their further writes must wait for the next flush. */
   readonly #runsInFlight = new Set<string>();
   #flushesInFlight = 0;
   #isLargeFlushInFlight = false;
@@ -117,14 +126,14 @@ export class GroupCommitter {
     return this.#fence;
   }
 
-  /** Resolves when the transition is durable, or refused; rejects with `FencedError` when the worker has lost its fence. */
+  /** Resolves when the transition is durable or refused; rejects with `FencedError` if the worker has lost its fence. */
   submit(transition: Transition): Promise<Receipt> {
     return new Promise((resolve, reject) => {
       this.post(transition, (receipt) => (receipt === null ? reject(this.#fencedError()) : resolve(receipt)));
     });
   }
 
-  /** Like `submit`, without a promise: it is called once per step, and promises were most of the garbage to collect. */
+  /** Like `submit`, without a promise: it is called for every step, and promises were most of the garbage to collect. */
   post(transition: Transition, receiver: Receiver): void {
     if (this.#isFenced) return receiver(null);
     const entry = this.#queue.get(transition.runId);
@@ -150,7 +159,7 @@ export class GroupCommitter {
     });
   }
 
-  /** Stops retrying: no turn waits for the queued writes any more, and the next owners of the runs repeat the work. */
+  /** Stops retrying failed commits: no turn waits for them any more, and the next owners of the runs repeat the work. */
   giveUp(): void {
     this.#hasGivenUp = true;
   }
@@ -160,10 +169,10 @@ export class GroupCommitter {
     const minQueued = this.#isLargeFlushInFlight ? 1 : minQueuedForSecondFlush;
     if (this.#flushesInFlight > 0 && this.#queue.size + this.#starts.length < minQueued) return;
     this.#isFlushScheduled = true;
-    // A microtask later, so that all writes submitted in the same tick join the flush.
+    // The flush starts a microtask later, so that all writes submitted in the same tick are part of it.
     queueMicrotask(() => {
       this.#isFlushScheduled = false;
-      // A flush serves many runs and its receipts resume them, so it must not run in the async context of one of them.
+      // A flush resumes many runs through its receipts, so it must not run in the async context of one of these runs.
       void inCleanContext(() => this.#flush());
     });
   }
@@ -189,16 +198,16 @@ export class GroupCommitter {
   }
 
   /**
-   * Takes the oldest entries that fit. A run that is parked, finished or drains its inbox in this flush must not also receive
-   * a message in it, so one of the two transitions waits for the next flush.
+   * Removes the oldest entries that fit into a flush from the queue. A run that is parked, finished or drains its inbox in a
+   * flush must not receive a message in the same flush, so the later of two such transitions waits for the next flush.
    */
   #takeTransitions(): QueuedTransition[] {
-    const taken: QueuedTransition[] = [];
+    const takenEntries: QueuedTransition[] = [];
     const movingRuns = new Set<string>();
     const receivingRuns = new Set<string>();
     let bytes = 0;
     for (const [runId, entry] of this.#queue) {
-      if (taken.length >= maxTransitions || bytes >= maxBytes) break;
+      if (takenEntries.length >= maxTransitions || bytes >= maxBytes) break;
       if (this.#runsInFlight.has(runId)) continue;
       const { transition } = entry;
       const isMoving = transition.next.kind !== "keep" || transition.drainedInboxIds.length > 0;
@@ -212,10 +221,10 @@ export class GroupCommitter {
       for (const message of transition.messages) receivingRuns.add(message.to);
       for (const id of transition.releasedChildIds) receivingRuns.add(id);
       bytes += estimateBytes(transition);
-      taken.push(entry);
+      takenEntries.push(entry);
       this.#queue.delete(runId);
     }
-    return taken;
+    return takenEntries;
   }
 
   #takeStarts(): QueuedStart[] {
@@ -234,7 +243,7 @@ export class GroupCommitter {
       } catch (error) {
         if (this.#hasGivenUp) return this.#rejectAll(entries, starts);
         if (isTransient(error)) {
-          // The answer may have been lost after the commit succeeded, so the log is checked before writing again.
+          // The connection may have failed after the commit succeeded, so the log is checked before writing again.
           isUncertain = true;
           this.#options.onTransientError("commit", error);
           await backoff.wait();
@@ -244,7 +253,8 @@ export class GroupCommitter {
       }
       if (result.kind === "fenced") return this.#onFenceLost(entries, starts);
       if (result.kind === "committed" && result.found && starts.length > 0) {
-        // The log does not tell which starts were refused, so they are sent again; the store recognises existing runs by id.
+        // The log does not show which starts were refused, so all are sent again; the store recognises existing runs by
+        // id.
         this.#acknowledge(entries, [], result);
         entries = [];
         continue;
@@ -285,8 +295,9 @@ export class GroupCommitter {
   }
 
   /**
-   * After a lost answer: a batch is written as a whole or not at all, so one run of it shows whether the commit succeeded, as
-   * long as the fence is valid. A batch without such a run is safe to repeat (starts are known by id, cursors overwrite).
+   * Finds out whether a commit succeeded although its connection failed. A batch is written as a whole or not at all, so one
+   * transition with events, or one that releases its run, shows whether it was written, as long as the fence is valid. A
+   * batch without such a transition is safe to repeat: the store recognises existing runs by id and overwrites cursors.
    */
   async #findOwnCommit(batch: Batch): Promise<(CommitResult & { readonly found?: true }) | null> {
     const probe =
@@ -306,14 +317,20 @@ export class GroupCommitter {
     return event?.at ?? null;
   }
 
-  /** Only the owner releases a run. If messages kept the run from being parked, repeating the commit is harmless. */
+  /**
+   * Returns null if this worker still owns the run. Otherwise the commit released the run, because only the owner can. If the
+   * commit succeeded but messages kept the run from being parked, null leads to a second commit, which is harmless.
+   */
   async #readReleasedAt({ runId }: Transition): Promise<number | null> {
     const [task] = await this.#store.tasks([runId]);
     const { workerId, epoch } = this.#fence;
     return task?.owner === workerId && task.epoch === epoch ? null : this.#store.now();
   }
 
-  /** The data of one run cannot be written (it exceeds a packet, for example): the batch is halved until that run is found. */
+  /**
+   * Finds the run whose data cannot be written (for example because it exceeds a packet) by halving the batch
+   * repeatedly.
+   */
   async #isolate(entries: QueuedTransition[], starts: readonly QueuedStart[], error: unknown): Promise<void> {
     if (entries.length + starts.length === 1) {
       for (const entry of entries) deliverReceipt(entry, { kind: "evicted", error });

@@ -1,4 +1,7 @@
-/** A commit was refused because the run's log ends at another position than its worker assumes, or has another owner. */
+/**
+ * The store refused a commit because the run's log does not end where the worker assumes, or because another worker
+ * owns the run.
+ */
 export class LogConflict extends RangeError {
   /** The position at which the worker assumed that the log ends. */
   readonly after: number;

@@ -21,7 +21,10 @@ export function toMutable(transition: Transition): MutableTransition {
   };
 }
 
-/** Appends in place: if a thousand steps of a run finish together, copying would take quadratic time. */
+/**
+ * Appends to the arrays of `first`, because copying them would take quadratic time if many steps of a run finish
+ * together.
+ */
 export function mergeInto(first: MutableTransition, second: Transition): void {
   for (const event of second.events) first.events.push(event);
   for (const id of second.drainedInboxIds) first.drainedInboxIds.push(id);

@@ -26,7 +26,7 @@ export class PendingWrites {
     );
   }
 
-  /** Adds the start of a wait that becomes due `inMs` after the commit, or at the instant `at`, or has no due time. */
+  /** Adds the event that starts a wait. The wait becomes due `inMs` after the commit or at the instant `at`, if set. */
   addWaitEvent(event: NewEvent, due: { readonly inMs?: number; readonly at?: number } = {}): void {
     this.events.push(event);
     if (due.inMs !== undefined) this.wakeInMs = this.wakeInMs === null ? due.inMs : Math.min(this.wakeInMs, due.inMs);
@@ -38,7 +38,7 @@ export class PendingWrites {
     this.#cursors.set(write.node, { ...this.#cursors.get(write.node), ...write });
   }
 
-  /** Puts a transition that was taken but not written back, ahead of all later writes. */
+  /** Restores the writes of a transition that the store refused, in front of all writes that were added since. */
   putBack({ events, newChildren, messages, releasedChildIds, drainedInboxIds, cursors }: Transition): void {
     this.events.unshift(...events);
     this.starts.unshift(...newChildren);
@@ -51,9 +51,9 @@ export class PendingWrites {
   }
 
   /**
-   * Takes all pending writes, with `lastEvents` behind their events. The returned arrays are never modified again, because
-   * they may wait for a flush while new writes are added. Empty arrays are neither copied nor replaced, and events are joined
-   * by `concat`, because `push` reserves room for 17 items.
+   * Returns all pending writes as one transition, with `lastEvents` after their events, and starts with new empty arrays.
+   * The returned arrays are never modified again, because they may wait for a flush while new writes are added. To save
+   * memory, empty arrays are not replaced, and events are joined by `concat`, because `push` reserves room for 17 items.
    */
   take(runId: string, afterSeq: number, lastEvents: readonly NewEvent[], next: NextTaskState): Transition {
     const { events, starts, messages, releasedChildIds, drainedInboxIds } = this;

@@ -1,4 +1,7 @@
-/** Writes to the log of one run during a turn: assigns the positions, submits to the group committer, handles the receipts. */
+/**
+ * Writes to the log of one run during a turn: numbers the events, submits them to the group committer, handles the
+ * receipts.
+ */
 import type { NewEvent } from "../../core/run/event.js";
 import { evolve } from "../../core/run/fold.js";
 import type { RunState } from "../../core/run/state.js";
@@ -15,10 +18,10 @@ export type TurnEnd =
   | { readonly how: "has messages" }
   /** The worker lost its fence: another worker may own the run. */
   | { readonly how: "lost" }
-  /** The store refused what the run had to write. */
+  /** The store refused the writes of the run. */
   | { readonly how: "evicted"; readonly error: unknown };
 
-/** What a transactional step has written over its own connection. */
+/** The events that a transactional step has committed over its own connection. */
 interface ExclusiveWrite {
   readonly events: readonly NewEvent[];
   readonly at: number;
@@ -26,20 +29,20 @@ interface ExclusiveWrite {
 }
 
 /**
- * The turn that uses the writer. It is one object instead of several callbacks, because six closures per turn were 3 % of
- * the garbage of one-step runs.
+ * The turn that uses the writer. The writer gets one object instead of several callbacks, because six closures per turn
+ * were 3 % of the garbage of one-step runs.
  */
 export interface RunWriterOwner {
   readonly runId: string;
   readonly state: RunState;
-  /** Publishes what has become durable, before anything else acts on it. */
+  /** Publishes committed events; called before anything else acts on them. */
   publish(events: readonly NewEvent[], after: number, at: number, next: NextTaskState, starts: readonly NewRun[]): void;
-  /** The events are durable and folded into the state. */
+  /** Called when the events are durable and folded into the state. */
   onWritten(events: readonly NewEvent[], at: number): void;
   onTurnEnd(turnEnd: TurnEnd): void;
-  /** Messages wait in the inbox of the run: they are processed before its code continues. */
+  /** Called when messages wait in the inbox of the run; the turn processes them before its code continues. */
   onMessagesWaiting(): void;
-  /** Messages kept the run from ending: nothing of the transition was written, and the turn continues. */
+  /** Called when the store refused to end the run because of messages: nothing was written, and the turn continues. */
   onEndRefused(unwritten: Transition): void;
 }
 
@@ -49,13 +52,13 @@ export class RunWriter {
   readonly #committer: GroupCommitter;
   #nextSeq: number;
   #unacknowledgedCount = 0;
-  /** Set while a transactional step has exclusive use of the log: all other writes wait for this promise. */
+  /** Not null while a transactional step has exclusive use of the log; all other writes wait for this promise. */
   #exclusiveLock: Promise<void> | null = null;
   #receiptWaiters: (() => void)[] | null = null;
   #isClosed = false;
-  /** The last time that the store reported. */
+  /** The store's time in its last receipt, or at the claim. */
   #lastStoreTimeAt: number;
-  /** The monotonic clock of this process when the store reported that time. */
+  /** The value of this process's monotonic clock when `#lastStoreTimeAt` was set. */
   #lastStoreTimeMonotonic: number;
 
   /** @param at the store's time when the worker claimed the run */
@@ -67,7 +70,7 @@ export class RunWriter {
     this.#lastStoreTimeMonotonic = committer.runtime.monotonic();
   }
 
-  /** Whether the run was released, or is about to be: then nothing more is written. */
+  /** Whether nothing more is written, because the run was released or the commit that releases it was submitted. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
@@ -77,7 +80,7 @@ export class RunWriter {
     return this.#unacknowledgedCount > 0 || this.#exclusiveLock !== null;
   }
 
-  /** The number of the next event that is added behind the pending writes. */
+  /** The sequence number of the next event after all submitted and pending events. */
   get nextSeq(): number {
     return this.#nextSeq + this.pendingWrites.events.length;
   }
@@ -86,22 +89,29 @@ export class RunWriter {
     return this.#lastStoreTimeAt;
   }
 
-  /** The store's time, estimated from its last answer and the time that has passed since. */
+  /** Estimates the store's current time from the time in its last receipt and the time that has passed since then. */
   storeNow(): number {
     return this.#lastStoreTimeAt + Math.floor(this.#committer.runtime.monotonic() - this.#lastStoreTimeMonotonic);
   }
 
-  /** Commits the pending writes and these events. Resolves to false if they were not written: the caller has nothing left to do. */
+  /**
+   * Commits the pending writes and these events. Resolves to false if they were not written, because the turn is over.
+   */
   submit(events: readonly NewEvent[], next: NextTaskState = keepOwner): Promise<boolean> {
     return new Promise((resolve) => this.post(events, next, resolve));
   }
 
-  /** Like `submit`, for events that result from messages: further waiting messages then do not hold up the run's code. */
+  /**
+   * Like `submit`, for events that result from messages. `onMessagesWaiting` is not called for further waiting
+   * messages.
+   */
   submitDecision(events: readonly NewEvent[]): Promise<boolean> {
     return new Promise((resolve) => this.post(events, keepOwner, resolve, true));
   }
 
-  /** Like `submit`, without a promise, because it is called once per step. */
+  /**
+   * Like `submit`, with a callback instead of a promise, because it is called for every step and a promise costs more.
+   */
   post(events: readonly NewEvent[], next: NextTaskState, done: (written: boolean) => void, isDecision = false): void {
     if (this.#exclusiveLock !== null)
       return void this.#exclusiveLock.then(() => this.post(events, next, done, isDecision));
@@ -117,7 +127,7 @@ export class RunWriter {
     const { next, events, afterSeq, newChildren } = transition;
     this.#unacknowledgedCount -= 1;
     this.#resumeWaiters();
-    // The worker lost its fence; the session learns that from the committer.
+    // The worker lost its fence. The committer reports that to the session, so only this turn has to end here.
     if (receipt === null) return this.#endTurn({ how: "lost" });
     if (receipt.kind === "evicted") return this.#endTurn({ how: "evicted", error: receipt.error });
     if (receipt.kind === "unread") return this.#reopen(transition);
@@ -130,8 +140,9 @@ export class RunWriter {
   }
 
   /**
-   * Gives `work` exclusive use of the log: writes in flight finish first, and new ones wait. Transactional steps need this,
-   * because another connection writes their event. `work` receives the position of the log and returns what it wrote.
+   * Gives `work` exclusive use of the log: writes in flight finish first, and new writes wait until `work` has ended.
+   * Transactional steps need exclusive use, because another connection writes their event. `work` receives the sequence
+   * number of the last event in the log and returns the events that it wrote, or null. Resolves to whether it wrote any.
    */
   async withExclusiveLog(work: (after: number) => Promise<ExclusiveWrite | null>): Promise<boolean> {
     if (!this.pendingWrites.isEmpty) await this.submit([]);
@@ -144,13 +155,13 @@ export class RunWriter {
       await this.#waitForAllReceipts();
       if (this.#isClosed) return false;
       const after = this.#nextSeq - 1;
-      const written = await work(after);
-      if (written === null) return false;
-      this.#nextSeq += written.events.length;
-      this.#noteStoreTime(written.at);
-      this.#owner.publish(written.events, after, written.at, keepOwner, []);
-      if (written.hasMessages) this.#owner.onMessagesWaiting();
-      this.#applyEvents(written.events, after, written.at);
+      const exclusiveWrite = await work(after);
+      if (exclusiveWrite === null) return false;
+      this.#nextSeq += exclusiveWrite.events.length;
+      this.#noteStoreTime(exclusiveWrite.at);
+      this.#owner.publish(exclusiveWrite.events, after, exclusiveWrite.at, keepOwner, []);
+      if (exclusiveWrite.hasMessages) this.#owner.onMessagesWaiting();
+      this.#applyEvents(exclusiveWrite.events, after, exclusiveWrite.at);
       return true;
     } finally {
       this.#exclusiveLock = null;
@@ -158,7 +169,7 @@ export class RunWriter {
     }
   }
 
-  /** Waits until the state contains everything that was submitted before this call. */
+  /** Waits until the state contains all events that were submitted before this call. */
   async waitForSubmitted(): Promise<void> {
     const { state } = this.#owner;
     const lastSubmittedSeq = this.#nextSeq - 1;
@@ -166,13 +177,16 @@ export class RunWriter {
       await this.#waitForNextReceipt();
   }
 
-  /** Waits until the state contains everything that was submitted, including during the wait. */
+  /** Waits until the state contains all submitted events, including those that are submitted during the wait. */
   async waitUntilAcknowledged(): Promise<void> {
     while (this.#exclusiveLock !== null) await this.#exclusiveLock;
     await this.#waitForAllReceipts();
   }
 
-  /** Waits for all writes and creates the pending child runs, so that they can be canceled: no run outlives its parent. */
+  /**
+   * Waits for all writes and commits the pending starts of child runs. Callers cancel the children afterwards, which is
+   * possible only once they exist.
+   */
   async flushPendingStarts(): Promise<void> {
     while (this.hasUnacknowledgedWrites) await this.waitUntilAcknowledged();
     if (this.pendingWrites.starts.length > 0) await this.submit([]);
@@ -188,7 +202,7 @@ export class RunWriter {
     });
   }
 
-  /** Lets the waiters check again, after everything that the receipt triggered has run. */
+  /** Lets the waiters check their condition again, after all code that the receipt triggered has run. */
   #resumeWaiters(): void {
     if (this.#receiptWaiters === null) return;
     const waiters = this.#receiptWaiters;

@@ -17,21 +17,27 @@ export class CallScope {
   readonly turn: StepTurn;
   /** The attempt whose body makes the calls; null for the handler. */
   readonly stepAttempt: TurnAttempt | null;
-  /** null when the log has no calls that this code has to make again. */
+  /** Delays new calls during a replay; null if the log has no calls that this code has to make again. */
   gate: ReplayGate | null;
   readonly #prefix: string;
-  /** How often each name was used. */
+  /** How many calls have used each name so far. */
   readonly #nameCounts = new Map<string, number>();
   /** The item of a resumable step whose code runs now. */
   #item: Item | null = null;
   #random: (() => number) | null = null;
-  /** Conditions draw separate random numbers: they are not evaluated again when the body resumes after a wait. */
+  /**
+   * Conditions draw from their own sequence. They are not evaluated again when the body resumes after a wait, so with a
+   * shared sequence the body would then draw other numbers than before.
+   */
   #conditionRandom: (() => number) | null = null;
-  /** What is running that must not make durable calls, for the error message. */
+  /** Names the hook or condition that is running and must not make durable calls; null otherwise. */
   #recordsForbiddenIn: string | null = null;
-  /** The cursor of the step has moved in this attempt. */
+  /** Whether the cursor of the step has moved in this attempt. */
   #hasCursorMoved = false;
-  /** Calls of the body without a result: while there are any, the body waits and the run may be parked. */
+  /**
+   * How many calls of the body have no result yet. While there are any, the body counts as waiting and the run may be
+   * parked.
+   */
   #openCallCount = 0;
   #isClosed = false;
 
@@ -42,7 +48,9 @@ export class CallScope {
     this.#prefix = stepAttempt === null ? "" : scopeOf(stepAttempt.key);
   }
 
-  /** The key of the call in the log: a name that is used again gets #2, #3… in the order of the calls. */
+  /**
+   * Returns the log key for a new call. The second call with the same name gets the suffix #2, the third #3, and so on.
+   */
   takeKey(callName: string): string {
     const name = this.#recordedName(callName);
     const key = this.#buildKey(name);
@@ -51,6 +59,7 @@ export class CallScope {
     return key;
   }
 
+  /** Returns the key that `takeKey` would return, without counting a call. */
   peekKey(callName: string): string {
     return this.#buildKey(this.#recordedName(callName));
   }
@@ -75,7 +84,7 @@ export class CallScope {
     return this.#prefix + (this.#item?.prefix ?? "") + (count === 1 ? name : `${name}#${count}`);
   }
 
-  /** Each item has its own names, so that an interrupted item finds its own records again. */
+  /** Runs the code of one item. Call names are numbered per item, so that a repeated item finds its own records again. */
   async runItem(number: number, run: () => unknown): Promise<void> {
     if (this.#item !== null)
       throw new InvalidInputError(
@@ -89,7 +98,9 @@ export class CallScope {
     }
   }
 
-  /** Conditions and hooks run without durable calls: they are not repeated when the body resumes after a wait. */
+  /**
+   * Forbids durable calls during `work`, a condition or hook, which is not repeated when the body resumes after a wait.
+   */
   async withoutRecords<T>(caller: string, work: () => Promise<T>): Promise<T> {
     this.#recordsForbiddenIn = caller;
     try {
@@ -107,12 +118,12 @@ export class CallScope {
     this.#hasCursorMoved = true;
   }
 
-  /** A patch has one key per scope, however often the code asks for it. */
+  /** All `patched()` calls with the same id in one scope share a key, so patches are not numbered. */
   patchKey(id: string): string {
     return `${this.#prefix}patch:${id}`;
   }
 
-  /** Every attempt of a body draws the same random numbers; each step and item has its own sequence. */
+  /** Returns a seeded random number. All attempts at a body draw the same sequence; each step and item has its own. */
   random(): number {
     if (this.#item !== null) return (this.#item.random ??= seededRandom(this.#seed(this.#item.prefix)))();
     if (this.#recordsForbiddenIn === null) return (this.#random ??= seededRandom(this.#seed("")))();
@@ -120,16 +131,20 @@ export class CallScope {
   }
 
   #seed(suffix: string): string {
-    // A retry of another run draws the same numbers, because its inherited log depends on them.
+    // A run that retries another run draws the same numbers as that run, because the log that it inherits depends on
+    // them.
     const run = this.turn.state.lineage?.rootRunId ?? this.turn.runId;
     return this.#prefix === "" ? run : `${run}/${this.#prefix}${suffix}`;
   }
 
-  /** The promise of the result. After the turn it never settles: the next turn replays the code, which calls again. */
+  /**
+   * Returns a promise of the call's result. Once the turn is over, the promise never settles: the next turn replays the
+   * code, which makes the same call again.
+   */
   requestResult(key: string, isAdded = false): Promise<unknown> {
     const isOutOfOrder = this.gate?.isOutOfOrder(key, isAdded) === true;
     this.gate?.markReached(key);
-    // An earlier attempt of this step may have withdrawn the call.
+    // An earlier attempt at this step may have made this call and left it open, so that it was withdrawn when it ended.
     if (this.stepAttempt !== null) this.turn.withdrawnKeys?.delete(key);
     if (this.turn.isOver) this.#warnOfLateCall(key);
     const { results } = this.turn;
@@ -145,7 +160,10 @@ export class CallScope {
     );
   }
 
-  /** What the log has under this key. If it is of another kind, the code has changed and the run is paused. */
+  /**
+   * Finds the recorded call with this key. If the record is of another kind, the code has changed and the run is
+   * paused.
+   */
   findRecorded<Kind extends Op["kind"]>(key: string, kind: Kind): Extract<Op, { kind: Kind }> | undefined {
     const op = this.turn.state.ops.get(key);
     if (op === undefined || op.kind === kind) return op as Extract<Op, { kind: Kind }> | undefined;
@@ -153,7 +171,7 @@ export class CallScope {
     return undefined;
   }
 
-  /** Keeps the run from being parked while `work` starts this call. If that throws, the call is rejected. */
+  /** Keeps the run from being parked while `work` starts this call. If `work` throws, the call is rejected. */
   async startCall<T>(key: string, work: () => Promise<T>): Promise<T> {
     try {
       return await this.turn.attempts.preventParkingDuring(work);
@@ -169,12 +187,18 @@ export class CallScope {
     else this.gate.startWhenLive(key, isAdded, start);
   }
 
-  /** Resolves when the call may start; never if the turn ends first. undefined: the call may start now. */
+  /**
+   * Returns undefined if the call may start now, otherwise a promise that resolves when it may. The promise never settles
+   * if the turn ends first.
+   */
   waitUntilLive(key: string, isAdded: boolean): Promise<void> | undefined {
     if (this.gate === null) return undefined;
     return new Promise((resolve) => this.startWhenLive(key, isAdded, resolve));
   }
 
+  /**
+   * Allows the run to be parked while the body has open calls, and prevents it again when the last of them has settled.
+   */
   #markWaitingUntil(result: Promise<unknown>): void {
     this.#openCallCount += 1;
     if (this.#openCallCount === 1) this.turn.attempts.onBodyWaiting(this.stepAttempt as TurnAttempt);
@@ -186,7 +210,7 @@ export class CallScope {
     result.then(onSettled, onSettled);
   }
 
-  /** The body has ended: calls that it did not await are withdrawn. */
+  /** Called when the body has ended; withdraws the calls that have no result yet. */
   close(): void {
     this.gate?.close();
     if (!this.#isClosed && this.#openCallCount > 0) {
@@ -196,19 +220,19 @@ export class CallScope {
     this.#isClosed = true;
   }
 
-  /** Until the end of the step is committed, its open waits must not receive signals that other waits could get. */
+  /** The step's open waits must no longer receive signals, which other waits could receive instead. */
   #withdrawOpenCalls(): void {
     for (const key of this.turn.results.pending.keys()) {
       if (key.startsWith(this.#prefix)) (this.turn.withdrawnKeys ??= new Set()).add(key);
     }
   }
 
-  raise(signal: FlowControlInterrupt): void {
-    this.turn.flowControl.raise(signal, this.stepAttempt);
+  raise(interrupt: FlowControlInterrupt): void {
+    this.turn.flowControl.raise(interrupt, this.stepAttempt);
   }
 }
 
-/** Created for every item; its fields are created on first use, because most items make no durable calls. */
+/** The call names and random numbers of one item. Both are created on first use: most items make no durable calls. */
 class Item {
   readonly #number: number;
   #nameCounts: Map<string, number> | null = null;
@@ -228,7 +252,7 @@ class Item {
   }
 }
 
-/** When a loop resumes at its cursor, the numbers of repeated names start over, so #2 would mean another item. */
+/** When a loop resumes at its cursor, repeated names are numbered from 1 again, so #2 would belong to another item. */
 function createRepeatedNameError(name: string, step: string): InvalidInputError {
   return new InvalidInputError(
     `"${name}" is used again after the cursor of step "${step}" has moved. In a loop of your own, give each item's calls a name of their own, such as \`${name} \${id}\`; over(), records(), batches() and each() do that by themselves.`,

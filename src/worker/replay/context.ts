@@ -1,4 +1,4 @@
-/** Implements `ctx`. Every call looks into the log first and only does what is not recorded there. */
+/** Implements `ctx`. Every call returns the result that the log has for it, and starts its work only if the log has none. */
 
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { guardMethods } from "../../core/errors/guarded-promise.js";
@@ -70,7 +70,7 @@ class Context implements WorkflowContext<any> {
     return this.#turn.definition.name;
   }
 
-  /** Each attempt of a declared step gets its own copy, so that modifications are not shared. */
+  /** Each attempt at a declared step gets its own copy, so that it does not see modifications by other attempts. */
   get input(): any {
     if (this.#scope.stepAttempt === null) return this.#turn.handler.input;
     this.#input ??= { value: copyOfInput(this.#turn) };
@@ -115,7 +115,7 @@ class Context implements WorkflowContext<any> {
     return withHooks(hooks, this.#turn, body, createContext);
   }
 
-  /** The function of an undeclared step cannot make durable calls. */
+  /** Throws if the call is made inside the function of an undeclared step, which cannot make durable calls. */
   #checkOutsideOfSteps(call: string): void {
     const turn = this.#turn;
     if (turn.definition.declared !== null || this.#scope.forbidsRecords) return;
@@ -315,7 +315,7 @@ class Context implements WorkflowContext<any> {
   patched(id: string): boolean {
     const turn = this.#turn;
     const key = this.#scope.patchKey(checkName("patch id", id));
-    // The first result holds for the whole turn: code that asks before and after a recorded step must take one path.
+    // The first result is reused for the whole turn, so that code that calls `patched` several times takes one path.
     const patches = (turn.handler.patches ??= new Map());
     const earlierAnswer = patches.get(key);
     if (earlierAnswer !== undefined) return earlierAnswer;
@@ -370,18 +370,19 @@ class Context implements WorkflowContext<any> {
     });
   }
 
-  /** The interrupt is recorded before it is thrown, so that a `catch` in user code cannot suppress it. */
+  /** The interrupt is registered before it is thrown, so that a `catch` in user code cannot suppress it. */
   #raiseFlowControl(action: FlowControlAction): never {
-    const signal = new FlowControlInterrupt(action);
-    this.#scope.raise(signal);
-    throw signal;
+    const interrupt = new FlowControlInterrupt(action);
+    this.#scope.raise(interrupt);
+    throw interrupt;
   }
 }
 
-// Steps and timers return the promise of a `Deferred`, which guards its own rejection; a second guard would cost 2 %.
+// `step`, `transaction` and the sleeps are not listed: they return the promise of a `Deferred`, which already guards
+// against unhandled rejections, and a second guard would take 2 % of the time.
 guardMethods(Context, ["waitForSignal", "waitForAny", "waitForAll", "race", "run", "start", "map", "branch"]);
 
-/** Long lists of names are hashed, so that the key stays short. */
+/** Returns the name of a wait for signals. A long list of signal names is hashed, so that the key stays short. */
 function waitKey(names: string): string {
   return `signal:${names.length <= maxWaitKeyLength ? names : childRunId("wait", names, 0)}`;
 }

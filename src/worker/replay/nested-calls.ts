@@ -1,10 +1,11 @@
 /**
- * Detects durable calls inside the function of a step. `ctx.sleep` there would occupy the worker for the whole wait,
- * and `ctx.step` would not be called again once the outer step is recorded, so the code would no longer match its log.
+ * Detects durable calls inside the function of a step, which are forbidden. `ctx.sleep` in it would occupy the worker for
+ * the whole wait, and `ctx.step` in it would not be repeated on replay once the outer step is recorded, so the code would
+ * no longer match its log.
  *
- * A call before the first `await` of the function is detected by the current stack. After an `await`, only
- * AsyncLocalStorage knows the step. On Node 20 it slows down every promise of the process (about 1 µs per step), so it
- * is not used for functions that do not return a promise.
+ * A call before the function's first `await` is detected because the step's body is on the call stack. After an `await`,
+ * only AsyncLocalStorage knows the step. On Node 20, AsyncLocalStorage slows down every promise of the process (about
+ * 1 µs per step), so it is not used for functions that do not return a promise.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { PermanentError } from "../../core/errors/errors.js";
@@ -12,7 +13,7 @@ import type { WorkflowDefinition } from "../../define/definition.js";
 import type { Attempt, Body } from "../step/attempt.js";
 
 const attemptStorage = new AsyncLocalStorage<Attempt>();
-/** Until a body was tracked, the storage need not be read. */
+/** Whether any body was tracked in this process; until then, the storage is empty and is not read. */
 let hasTrackedBody = false;
 
 /** Workflows with a step whose function is not async but has returned a promise. */
@@ -29,7 +30,7 @@ export function callTracked(attempt: Attempt, body: Body): unknown {
 export const mustBeTracked = (definition: WorkflowDefinition, body: Body): boolean =>
   body instanceof AsyncFunction || definitionsReturningPromises.has(definition);
 
-/** If a function returned a promise, all steps of its workflow are tracked from now on. */
+/** If an untracked step's function returned a promise, all steps of its workflow are tracked from now on. */
 export function noteReturned(definition: WorkflowDefinition, value: unknown): void {
   if (value instanceof Promise) definitionsReturningPromises.add(definition);
 }

@@ -1,5 +1,5 @@
 /**
- * Replay first, then go live.
+ * Delays new calls until the code has repeated all recorded ones.
  *
  * The results of calls are durable before code sees them, so in unchanged code no recorded call depends on an
  * unrecorded one: replay alone makes the code reach every call in the log. As long as the log has calls that the code
@@ -21,13 +21,15 @@ interface GatedCall {
 export interface ReplayGateHost {
   readonly runtime: Runtime;
   readonly state: RunState;
-  /** How long idle code may take to make the left-over calls. */
+  /** If nothing is in progress and the code makes no call for this long while calls are gated, the run is paused. */
   readonly replayGraceMs: number;
-  /** Something is executed, delivered or written, so the code may still reach the left-over calls. */
+  /**
+   * Whether a step runs, a result is being delivered or a write is under way: the code may then still reach the calls.
+   */
   isMakingProgress(): boolean;
-  /** A call starts despite left-over calls, which has to be recorded. */
+  /** Called when a call starts although calls are left over; the host records that in the log. */
   onAdded(key: string): void;
-  /** Gated calls and left-over calls wait for each other, and nothing else is under way. */
+  /** Called when the gated calls wait for left-over calls that the code does not make; the host pauses the run. */
   onMismatch(gatedKeys: readonly string[], leftOver: readonly string[]): void;
 }
 
@@ -36,6 +38,7 @@ export class ReplayGate {
   readonly #leftOver: Set<string>;
   #gatedCalls: GatedCall[] = [];
   #timer: Timer | null = null;
+  /** The last event of the log when the grace period was last restarted. */
   #seqAtGraceStart = 0;
 
   /** @param keys the calls in the log that the code must make again */
@@ -56,22 +59,23 @@ export class ReplayGate {
     return this.#gatedCalls.length > 0;
   }
 
-  /** The code has made this call. */
+  /** Called when the code makes this call. */
   markReached(key: string): void {
     if (this.#leftOver.delete(key) && this.#leftOver.size === 0) this.#startGatedCalls();
     else if (this.#gatedCalls.length > 0) this.#restartGrace();
   }
 
   /**
-   * Whether the result of this call is delivered outside the order of the log. Its record comes after records of calls
-   * that the code makes later, so delivery in log order would wait for calls that the code can only make afterwards.
+   * Whether the result of this call is delivered outside the order of the log. The call was added to the code, so the log
+   * has its result after results of calls that the code makes later. Delivery in log order would wait for those calls,
+   * which the code can only make after this one has its result.
    */
   isOutOfOrder(key: string, isAdded: boolean): boolean {
     if (this.#host.state.addedCalls?.has(key) === true) return true;
     return this.isReplaying && !this.#host.state.ops.has(key) && this.#isExempt(key, isAdded);
   }
 
-  /** Starts a call that is not in the log: now, or when no calls are left over. */
+  /** Starts a call that is not in the log: at once if it is exempt or no calls are left over, otherwise when none are. */
   startWhenLive(key: string, isAdded: boolean, start: () => void): void {
     if (!this.isReplaying) return start();
     if (this.#isExempt(key, isAdded)) {
@@ -82,7 +86,7 @@ export class ReplayGate {
     this.#restartGrace();
   }
 
-  /** True when the call was gated; then it will not start. */
+  /** Removes a gated call, so that it will not start. Returns false if the call was not gated. */
   withdraw(key: string): boolean {
     const before = this.#gatedCalls.length;
     this.#gatedCalls = this.#gatedCalls.filter((call) => call.key !== key);
@@ -95,6 +99,7 @@ export class ReplayGate {
     this.#gatedCalls = [];
   }
 
+  /** Whether the call may start while calls are left over: it was declared as added, was accepted, or must be redone. */
   #isExempt(key: string, isAdded: boolean): boolean {
     const { state } = this.#host;
     return (
@@ -117,7 +122,7 @@ export class ReplayGate {
   #onGraceOver(): void {
     this.#timer = null;
     if (this.#gatedCalls.length === 0 || !this.isReplaying) return;
-    // The log has grown: a message or a timer may also make the code reach the left-over calls.
+    // If the log has grown, a message or a timer has arrived, which may make the code reach the left-over calls.
     if (this.#host.isMakingProgress() || this.#host.state.seq !== this.#seqAtGraceStart) return this.#restartGrace();
     this.#host.onMismatch(
       this.#gatedCalls.map(({ key }) => key),
@@ -126,7 +131,7 @@ export class ReplayGate {
   }
 }
 
-/** The recorded calls that the handler of a function workflow must make again. */
+/** Returns the keys of the recorded calls that the handler of a function workflow must make again. */
 export function keysOfHandler(state: RunState): string[] {
   const keys: string[] = [];
   for (const [key, op] of state.ops) {
@@ -138,8 +143,8 @@ export function keysOfHandler(state: RunState): string[] {
 }
 
 /**
- * The recorded calls that the body of a declared step must make again when it resumes after a wait. Once its cursor has
- * moved, these are the calls of the current item; those of earlier items are not repeated.
+ * Returns the keys of the recorded calls that the body of a declared step must make again when it resumes after a wait.
+ * Once the step's cursor has moved, only the calls of the current item are repeated, not those of earlier items.
  */
 export function keysOfBody(state: RunState, step: string, item: number): string[] {
   const keys: string[] = [];

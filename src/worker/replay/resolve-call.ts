@@ -12,14 +12,14 @@ import type { Deferred } from "./result-delivery.js";
 
 type AnsweringTurn = RunPort & WritePort & PausePort;
 
-/** Returns a promise when more rows have to be read: the results of the children of a map. */
+/** Returns a promise if the call is a map, because the results of its children have to be read from the store. */
 export function resolveCall(turn: AnsweringTurn, key: string, call: Deferred): void | Promise<void> {
   const op = turn.state.ops.get(key) as Op;
   if (op.kind === "map") return resolveMap(turn, key, op, call);
   try {
     resolveFromOp(turn.runId, key, op, call);
   } catch (error) {
-    // The row is damaged. The run is paused for an operator; the worker must not crash.
+    // The recorded event cannot be decoded. The run is paused for an operator, so that the worker does not crash.
     const failure = toFailure(error);
     turn.pauseWithError(`The recorded result of "${key}" cannot be read: ${failure.message}`, failure);
   }

@@ -1,7 +1,7 @@
 /**
- * Delivers the results in the log to the calls of user code that await them, in log order and one at a time: a
- * macrotask passes before the next delivery, so that all code that the last one triggered has run. This is the same
- * live and on replay, so `Promise.all` and `Promise.race` over steps, timers and signals always end the same way.
+ * Delivers the results in the log to the calls of user code that await them, in log order and one at a time. Each
+ * delivery is a macrotask of its own, so that all code triggered by the previous delivery has run. Live execution and
+ * replay deliver alike, so `Promise.all` and `Promise.race` over steps, timers and signals always end the same way.
  */
 
 import { type AnsweredCall, isAnswered, type Op, type RunState } from "../../core/run/state.js";
@@ -29,14 +29,17 @@ const noop = (): void => {};
 export interface ResultOwner {
   readonly state: RunState;
   readonly host: { readonly runtime: Runtime };
-  /** Settles a call from the log; returns a promise when more rows have to be read (results of a map's children). */
+  /** Settles a call with its recorded result; returns a promise if the results of a map's children have to be read. */
   resolveCall(key: string, call: Deferred): void | Promise<void>;
-  /** All results in the log have been delivered, or delivery is stuck. */
+  /**
+   * Called when all results in the log have been delivered, or when the next one waits for a call that the code has not
+   * made.
+   */
   onDeliveryIdle(): void;
 }
 
 export class ResultDelivery {
-  /** Calls without a result yet. */
+  /** By key: the calls that have not received a result yet. */
   readonly pending = new Map<string, Deferred>();
   /** The keys of all calls that the code has made in this turn. */
   readonly requestedKeys = new Set<string>();
@@ -44,22 +47,25 @@ export class ResultDelivery {
   now: number;
   readonly #state: RunState;
   readonly #owner: ResultOwner;
-  /** Calls without a result yet that come before others in the code but after them in the log. */
+  /** Calls without a result whose position in the code is earlier than in the log: see `ReplayGate.isOutOfOrder`. */
   #outOfOrder: Set<string> | null = null;
-  /** The next result in the log is for a call that the code can only make after one of `#outOfOrder`. */
+  /** Whether delivery waits, because the next result belongs to a call that the code makes after one of `#outOfOrder`. */
   #isStuck = false;
-  /** By key: results whose position in the log was passed before the code made the call. */
+  /** By key: results that delivery has passed in the log before the code made the call, because the code has changed. */
   #passedOps: Map<string, Op> | null = null;
-  /** By key: results that step bodies received; a body that runs again makes the same calls again. */
+  /**
+   * By key: results that step bodies have received. A body that runs again makes the same calls and receives them
+   * again.
+   */
   #opsDeliveredToBodies: Map<string, Op> | null = null;
   /** The position in `answeredCalls` of the next result to deliver. */
   #nextIndex = 0;
-  /** Results that are being read outside of log order. */
+  /** How many map results are being read from the store outside of log order. */
   #lateReads = 0;
   #isScheduled = false;
-  /** The inbox is being processed, and nothing is delivered meanwhile. */
+  /** Whether the inbox is being processed; nothing is delivered during that time. */
   #isPaused = false;
-  /** The code has been called. Nothing is delivered before that, because the code could not have made its calls. */
+  /** Whether the code has been called. Nothing is delivered before that, because the code has not made its calls yet. */
   #isOpen = false;
   #isClosed = false;
 
@@ -70,13 +76,13 @@ export class ResultDelivery {
     this.now = createdAt;
   }
 
-  /** True while a result is being delivered; the run must not be parked then. */
+  /** Whether results remain to be delivered; the run must not be parked until they are. */
   get isDelivering(): boolean {
     if (this.#isScheduled || this.#lateReads > 0 || this.#isPaused) return true;
     return this.#nextIndex < this.#state.answeredCalls.length && !this.#isStuck;
   }
 
-  /** The result is delivered as soon as it is in the log, even before results that precede it there. */
+  /** Requests a result that is delivered as soon as it is in the log, even before results that precede it in the log. */
   requestOutOfOrder(key: string): Promise<unknown> {
     (this.#outOfOrder ??= new Set()).add(key);
     const result = this.request(key);
@@ -91,7 +97,8 @@ export class ResultDelivery {
       if (!this.#isScheduled) this.#schedule();
     }
     const call = new Deferred();
-    // Delivered at once when its position in the log was passed (the code has changed), or when a body runs again.
+    // The result is delivered at once if delivery has already passed it in the log, or if a step body that runs again
+    // received it before.
     const op = this.#state.ops.get(key);
     if (op !== undefined && (this.#passedOps?.get(key) === op || this.#opsDeliveredToBodies?.get(key) === op)) {
       this.#passedOps?.delete(key);
@@ -101,7 +108,7 @@ export class ResultDelivery {
     return call.promise;
   }
 
-  /** The results of a map are read from the store; until then, the run must not be parked. */
+  /** The results of a map are read from the store first; until they are read, the run must not be parked. */
   #resolveNow(key: string, call: Deferred): void {
     const pendingRead = this.#owner.resolveCall(key, call);
     if (pendingRead === undefined) return;
@@ -116,7 +123,7 @@ export class ResultDelivery {
     if (key.includes(scopeSeparator)) (this.#opsDeliveredToBodies ??= new Map()).set(key, op);
   }
 
-  /** Notes a call that is in the log but has no result to await. */
+  /** Records that the code has made a call that is in the log but has no result to await. */
   markRequested(key: string): void {
     this.requestedKeys.add(key);
   }
@@ -133,7 +140,10 @@ export class ResultDelivery {
     this.pending.delete(key);
   }
 
-  /** Called when the code starts. The first delivery is a macrotask later, after the code has made its first calls. */
+  /**
+   * Called just before the code is called. The first delivery is a macrotask later, when the code has made its first
+   * calls.
+   */
   startDelivery(): void {
     this.#isOpen = true;
     if (this.#state.answeredCalls.length > 0) this.#schedule();
@@ -144,7 +154,7 @@ export class ResultDelivery {
     if (this.#isOpen && !this.#isScheduled) this.#deliverNext();
   }
 
-  /** Nothing is delivered until `resumeDelivery`. */
+  /** Stops delivery until `resumeDelivery` is called. */
   pauseDelivery(): void {
     this.#isPaused = true;
   }
@@ -159,7 +169,10 @@ export class ResultDelivery {
     this.pending.clear();
   }
 
-  /** Bound once, because it is scheduled for every result. */
+  /**
+   * A field instead of a method, because it is passed to `setImmediate` for every result and must not be bound each
+   * time.
+   */
   readonly #onScheduled = (): void => {
     this.#isScheduled = false;
     this.#deliverNext();
@@ -177,7 +190,8 @@ export class ResultDelivery {
       if (this.#mustWait(answeredCalls[this.#nextIndex] as AnsweredCall)) break;
       const { key, at, op } = answeredCalls[this.#nextIndex++] as AnsweredCall;
       this.now = at;
-      // The call was reset meanwhile (the handler rewound, or the node was reopened), so this result is obsolete.
+      // This result is obsolete if the call was reset after it, because the handler rewound or an operator reopened the
+      // node.
       if (op === undefined || this.#state.ops.get(key) !== op) continue;
       const call = this.pending.get(key);
       if (call === undefined) {
@@ -185,13 +199,14 @@ export class ResultDelivery {
         continue;
       }
       if (this.#deliverResult(key, op, call)) return;
-      // Also after the last one: a result that arrives in this tick must not overtake the code that this one triggered.
+      // Also scheduled after the last result: a result that arrives in this tick must not be delivered before the code
+      // that this delivery triggered has run.
       if (this.#nextIndex < answeredCalls.length || this.pending.size > 0) return this.#schedule();
     }
     this.#owner.onDeliveryIdle();
   }
 
-  /** True when the result is still being read; the next one follows after that. */
+  /** Returns true if the result is still being read from the store; delivery then continues after the read. */
   #deliverResult(key: string, op: Op, call: Deferred): boolean {
     this.pending.delete(key);
     this.#noteDelivered(key, op);
@@ -202,7 +217,7 @@ export class ResultDelivery {
     return true;
   }
 
-  /** True when the code has not made this call and awaits an out-of-order call that may come before it. */
+  /** Returns true if the code has not made this call, and may make it only after an out-of-order call has its result. */
   #mustWait({ key, op }: AnsweredCall): boolean {
     if (this.#outOfOrder === null || this.#outOfOrder.size === 0) return false;
     this.#isStuck = op !== undefined && this.#state.ops.get(key) === op && !this.requestedKeys.has(key);
@@ -210,9 +225,10 @@ export class ResultDelivery {
   }
 
   /**
-   * Delivers in the order of the calls, so that parallel branches make their next calls in the order of the log;
-   * otherwise `#2` of one branch could get the result of another. True when a result was delivered; the next one
-   * follows a macrotask later.
+   * Delivers the result of the oldest out-of-order call, if the log has it. Results are delivered in the order of these
+   * calls, so that parallel branches make their next calls in the order of the log; otherwise a call that is numbered `#2`
+   * in one branch could get the result of another branch. Returns true if a result was delivered; the next delivery is a
+   * macrotask later.
    */
   #deliverOutOfOrder(): boolean {
     const [key] = this.#outOfOrder ?? [];

@@ -1,4 +1,7 @@
-/** The worker's heartbeat: renews its lease, frees the runs of workers whose lease expired, and finds messages without a hint. */
+/**
+ * The worker's heartbeat: renews its lease, frees the runs of workers whose lease has expired, and finds messages in the
+ * inboxes of its runs for which no hint has arrived.
+ */
 import type { Logger } from "../../define/context.js";
 import type { Runtime, Timer } from "../../runtime/runtime.js";
 import type { Fence, Store } from "../../store/contract/store.js";
@@ -7,11 +10,11 @@ import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 const maxListedWorkers = 3;
 
 export interface LeaseEvents {
-  /** The store reports that the lease is lost: the epoch of this worker is over. */
+  /** Called when the store reports that the lease is lost, which ends the current epoch of the worker. */
   readonly onLost: () => void;
-  /** The lease was renewed, at this time or later, by `Runtime.processMonotonic`. */
+  /** Called when the lease was renewed. `at` is when the heartbeat was sent, by `Runtime.processMonotonic`. */
   readonly onRenewed?: (at: number) => void;
-  /** Messages wait in the inboxes of these runs, which the worker owns. */
+  /** Called with the runs of this worker that have messages in their inboxes. */
   readonly onMessages: (runIds: readonly string[]) => void;
   readonly onPausedQueues: (names: readonly string[]) => void;
 }
@@ -34,17 +37,17 @@ export class Heartbeat {
     this.#log = log;
     this.#events = events;
     this.#runtime = runtime;
-    // Three heartbeats per lease: one may be lost and another one late.
+    // Three heartbeats are sent per lease, so that the lease survives if one heartbeat fails and the next one is late.
     this.#timer = runtime.setInterval(() => void this.#sendHeartbeat(), Math.max(10, leaseMs / 3)).unref();
   }
 
   /**
-   * Reads what a heartbeat would return, without writing one. Some stores only hint that another process has written: workers
-   * that answered such a hint with a write would wake each other up forever.
+   * Reads the waiting messages and paused queues that a heartbeat would return, without writing a heartbeat. Some stores
+   * only hint that another process has written. If workers wrote after each such hint, they would wake each other up forever.
    */
   pollNow(): Promise<void> {
     if (this.#currentPoll !== null) {
-      // The current poll may have read too early, so another one follows it.
+      // The current poll may have read before the new message was written, so another poll follows it.
       this.#mustPollAgain = true;
       return this.#currentPoll;
     }
@@ -57,7 +60,7 @@ export class Heartbeat {
       this.#mustPollAgain = false;
       await this.#poll();
     } while (this.#mustPollAgain && !this.#isStopped);
-    // Reset in the same microtask as the check above: a later request must start a poll of its own.
+    // Reset in the same microtask as the check of `#mustPollAgain`, so that a request after the check starts a new poll.
     this.#currentPoll = null;
   }
 
@@ -100,7 +103,7 @@ export class Heartbeat {
     }
   }
 
-  /** Names the workers, and adds their ids only if there are few. */
+  /** Logs the names of the dead workers, with their ids if there are at most `maxListedWorkers`. */
   async #warnOfDeadWorkers(ids: readonly string[]): Promise<void> {
     const workers = await this.#store.workers().catch(() => []);
     const names = new Map(workers.map(({ id, name }) => [id, name]));

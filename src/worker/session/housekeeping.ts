@@ -1,7 +1,7 @@
 /**
  * Periodic maintenance by every worker: deletes runs that are older than the retention, deletes the rows of workers that died
- * long ago, and warns of stuck runs. Each worker starts at a random moment, so that few do it at once; several at once do no
- * harm.
+ * long ago, warns of stuck runs, and pauses runs whose jobs have vanished. Each worker starts after a random delay, so that
+ * few workers do the same work at once; if several do, no harm is done.
  */
 
 import type { Logger } from "../../define/context.js";
@@ -15,9 +15,15 @@ export interface HousekeepingOptions {
   readonly runtime: Runtime;
   readonly store: Store;
   readonly log: Logger;
-  /** Deletes runs that are older than the retention, until all are deleted or `stop` is aborted; null: there is no retention. */
+  /**
+   * Deletes the runs that are older than the retention, until none is left or `stop` is aborted; null: no retention is
+   * set.
+   */
   readonly prune: ((stop: AbortSignal) => Promise<{ readonly runs: number }>) | null;
-  /** How often old runs are deleted; stuck runs and vanished jobs are checked at least every 5 minutes and every minute. */
+  /**
+   * How often old data is deleted. Stuck runs are checked at least every 5 minutes, vanished jobs at least every
+   * minute.
+   */
   readonly everyMs: number;
 }
 
@@ -64,7 +70,10 @@ export class Housekeeping {
     if (runs > 0) log.info(`Deleted ${runs} run(s) that ended longer ago than the retention.`);
   }
 
-  /** The first time is after 5 to 10 % of the interval: processes that restart often do their share too, but not at startup. */
+  /**
+   * Runs the task first after 5 to 10 % of the interval: not at startup, but early enough for processes that restart
+   * often.
+   */
   #repeat(taskName: string, everyMs: number, work: () => Promise<void>): void {
     const { runtime } = this.#options;
     if (everyMs > maxTimerMs) return;

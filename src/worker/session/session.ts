@@ -1,6 +1,6 @@
 /**
  * One epoch of a worker: its fence, its committer, and the runs that it owns. When the store reports that the fence is no
- * longer valid, the session is dropped, and the worker starts a new one under a higher epoch.
+ * longer valid, the worker drops the session and starts a new one with a higher epoch.
  */
 
 import { retryUntilReachable } from "../../concurrency/retry-until-reachable.js";
@@ -46,16 +46,16 @@ export interface SessionOptions {
   canExecute(route: string, version: string): boolean;
   allowsInterruptions(): boolean;
   hasWaitingRuns(): boolean;
-  /** Called when a top-level step has its result; null except in tests. */
+  /** Called when a top-level step has completed or was skipped; null except in tests. */
   readonly onStepEnded: ((turn: HostedTurn) => void) | null;
   readonly onError: ErrorReporter | null;
   findRegistration(name: string): Promise<WorkflowSummary | null>;
   jobInfo(job: string): Promise<JobInfo>;
-  /** The answer to a commit was lost: it is unknown which runs the session still owns. */
+  /** Called when the connection failed during a commit, so that it is unknown which runs the session still owns. */
   onUncertain(): void;
-  /** The store reports that the fence is no longer valid. */
+  /** Called when the store reports that the fence is no longer valid. */
   onLost(session: Session): void;
-  /** The session released a run, so a slot is free; `parking` tells when the run is due again, if it was parked and that is known. */
+  /** Called when the session released a run, so that a slot is free. `parking` is set if the run was parked until `dueAt`. */
   onRunReleased(parking: { readonly dueAt: number; readonly now: number } | null): void;
 }
 
@@ -138,7 +138,7 @@ export class Session {
     for (const turn of this.turns.values()) turn.abort(reason);
   }
 
-  /** Starts the turns of claimed runs. The logs and inboxes are read for all runs at once; fresh runs need no read. */
+  /** Starts the turns of claimed runs. Logs and inboxes are read for all runs at once; fresh runs have none to read. */
   async openClaimed(tasks: readonly ClaimedTask[], claimedAt: number): Promise<void> {
     const needsNoReads = (task: ClaimedTask) =>
       task.isFresh && task.pendingMessages === 0 && retriedRunIdOf(task.run) === null;
@@ -161,7 +161,7 @@ export class Session {
       const [logs, inboxes] = await this.#retryUntilReachable(() =>
         Promise.all([store.logs(ids), idsWithMessages.length > 0 ? store.inbox(idsWithMessages) : noInboxes]),
       );
-      const opened = tasksToRead.map((task) => {
+      const startedTurns = tasksToRead.map((task) => {
         const { id } = task.run;
         return this.#startRun({
           ...task,
@@ -170,7 +170,7 @@ export class Session {
           claimedAt,
         });
       });
-      await Promise.all(opened);
+      await Promise.all(startedTurns);
     });
   }
 
@@ -193,24 +193,24 @@ export class Session {
   }
 
   /**
-   * After a lost answer, opens the runs that the store says this session owns and that it does not know. Runs that it knew
-   * before the read are skipped, because they may have been released in the meantime.
+   * After the connection failed during a claim or commit, opens the runs that this session owns according to the store but
+   * does not know. Runs that it knew before the read are skipped, because they may have been released during the read.
    */
   async reconcile(): Promise<void> {
     const { store, fence } = this.#options;
     const knownIds = new Set([...this.turns.keys(), ...this.#openingRuns]);
     const isForgotten = (id: string) => !knownIds.has(id) && !this.turns.has(id) && !this.#openingRuns.has(id);
-    const owned = await this.#retryUntilReachable(() => store.ownedTasks(fence));
-    const forgotten = owned.filter((task) => isForgotten(task.runId));
-    if (forgotten.length === 0) return;
-    const ids = forgotten.map((task) => task.runId);
+    const ownedTasks = await this.#retryUntilReachable(() => store.ownedTasks(fence));
+    const forgottenTasks = ownedTasks.filter((task) => isForgotten(task.runId));
+    if (forgottenTasks.length === 0) return;
+    const ids = forgottenTasks.map((task) => task.runId);
     const [runs, at] = await this.#retryUntilReachable(() => Promise.all([store.runsById(ids), store.now()]));
-    const tasks = new Map(forgotten.map((task) => [task.runId, task]));
-    const claimed = runs.map((run): ClaimedTask => {
+    const tasks = new Map(forgottenTasks.map((task) => [task.runId, task]));
+    const claimedTasks = runs.map((run): ClaimedTask => {
       const { deliveries, pendingMessages } = tasks.get(run.id) as TaskRecord;
       return { run, deliveries, pendingMessages, isFresh: false };
     });
-    await this.openClaimed(claimed, at);
+    await this.openClaimed(claimedTasks, at);
   }
 
   async #whileOpening<T>(ids: readonly string[], work: () => Promise<T>): Promise<T> {
@@ -232,21 +232,21 @@ export class Session {
     return mustInherit(snapshot) ? this.#startSuccessor(snapshot) : this.#startTurn(snapshot);
   }
 
-  /** Starts a run that retries another one: the recorded steps of that run are first copied into its log. */
+  /** Starts a run that retries another run. The recorded steps of the other run are first copied into its log. */
   async #startSuccessor(snapshot: TurnSnapshot): Promise<void> {
     const { store, onRunReleased } = this.#options;
     const { run } = snapshot;
     try {
       const { onFailure } = this.#options.definition(run.workflow, run.version);
-      const inherited = await inheritFromPredecessor(snapshot, {
+      const inheritResult = await inheritFromPredecessor(snapshot, {
         store,
         committer: this.committer,
         hasOnFailure: onFailure !== null,
         retryUntilReachable: (read) => this.#retryUntilReachable(read),
       });
-      if (inherited.kind === "inherited") await this.#startTurn({ ...snapshot, log: inherited.log });
-      else if (inherited.kind === "has messages") await this.#reopen(run.id);
-      else onRunReleased(inherited.kind === "parked" ? inherited : null);
+      if (inheritResult.kind === "inherited") await this.#startTurn({ ...snapshot, log: inheritResult.log });
+      else if (inheritResult.kind === "has messages") await this.#reopen(run.id);
+      else onRunReleased(inheritResult.kind === "parked" ? inheritResult : null);
     } catch (error) {
       if (this.#isDead || error instanceof FencedError) return;
       const pauseNote = writePauseNote(toFailure(error).message);
@@ -270,7 +270,7 @@ export class Session {
   }
 
   #onTurnEnd(turn: HostedTurn, turnEnd: TurnEnd): void {
-    // The run may have been claimed again before this receipt arrived: then another turn of this session has it.
+    // If this session claimed the run again before the receipt of the last commit arrived, a newer turn executes the run.
     if (this.turns.get(turn.runId) === turn) this.turns.delete(turn.runId);
     if (this.turns.has(turn.runId)) return;
     if (turnEnd.how === "has messages") void this.#reopen(turn.runId);
@@ -303,9 +303,9 @@ export class Session {
   }
 
   /**
-   * The store refused the writes of a run. If the session no longer owns the run, it drops it. If the log is shorter than what
-   * this worker wrote (a standby without the last writes took over), the run is reopened from that log. Otherwise the run is
-   * paused with the error.
+   * Called when the store refused the writes of a run. If the session no longer owns the run, it drops the run. If the log has
+   * lost events of this worker (a standby database without the last writes took over), the run is reopened from that log.
+   * Otherwise the run is paused with the error.
    */
   #evict(runId: string, error: unknown): Promise<void> {
     const { store, log, fence } = this.#options;
@@ -314,20 +314,20 @@ export class Session {
         const [logs, [task]] = await this.#retryUntilReachable(() =>
           Promise.all([store.logs([runId]), store.tasks([runId])]),
         );
-        const written = logs.get(runId)?.at(-1)?.seq ?? 0;
+        const lastSeq = logs.get(runId)?.at(-1)?.seq ?? 0;
         if (error instanceof LogConflict) {
           if (task?.owner !== fence.workerId || task.epoch !== fence.epoch) {
             return log.warn(`Run ${runId} is no longer owned by this worker, which drops it.`);
           }
-          if (written < error.after) {
+          if (lastSeq < error.after) {
             log.warn(
-              `The log of run ${runId} ends at event ${written}, not at ${error.after}: the run is replayed from there.`,
+              `The log of run ${runId} ends at event ${lastSeq}, not at ${error.after}: the run is replayed from there.`,
             );
             return await this.#reopen(runId);
           }
         }
         log.error(`Run ${runId} could not be written and is paused.`, error);
-        await this.#pauseUnwritable(runId, written, error);
+        await this.#pauseUnwritable(runId, lastSeq, error);
       } catch (pauseError) {
         log.error(`Run ${runId} could not be written, and could not be paused either.`, pauseError);
       }
@@ -354,20 +354,20 @@ export class Session {
 
   async #pauseUnwritable(runId: string, after: number, error: unknown, waiting: string | null = null): Promise<void> {
     const failure = toFailure(error);
-    // `run.became_due` is for a run that has not started yet: a worker had claimed it, so its start time has passed.
+    // `run.became_due` lets a run that has not started yet start when it is resumed: it was claimed, so it was due.
     const events = [
       newEvent("run.paused", {}, { reason: failure.message, error: failure }),
       newEvent("run.became_due", {}),
     ];
-    const parked = { status: "paused", waiting, startedAt: null, wakeAt: null, wakeInMs: null } as const;
-    const next = { kind: "park", ...parked } as const;
+    const parkFields = { status: "paused", waiting, startedAt: null, wakeAt: null, wakeInMs: null } as const;
+    const next = { kind: "park", ...parkFields } as const;
     await this.committer.submit(createTransition(runId, after, { events, next }));
   }
 }
 
 const noInboxes: ReadonlyMap<string, readonly InboxRow[]> = new Map();
 
-/** Copied field by field, because object spread took 2 % of the time of one-step runs. */
+/** Copies field by field, because object spread took 2 % of the time of one-step runs. */
 function toRunRecord(run: NewRun, at: number): RunRecord {
   return {
     id: run.id,

@@ -1,10 +1,16 @@
-/** Records the start of steps that take longer than 100 ms, so that users see what is running. Quick steps need no such event. */
+/**
+ * Records the start of steps that take longer than 100 ms, so that users see them while they run. Quick steps need no
+ * event.
+ */
 import type { Runtime, Timer } from "../../runtime/runtime.js";
 import type { RunningAttempt } from "../step/running-attempts.js";
 
 const slowMs = 100;
 const pollIntervalMs = 50;
 
+/**
+ * The running attempts. `onAdd` is called after each addition, so that the timer runs only while attempts are running.
+ */
 class ExecutingSet extends Set<RunningAttempt> {
   onAdd: () => void = () => {};
 

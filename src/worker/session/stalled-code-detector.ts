@@ -1,7 +1,7 @@
 /**
- * Detects stalled code: the run has no running step and waits for nothing durable, because its code awaits something outside
- * `ctx`, or a schema that never resolves. The worker owns such a run for as long as it lives, so a warning is the only way to
- * notice it.
+ * Detects stalled code: the run has no running step and waits for nothing durable, because its code awaits a promise that
+ * does not come from `ctx`, or a schema that never resolves. The worker owns such a run until the worker stops, so users
+ * notice it only through the warning.
  */
 
 import type { Logger } from "../../define/context.js";
@@ -20,7 +20,7 @@ const pollIntervalMs = 60_000;
 export class StalledCodeDetector {
   readonly #log: Logger;
   readonly #turns: () => Iterable<WatchedTurn>;
-  /** The turns that were stalled at the last check, and the length of their logs then. */
+  /** By turn that was stalled at the last check: the length of its log at that check. */
   #stalledAtLastCheck = new Map<WatchedTurn, number>();
   readonly #warnedAbout = new WeakSet<WatchedTurn>();
   readonly #runtime: Runtime;

@@ -1,4 +1,4 @@
-/** Finds runs that no worker will advance, and warns once of each cause, and again if a cause goes away and comes back. */
+/** Finds runs that no worker will advance. Warns once of each cause, and again if the cause disappears and returns. */
 
 import { graphRoute, jobOf } from "../../core/naming/route.js";
 import type { Logger } from "../../define/context.js";
@@ -7,7 +7,7 @@ import { findLiveWorkers, isWorkerLive } from "../../store/contract/live-workers
 import type { RouteBacklog, Store, WorkerRecord } from "../../store/contract/store.js";
 import { VanishedJobs } from "./vanished-jobs.js";
 
-/** Long enough for a worker to restart and for a deployment to finish. */
+/** A run is stuck after this time, which is long enough for a worker to restart and for a deployment to finish. */
 const stuckAfterMs = 10 * 60_000;
 
 export class StuckRuns {
@@ -30,29 +30,32 @@ export class StuckRuns {
     this.#warnedAbout = new Set(warnings.map(([subject]) => subject));
   }
 
-  /** Finds runs that have been due for long without a live worker for their workflow. Runs of a paused queue do have one. */
+  /**
+   * Finds runs that are overdue and have no live worker for their route. Runs of a paused queue have one, so they do
+   * not count.
+   */
   async #findRunsWithoutWorkers(): Promise<[about: string, text: string][]> {
     const { maintenance } = this.#store;
     const [backlog, now] = await Promise.all([maintenance.backlog(), this.#store.now()]);
-    const late = backlog.filter(({ oldestDueAt }) => now - oldestDueAt > stuckAfterMs);
-    if (late.length === 0) return [];
+    const overdueGroups = backlog.filter(({ oldestDueAt }) => now - oldestDueAt > stuckAfterMs);
+    if (overdueGroups.length === 0) return [];
     const routes = (await findLiveWorkers(this.#store, this.#runtime)).flatMap((worker) => worker.routes);
     const hasWorker = ({ route, version }: RouteBacklog) =>
       routes.some((liveRoute) => liveRoute.workflow === route && liveRoute.version === version);
-    const withoutWorkers = late.filter((group) => !hasWorker(group));
+    const groupsWithoutWorkers = overdueGroups.filter((group) => !hasWorker(group));
     // `VanishedJobs.check` misses jobs whose last worker's row was deleted, so their waiting runs are notified here.
     await this.#vanishedJobs.notifyWaitingRuns(
-      withoutWorkers.flatMap(({ route }) => (jobOf(route) === null ? [] : [route])),
+      groupsWithoutWorkers.flatMap(({ route }) => (jobOf(route) === null ? [] : [route])),
     );
-    return withoutWorkers.map((group) => [
+    return groupsWithoutWorkers.map((group) => [
       `no worker for ${group.route} ${group.version}`,
       `${group.dueCount} run(s) of ${describeRoute(group)} are due, the first since ${formatInstant(group.oldestDueAt)}, and no live worker takes them.`,
     ]);
   }
 
   /**
-   * Finds runs of workers with an expired lease, which the heartbeat of any other worker should have freed. The number of
-   * their runs is read only if there are such workers, because that may read all open tasks.
+   * Finds runs of workers with an expired lease, which the heartbeat of any other worker should have freed. `workers()`,
+   * which counts the runs of each worker and may read all open tasks, is called only if there are such workers.
    */
   async #findRunsOfDeadWorkers(): Promise<[about: string, text: string][]> {
     const expiredWorkers = await this.#store.maintenance.expiredWorkers({
@@ -60,9 +63,10 @@ export class StuckRuns {
     });
     if (expiredWorkers.length === 0) return [];
     const [workers, now] = await Promise.all([this.#store.workers(), this.#store.now()]);
-    const isGone = (worker: WorkerRecord) => worker.ownedTaskCount > 0 && !isWorkerLive(worker, now, this.#runtime);
+    const isDeadOwner = (worker: WorkerRecord) =>
+      worker.ownedTaskCount > 0 && !isWorkerLive(worker, now, this.#runtime);
     return workers
-      .filter(isGone)
+      .filter(isDeadOwner)
       .map(({ id, name, ownedTaskCount, heartbeatAt }) => [
         `abandoned ${id}`,
         `${ownedTaskCount} run(s) belong to worker "${name}", whose last heartbeat was at ${formatInstant(heartbeatAt)}, and no other worker has freed them.`,

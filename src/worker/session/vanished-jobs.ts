@@ -1,7 +1,7 @@
 /**
- * Detects that no live worker has a job any more while runs wait for it, and sends those runs a message, which pauses them.
- * Waiting runs do not poll. Each worker periodically reads the rows of the workers, of which there are few; only when a job
- * is missing there are the waiting runs read, a limited number at a time.
+ * Detects jobs that no live worker has any more, and sends a message to the runs that wait for them, which pauses these runs.
+ * The runs themselves do not poll. Each worker periodically reads the rows of all workers, which are few. Only if a job has
+ * no live worker are the waiting runs read, a limited number at a time.
  */
 
 import { jobOf } from "../../core/naming/route.js";
@@ -10,7 +10,9 @@ import type { Runtime } from "../../runtime/runtime.js";
 import { isWorkerLive } from "../../store/contract/live-workers.js";
 import type { Store, WorkerRoutes } from "../../store/contract/store.js";
 
-/** Long enough for a worker to restart and for most deployments to finish. */
+/**
+ * How long a job may be without a live worker: long enough for a worker to restart and for most deployments to finish.
+ */
 export const jobMissingGraceMs = 60_000;
 /** Jobs and runs beyond these limits are found by the next check. */
 const maxJobsPerCheck = 100;
@@ -32,18 +34,23 @@ export class VanishedJobs {
     await this.notifyWaitingRuns(findVanishedRoutes(workers, isLive, now, graceMs));
   }
 
-  /** Sends each waiting run a message; its owner checks again whether the job is missing. */
+  /** Sends each waiting run a message. The worker that processes it checks again whether the job is missing. */
   async notifyWaitingRuns(routes: readonly string[]): Promise<void> {
     const checkedRoutes = routes.slice(0, maxJobsPerCheck);
-    const waiting = await this.#store.maintenance.parentsWaitingFor(checkedRoutes, maxRunsPerCheck);
-    if (waiting.length === 0) return;
+    const waitingRuns = await this.#store.maintenance.parentsWaitingFor(checkedRoutes, maxRunsPerCheck);
+    if (waitingRuns.length === 0) return;
     await this.#store.send(
-      waiting.map(({ parentId, route }) => encodeMessage(parentId, { type: "jobGone", job: jobOf(route) as string })),
+      waitingRuns.map(({ parentId, route }) =>
+        encodeMessage(parentId, { type: "jobGone", job: jobOf(route) as string }),
+      ),
     );
   }
 }
 
-/** The routes of jobs that dead workers had and no live worker has. The rows of dead workers are kept for a day. */
+/**
+ * Returns the routes of jobs that dead workers had and no live worker has. The rows of dead workers are deleted after a
+ * day.
+ */
 function findVanishedRoutes(
   workers: readonly WorkerRoutes[],
   isLive: (worker: WorkerRoutes) => boolean,
@@ -60,6 +67,7 @@ function findVanishedRoutes(
       lastHeartbeatAt.set(workflow, Math.max(lastHeartbeatAt.get(workflow) ?? 0, worker.heartbeatAt));
     }
   }
-  const isGone = ([route, at]: [string, number]) => !routesWithWorkers.has(route) && Math.max(0, now - at) >= graceMs;
-  return [...lastHeartbeatAt].filter(isGone).map(([route]) => route);
+  const hasVanished = ([route, at]: [string, number]) =>
+    !routesWithWorkers.has(route) && Math.max(0, now - at) >= graceMs;
+  return [...lastHeartbeatAt].filter(hasVanished).map(([route]) => route);
 }

@@ -21,9 +21,9 @@ export interface AttemptHost {
   readonly runId: string;
   readonly host: { readonly runtime: Runtime };
   readonly log: Logger;
-  /** The id that the step's idempotency key starts with: this run's, or that of the first run in its line of retries. */
+  /** The run id that starts the step's idempotency key: this run, or the first run in its line of retries. */
   keyOwner(node: string): string;
-  /** Calls the body, and records until it returns that this attempt's code is on the stack. */
+  /** Calls the body; until the body returns, the turn knows that code of this attempt is on the stack. */
   callBody(attempt: Attempt, body: Body): unknown;
   /** The virtual time in tests that control the clock; otherwise null. */
   readonly virtualNow: number | null;
@@ -39,7 +39,10 @@ export class Attempt implements StepTools {
   readonly attempt: number;
   readonly #startedMs: number;
   readonly #startedVirtualMs: number | null;
-  /** Whether the log has the start: it is written after 100 ms for slow steps, and before the body with `onCrash: "pause"`. */
+  /**
+   * Whether the `step.started` event was created. It is written for attempts that take longer than 100 ms, for bodies
+   * that wait for something durable, and with `onCrash: "pause"` before the body runs.
+   */
   isStartRecorded = false;
   /** Flow control that this attempt's body raised and that the engine has not applied yet. */
   raisedInterrupt: FlowControlInterrupt | null = null;
@@ -47,7 +50,7 @@ export class Attempt implements StepTools {
   #log: Logger | null = null;
   #controller: AbortController | null = null;
   #abortReason: unknown;
-  #aborted = false;
+  #isAborted = false;
   #timer: Timer | null = null;
   #resumedBy: ResumedBy | null | undefined;
 
@@ -71,7 +74,7 @@ export class Attempt implements StepTools {
     // Created on first use: most steps never read the signal, and a controller costs more than the step's event.
     if (this.#controller === null) {
       this.#controller = new AbortController();
-      if (this.#aborted) this.#controller.abort(this.#abortReason);
+      if (this.#isAborted) this.#controller.abort(this.#abortReason);
     }
     return this.#controller.signal;
   }
@@ -81,7 +84,7 @@ export class Attempt implements StepTools {
     return (this.#log ??= boundLogger(this.#host.log, { step: this.key, attempt: this.attempt }));
   }
 
-  /** Kept after the first read: the run state drops the signal when the step ends, and the body may read it later. */
+  /** Cached on the first read: the run state drops the signal when the step ends, but the body may read it after that. */
   get resumedBy(): ResumedBy | null {
     if (this.#resumedBy === undefined) this.#resumedBy = this.#host.resumedBy(this.key);
     return this.#resumedBy;
@@ -103,15 +106,15 @@ export class Attempt implements StepTools {
   }
 
   abort(reason: unknown): void {
-    if (this.#aborted) return;
-    this.#aborted = true;
+    if (this.#isAborted) return;
+    this.#isAborted = true;
     this.#abortReason = reason;
     this.#controller?.abort(reason);
   }
 
   /**
-   * Runs the body. After the time limit the attempt is aborted and its result is ignored, even if the body is still
-   * running. This takes callbacks instead of returning a promise, which would cost about two kilobytes per step.
+   * Runs the body. After the time limit, the attempt is aborted and the body's result is ignored, even if the body is
+   * still running. The outcome is passed to a callback, because a promise would cost about two kilobytes per step.
    */
   run(
     body: Body,
@@ -128,7 +131,7 @@ export class Attempt implements StepTools {
       return onThrown(error);
     }
     if (promise === null) return onReturned(value);
-    // Node's timers overflow beyond `maxTimerMs` and would fire at once, so a longer limit counts as none.
+    // Node's timers overflow beyond `maxTimerMs` and would fire at once, so a longer time limit is ignored.
     if (timeoutMs === null || timeoutMs > maxTimerMs) return void promise.then(onReturned, onThrown);
     this.#awaitWithTimeout(promise, timeoutMs).then(onReturned, onThrown);
   }

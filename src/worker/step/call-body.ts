@@ -22,7 +22,7 @@ export function callBody(turn: BodyTurn, attempt: Attempt, body: Body): unknown 
   if (hasCallListeners()) return callWithListeners(turn, attempt, body);
   const { watchdog } = turn.host;
   if (watchdog === null) return enterBody(turn, attempt, body);
-  // The same as `callInFrame`, without allocating a closure for each step.
+  // This repeats the code of `callInFrame`, because calling that function would allocate a closure for each step.
   watchdog.enter(turn.runId, attempt.key);
   try {
     return enterBody(turn, attempt, body);
@@ -32,7 +32,7 @@ export function callBody(turn: BodyTurn, attempt: Attempt, body: Body): unknown 
 }
 
 function enterBody({ definition, host, flowControl }: BodyTurn, attempt: Attempt, body: Body): unknown {
-  // Bodies of declared steps may make durable calls, so there are no forbidden nested calls to find.
+  // Bodies of declared steps may make durable calls, so their nested calls need not be detected.
   if (definition.declared !== null) return flowControl.callBody(attempt, body);
   const isTracked = host.virtualClock !== null || mustBeTracked(definition, body);
   const value = flowControl.callBody(attempt, body, isTracked);
@@ -42,6 +42,7 @@ function enterBody({ definition, host, flowControl }: BodyTurn, attempt: Attempt
 
 function callWithListeners(turn: BodyTurn, attempt: Attempt, body: Body): unknown {
   const call = () => callInFrame(turn, attempt.key, () => enterBody(turn, attempt, body));
-  // An interceptor may make the call later, when this turn is over: then the body must not run, and the call never returns.
+  // An interceptor may call the body when this turn is already over. The body must not run then, so its promise stays
+  // open.
   return callWithInterceptors(turn.run, attempt, () => (turn.isOver ? new Promise(() => {}) : call()));
 }

@@ -18,18 +18,18 @@ import { readForTurn } from "../turn/read.js";
 import type { TurnAttempt } from "./turn-attempt.js";
 
 const cursorLimitBytes = 128 * 1024;
-/** How long a relaxed loop may run before it lets the event loop turn. */
+/** How long a relaxed loop may run before it yields to the event loop. */
 const yieldEveryMs = 4;
 
 interface StoredCursor {
   readonly cursor: string | null;
   readonly done: number;
   readonly total: number | null;
-  /** How often the cursor was moved, which is also the number of the item in flight. */
+  /** How often the cursor was moved, which is also the index of the item that is being processed. */
   readonly moves: number;
 }
 
-/** Reads the stored cursor of the step, before its body runs. */
+/** Reads the stored cursor of the step; must be called before the step's body runs. */
 export async function openCheckpoints(
   attempt: TurnAttempt,
   options: CheckpointOptions,
@@ -39,9 +39,10 @@ export async function openCheckpoints(
   const rows = await readForTurn(turn, () => turn.host.store.cursors(turn.runId));
   const op = turn.state.ops.get(key) as StepOp | undefined;
   const isRewound = op?.isRewound === true && op.phase === "awaiting_attempt";
-  const stored = isRewound ? noCursor : readStoredCursor(rows.find((row) => row.node === key));
-  const resumed = stored.cursor !== null || (attempt.attempt > 1 && !isRewound && op !== undefined && !op.isScheduled);
-  return new StepCheckpoints(attempt, options, raiseFlowControl, stored, resumed);
+  const storedCursor = isRewound ? noCursor : readStoredCursor(rows.find((row) => row.node === key));
+  const isResumed =
+    storedCursor.cursor !== null || (attempt.attempt > 1 && !isRewound && op !== undefined && !op.isScheduled);
+  return new StepCheckpoints(attempt, options, raiseFlowControl, storedCursor, isResumed);
 }
 
 const noCursor: StoredCursor = { cursor: null, done: 0, total: null, moves: 0 };
@@ -58,11 +59,11 @@ export class StepCheckpoints implements Checkpoints {
   readonly #options: CheckpointOptions;
   readonly #raiseFlowControl: (action: FlowControlAction) => never;
   readonly #startedAt: number;
-  readonly #initialText: string | null;
+  readonly #initialCursorText: string | null;
   #cursor: unknown;
-  /** The encoded cursor; undefined until it is encoded. */
-  #text: string | null | undefined;
-  #advanced = false;
+  /** The encoded cursor; undefined if the current cursor has not been encoded yet. */
+  #cursorText: string | null | undefined;
+  #hasAdvanced = false;
   #iterations = 0;
   #done: number;
   #moves: number;
@@ -75,7 +76,7 @@ export class StepCheckpoints implements Checkpoints {
     attempt: TurnAttempt,
     options: CheckpointOptions,
     raiseFlowControl: (action: FlowControlAction) => never,
-    stored: StoredCursor,
+    storedCursor: StoredCursor,
     resumed: boolean,
   ) {
     this.#attempt = attempt;
@@ -83,12 +84,12 @@ export class StepCheckpoints implements Checkpoints {
     this.#raiseFlowControl = raiseFlowControl;
     this.#startedAt = attempt.turn.storeNow();
     this.#yieldedAt = attempt.turn.host.runtime.monotonic();
-    this.#initialText = stored.cursor;
-    this.#text = stored.cursor;
-    this.#cursor = stored.cursor === null ? null : decode(stored.cursor);
-    this.#done = stored.done;
-    this.#moves = stored.moves;
-    this.#total = stored.total;
+    this.#initialCursorText = storedCursor.cursor;
+    this.#cursorText = storedCursor.cursor;
+    this.#cursor = storedCursor.cursor === null ? null : decode(storedCursor.cursor);
+    this.#done = storedCursor.done;
+    this.#moves = storedCursor.moves;
+    this.#total = storedCursor.total;
     this.resumed = resumed;
   }
 
@@ -97,17 +98,17 @@ export class StepCheckpoints implements Checkpoints {
   }
 
   get advanced(): boolean {
-    return this.#advanced;
+    return this.#hasAdvanced;
   }
 
-  /** How often the cursor was moved, which is also the number of the item in flight. */
+  /** How often the cursor was moved, which is also the index of the item that is being processed. */
   get moves(): number {
     return this.#moves;
   }
 
-  /** Whether the cursor is where it was when this attempt started. */
+  /** Whether the cursor has the same value as when this attempt started. */
   get isUnmoved(): boolean {
-    return this.#encoded() === this.#initialText;
+    return this.#encoded() === this.#initialCursorText;
   }
 
   set(cursor: unknown): Promise<void> {
@@ -123,7 +124,8 @@ export class StepCheckpoints implements Checkpoints {
 
   checkpoint(): Promise<void> {
     if (this.#attempt.isOver) return guardPromise(Promise.reject(this.#createStepOverError()));
-    // User code may not await the promise: the interruption is recorded before it rejects, so the rejection may be ignored.
+    // If user code does not await the promise, its rejection must not crash the process. An interruption is not lost
+    // thereby, because it is registered before the promise rejects.
     return guardPromise(this.#options.relaxed ? this.#checkpointRelaxed() : this.#checkpointDurably());
   }
 
@@ -144,7 +146,7 @@ export class StepCheckpoints implements Checkpoints {
   /** Clears the cursor, so that the next attempt starts with the first item. */
   rewind(): void {
     this.#cursor = null;
-    this.#text = null;
+    this.#cursorText = null;
     this.#done = 0;
     this.#moves = 0;
   }
@@ -155,14 +157,14 @@ export class StepCheckpoints implements Checkpoints {
     turn.pendingWrites.setCursor({ node: key, cursor: isOver ? null : this.#encoded(), progress: this.#progress() });
   }
 
-  /** A number is encoded lazily, because it can be neither too large nor mutated before it is written. */
+  /** A numeric cursor is encoded only when it is written, because it can be neither too large nor mutated until then. */
   #move(cursor: unknown): void {
     if (this.#attempt.isOver) throw this.#createStepOverError();
-    this.#text = typeof cursor === "number" ? undefined : this.#encode(cursor ?? null);
+    this.#cursorText = typeof cursor === "number" ? undefined : this.#encode(cursor ?? null);
     this.#cursor = cursor ?? null;
     this.#moves += 1;
     this.#attempt.scope?.markCursorMoved();
-    this.#advanced = true;
+    this.#hasAdvanced = true;
     this.#isDirty = true;
   }
 
@@ -171,8 +173,8 @@ export class StepCheckpoints implements Checkpoints {
   }
 
   #encoded(): string | null {
-    if (this.#text === undefined) this.#text = this.#encode(this.#cursor);
-    return this.#text;
+    if (this.#cursorText === undefined) this.#cursorText = this.#encode(this.#cursor);
+    return this.#cursorText;
   }
 
   #encode(cursor: unknown): string | null {
@@ -199,14 +201,14 @@ export class StepCheckpoints implements Checkpoints {
     turn.post(emptyList, done);
   }
 
-  /** Waits until the cursor is durable: after a crash, only the item in flight is processed again. */
+  /** Waits until the cursor is durable, so that after a crash only the current item is processed again. */
   async #checkpointDurably(): Promise<void> {
     await new Promise<void>((resolve) => this.#write(() => resolve()));
     await this.#waitForInboxCheck();
     this.#raiseIfInterrupted();
   }
 
-  /** Does not wait for the write: the latest cursor is written as fast as the store accepts it. */
+  /** Does not wait for the write. One write is under way at a time, and the next one writes the latest cursor. */
   async #checkpointRelaxed(): Promise<void> {
     if (!this.#isWriting && this.#isDirty) this.#writeLatest();
     await this.#yieldToEventLoop();
@@ -214,7 +216,7 @@ export class StepCheckpoints implements Checkpoints {
     this.#raiseIfInterrupted();
   }
 
-  /** A pause or cancel that its sender saw accepted must take effect before the next item starts. */
+  /** If a pause or cancel has been accepted, it must take effect before the next item starts. */
   #waitForInboxCheck(): Promise<void> | undefined {
     return this.#attempt.turn.inboxCheck ?? undefined;
   }
@@ -244,13 +246,13 @@ export class StepCheckpoints implements Checkpoints {
     const { turn } = this.#attempt;
     const { cancelRequest } = turn.state;
     if (cancelRequest !== null) return { kind: "cancel", reason: cancelRequest.reason };
-    if (turn.isDraining || turn.isOver) return suspend;
+    if (turn.isDraining || turn.isOver) return suspendNow;
     if (!turn.host.allowsInterruptions()) return null;
     const { maxIterations, maxRuntimeMs } = this.#options;
-    if (maxIterations !== null && this.#iterations >= maxIterations) return suspend;
-    if (maxRuntimeMs !== null && turn.storeNow() - this.#startedAt >= maxRuntimeMs) return suspend;
+    if (maxIterations !== null && this.#iterations >= maxIterations) return suspendNow;
+    if (maxRuntimeMs !== null && turn.storeNow() - this.#startedAt >= maxRuntimeMs) return suspendNow;
     return null;
   }
 }
 
-const suspend: FlowControlAction = { kind: "suspend", waitMs: 0 };
+const suspendNow: FlowControlAction = { kind: "suspend", waitMs: 0 };

@@ -1,4 +1,7 @@
-/** Compensates the completed steps of a run, the last one first. Each compensation is a step: recorded, retried, resumed. */
+/**
+ * Compensates the completed steps of a run, the last completed step first. Each compensation is executed as a step of its
+ * own: it is recorded in the log, retried after errors, and resumed after a crash.
+ */
 
 import { toFailure } from "../../core/encoding/error-record.js";
 import { StepNotDefinedError } from "../../core/errors/errors.js";
@@ -13,9 +16,10 @@ import type { Body, Compensator } from "./attempt.js";
 import { historyOf, Step } from "./step.js";
 
 /**
- * Runs all open compensations. Returns false if some are left, because the run was paused or this worker no longer owns it.
+ * Runs all compensations that have not completed yet. Returns false if the run was paused or the worker lost the run
+ * before the last of them completed.
  *
- * @param cause why the run is compensated, for the messages
+ * @param cause why the run is compensated, for error messages and pause reasons
  */
 export async function compensate(turn: StepTurn, cause: string): Promise<boolean> {
   for (const step of openCompensations(turn.state)) {
@@ -49,7 +53,7 @@ function runCompensation(
 ): Promise<unknown> {
   const react = (error: unknown, op: StepOp | undefined): Reaction => {
     const reaction = reactByRetryPolicy(retry, error, historyOf(op), turn.host.runtime.random());
-    // An operator has to look at a half-compensated run: it is paused, and continues compensating when it is resumed.
+    // A half-compensated run must not fail: it is paused for an operator, and continues compensating when resumed.
     return reaction.kind === "fail" ? { kind: "pause" } : reaction;
   };
   const explain = (error: unknown) =>
@@ -71,8 +75,8 @@ function runCompensation(
 }
 
 /**
- * Drops the return value of a compensation, which no code can read. Recording it would fail for `() => pool.query(…)`, whose
- * result cannot be serialized, after the compensation took effect.
+ * Drops the return value of a compensation, which no code can read. If the value were recorded, a compensation such as
+ * `() => pool.query(…)`, whose result cannot be serialized, would fail after it took effect.
  */
 function withoutOutput(body: Body): Body {
   return async (...args) => {

@@ -36,7 +36,7 @@ export class DeclaredSteps implements StepEngine {
   readonly #scope: CallScope;
   readonly #turn: StepTurn;
   #dispatcher: Dispatcher | null = null;
-  /** Maps a step's name in the code to its key in the log: they differ when the step was renamed. */
+  /** Maps a step's name in the code to its key in the log. The two differ when the step was renamed. */
   readonly #keyOf: (name: string) => string;
   /** Maps the keys of renamed steps back to their names in the code. */
   readonly #nameOf = new Map<string, string>();
@@ -73,36 +73,36 @@ export class DeclaredSteps implements StepEngine {
     for (const [key, op] of this.#turn.state.ops) {
       if (op.kind !== "step" || !isDeclared(key)) continue;
       const name = this.#nameOf.get(key) ?? key;
-      // A step that failed for good counts as open: code that calls it again gets the same error, and the run fails.
+      // A step that failed for good is reported as open: the code calls it again and gets the recorded error.
       steps.push({ name, phase: op.phase === "completed" || op.phase === "skipped" ? op.phase : "open" });
     }
     return steps;
   }
 
-  execute(declared: DeclaredStep): Promise<unknown> {
+  execute(declaredStep: DeclaredStep): Promise<unknown> {
     const turn = this.#turn;
-    const { name, queue, priority } = declared;
+    const { name, queue, priority } = declaredStep;
     const key = this.#keyOf(name);
     const isNew = !turn.state.ops.has(key);
     // An operator who moves a run to a step expects the step to start now, without its wait.
-    const waitMs = isNew && this.resumeAtStep === name ? 0 : declared.waitMs;
+    const waitMs = isNew && this.resumeAtStep === name ? 0 : declaredStep.waitMs;
     const placement = { route: routeOf(turn.definition.name, queue), priority: priority ?? turn.run.priority };
     placeNextStep(turn, placement, isNew && waitMs > 0);
     const step = new Step(
       turn,
       key,
-      (attempt) => runDeclaredBody(turn, declared, attempt as TurnAttempt, declared.body),
+      (attempt) => runDeclaredBody(turn, declaredStep, attempt as TurnAttempt, declaredStep.body),
       {
-        timeoutMs: declared.timeoutMs,
-        onCrash: declared.onCrash,
+        timeoutMs: declaredStep.timeoutMs,
+        onCrash: declaredStep.onCrash,
         input: undefined,
         kind: "plain",
         declared: true,
-        job: declared.job !== null,
-        undoable: declared.compensate !== null,
-        semaphore: declared.semaphore,
+        job: declaredStep.job !== null,
+        undoable: declaredStep.compensate !== null,
+        semaphore: declaredStep.semaphore,
         waitMs,
-        react: (error, op) => declared.react(error, historyOf(op), turn.host.runtime.random()),
+        react: (error, op) => declaredStep.react(error, historyOf(op), turn.host.runtime.random()),
       },
     );
     return step.call(this.#scope);
@@ -110,12 +110,12 @@ export class DeclaredSteps implements StepEngine {
 
   compensateWith(steps: Iterable<DeclaredStep>): void {
     const turn = this.#turn;
-    for (const declared of steps) {
-      const { name, compensate, retry } = declared;
+    for (const declaredStep of steps) {
+      const { name, compensate, retry } = declaredStep;
       if (compensate === null) continue;
       const key = this.#keyOf(name);
       const body = (attempt: StepTools) =>
-        runDeclaredBody(turn, declared, attempt as TurnAttempt, (scope) => compensate(scope, turn.outputOf(key)));
+        runDeclaredBody(turn, declaredStep, attempt as TurnAttempt, (scope) => compensate(scope, turn.outputOf(key)));
       (turn.compensators ??= new Map()).set(key, { body, retry, declared: true });
     }
   }
@@ -123,7 +123,7 @@ export class DeclaredSteps implements StepEngine {
   recordOf(name: string): StepRecord | null {
     const op = this.#turn.state.ops.get(this.#keyOf(name));
     if (op?.kind !== "step") return null;
-    // A step whose pause is still in force counts as failed, so that no step beside it starts.
+    // A step whose pause an operator has not released is reported as failed, so that no new step starts beside it.
     if (op.pauseCause !== null) return { phase: "failed" };
     if (op.phase !== "completed")
       return { phase: op.phase === "started" || op.phase === "awaiting_attempt" ? "open" : op.phase };
@@ -172,8 +172,9 @@ function heroOf({ heroType, heroId }: RunRecord): HeroRef | null {
 }
 
 /**
- * A body that resumes after a durable wait must make its recorded calls again before it makes new ones, so it needs a gate.
- * A new attempt has no recorded calls, and a step with a job has no code of its own that could have changed.
+ * A body that resumes after a durable wait must repeat its recorded calls before it makes new ones, so it needs a gate.
+ * Other bodies need none: a new attempt has no recorded calls, and the body of a step with a job is not user code, so it
+ * cannot have changed.
  */
 function openReplayGate(
   turn: StepTurn,
@@ -187,7 +188,7 @@ function openReplayGate(
 
 function runDeclaredBody(
   turn: StepTurn,
-  declared: DeclaredStep,
+  declaredStep: DeclaredStep,
   attempt: TurnAttempt,
   body: (scope: StepScope) => unknown,
 ): unknown {
@@ -201,7 +202,7 @@ function runDeclaredBody(
   const parts = {
     ctx: createContext(scope),
     hero: heroOf(turn.run),
-    execution: describeAttempt(attempt, declared.name),
+    execution: describeAttempt(attempt, declaredStep.name),
     resumesAfterWait: attempt.resumesAfterWait,
     jobRunNumber: countFailedJobRuns(turn, attempt.key) + 1,
     markJobFailed: () => {
@@ -211,14 +212,14 @@ function runDeclaredBody(
     withoutRecords: <T>(label: string, call: () => Promise<T>) => scope.withoutRecords(label, call),
     inFrame: <T>(call: () => T) => turn.callInFrame(attempt.key, call),
   };
-  const { checkpoints: options } = declared;
+  const { checkpoints: options } = declaredStep;
   if (options === null) {
-    scope.gate = openReplayGate(turn, declared, attempt);
+    scope.gate = openReplayGate(turn, declaredStep, attempt);
     return body({ ...parts, checkpoints: null });
   }
   return openCheckpoints(attempt, options, raiseFlowControl).then((checkpoints) => {
     attempt.checkpoints = checkpoints;
-    scope.gate = openReplayGate(turn, declared, attempt);
+    scope.gate = openReplayGate(turn, declaredStep, attempt);
     return body({ ...parts, checkpoints });
   });
 }

@@ -18,21 +18,23 @@ import { pausedBy } from "./pause-event.js";
 import { describePostponedTooOften, isPostponedTooOften } from "./postponement.js";
 
 interface ExceptionContext {
-  /** Asks the step's exception or retry policy. */
+  /** Calls the step's exception or retry policy. */
   react(): Reaction;
-  /** The pause reason to show instead of the default one. */
+  /** Creates the pause reason for operators; undefined: the default text. */
   readonly explain: ((error: unknown) => string) | undefined;
   /** How many attempts in a row ended with a transient error before this one. */
   readonly postponed: number;
-  /** Whether the step runs a job and that job's run has ended: the next attempt starts a new run. */
+  /**
+   * Whether the step runs a job and the job's run has ended, so that the next attempt must start a new run of the job.
+   */
   readonly jobRunEnded: boolean;
-  /** Whether the attempt moved the cursor: failures and backoff are then counted from here. */
+  /** Whether the attempt moved the cursor. If so, the retry policy counts failures and backoff from this attempt on. */
   readonly cursorMoved: boolean;
 }
 
 /**
- * Decides what an exception leads to. If the user's own policy throws or returns an invalid reaction, the step is not
- * retried: it fails, or its run is paused if an operator can repair it (declared steps) or must finish it (compensations).
+ * Decides what an exception leads to. If the user's policy throws or returns an invalid reaction, the step is not
+ * retried. A declared step or a compensation then pauses the run, because an operator can repair it; any other step fails.
  */
 export function decideConsequence(
   turn: RunPort,
@@ -70,7 +72,7 @@ interface FailureContext extends Pick<ExceptionContext, "explain" | "jobRunEnded
   readonly recheckPausedMs: number | null;
 }
 
-/** A `PauseError` is not a failure: the attempt ends like one that called `pause()`. */
+/** A `PauseError` is not a failure: the attempt is recorded as if its body had called `pause()`. */
 function createPauseConsequence(
   error: PauseError,
   stepAttempt: Attempt,
@@ -129,7 +131,7 @@ function createPausedEvent(error: unknown, step: string, explain?: (error: unkno
   return newEvent("run.paused", { node: step }, { reason, error: failure });
 }
 
-/** An output that cannot be stored is noticed only after the step's function has run, so running it again may be wrong. */
+/** If the step's output cannot be stored, its function has already run. The operator may not want to run it again. */
 function outputAdvice(error: unknown): string {
   if (!(error instanceof SerializationError) && !(error instanceof PayloadTooLargeError)) return "";
   return " resume() runs the step again; resume({ output }) or skip() continues without running it again.";

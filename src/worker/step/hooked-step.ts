@@ -1,4 +1,4 @@
-/** Steps of a function-style workflow that has hooks. */
+/** Calls the hooks of a function-style workflow around the bodies of its steps. */
 
 import { bindHooks, type HookContext, runWithHooks, type StepHooks } from "../../define/step-hooks.js";
 import { CallScope } from "../replay/call-scope.js";
@@ -14,7 +14,7 @@ export function withHooks(
   createContext: (scope: CallScope) => HookContext,
 ): Body {
   return (...args: unknown[]) => {
-    // The last argument: a transactional step receives its transaction first.
+    // The attempt is the last argument, because the body of a transactional step receives its transaction first.
     const turnAttempt = args.at(-1) as TurnAttempt;
     const { id, key: step, attempt } = turnAttempt;
     const scope = new CallScope(turn, turnAttempt);
@@ -23,7 +23,7 @@ export function withHooks(
     const host = { runId: turn.runId, log: turn.log, inFrame: <T>(call: () => T) => turn.callInFrame(step, call) };
     const callBody = () =>
       turn.flowControl.callBody(turnAttempt, () => (body as (...args: unknown[]) => unknown)(...args));
-    // Hooks must not record anything: a replay does not call them again, so their records would count as missing calls.
+    // Hooks must not make durable calls: a replay does not call hooks again, so it would report those calls as missing.
     return scope.withoutRecords("A hook", async () => {
       await boundHooks.before(execution);
       return runWithHooks(boundHooks, execution, host, callBody);

@@ -6,7 +6,7 @@ import { type NewEvent, newEvent } from "../../core/run/event.js";
 /**
  * Creates the event that pauses a run because of a `PauseError`, in a step or in the handler itself.
  *
- * @param recheckPausedMs after how long a pause that waits for a signal is rechecked if the error sets no interval; null: never
+ * @param recheckPausedMs the recheck interval for a pause that waits for a signal, if the error sets none; null: no recheck
  */
 export function pausedBy(
   error: PauseError,

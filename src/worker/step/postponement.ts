@@ -1,7 +1,7 @@
-/** Transient errors do not use up attempts, but their number is limited, because each adds an event to the run's log. */
+/** An attempt that ends with a transient error is postponed. Postponements are limited: each adds an event to the log. */
 import { toFailure } from "../../core/encoding/error-record.js";
 
-/** With the default backoff of up to an hour, this takes more than a month. */
+/** With the default backoff of up to an hour, a run reaches this limit after more than a month. */
 const maxConsecutivePostponements = 1_000;
 
 /** @param postponed how many attempts in a row ended with a transient error before this one */

@@ -1,4 +1,6 @@
-/** The step bodies and other work in progress in a turn: while there is any, the run is not parked. */
+/**
+ * The step bodies and other operations in progress in a turn. While at least one is in progress, the run is not parked.
+ */
 
 import type { NewEvent } from "../../core/run/event.js";
 import type { PendingWrites } from "../commit/pending-writes.js";
@@ -6,17 +8,17 @@ import type { PendingWrites } from "../commit/pending-writes.js";
 /** An attempt whose body is running, as the turn and the slow-step recorder see it. */
 export interface RunningAttempt {
   readonly key: string;
-  /** Whether the log has the start of the attempt. */
+  /** Whether the `step.started` event of the attempt was created. */
   readonly isStartRecorded: boolean;
   readonly elapsedRealMs: number;
-  /** The rest of the attempt's time limit; null: it has none. */
+  /** How much of the attempt's time limit is left; null: the attempt has no time limit. */
   readonly remainingMs: number | null;
   /** Whether the body has ended, or its time limit has passed. */
   isOver: boolean;
   /** Releases the semaphore slot of a step with limited concurrency. */
   readonly releaseSlot: (() => void) | null;
   readonly scope: { close(): void } | null;
-  /** Creates the event of the start; from then on the start counts as recorded. */
+  /** Creates the `step.started` event and sets `isStartRecorded`; the caller must write the event. */
   createStartedEvent(): NewEvent;
   recordStart(): Promise<boolean>;
   abort(reason: unknown): void;
@@ -38,51 +40,51 @@ interface AttemptsOwner {
  * (`onRecorded`); `onBodyEnded` only removes it from the running bodies. `retain` and `release` count other work, in pairs.
  */
 export class RunningAttempts {
-  readonly #running = new Set<RunningAttempt>();
+  readonly #runningAttempts = new Set<RunningAttempt>();
   readonly #owner: AttemptsOwner;
-  /** How many bodies and other operations are in progress. */
-  #busy = 0;
+  /** How many bodies and other operations prevent the run from being parked. */
+  #busyCount = 0;
 
   constructor(owner: AttemptsOwner) {
     this.#owner = owner;
   }
 
   get isBusy(): boolean {
-    return this.#busy > 0;
+    return this.#busyCount > 0;
   }
 
   get hasRunning(): boolean {
-    return this.#running.size > 0;
+    return this.#runningAttempts.size > 0;
   }
 
   /** Whether a body of this step is running, including one whose caller no longer waits for it. */
   has(key: string): boolean {
-    for (const attempt of this.#running) if (attempt.key === key) return true;
+    for (const attempt of this.#runningAttempts) if (attempt.key === key) return true;
     return false;
   }
 
   add(attempt: RunningAttempt): void {
-    this.#busy += 1;
-    this.#running.add(attempt);
+    this.#busyCount += 1;
+    this.#runningAttempts.add(attempt);
     this.#owner.host.executing.add(attempt);
   }
 
-  /** The body has ended, and its outcome is not in the log yet. */
+  /** Called when the body has ended; its outcome is not in the log yet, so the run must not be parked yet. */
   onBodyEnded(attempt: RunningAttempt): void {
     attempt.isOver = true;
     attempt.releaseSlot?.();
     attempt.scope?.close();
-    this.#running.delete(attempt);
+    this.#runningAttempts.delete(attempt);
     this.#owner.host.executing.delete(attempt);
   }
 
-  /** Counts one more operation in progress. */
+  /** Prevents the run from being parked until `release` is called. */
   retain(): void {
-    this.#busy += 1;
+    this.#busyCount += 1;
   }
 
   release(): void {
-    this.#busy -= 1;
+    this.#busyCount -= 1;
   }
 
   /** Keeps the run from being parked until `work` ends. */
@@ -96,18 +98,18 @@ export class RunningAttempts {
     }
   }
 
-  /** The outcome of a body is in the log. */
+  /** Called when the outcome of a body is in the log. */
   onRecorded(): void {
     this.release();
     const { results, isDraining } = this.#owner;
     if (!this.isBusy && (results.pending.size > 0 || isDraining)) this.#owner.scheduleIdleCheck();
   }
 
-  /** The body only waits for something durable, so the run may be parked in the meantime. */
+  /** Called when a body waits for the results of durable calls and does nothing else, so that the run may be parked. */
   onBodyWaiting(attempt: RunningAttempt): void {
     const { isOver, pendingWrites } = this.#owner;
     if (!attempt.isStartRecorded && !isOver) {
-      // Without the event, the step would still count as due after the run is parked.
+      // Without this event, the log would show a retried step as still due, and the parked run would wake at once.
       const { remainingMs } = attempt;
       pendingWrites.addWaitEvent(attempt.createStartedEvent(), remainingMs === null ? {} : { inMs: remainingMs });
     }
@@ -115,18 +117,18 @@ export class RunningAttempts {
     this.#owner.scheduleIdleCheck();
   }
 
-  /** The turn no longer waits for any of the work in progress. */
+  /** From now on, the turn waits for none of the bodies and operations in progress. */
   stopWaiting(): void {
-    this.#busy = 0;
+    this.#busyCount = 0;
   }
 
   abort(reason: unknown): void {
-    for (const attempt of this.#running) attempt.abort(reason);
+    for (const attempt of this.#runningAttempts) attempt.abort(reason);
   }
 
-  /** The worker releases the run: results of bodies that are still running are ignored. */
+  /** Called when the turn ends; the results of bodies that are still running are ignored. */
   disposeAll(): void {
-    for (const attempt of this.#running) {
+    for (const attempt of this.#runningAttempts) {
       attempt.dispose();
       attempt.releaseSlot?.();
       this.#owner.host.executing.delete(attempt);
@@ -134,6 +136,6 @@ export class RunningAttempts {
   }
 
   clear(): void {
-    this.#running.clear();
+    this.#runningAttempts.clear();
   }
 }

@@ -1,12 +1,12 @@
-/** The steps of one run that wait for a semaphore slot: while any waits, the run is not parked. */
+/** The steps of one run that wait for a semaphore slot. While a step waits for its slot, the run is not parked. */
 import type { Semaphore } from "../../concurrency/semaphore.js";
 
 export class SlotQueue {
-  /** The functions that cancel each wait; created when a step first has to wait. */
-  #waiting: Set<() => void> | null = null;
+  /** One function per waiting step, which cancels its wait; the set is created when the first step has to wait. */
+  #cancelFunctions: Set<() => void> | null = null;
 
   get waitingCount(): number {
-    return this.#waiting?.size ?? 0;
+    return this.#cancelFunctions?.size ?? 0;
   }
 
   /** Calls `onAcquired` with the function that releases the slot, at once if a slot is free. */
@@ -14,16 +14,16 @@ export class SlotQueue {
     let isAcquired = false;
     const release = semaphore.acquire((releaseSlot) => {
       isAcquired = true;
-      this.#waiting?.delete(releaseSlot);
+      this.#cancelFunctions?.delete(releaseSlot);
       onAcquired(releaseSlot);
     });
-    if (!isAcquired) (this.#waiting ??= new Set()).add(release);
+    if (!isAcquired) (this.#cancelFunctions ??= new Set()).add(release);
   }
 
-  /** Cancels all waits: no step of the run may start any more. */
+  /** Cancels all waits, because no step of the run may start any more. */
   cancelAll(): void {
-    if (this.#waiting === null) return;
-    for (const release of this.#waiting) release();
-    this.#waiting.clear();
+    if (this.#cancelFunctions === null) return;
+    for (const release of this.#cancelFunctions) release();
+    this.#cancelFunctions.clear();
   }
 }

@@ -1,4 +1,4 @@
-/** The events that record how an attempt at a step ended. */
+/** Creates the events that record how an attempt at a step ended. */
 import { encode } from "../../core/encoding/encode.js";
 import { SerializationError } from "../../core/errors/data-errors.js";
 import { ancestryHashFor } from "../../core/graph/ancestry-hash.js";
@@ -36,7 +36,7 @@ function encodeOutput(key: string, settings: StepSettings, output: unknown): str
   try {
     return encode(output, { label });
   } catch (error) {
-    // The writes of a transactional step are rolled back, so the advice would be wrong for it.
+    // The writes of a transactional step are rolled back, so the advice that its effects remain would be wrong.
     if (!(error instanceof SerializationError) || settings.kind === "transaction") throw error;
     const { message, path, cause } = error;
     throw new SerializationError(`${message} ${alreadyRanAdvice}`, { path, cause });
@@ -86,20 +86,20 @@ export function createFlowControlEvents(
 }
 
 function createReattemptedEvent(attempt: TurnAttempt, outcome: StepOutcome, waitMs: number, rewind = false): NewEvent {
-  const unmoved =
+  const unmovedData =
     outcome === "continued" && hasMadeNoProgress(attempt, waitMs) ? ({ cursorUnmoved: true } as const) : {};
-  const data = { waitMs, ms: attempt.elapsedMs, ...(rewind ? ({ rewind: true } as const) : {}), ...unmoved };
+  const data = { waitMs, ms: attempt.elapsedMs, ...(rewind ? ({ rewind: true } as const) : {}), ...unmovedData };
   return newEvent("step.reattempted", placeOf(attempt, outcome), data);
 }
 
 /** Pauses the run if the step was continued too often without progress, because each continuation adds an event to the log. */
 function createContinuedEvents(turn: StepTurn, attempt: TurnAttempt, waitMs: number): NewEvent[] {
-  const continued = createReattemptedEvent(attempt, "continued", waitMs);
+  const continuedEvent = createReattemptedEvent(attempt, "continued", waitMs);
   const op = turn.state.ops.get(attempt.key) as StepOp | undefined;
   if (!hasMadeNoProgress(attempt, waitMs) || (op?.continuationsWithoutProgress ?? 0) < maxContinuationsWithoutProgress)
-    return [continued];
+    return [continuedEvent];
   const reason = `Step "${attempt.key}" was continued ${maxContinuationsWithoutProgress} times without moving its cursor; the run is paused because the step makes no progress.`;
-  return [continued, newEvent("run.paused", { node: attempt.key }, { reason })];
+  return [continuedEvent, newEvent("run.paused", { node: attempt.key }, { reason })];
 }
 
 function placeOf({ key, attempt }: Attempt, outcome: StepOutcome) {
@@ -108,7 +108,9 @@ function placeOf({ key, attempt }: Attempt, outcome: StepOutcome) {
 
 const maxContinuationsWithoutProgress = 1_000;
 
-/** A step without a cursor may be continued without limit, as long as it waits before each continuation. */
+/**
+ * A continuation of a step without a cursor counts as progress if the step waits before it, for instance when it polls.
+ */
 const hasMadeNoProgress = ({ checkpoints }: TurnAttempt, waitMs: number) =>
   checkpoints === null ? waitMs === 0 : checkpoints.isUnmoved;
 

@@ -1,4 +1,4 @@
-/** A step: its body runs, and its outcome becomes an event. */
+/** Executes a step: starts its attempts when they are due, and records the outcome of each attempt as an event. */
 
 import { InvalidInputError, TimeoutError } from "../../core/errors/errors.js";
 import { toSafeThrown } from "../../core/errors/safe-thrown.js";
@@ -36,7 +36,7 @@ const knownOptions = new Set<string>([
   "added",
 ] satisfies (keyof StepOptions)[]);
 
-/** Returns the result of a function-style step; runs the body unless the log has the result. */
+/** Returns the result of a function-style step from the log, or runs the step's body if the log does not have it. */
 export function callStep(
   scope: CallScope,
   name: string,
@@ -105,7 +105,9 @@ export class Step {
   call(scope: CallScope, isAdded = false): Promise<unknown> {
     const op = scope.findRecorded(this.#key, "step");
     const result = scope.requestResult(this.#key, isAdded);
-    // An earlier attempt at the surrounding step may have started this step without awaiting it: its body must not run twice at once.
+    // An earlier attempt at the surrounding step may have started this step without awaiting it. If its body still
+    // runs, it
+    // must not be started a second time.
     if (scope.stepAttempt !== null && this.#turn.attempts.has(this.#key)) return result;
     if (op === undefined) scope.startWhenLive(this.#key, isAdded, () => this.#startOrWait(undefined));
     else this.#startOrWait(op);
@@ -144,12 +146,15 @@ export class Step {
     this.#turn.inboxProcessor.scheduleRetry(this.#key, this.#nextAttempt());
   }
 
-  /** A timer or a receipt starts the next attempt, which must run in the async context of the step's caller. */
+  /**
+   * The next attempt is started from a timer or commit callback, but must run in the async context of the step's
+   * caller.
+   */
   #nextAttempt(): (op: Op | undefined) => void {
     return bindContext((op: Op | undefined) => this.#acquireSlot(op as StepOp | undefined));
   }
 
-  /** Whether the run was parked while the body waited for something durable: then the same attempt continues. */
+  /** Whether the run was parked while the body waited for something durable, so that the same attempt continues. */
   #resumesAfterWait(op: StepOp): boolean {
     return this.#settings.declared && op.phase === "started" && !op.isAbandoned && this.#turn.deliveries === 1;
   }
@@ -163,7 +168,7 @@ export class Step {
       releaseSlot();
       turn.scheduleIdleCheck();
     };
-    // The slot may be granted from another run's async context, so the callback is bound to this one.
+    // Another run may release the slot, so the callback is bound to the async context of this run.
     turn.slots.enqueue(semaphore, bindContext(onAcquired));
   }
 
@@ -189,7 +194,7 @@ export class Step {
     this.#run(attempt, op);
   }
 
-  /** The rest of the time limit for a body that resumes after a wait, otherwise all of it. */
+  /** Returns what is left of the time limit for a body that resumes after a wait, and the whole limit otherwise. */
   #remainingTimeMs(op: StepOp | undefined, timeoutMs: number): number {
     return op?.deadlineAt == null ? timeoutMs : op.deadlineAt - this.#turn.storeNow();
   }
@@ -203,7 +208,7 @@ export class Step {
     );
   }
 
-  /** For steps whose start must be durable before the body runs, or whose end commits with the body's writes. */
+  /** Executes a step whose start must be durable before its body runs, or whose end commits with the body's writes. */
   async #runWithDurableRecord(attempt: TurnAttempt, op: StepOp | undefined): Promise<void> {
     const turn = this.#turn;
     const { kind, onCrash, timeoutMs } = this.#settings;
@@ -221,16 +226,16 @@ export class Step {
 
   #onReturned(attempt: TurnAttempt, op: StepOp | undefined, output: unknown): void {
     if (this.#pauseIfCallsAreMissing(attempt)) return;
-    let completed: NewEvent;
+    let completedEvent: NewEvent;
     try {
       // Flow control applies even if a `catch` in user code swallowed it.
-      const swallowed = this.#turn.flowControl.take(attempt);
-      if (swallowed !== null) throw swallowed;
-      completed = createCompletedEvent(this.#turn, this.#settings, attempt, output);
+      const swallowedInterrupt = this.#turn.flowControl.take(attempt);
+      if (swallowedInterrupt !== null) throw swallowedInterrupt;
+      completedEvent = createCompletedEvent(this.#turn, this.#settings, attempt, output);
     } catch (thrown) {
       return this.#onThrown(attempt, op, thrown);
     }
-    this.#record(attempt, [completed], null);
+    this.#record(attempt, [completedEvent], null);
   }
 
   #onThrown(attempt: TurnAttempt, op: StepOp | undefined, thrown: unknown): void {
@@ -279,7 +284,7 @@ export class Step {
     this.#record(attempt, createFlowControlEvents(this.#turn, this.#settings, attempt, interrupt), interrupt);
   }
 
-  /** Rewinds the step: its open children are canceled, including those whose start was not committed yet. */
+  /** Rewinds the step. Its open children are canceled, including children whose start was not committed yet. */
   async #startOver(attempt: TurnAttempt, interrupt: FlowControlInterrupt): Promise<void> {
     const turn = this.#turn;
     await turn.writer.flushPendingStarts();
@@ -294,7 +299,7 @@ export class Step {
     turn.attempts.onBodyEnded(attempt);
     if (turn.isOver) return;
     if (this.#settings.declared && (endsForGood(events) || endsJobRun(events))) {
-      // The run no longer waits for the children of this body, nor for a job that exceeded the time limit.
+      // The run no longer waits for the children of this body, nor for a job run that exceeded the time limit.
       for (const message of cancelChildren(turn.runId, turn.state, scopeOf(this.#key)))
         turn.pendingWrites.messages.push(message);
     }
@@ -308,7 +313,7 @@ export class Step {
     const nextAttempt = events.some(leadsToAnotherAttempt) ? this.#nextAttempt() : null;
     turn.post(events, (written) => {
       if (!written) return;
-      // Only after the state contains the failure: until then it shows the previous attempt as due.
+      // The retry is scheduled after the commit, because until then the state still shows the previous attempt as due.
       if (nextAttempt !== null) turn.inboxProcessor.scheduleRetry(this.#key, nextAttempt);
       turn.attempts.onRecorded();
     });
@@ -320,7 +325,9 @@ const createTimeoutError = (step: string, timeoutMs: number) =>
 
 const leadsToAnotherAttempt = ({ type }: NewEvent) => type === "step.failed" || type === "step.reattempted";
 
-/** Whether the step ended other than by returning: a body that returned may have left children running on purpose. */
+/**
+ * Whether the step was skipped or failed for good. A body that returned may have left its children running on purpose.
+ */
 function endsForGood([stepEnded]: readonly NewEvent[]): boolean {
   if (stepEnded?.type === "step.skipped") return true;
   return stepEnded?.type === "step.failed" && dataOf(stepEnded, "step.failed").retryMs === undefined;
@@ -334,7 +341,7 @@ function isRunLevel({ action }: FlowControlInterrupt): boolean {
   return action.kind === "cancel" || action.kind === "finish";
 }
 
-/** The history for an attempt that moved the cursor: earlier failures no longer count. */
+/** Resets the failure counts for an attempt that moved the cursor: its retry policy starts counting again. */
 const withoutFailures = (op: StepOp): StepOp => ({
   ...op,
   consecutiveFailures: 0,

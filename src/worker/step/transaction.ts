@@ -1,9 +1,10 @@
 /**
- * Transactional steps: the user's writes and the event of the step commit together, or neither does.
+ * Transactional steps: the user's writes and the event of the step are committed together or not at all.
  *
- * This is the only case in which a transaction is open while user code runs. The transaction has its own connection, and the
- * step has exclusive use of the run's log until it ends: on SQLite, which allows one writer, another commit of the same run
- * would wait for the transaction, which in turn would wait for that commit. Other runs continue (on SQLite, afterwards).
+ * This is the only case in which a transaction is open while user code runs. The transaction has its own connection, and
+ * no other event of the run is committed until the step ends: on SQLite, which allows one writer, another commit of the
+ * same run would wait for the transaction, which in turn would wait for that commit. Other runs are not affected, except
+ * that on SQLite their commits wait for the end of the transaction.
  */
 
 import { isTransient, retryUntilReachable } from "../../concurrency/retry-until-reachable.js";
@@ -15,7 +16,7 @@ import type { CommitResult, StoreTransaction } from "../../store/contract/store.
 import type { StepTurn } from "../turn/ports.js";
 import type { TurnAttempt } from "./turn-attempt.js";
 
-/** Returns true if the step is recorded and false if the turn is over. Throws what the body threw, after a rollback. */
+/** Returns true if the step is recorded and false if the turn is over. If the body throws, rolls back and rethrows. */
 export async function inTransaction(
   turn: StepTurn,
   attempt: TurnAttempt,
@@ -24,7 +25,7 @@ export async function inTransaction(
   createEvent: (output: unknown) => NewEvent,
 ): Promise<boolean> {
   let failure: { readonly error: unknown } | null = null;
-  const recorded = await turn.writer.withExclusiveLog(async (after) => {
+  const isRecorded = await turn.writer.withExclusiveLog(async (after) => {
     const transaction = await turn.host.store.beginTransaction();
     let isRunning = true;
     const trackedBody = async (step: StepTools) => {
@@ -38,8 +39,8 @@ export async function inTransaction(
       const output = await new Promise((resolve, reject) => {
         attempt.run(trackedBody, timeoutMs, resolve, reject);
       });
-      const swallowed = turn.flowControl.take(attempt);
-      if (swallowed !== null) throw swallowed;
+      const swallowedInterrupt = turn.flowControl.take(attempt);
+      if (swallowedInterrupt !== null) throw swallowedInterrupt;
       const event = createEvent(output);
       if (turn.isOver) throw new FencedError(turn.host.committer.fence.workerId, turn.host.committer.fence.epoch);
       const result = await commit(turn, transaction, after, event);
@@ -56,10 +57,13 @@ export async function inTransaction(
     }
   });
   if (failure !== null && !turn.isOver) throw (failure as { readonly error: unknown }).error;
-  return recorded;
+  return isRecorded;
 }
 
-/** If the answer to the commit is lost, the log tells whether it succeeded: the event is there with all writes, or not at all. */
+/**
+ * If the connection fails during the commit, the log shows whether the commit succeeded: it contains the event of the
+ * step if and only if the user's writes were committed.
+ */
 async function commit(
   turn: StepTurn,
   transaction: StoreTransaction,
@@ -73,9 +77,13 @@ async function commit(
   } catch (error) {
     if (!isTransient(error)) throw error;
     const { isAlive } = await retryUntilReachable(runtime, () => store.heartbeat(committer.fence), neverGiveUp);
-    const [written] = await retryUntilReachable(runtime, () => store.log(turn.runId, { after, limit: 1 }), neverGiveUp);
-    if (!isAlive || written === undefined) throw error;
-    return { kind: "committed", at: written.at, notParked: [], ownedWithMessages: [], refused: [] };
+    const [writtenEvent] = await retryUntilReachable(
+      runtime,
+      () => store.log(turn.runId, { after, limit: 1 }),
+      neverGiveUp,
+    );
+    if (!isAlive || writtenEvent === undefined) throw error;
+    return { kind: "committed", at: writtenEvent.at, notParked: [], ownedWithMessages: [], refused: [] };
   }
 }
 
@@ -87,5 +95,5 @@ async function rollBack(transaction: StoreTransaction, discard: boolean): Promis
   }
 }
 
-/** The step cannot proceed until it is known whether the commit succeeded, however long that takes. */
+/** The read is repeated without limit, because the step cannot end until it is known whether the commit succeeded. */
 const neverGiveUp = () => false;

@@ -1,38 +1,38 @@
-/** An attempt at a step, with the turn that it belongs to. */
+/** An attempt at a step, extended with its turn and with the parts that only some kinds of steps have. */
 import { executionId } from "../../core/naming/ids.js";
 import { type NewEvent, newEvent } from "../../core/run/event.js";
 import type { StepTurn } from "../turn/ports.js";
 import { Attempt } from "./attempt.js";
 import type { RunningAttempt } from "./running-attempts.js";
 
-/** The calls that the body of a declared step makes: see `CallScope`. */
+/** The durable calls that the body of a declared step makes; implemented by `CallScope`. */
 interface BodyScope {
   readonly gate: { readonly leftOver: readonly string[] } | null;
   close(): void;
-  /** The attempt moved the cursor of the step. */
+  /** Called when the attempt has moved the cursor of the step. */
   markCursorMoved(): void;
   /** Runs the user's code for one item of a resumable step. */
   runItem(number: number, run: () => unknown): Promise<void>;
 }
 
-/** The cursor of a resumable step: see `StepCheckpoints`. */
+/** The cursor of a resumable step; implemented by `StepCheckpoints`. */
 interface CursorRecord {
-  /** Whether the cursor is where it was when this attempt started. */
+  /** Whether the cursor has the same value as when this attempt started. */
   readonly isUnmoved: boolean;
-  /** How often the cursor was moved, which is also the number of the item in flight. */
+  /** How often the cursor was moved, which is also the index of the item that is being processed. */
   readonly moves: number;
   rewind(): void;
   writeFinalCursor(isOver: boolean): void;
 }
 
-/** An attempt that knows its turn, so that the slow-step recorder can write its start. */
+/** An attempt with its turn, through which the slow-step recorder writes the attempt's `step.started` event. */
 export class TurnAttempt extends Attempt implements RunningAttempt {
   readonly turn: StepTurn;
   /** The call scope of a declared step's body; null for other steps. */
   scope: BodyScope | null = null;
   /** The cursor of a resumable step; null for other steps. */
   checkpoints: CursorRecord | null = null;
-  /** Whether the run of the step's job has failed. */
+  /** Whether the step executes a job and the job's run has failed. */
   hasJobFailed = false;
   /** Whether the body has ended, or its time limit has passed. */
   isOver = false;
@@ -40,7 +40,9 @@ export class TurnAttempt extends Attempt implements RunningAttempt {
   releaseSlot: (() => void) | null = null;
   /** Whether the attempt started in an earlier turn and resumes after a wait for something durable. */
   readonly resumesAfterWait: boolean;
-  /** The time limit of a declared step. It includes the time during which the run is parked, so the log records it. */
+  /**
+   * The time limit of a declared step. It continues to elapse while the run is parked, so the log records what is left.
+   */
   readonly #timeoutMs: number | null;
 
   constructor(turn: StepTurn, key: string, attempt: number, resumesAfterWait = false, timeoutMs: number | null = null) {

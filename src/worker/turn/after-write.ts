@@ -17,7 +17,7 @@ export function afterWrite(turn: WrittenTurn, events: readonly NewEvent[], at: n
       if (!(node as string).includes(scopeSeparator)) host.onStepEnded(turn);
     }
     if (type === "map.settled" || type === "map.spawned") releaseChildren(turn);
-    // The code may already have acted on a result that this command makes obsolete, so it is called again.
+    // The code may already have acted on a result that this command makes obsolete, so the code is called again.
     else if ((type === "run.resumed" || type === "node.reopened") && phase.hasCalledCode) phase.mustRestartCode = true;
     else if (type === "wait.started" || type === "wait.withdrawn" || type === "run.paused") mayMatchSignal = true;
   }

@@ -5,7 +5,9 @@ import type { HandlerOwner, RunPort, TurnEndPort } from "./ports.js";
 
 type ReportingTurn = RunPort & Pick<TurnEndPort, "openedAt"> & HandlerOwner;
 
-/** The retry delay is computed here because only workers that have the job know its retry policy. */
+/**
+ * The retry delay is computed by the job's worker, because only workers that have the job's code know its retry policy.
+ */
 export function createAttemptReport(
   turn: ReportingTurn,
   error: Failure | null,

@@ -1,6 +1,6 @@
 /**
- * Aborts the running code of a canceled run and stops waiting for it after the grace period. Created when user code
- * asks for an abort signal or when the run is canceled.
+ * Aborts the running code of a canceled run and stops waiting for it after the grace period. The object is created when
+ * user code reads an abort signal or when the run is canceled.
  */
 import { RunCanceledError } from "../../core/errors/errors.js";
 import type { RunState } from "../../core/run/state.js";
@@ -30,7 +30,10 @@ export class Cancellation {
     this.#controller?.abort(reason);
   }
 
-  /** Aborts running steps and waits for them for `cancelGraceMs`, or not at all when the cancel is forced. */
+  /**
+   * Aborts the running steps. The turn waits up to `cancelGraceMs` for them to end, or not at all if the cancel is
+   * forced.
+   */
   start({ force, reason }: NonNullable<RunState["cancelRequest"]>): void {
     const { host, attempts, runId } = this.#turn;
     if (force) attempts.stopWaiting();

@@ -1,4 +1,7 @@
-/** Records in the log, once per change, that the declared steps differ from those the run was last executed with. */
+/**
+ * Records in the log, once per change, that the declared steps differ from the steps that the run was last executed
+ * with.
+ */
 
 import { findShapeChange, type ShapeChange, undeclaredSignature } from "../../core/graph/signature.js";
 import { newEvent } from "../../core/run/event.js";
@@ -13,7 +16,7 @@ export function recordCodeChange(turn: ChangedTurn): void {
   const { declared, name } = turn.definition;
   if (state.stepSignature === null || state.stepSignature === (declared?.signature ?? undeclaredSignature)) return;
   if (declared === null) {
-    // A function has replaced a class or a graph: its steps are not covered by the recorded signature.
+    // A function-style workflow has replaced a class or graph, so there are no declared steps to compare.
     turn.pendingWrites.events.push(newEvent("shape.changed", {}, { shape: undeclaredSignature }));
     return turn.log.warn(`Run ${turn.runId}: workflow "${name}" no longer declares steps.`);
   }

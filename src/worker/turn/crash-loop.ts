@@ -1,4 +1,4 @@
-/** Crash-loop protection: a run whose workers keep dying is paused, unless it made progress in between. */
+/** Crash-loop protection: a run is paused if several workers in a row died while executing it and it made no progress. */
 
 import type { Failure } from "../../core/encoding/error-record.js";
 import { newEvent } from "../../core/run/event.js";
@@ -10,12 +10,12 @@ type CrashedTurn = RunPort & WritePort & Pick<TurnEndPort, "park">;
 
 /** How many workers have died with this run since a worker last recorded progress. */
 export function countWorkerDeaths({ deliveries, state }: CrashedTurn, { inbox }: TurnSnapshot): number {
-  // A death by a blocked event loop is counted separately, against the run whose code blocked it.
-  const blocked = inbox.some(({ kind }) => kind === "blocked") ? 1 : 0;
-  return deliveries - Math.min(deliveries, state.lastProductiveDelivery + blocked);
+  // A worker that died of a blocked event loop is not counted here: that death is recorded for the run that blocked it.
+  const blockedDeaths = inbox.some(({ kind }) => kind === "blocked") ? 1 : 0;
+  return deliveries - Math.min(deliveries, state.lastProductiveDelivery + blockedDeaths);
 }
 
-/** False when the run was paused. */
+/** Pauses the run and returns false, unless the cursor of a step has moved since the last worker died. */
 export async function passesCrashLoopCheck(
   turn: CrashedTurn,
   snapshot: TurnSnapshot,
@@ -28,7 +28,7 @@ export async function passesCrashLoopCheck(
   return false;
 }
 
-/** A moved cursor is progress. Checkpoints are not in the log, so the cursor rows are read for their times. */
+/** A moved cursor counts as progress. Checkpoints are not in the log, so the times of the cursor rows are read. */
 async function hasMovedCursor(turn: CrashedTurn, { log }: TurnSnapshot): Promise<boolean> {
   const since = log.findLast((event) => event.type === "run.recovered")?.at ?? 0;
   const rows = await readForTurn(turn, () => turn.host.store.cursors(turn.runId));

@@ -1,6 +1,7 @@
 /**
- * A run whose log cannot be folded is paused with the reason, or ended if it was canceled. The event is appended to the
- * damaged log, together with the received messages, so an operator can restore the missing rows and resume the run.
+ * A run whose log cannot be folded is paused with the reason, or ended if its inbox contains a cancel. The pause is
+ * appended to the damaged log, together with the received messages, so that an operator can restore the missing rows and
+ * resume the run.
  */
 
 import { type Failure, toFailure } from "../../core/encoding/error-record.js";
@@ -23,7 +24,7 @@ export interface DamagedRun {
   readonly reason: string;
 }
 
-/** @param lastSeq the sequence number of the last event according to the rows of the log */
+/** @param lastSeq the highest sequence number among the stored events of the run; the pause is appended after it */
 export function damagedRun({ run, log, inbox, claimedAt }: TurnSnapshot, lastSeq: number, thrown: unknown): DamagedRun {
   const error = thrown instanceof DamagedDataError ? thrown.ofRun(run.id) : thrown;
   const failure = toFailure(error);
@@ -49,10 +50,17 @@ export function damagedRun({ run, log, inbox, claimedAt }: TurnSnapshot, lastSeq
     };
   }
   events.push(newEvent("run.paused", {}, { reason, error: failure }));
-  // A worker claimed the run, so its start time has passed; this event lets it start as soon as it is resumed.
+  // A worker claimed the run, so its start time has passed. This event lets the run start as soon as it is resumed.
   if (state.startedAt === null) events.push(newEvent("run.became_due", {}));
-  const waiting = writePauseNote(reason, claimedAt);
-  const next = { kind: "park", status: "paused", waiting, startedAt: null, wakeAt: null, wakeInMs: null } as const;
+  const pauseNote = writePauseNote(reason, claimedAt);
+  const next = {
+    kind: "park",
+    status: "paused",
+    waiting: pauseNote,
+    startedAt: null,
+    wakeAt: null,
+    wakeInMs: null,
+  } as const;
   return { transition: createTransition(run.id, lastSeq, { events, next, drainedInboxIds }), reason };
 }
 
@@ -68,13 +76,14 @@ function decodeReadable(row: InboxRow): Command[] {
 const childCommandTypes = new Set<Command["type"]>(["child", "children", "nodes"]);
 
 /**
- * Signals and the results of children are recorded and nothing else is decided, because the events that a signal leads
- * to may already be in the damaged part of the log.
+ * Creates the events that record the received signals and results of children. Signals are not matched with waits,
+ * because the damaged part of the log may already contain the events that the match would lead to.
  */
 function eventsToKeep(state: RunState, commands: readonly Command[]): NewEvent[] {
   const fromChildren = commands.filter(({ type }) => childCommandTypes.has(type));
-  const received = fromChildren.map((command) => ({ command, at: 0, strict: false }));
-  const events = received.length === 0 ? [] : decide({ ...state, pendingSignals: [], paused: null }, received, 0);
+  const receivedCommands = fromChildren.map((command) => ({ command, at: 0, strict: false }));
+  const events =
+    receivedCommands.length === 0 ? [] : decide({ ...state, pendingSignals: [], paused: null }, receivedCommands, 0);
   for (const command of commands) {
     if (command.type !== "signal") continue;
     const { name, payload, key } = command;

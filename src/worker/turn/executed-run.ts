@@ -27,7 +27,7 @@ export abstract class ExecutedRun implements RunPort {
   readonly state: RunState;
   readonly storedInput: StoredInput;
   readonly parentsOf: PredecessorsOf;
-  /** The monotonic clock of this process when the turn was created. */
+  /** The value of this process's monotonic clock when the turn was created. */
   readonly openedAt: number;
   abstract readonly phase: PhaseTracker;
   abstract readonly writer: RunWriter;
@@ -71,7 +71,10 @@ export abstract class ExecutedRun implements RunPort {
     return this.virtualNow ?? this.writer.storeNow();
   }
 
-  /** The onFailure step always uses the id of this run: an earlier run that it retries failed for its own reason. */
+  /**
+   * The onFailure step always uses the id of this run, because the earlier run that this run retries had its own
+   * failure.
+   */
   keyOwner(node: string): string {
     return node === this.phase.lastStep ? this.runId : idempotencyRunIdOf(this.state, this.runId, node);
   }
@@ -87,7 +90,7 @@ export abstract class ExecutedRun implements RunPort {
     return op?.kind === "step" ? dataOf(op, "step.completed").output : undefined;
   }
 
-  /** Publishes committed events. A new pause is also logged, because it needs an operator. */
+  /** Publishes committed events. A pause that is new in this turn is also logged, because an operator has to end it. */
   publish(
     events: readonly NewEvent[],
     afterSeq: number,

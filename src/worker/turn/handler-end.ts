@@ -22,13 +22,16 @@ import { warnOfInvalidOptions } from "./user-code.js";
 
 export function handlerReturned(turn: WholeTurn, output: unknown): Promise<void> | void {
   if (turn.isOver) return;
-  const swallowed = turn.flowControl.take();
-  if (swallowed !== null) return applyFlowControl(turn, swallowed);
+  const swallowedInterrupt = turn.flowControl.take();
+  if (swallowedInterrupt !== null) return applyFlowControl(turn, swallowedInterrupt);
   if (turn.phase.ignoresHandlerResult) return turn.scheduleIdleCheck();
   if (!pauseIfCallsAreMissing(turn)) return completeRun(turn, output);
 }
 
-/** A handler that ends without making every call in the log has changed: the run is paused without compensation. */
+/**
+ * If the handler ended without making every call in the log, its code has changed, so the run is paused, not
+ * compensated.
+ */
 function pauseIfCallsAreMissing(turn: WholeTurn, thrown?: unknown): boolean {
   const leftOver = turn.handler.gate?.leftOver ?? [];
   if (leftOver.length === 0) return false;
@@ -39,9 +42,12 @@ function pauseIfCallsAreMissing(turn: WholeTurn, thrown?: unknown): boolean {
 export async function handlerThrew(turn: WholeTurn, thrown: unknown): Promise<void> {
   if (turn.isOver) return;
   const error = toSafeThrown(thrown);
-  const swallowed = turn.flowControl.take();
-  if (error instanceof FlowControlInterrupt || swallowed !== null)
-    return applyFlowControl(turn, error instanceof FlowControlInterrupt ? error : (swallowed as FlowControlInterrupt));
+  const swallowedInterrupt = turn.flowControl.take();
+  if (error instanceof FlowControlInterrupt || swallowedInterrupt !== null)
+    return applyFlowControl(
+      turn,
+      error instanceof FlowControlInterrupt ? error : (swallowedInterrupt as FlowControlInterrupt),
+    );
   if (turn.isDraining) return turn.scheduleIdleCheck();
   warnOfInvalidOptions(turn, error, "its code");
   if (isTransientError(error) && (await postponeRun(turn, error))) return;
@@ -50,7 +56,7 @@ export async function handlerThrew(turn: WholeTurn, thrown: unknown): Promise<vo
   await failRun(turn, error);
 }
 
-/** null when the retry policy itself throws: then the original error fails the run, as it would fail a step. */
+/** Returns null if the retry policy itself throws; the original error then fails the run, as it would fail a step. */
 function retryDelayAfter(turn: WholeTurn, error: unknown): number | null {
   try {
     return nextDelayMs(
@@ -69,15 +75,15 @@ function retryDelayAfter(turn: WholeTurn, error: unknown): number | null {
 }
 
 /**
- * Applies flow control that the handler raised, or that a step raised for the whole run. `stepEndEvents` end that step;
- * they are committed together with the end of the run, so that the handler never continues after the step.
+ * Applies flow control that the handler raised, or that a step raised for the whole run. `stepEndEvents` record the end of
+ * that step. They are committed together with the end of the run, so that the handler never continues after the step.
  */
 export async function applyFlowControl(
   turn: WholeTurn,
   { action }: FlowControlInterrupt,
   stepEndEvents: readonly NewEvent[] = [],
 ): Promise<void> {
-  // A step that raised it was allowed to start, so the code fits the log. The handler may have changed.
+  // Only flow control of the handler is checked: a step could start only after the code had made every call in the log.
   const endsRun = action.kind === "cancel" || action.kind === "finish" || action.kind === "skip";
   if (endsRun && stepEndEvents.length === 0 && !turn.phase.ignoresHandlerResult && pauseIfCallsAreMissing(turn)) return;
   switch (action.kind) {
@@ -89,10 +95,10 @@ export async function applyFlowControl(
       return completeRun(turn, undefined);
     case "pause": {
       const reason = action.reason ?? "Paused by the workflow.";
-      const paused = newEvent("run.paused", { node: action.key }, { reason, continuesWhenResumed: true });
+      const pausedEvent = newEvent("run.paused", { node: action.key }, { reason, continuesWhenResumed: true });
       if (turn.handler.gate?.isReplaying)
-        return turn.handler.gate.startWhenLive(action.key, false, () => void recordPause(turn, paused));
-      return recordPause(turn, paused);
+        return turn.handler.gate.startWhenLive(action.key, false, () => void recordPause(turn, pausedEvent));
+      return recordPause(turn, pausedEvent);
     }
     case "reattempt":
       return reattemptRun(turn, action.waitMs, action.rewind);
@@ -102,8 +108,8 @@ export async function applyFlowControl(
 }
 
 /**
- * A `TransientError` retries the run without counting as a failure; the delay grows each time, and after too many in a
- * row the run is paused. False when the retry policy threw.
+ * Runs the handler again after a `TransientError`, which does not count as a failure. The delay grows each time, and after
+ * too many transient errors in a row the run is paused. Returns false if the retry policy threw.
  */
 async function postponeRun(turn: WholeTurn, error: unknown): Promise<boolean> {
   if (isPostponedTooOften(turn.state.consecutiveTransientFailures)) {
@@ -117,19 +123,22 @@ async function postponeRun(turn: WholeTurn, error: unknown): Promise<boolean> {
   return true;
 }
 
-/** Steps that are still running may finish; then the run is parked. */
-async function recordPause(turn: WholeTurn, paused: NewEvent): Promise<void> {
-  await turn.submit([paused]);
+/** Pauses the run. Steps that are still running may finish; then the run is parked. */
+async function recordPause(turn: WholeTurn, pausedEvent: NewEvent): Promise<void> {
+  await turn.submit([pausedEvent]);
 }
 
 async function reattemptRun(turn: WholeTurn, waitMs: number, rewind: boolean, isTransient = false): Promise<void> {
-  // A rewound handler starts over and awaits none of its children, so all are canceled, including uncommitted ones.
+  // A rewound handler starts over and awaits none of its children, so all children are canceled. Children whose start is
+  // still pending are committed first, so that they can be canceled, too.
   if (rewind) {
     await turn.attempts.preventParkingDuring(() => turn.writer.flushPendingStarts());
     for (const message of cancelChildren(turn.runId, turn.state)) turn.pendingWrites.messages.push(message);
   }
-  const transient = isTransient ? ({ transient: true } as const) : {};
-  turn.pendingWrites.addWaitEvent(newEvent("run.reattempted", {}, { waitMs, rewind, ...transient }), { inMs: waitMs });
+  const transientData = isTransient ? ({ transient: true } as const) : {};
+  turn.pendingWrites.addWaitEvent(newEvent("run.reattempted", {}, { waitMs, rewind, ...transientData }), {
+    inMs: waitMs,
+  });
   return turn.park();
 }
 
@@ -176,7 +185,7 @@ export async function failRun(turn: WholeTurn, error: unknown, stepEndEvents: re
   await endRun(turn, { status: "failed", events: stepEndEvents, output: null, error: failure });
 }
 
-/** onFailure runs as the last recorded step of the run. Its outcome does not change that the run fails. */
+/** Calls onFailure as the last recorded step of the run. The run fails whether onFailure succeeds or throws. */
 async function callOnFailure(turn: WholeTurn, error: unknown): Promise<void> {
   const { onFailure, name } = turn.definition;
   if (onFailure === null) return;
@@ -184,7 +193,7 @@ async function callOnFailure(turn: WholeTurn, error: unknown): Promise<void> {
   const cause = error instanceof Error ? error : reviveFailure(toFailure(error));
   const info = { runId: turn.runId, workflowName: name, input: turn.handler.input, error: cause };
   try {
-    // The return value is not recorded: no code can read it, and a database driver's result may not be encodable.
+    // The return value of onFailure is dropped: no code can read it, and a database driver's result may not be encodable.
     await createContext(new CallScope(turn)).step(onFailureStep, async () => {
       await onFailure(info);
     });

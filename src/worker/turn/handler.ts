@@ -1,4 +1,4 @@
-/** Calls the handler of a run with its input, in a fresh async context and a watchdog frame. */
+/** Calls the workflow's handler with the run's input, in a fresh async context and a watchdog frame. */
 import { newEvent } from "../../core/run/event.js";
 import type { WorkflowContext } from "../../define/context.js";
 import { stepEngineKey } from "../../define/step-engine.js";
@@ -27,7 +27,10 @@ export class Handler implements HandlerPort {
     this.#turn = turn;
   }
 
-  /** The code runs in an isolated async context, not in that of a caller that started the run or sent a message. */
+  /**
+   * The code runs in an isolated async context, not in the context of the caller that started the run or sent a
+   * message.
+   */
   call(): void {
     const { state, host } = this.#turn;
     const startCode = () => inIsolatedContext(() => this.#call());
@@ -108,7 +111,7 @@ export class Handler implements HandlerPort {
     return isFunction ? ctx : Object.assign(ctx, { [stepEngineKey]: new DeclaredSteps(scope) });
   }
 
-  // ── Replay first, then go live ─────────────────────────────────────────────────────────────────────────────────────
+  // ── Gates, which delay new calls until the replay has reached every recorded call ──────────────────────────────────
 
   openGate(keys: readonly string[]): ReplayGate | null {
     if (keys.length === 0) return null;

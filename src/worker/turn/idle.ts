@@ -10,57 +10,62 @@ import { cancelRun, cancelWithoutCompensation, failRun } from "./handler-end.js"
 import type { WholeTurn } from "./ports.js";
 import { pauseRunOnError } from "./user-code.js";
 
-/** The facts that decide the next action. They are read in this order, and only as far as they are needed. */
+/** The facts that decide the next action. `nextIdleAction` reads each fact only when it needs it. */
 export interface IdleView {
-  /** The last commit of the turn is under way, or the worker no longer owns the run. */
+  /** Whether the last commit of the turn is under way, or the worker no longer owns the run. */
   readonly isEndingTurn: boolean;
-  /** A step body runs, a step waits for a slot, or the inbox is being processed; then the idle check runs again. */
+  /**
+   * Whether a step body runs, a step waits for a slot, or the inbox is being processed; the idle check runs again after
+   * it.
+   */
   readonly isBusy: boolean;
-  /** New calls wait for the replay to reach every call in the log, and may still start. */
+  /** Whether new calls wait for the replay to reach every call in the log, and may still start. */
   readonly hasGatedCalls: boolean;
-  /** A commit is under way; the idle check runs again when it is acknowledged and folded into the state. */
+  /**
+   * Whether a commit is under way; the idle check runs again when the commit is acknowledged and folded into the state.
+   */
   readonly isWriting: boolean;
   readonly isPaused: boolean;
   readonly isCanceled: boolean;
   readonly isExpired: boolean;
-  /** Results are being delivered to the code. */
+  /** Whether results are being delivered to the code. */
   readonly isDelivering: boolean;
   readonly hasCalledCode: boolean;
-  /** Jobs of a paused run have ended, and only its code can turn their outcome into the result of the step. */
+  /** Whether jobs of the run's steps have ended. In a paused run, the code is called only to record their outcome. */
   readonly mustRecordEndedJobs: boolean;
   readonly isRecordingEndedJobs: boolean;
-  /** The code was stopped before it ended; the next owner calls it again. */
+  /** Whether the code was stopped before it ended; the next owner of the run calls it again. */
   readonly isInterrupted: boolean;
   readonly hasWorkForCode: boolean;
-  /** The code awaits the result of at least one call. */
+  /** Whether the code awaits the result of at least one call. */
   readonly isWaiting: boolean;
-  /** More messages are expected soon: reading the log again would cost more than waiting for them. */
+  /** Whether more messages are expected soon, so that waiting for them is cheaper than reading the log again later. */
   readonly shouldDelayPark: boolean;
-  /** A signal that has arrived may match a wait that is about to be written. */
+  /** Whether a signal that has already arrived may match a wait that is among the pending writes. */
   readonly hasMatchingSignal: boolean;
 }
 
 export type IdleAction =
-  /** Something is under way; the idle check runs again when it ends. */
+  /** Another operation is under way, and the idle check runs again when it ends. */
   | "nothing"
   /** While step bodies run: commit the pending writes and set a timer for the next due time. */
   | "watch timers"
   /** Commit the pending writes. */
   | "write"
-  /** Commit the pending writes and keep the run for a moment. */
+  /** Commit the pending writes and park the run a moment later, unless messages arrive. */
   | "delay park"
   | "cancel"
   | "expire"
   | "record ended jobs"
   | "call code"
   | "park"
-  /** Park the run, or pause it again if every step that its code awaits has to be released by an operator. */
+  /** Park the run, or pause it again if an operator has to release every step that its code awaits. */
   | "park or pause again";
 
 export function nextIdleAction(view: IdleView): IdleAction {
   if (view.isEndingTurn) return "nothing";
   if (view.isBusy) return "watch timers";
-  // These calls will either start or pause the run, so it is not parked now.
+  // The gate will either start the gated calls or pause the run, so the run is not parked now.
   if (view.hasGatedCalls) return "write";
   if (view.isWriting) return "nothing";
   const { isPaused } = view;
@@ -69,7 +74,8 @@ export function nextIdleAction(view: IdleView): IdleAction {
   if (isPaused && view.mustRecordEndedJobs) return "record ended jobs";
   if (view.isRecordingEndedJobs && view.isDelivering) return "nothing";
   if (isPaused || view.isInterrupted) return "park";
-  // A message may arrive at any time before the run is parked and give the code something to do.
+  // If the code has not been called in this turn, it is called only if there is work for it, for example a received
+  // signal.
   if (!view.hasCalledCode) return view.hasWorkForCode ? "call code" : "park";
   if (view.isDelivering) return "nothing";
   if (!view.isWaiting) return "write";
@@ -185,14 +191,15 @@ export function advanceWhenIdle(turn: WholeTurn): void {
   }
 }
 
-/** When an inbox check is due, the idle check runs again after it. */
+/** If an inbox check is due, the run is not parked now: the idle check runs again after the inbox check. */
 function parkUnlessCheckIsDue(turn: WholeTurn): void {
   if (!turn.inboxProcessor.isCheckDue) void turn.park();
 }
 
 /**
- * The operator released only some of the paused steps, and the code awaits nothing but the others, so the run is paused
- * again. Steps that the code does not await (they now come after a paused one) are ignored, although they may be due.
+ * Pauses the run again if the operator released only some of the paused steps and the code awaits only steps that are
+ * still paused. Steps that the code does not await, because they now come after a paused step, are ignored even if they
+ * are due.
  */
 function pauseIfAllPendingStepsArePaused(turn: WholeTurn): boolean {
   const { state, pendingWrites, results } = turn;
@@ -210,8 +217,9 @@ function pauseIfAllPendingStepsArePaused(turn: WholeTurn): boolean {
 }
 
 /**
- * A new wait may match a signal that arrived before it, and a wait that lost a race returns the signal that it
- * received, which may match another open wait. Both are decided once the pending event is in the log.
+ * Whether a pending event may lead to a match of a signal with a wait, once it is in the log: a new wait may match a
+ * signal that arrived before it, and a wait that lost a race returns the signal that it received, which another wait may
+ * match.
  */
 function hasSignalForPendingWait({ state, pendingWrites }: WholeTurn): boolean {
   return pendingWrites.events.some(({ type, node }) => {
@@ -221,7 +229,7 @@ function hasSignalForPendingWait({ state, pendingWrites }: WholeTurn): boolean {
   });
 }
 
-/** Compensation needs the code, which defines it, so the code is called once more and starts nothing else. */
+/** If steps must be compensated, the code is called first, because it defines the compensations; no other step starts. */
 function endCanceled(turn: WholeTurn, reason: string | null): void {
   if (turn.state.cancelRequest?.force === true) return void cancelWithoutCompensation(turn, reason);
   const mustCompensate = openCompensations(turn.state).length > 0;
@@ -230,7 +238,10 @@ function endCanceled(turn: WholeTurn, reason: string | null): void {
   pauseRunOnError(turn, () => cancelRun(turn, reason));
 }
 
-/** The run timed out: its code is called if there are steps to compensate, and then onFailure. */
+/**
+ * Ends a run that timed out. If steps must be compensated, the code is called first, because it defines the
+ * compensations.
+ */
 export function endExpired(turn: WholeTurn, error: Failure): void {
   if (turn.phase.isUnwinding) return waitForCompensation(turn);
   if (!turn.phase.hasCalledCode) {
@@ -240,7 +251,7 @@ export function endExpired(turn: WholeTurn, error: Failure): void {
   pauseRunOnError(turn, () => failRun(turn, reviveFailure(error)));
 }
 
-/** Compensations and onFailure may wait for a retry; meanwhile the run is parked. */
+/** Parks the run while a compensation or onFailure waits for its retry. */
 function waitForCompensation(turn: WholeTurn): void {
   const { results, phase } = turn;
   if (!phase.isUnwinding || results.isDelivering) return;
@@ -248,7 +259,9 @@ function waitForCompensation(turn: WholeTurn): void {
   if ([...results.pending.keys()].some(isCompensationOrLastStep)) void turn.park();
 }
 
-/** After a worker died, it is unknown which results the code had seen, so the code is called. */
+/**
+ * Whether the code must be called. After a worker died, it always is, because the results that it had seen are unknown.
+ */
 export function hasWorkForCode(turn: WholeTurn): boolean {
   return turn.deliveries > 1 || shouldRunCode(turn.state, turn.run.waiting, turn.storeNow());
 }

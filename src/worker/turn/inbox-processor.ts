@@ -24,15 +24,17 @@ export class InboxProcessor implements InboxPort {
   #retries: Map<string, (op: Op | undefined) => void> | null = null;
   #isDeciding = false;
   /**
-   * True from the end of a check until the idle check of the turn has run. A hint that arrives in between is delayed,
-   * because the run is only parked while no check is under way: consecutive checks would keep it from being parked.
+   * True from the end of an inbox check until the idle check of the turn has run. A check that is requested in between is
+   * delayed: the run is parked only while no inbox check is under way, so consecutive checks would prevent parking.
    */
   #isAwaitingIdleCheck = false;
-  /** How many checks have ended. */
+  /** How many inbox checks have ended. */
   #checkCount = 0;
   /** The check that follows the current one, if one was requested. */
   #nextCheck: { readonly ended: Promise<void>; readonly end: () => void } | null = null;
-  /** A wait was committed during a check, perhaps after the check had decided: another check has to look at it. */
+  /**
+   * Whether a wait was committed during a check, perhaps too late for its decision, so that another check must follow.
+   */
   #isCheckDue = false;
   #dueTimer: Timer | null = null;
 
@@ -44,7 +46,7 @@ export class InboxProcessor implements InboxPort {
     return this.#isDeciding;
   }
 
-  /** The due check may match a signal that arrived earlier with a new wait, so the run is not parked before it. */
+  /** Whether another check must run before the run is parked, because it may match a new wait with an earlier signal. */
   get isCheckDue(): boolean {
     return this.#isCheckDue;
   }
@@ -58,12 +60,12 @@ export class InboxProcessor implements InboxPort {
     if (this.#dueTimer !== null) this.#turn.host.runtime.clearTimeout(this.#dueTimer);
   }
 
-  /** Reads the inbox and the time. Resolves when everything that is in the inbox now has been processed. */
+  /** Processes the inbox and the due times. Resolves when all messages that are in the inbox now have been processed. */
   check(): Promise<void> {
     return this.#isAwaitingIdleCheck ? this.#checkNext() : this.checkNow();
   }
 
-  /** The same without waiting for the idle check of the turn: for checks that the turn itself waits for. */
+  /** Like `check`, but does not wait for the idle check of the turn; used where the turn itself waits for the result. */
   checkNow(): Promise<void> {
     if (this.#isDeciding) return this.#checkNext();
     return this.#runExclusively(async () => {
@@ -74,6 +76,7 @@ export class InboxProcessor implements InboxPort {
     });
   }
 
+  /** Requests one more check after the current one; all requests until then share that check. */
   #checkNext(): Promise<void> {
     if (this.#nextCheck === null) {
       let resolveEnded = () => {};
@@ -85,13 +88,13 @@ export class InboxProcessor implements InboxPort {
     return this.#nextCheck.ended;
   }
 
-  /** Processes inbox rows that were already read, with the claim. */
+  /** Processes inbox rows that the caller has already read. */
   process(inbox: readonly InboxRow[], now: number): Promise<void> {
     if (this.#isDeciding) this.#isCheckDue = true;
     return this.#runExclusively(() => this.#decideAndCommit(inbox, now));
   }
 
-  /** One at a time, from the read to the commit: otherwise two decisions could process the same inbox rows. */
+  /** Runs one check at a time, from the read to the commit; otherwise two decisions could process the same inbox rows. */
   async #runExclusively(work: () => Promise<void>): Promise<void> {
     const turn = this.#turn;
     if (turn.isOver) return;
@@ -107,18 +110,19 @@ export class InboxProcessor implements InboxPort {
       turn.scheduleIdleCheck();
       this.#isAwaitingIdleCheck = true;
       const checkNumber = ++this.#checkCount;
-      // Immediates run in order, so the idle check runs first. Only the latest check may start the next one.
+      // Immediates run in order, so the idle check scheduled above runs first. Only the latest check may start the next
+      // one.
       turn.host.runtime.setImmediate(() => void (checkNumber === this.#checkCount && this.#afterIdleCheck()));
     }
   }
 
   async #afterIdleCheck(): Promise<void> {
     this.#isAwaitingIdleCheck = false;
-    const next = this.#nextCheck;
-    if (next === null) return;
+    const nextCheck = this.#nextCheck;
+    if (nextCheck === null) return;
     this.#nextCheck = null;
     await this.checkNow();
-    next.end();
+    nextCheck.end();
   }
 
   async #decideAndCommit(allRows: readonly InboxRow[], now: number): Promise<void> {
@@ -126,17 +130,19 @@ export class InboxProcessor implements InboxPort {
     const inbox = limitInboxBytes(allRows);
     // The other rows stay in the inbox for the next check.
     if (inbox.length < allRows.length) void this.#checkNext();
-    // A child may end before the commit that created it is acknowledged; until then the state lacks its call.
+    // A child may end before the commit that created it is acknowledged. Until then, the state does not contain the call.
     if (inbox.some(({ kind }) => isFromChild(kind))) await turn.writer.waitForSubmitted();
     if (turn.isOver) return;
     if (inbox.length > 0) turn.parkDelay.expectMessages();
     for (const row of inbox) turn.pendingWrites.drainedInboxIds.push(row.id);
     const receivedMessages = inbox.flatMap((row) => this.#decodeRow(row));
-    let received: readonly ReceivedCommand[] = receivedMessages;
+    let receivedCommands: readonly ReceivedCommand[] = receivedMessages;
     for (let isFirstPass = true; ; isFirstPass = false) {
-      const decided = decide(turn.state, received, now, turn.writer.nextSeq, turn.withdrawnKeys);
+      const decidedEvents = decide(turn.state, receivedCommands, now, turn.writer.nextSeq, turn.withdrawnKeys);
       const events =
-        turn.definition.declared === null ? decided : withAncestryHashes(decided, turn.state, turn.parentsOf);
+        turn.definition.declared === null
+          ? decidedEvents
+          : withAncestryHashes(decidedEvents, turn.state, turn.parentsOf);
       if (events.length === 0 && !(isFirstPass && inbox.length > 0)) break;
       const failedEvent = events.find((event) => event.type === "run.failed");
       if (failedEvent !== undefined) return turn.onRunTimeout(events, dataOf(failedEvent, "run.failed").error);
@@ -144,8 +150,8 @@ export class InboxProcessor implements InboxPort {
       for (const message of cancelUnawaitedChildren(turn.runId, turn.state, events))
         turn.pendingWrites.messages.push(message);
       if (!(await turn.writer.submitDecision(events))) return;
-      // Decide again: the code may have started a wait meanwhile that matches a signal recorded just now.
-      received = [];
+      // The loop decides again, because the code may have started a wait that matches a signal recorded by this commit.
+      receivedCommands = [];
     }
     for (const { command } of receivedMessages)
       if (command.type === "jobGone") await pauseIfJobIsMissing(turn, command.job);
@@ -154,7 +160,10 @@ export class InboxProcessor implements InboxPort {
     if (turn.isDraining) turn.drain();
   }
 
-  /** A message that cannot be decoded is dropped: left in the inbox, it would wake the run again and again. */
+  /**
+   * A message that cannot be decoded is dropped, because it would wake the run again and again if it stayed in the
+   * inbox.
+   */
   #decodeRow(row: InboxRow): ReceivedCommand[] {
     try {
       const command = decodeMessage(row);
@@ -169,32 +178,32 @@ export class InboxProcessor implements InboxPort {
   #startDueRetries(now: number): void {
     const retries = this.#retries;
     if (retries === null) return;
-    const due: (() => void)[] = [];
+    const attemptStarts: (() => void)[] = [];
     for (const [key, startAttempt] of retries) {
       if (!this.#turn.phase.mayStart(key)) continue;
       const op = this.#turn.state.ops.get(key);
       // The step is scheduled, but its event is not committed yet.
       if (op === undefined) continue;
-      // Another run executes the node and may have to be started again later.
+      // A separate run executes the node. The callback stays registered, because that run may have to be started again.
       if (isDispatched(op)) continue;
       const waitingStep = op.kind === "step" && op.phase === "awaiting_attempt" ? op : null;
       if (waitingStep !== null && (waitingStep.pauseCause !== null || (waitingStep.dueAt ?? 0) > now)) continue;
       retries.delete(key);
-      // A step that an operator skipped or completed meanwhile is not started; its result is delivered as usual.
-      if (waitingStep !== null) due.push(() => startAttempt(waitingStep));
+      // If an operator has skipped or completed the step, no attempt starts; the step's result is delivered as usual.
+      if (waitingStep !== null) attemptStarts.push(() => startAttempt(waitingStep));
     }
-    // Started after the loop, because a step that has to wait again adds itself to `retries`.
-    for (const startAttempt of due) startAttempt();
+    // The attempts start after the loop, because a step that has to wait again adds itself to `retries`.
+    for (const startAttempt of attemptStarts) startAttempt();
   }
 
-  /** A run with running code is not parked, so no task wakes it: this timer fires at its next due time. */
+  /** Sets a timer for the next due time. A run whose code is running is not parked, so the store does not wake it. */
   scheduleDueTimer(): void {
     this.stop();
     this.#dueTimer = null;
     const turn = this.#turn;
     const now = turn.storeNow();
     const due = nextDueAt(turn.state, (key) => turn.results.pending.has(key));
-    // Until the start of the run is committed, its deadline counts from now.
+    // The deadline is not in the state until the start of the run is committed, so it is estimated from the current time.
     const { timeoutMs } = turn.definition;
     const deadline = turn.state.startedAt === null && timeoutMs !== null ? now + timeoutMs : null;
     if (due === null && deadline === null) return;
@@ -211,9 +220,10 @@ export class InboxProcessor implements InboxPort {
   }
 }
 
-/** All messages of one decision are written in one commit, and databases limit its size (MariaDB: 16 MB). */
+/** The events for all messages of one check are written in one commit, whose size databases limit (MariaDB: 16 MB). */
 const maxInboxBytes = 4 * 1024 * 1024;
 
+/** Returns the first messages up to the limit, at least one. */
 function limitInboxBytes(inbox: readonly InboxRow[]): readonly InboxRow[] {
   let bytes = 0;
   for (const [index, { data }] of inbox.entries()) {

@@ -1,4 +1,4 @@
-/** A run that retries another one (its predecessor) first copies the predecessor's recorded work into its own log. */
+/** A run that retries another run (its predecessor) first copies the predecessor's recorded work into its own log. */
 
 import type { Failure } from "../../core/encoding/error-record.js";
 import { InvalidStateError } from "../../core/errors/errors.js";
@@ -24,14 +24,14 @@ import type {
 import type { GroupCommitter } from "../commit/group-committer.js";
 import type { TurnSnapshot } from "./turn-host.js";
 
-/** The predecessor was told to end and usually does so at once. The delay grows with the time that it takes. */
+/** The predecessor was canceled and usually ends at once. The delay between checks grows the longer it takes to end. */
 const recheckDelayMs = { min: 500, max: 30_000 };
 
 export type InheritResult =
   | { readonly kind: "inherited"; readonly log: readonly StoredEvent[] }
   /** The predecessor has not ended, so this run was parked until `dueAt`. */
   | { readonly kind: "parked"; readonly dueAt: number; readonly now: number }
-  /** Messages arrived before the commit that would have parked or ended the run. */
+  /** Messages arrived before the commit that would have parked or ended the run, so the worker still owns it. */
   | { readonly kind: "has messages" }
   /** The predecessor has completed, or this run was canceled, so this run has ended. */
   | { readonly kind: "finished" };
@@ -86,8 +86,8 @@ interface Predecessor {
 }
 
 /**
- * The run to inherit from. A retry that was canceled before it had inherited anything has no work of its own, so its
- * own predecessor is used instead.
+ * Finds the ended run to inherit from; "open" if the predecessor has not ended. If the predecessor is itself a retry that
+ * was canceled before it inherited anything, it has no recorded work, so its own predecessor is used instead.
  */
 async function findPredecessor(
   run: RunRecord,
@@ -97,7 +97,7 @@ async function findPredecessor(
     const predecessor = await retryUntilReachable(() => store.run(predecessorId));
     if (predecessor === null) throw createPredecessorMissingError(run, predecessorId);
     if (predecessor.finishedAt === null) return "open";
-    // The log is read after the row: once a run has ended, its log never changes.
+    // The log is read after the row shows that the run has ended, because from then on the log never changes.
     const log = (await retryUntilReachable(() => store.logs([predecessorId]))).get(predecessorId) ?? [];
     const earlierRunId = retriedRunIdOf(predecessor);
     if (earlierRunId === null || hasInherited(log)) return { predecessor, log };
@@ -105,16 +105,18 @@ async function findPredecessor(
   }
 }
 
-/** Until the predecessor has ended, it may still run and compensate steps, so its log is not final. */
+/**
+ * Parks the run until the predecessor has ended. Until then it may still run and compensate steps, so its log can grow.
+ */
 async function parkUntilPredecessorEnds(snapshot: TurnSnapshot, options: InheritOptions): Promise<InheritResult> {
   const { run, log: ownLog, inbox, claimedAt: now } = snapshot;
   const state = fold(ownLog);
-  const received = inbox.flatMap((row) => {
+  const receivedCommands = inbox.flatMap((row) => {
     const command = decodeMessage(row);
     return command === null ? [] : [{ command, at: row.at, strict: false }];
   });
-  const events = decide(state, received, now);
-  // A worker claimed the run, so its start time has passed; this event lets it start as soon as it is resumed.
+  const events = decide(state, receivedCommands, now);
+  // A worker claimed the run, so its start time has passed. This event lets the run start as soon as it is resumed.
   if (pausesRun(state, events) && !state.becameDueWhilePaused) events.push(newEvent("run.became_due", {}));
   fold(toStoredEvents(events, ownLog.length, now), state);
   const drainedInboxIds = inbox.map(({ id }) => id);
@@ -126,8 +128,8 @@ async function parkUntilPredecessorEnds(snapshot: TurnSnapshot, options: Inherit
   }
   const { min, max } = recheckDelayMs;
   const recheckInMs = Math.min(max, Math.max(min, Math.floor((now - run.createdAt) / 2)));
-  const next = createParkState(state, state.paused === null ? recheckInMs : null);
-  const receipt = await submit(snapshot, options, { events, next, drainedInboxIds });
+  const parkState = createParkState(state, state.paused === null ? recheckInMs : null);
+  const receipt = await submit(snapshot, options, { events, next: parkState, drainedInboxIds });
   if (receipt.isStillOwned) return { kind: "has messages" };
   return { kind: "parked", dueAt: receipt.at + recheckInMs, now: receipt.at };
 }
@@ -151,7 +153,7 @@ async function submit(
   const { run, log } = snapshot;
   const receipt = await committer.submit(createTransition(run.id, log.length, fields));
   if (receipt.kind === "evicted") throw receipt.error;
-  // The end was refused because messages had arrived; the run is processed again with them.
+  // The store refused to end the run because messages had arrived; the caller opens the run again and processes them.
   return receipt.kind === "unread" ? { at: snapshot.claimedAt, isStillOwned: true } : receipt;
 }
 

@@ -1,4 +1,4 @@
-/** The error for code that does not match the log of its run. It names the differences and the ways to resume. */
+/** Creates the error for code that does not match the log of its run. It names the differences and the ways to resume. */
 
 import { toFailure } from "../../core/encoding/error-record.js";
 import { NonDeterminismError } from "../../core/errors/errors.js";
@@ -12,9 +12,9 @@ export interface Mismatch {
   /** Calls in the log that the code has not made. */
   readonly leftOver: readonly string[];
   readonly state: RunState;
-  /** The left-over keys are steps of a class or graph, not calls of a step body or of a function. */
+  /** Whether the left-over keys are declared steps of a class or graph, not calls of a step body or a function. */
   readonly areNodes: boolean;
-  /** What the code threw, if it ended by throwing. */
+  /** The error with which the code ended; undefined if it did not throw. */
   readonly thrown?: unknown;
 }
 

@@ -1,4 +1,4 @@
-/** The predecessors of each node of a run, from its imported graph, its original graph, or its definition. */
+/** Looks up the predecessors of each node of a run in its imported graph, its original graph, or its definition. */
 
 import { dagOf, predecessorsInDag } from "../../core/graph/frozen-dag.js";
 import type { PredecessorsOf } from "../../core/graph/predecessors.js";
@@ -9,7 +9,7 @@ import type { WorkflowDefinition } from "../../define/definition.js";
 import type { RunRecord } from "../../store/contract/store.js";
 import type { StoredInput } from "./stored-input.js";
 
-/** The lookup is computed on first use, and again after a graph was imported. */
+/** The returned function computes its lookup table on first use, and again after a graph was imported into the run. */
 export function createParentLookup(
   run: RunRecord,
   state: RunState,

@@ -1,6 +1,6 @@
 /**
- * The next owner of a run reads its whole log. A run with a long log whose nodes or children report often is therefore
- * kept for a moment before it is parked; otherwise the cost of a graph would grow with the square of its size.
+ * Delays the parking of runs with a long log. The next owner of a parked run reads its whole log, so if such a run were
+ * parked between the reports of its nodes or children, the cost of a graph would grow with the square of its size.
  */
 
 import { hasOpenChildren } from "../../core/run/cancel-children.js";
@@ -8,7 +8,7 @@ import type { RunState } from "../../core/run/state.js";
 import type { Runtime, Timer } from "../../runtime/runtime.js";
 import type { PendingWrites } from "../commit/pending-writes.js";
 
-/** In events. Reading a shorter log again costs too little to justify a delay. */
+/** The minimum number of events. Reading a shorter log again costs too little to justify a delay. */
 const minLogLength = 500;
 const maxDelayMs = 250;
 
@@ -26,12 +26,12 @@ export class ParkDelay {
     this.#turn = turn;
   }
 
-  /** A message arrived or is expected, so more may follow soon. */
+  /** Called when a message has arrived or is expected, so that more messages may follow soon. */
   expectMessages(): void {
     this.#lastExpectedAt = this.#turn.host.runtime.monotonic();
   }
 
-  /** When true, a timer runs the idle check again at the end of the delay. */
+  /** Whether the run must not be parked yet. If so, a timer runs the idle check again at the end of the delay. */
   shouldDelay(state: RunState, { starts }: PendingWrites): boolean {
     if (state.seq < minLogLength || !(starts.length > 0 || hasOpenChildren(state))) return false;
     const remainingMs = this.#lastExpectedAt + maxDelayMs - this.#turn.host.runtime.monotonic();

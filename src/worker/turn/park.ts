@@ -1,4 +1,4 @@
-/** Parks a run: the worker gives it up until a message arrives or a due time is reached. */
+/** Parks a run: the worker releases it until a message arrives or a due time is reached. */
 import { type NewEvent, newEvent } from "../../core/run/event.js";
 import { parkByOwner, type TaskRouting } from "../../core/run/park.js";
 import { seenVersionIn } from "../../core/run/parking-note.js";
@@ -17,7 +17,7 @@ export async function parkRun(turn: ParkingTurn, finalEvent?: NewEvent): Promise
   if (!turn.phase.on({ type: "parking started" })) return;
   const { pendingWrites, writer, state } = turn;
   if (finalEvent !== undefined) pendingWrites.events.push(finalEvent);
-  // A worker claimed the run, so its start time has passed. Without this event, the run would wait for it forever.
+  // A worker claimed the run, so its start time has passed. Without this event, the run would never become due again.
   if (state.startedAt === null && !state.becameDueWhilePaused && !turn.willRecordStart)
     pendingWrites.events.push(newEvent("run.became_due", {}));
   while (writer.hasUnacknowledgedWrites) await writer.waitUntilAcknowledged();
@@ -31,7 +31,7 @@ function createParkState(turn: ParkingTurn): NextTaskState {
     state: turn.state,
     pending: turn.pendingWrites,
     storeNow: turn.writer.lastStoreTimeAt,
-    // Code that was stopped before it was called still has to run.
+    // If the worker stopped before it called the code, and there is work for the code, the next owner must call it.
     wasCodeStopped: phase.isInterrupted && (codeRan || hasWorkForCode(turn)),
     isAwaited: codeRan ? (key) => results.pending.has(key) : undefined,
     seenVersion: codeRan ? "all" : seenVersionIn(turn.run.waiting),

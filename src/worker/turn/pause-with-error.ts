@@ -1,4 +1,7 @@
-/** Pauses a run because of a problem that needs an operator. Recorded work is kept and continues on resume. */
+/**
+ * Pauses a run because of a problem that needs an operator. When the run is resumed, it continues after its recorded
+ * work.
+ */
 import { type Failure, toFailure } from "../../core/encoding/error-record.js";
 import { ExecutionAbortedError, NonDeterminismError } from "../../core/errors/errors.js";
 import { newEvent } from "../../core/run/event.js";
@@ -8,7 +11,7 @@ import type { PhasePort, RunPort, WritePort } from "./ports.js";
 
 type PausableTurn = RunPort & WritePort & PhasePort & { abort(reason: unknown): void };
 
-/** Running steps may finish and are recorded; then the run is parked. */
+/** Running steps are aborted, but may finish and are recorded; then the run is parked. */
 export function pauseWithError(turn: PausableTurn, reason: string, error: Failure | null, node?: string): void {
   if (turn.isOver || turn.phase.isPausing || turn.state.paused !== null) return;
   turn.phase.isPausing = true;
@@ -17,14 +20,14 @@ export function pauseWithError(turn: PausableTurn, reason: string, error: Failur
   void turn.submit([newEvent("run.paused", place, error === null ? { reason } : { reason, error })]);
 }
 
-/** The log has calls under these keys that contradict those of the code. */
+/** Pauses the run because the log has calls under these keys that contradict the calls of the code. */
 export function pauseDiverged(turn: PausableTurn, steps: readonly string[], problem: string): void {
   const names = steps.map((step) => `"${step}"`).join(", ");
   const error = new NonDeterminismError({ runId: turn.runId, steps, problem: `${problem} (${names})` });
   pauseWithError(turn, error.message, toFailure(error));
 }
 
-/** The code makes calls that the log does not have, and not the ones that it has: see `replay-gate.ts`. */
+/** Pauses the run because the code has not made the left-over calls, which are in its log: see `replay-gate.ts`. */
 export function pauseMismatched(
   turn: PausableTurn,
   gatedKeys: readonly string[],

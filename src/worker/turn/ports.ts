@@ -39,7 +39,7 @@ export interface RunPort {
   readonly parentsOf: PredecessorsOf;
   /** The store's time, estimated without a query. */
   storeNow(): number;
-  /** In tests, the virtual time; null when real time is used. */
+  /** The virtual time in tests that control the clock; null when real time is used. */
   readonly virtualNow: number | null;
   /** The id of the run that the idempotency key of this step starts with. */
   keyOwner(node: string): string;
@@ -47,23 +47,25 @@ export interface RunPort {
   resumedBy(node: string): ResumedBy | null;
 }
 
-/** Writing to the log of the run. */
+/** Writes to the log of the run. */
 export interface WritePort {
   readonly writer: RunWriter;
   /** What the next commit will write. */
   readonly pendingWrites: PendingWrites;
-  /** Nothing more is written: the commit that ends the turn was submitted, or the worker lost the run. */
+  /** True when nothing more is written: the commit that ends the turn was submitted, or the worker lost the run. */
   readonly isOver: boolean;
   /** Commits the pending writes and these events. False when the worker no longer owns the run. */
   submit(events: readonly NewEvent[]): Promise<boolean>;
-  /** The same with a callback, which is cheaper than a promise and is used for every step. */
+  /**
+   * Like `submit`, with a callback instead of a promise, because it is called for every step and a promise costs more.
+   */
   post(events: readonly NewEvent[], done: (written: boolean) => void): void;
 }
 
 /** The phase of the turn, which decides what may start. */
 export interface PhasePort {
   readonly phase: PhaseTracker;
-  /** Nothing new may start. */
+  /** True when no new call or step may start. */
   readonly isDraining: boolean;
 }
 
@@ -75,9 +77,9 @@ export interface IdlePort {
 /** Pauses the run because of a problem that needs an operator. */
 export interface PausePort {
   pauseWithError(reason: string, error: Failure | null, node?: string): void;
-  /** The log has calls under these keys that contradict those of the code. */
+  /** Pauses the run because the log has calls under these keys that contradict the calls of the code. */
   pauseDiverged(steps: readonly string[], problem: string): void;
-  /** The code makes calls that the log does not have, and not the ones that it has. */
+  /** Pauses the run because the code has not made the left-over calls, which are in its log. */
   pauseMismatched(gatedKeys: readonly string[], leftOver: readonly string[], thrown?: unknown): void;
 }
 
@@ -86,7 +88,7 @@ export interface CallPort extends PhasePort, IdlePort {
   readonly results: ResultDelivery;
   /** Keys of waits and timers that lost a race or whose step has ended; their withdrawal is recorded or pending. */
   withdrawnKeys: Set<string> | null;
-  /** The inbox check that was started because a commit reported messages; null when none is under way. */
+  /** The inbox check that was started because a commit reported messages; null when no such check is under way. */
   readonly inboxCheck: Promise<void> | null;
 }
 
@@ -95,17 +97,20 @@ export interface ExecutePort {
   readonly attempts: RunningAttempts;
   readonly slots: SlotQueue;
   readonly flowControl: FlowControlTracker;
-  /** By step: its compensation, as far as the code has defined it in this turn. */
+  /** By key of the step: the compensations that the code has defined so far in this turn. */
   compensators: Map<string, Compensator> | null;
   /** Calls user code; until it returns, the watchdog attributes a blocked event loop to this run. */
   callInFrame<Result>(key: string, call: () => Result): Result;
   callBody(attempt: Attempt, body: Body): unknown;
   /** The recorded output of a step. */
   outputOf(key: string): unknown;
-  /** Records progress in one row, which the next commit overwrites. */
+  /** Stores the progress of a node. Each commit overwrites the node's one row. */
   progress(node: string, done: number, total?: number, message?: string): void;
-  /** Applies flow control that a step raised for the whole run; the step's end is recorded with the run's. */
-  applyFlowControlFromStep(signal: FlowControlInterrupt, stepEndEvents: readonly NewEvent[]): void;
+  /**
+   * Applies flow control that a step raised for the whole run; the end of the step and of the run are committed
+   * together.
+   */
+  applyFlowControlFromStep(interrupt: FlowControlInterrupt, stepEndEvents: readonly NewEvent[]): void;
 }
 
 export interface HandlerOwner {
@@ -116,15 +121,15 @@ export interface HandlerOwner {
 export interface HandlerPort {
   /** Calls the code of the run; a suspect run first waits for its slot. */
   call(): void;
-  /** Continues as if the code had been called: what is left to do does not need it. */
+  /** Continues as if the code had been called; used when the rest of the run does not need the code. */
   skip(): void;
   /** The input that the code was called with. */
   input: unknown;
   /** The error that failed the run. */
   thrown: { readonly error: unknown } | null;
-  /** The gate of a function workflow whose log is not empty. */
+  /** The gate of the handler; null for declared workflows and if the log has no calls to repeat. */
   readonly gate: ReplayGate | null;
-  /** Opens a gate for code that has these calls in its log; null when there are none. */
+  /** Opens a gate for code that must repeat these calls; returns null if there are none. */
   openGate(keys: readonly string[]): ReplayGate | null;
   /** Whether calls wait until the code has reached every call in the log. */
   readonly hasGatedCalls: boolean;
@@ -132,28 +137,28 @@ export interface HandlerPort {
   patches: Map<string, boolean> | null;
 }
 
-/** Parking or ending the run. */
+/** Parks or ends the run. */
 export interface TurnEndPort {
   /** The store's time at the claim. */
   readonly claimedAt: number;
-  /** The monotonic clock of this process when the turn was created. */
+  /** The value of this process's monotonic clock when the turn was created. */
   readonly openedAt: number;
   readonly parkDelay: ParkDelay;
-  /** Parks the run. `finalEvent` says why. */
+  /** Parks the run. `finalEvent`, if any, records why. */
   park(finalEvent?: NewEvent): Promise<void>;
-  /** The callback is called when the end of the run was refused because messages had arrived. */
+  /** Sets the callback for the case that the store refuses to end the run because messages have arrived. */
   setEndRefusedHandler(callback: (unwritten: Transition) => void): void;
-  /** The workers that should execute the next step, if its workflow routes steps. */
+  /** The route and priority of the next step, which decide which workers claim the run; null: those of the run. */
   placement: TaskRouting | null;
 }
 
 /** Processes messages and due times: see `inbox-processor.ts`. */
 export interface InboxPort {
-  /** The inbox is being processed. */
+  /** Whether the inbox is being processed. */
   readonly isBusy: boolean;
-  /** The due check may match a signal that arrived earlier with a new wait, so the run is not parked before it. */
+  /** Whether another check must run before the run is parked, because it may match a new wait with an earlier signal. */
   readonly isCheckDue: boolean;
-  /** Resolves when everything that is in the inbox now has been processed. */
+  /** Processes the inbox. Resolves when all messages that are in it now have been processed. */
   checkNow(): Promise<void>;
   /** Sets a timer for the next due time of a run that is not parked because its code runs. */
   scheduleDueTimer(): void;
@@ -165,7 +170,7 @@ export interface InboxOwner {
   readonly inboxProcessor: InboxPort;
   /** Called when the time limit of the run has passed. */
   onRunTimeout(events: readonly NewEvent[], error: Failure): Promise<void> | void;
-  /** Lets running steps finish while nothing new starts; those of a canceled run are aborted. */
+  /** Called when nothing new may start. Running steps may finish; if the run is canceled, they are aborted. */
   drain(): void;
   /** Aborts the signals of the handler and of the running step bodies. */
   abort(reason: unknown): void;
@@ -181,5 +186,5 @@ export type StepTurn = RunPort &
   TurnEndPort &
   Pick<InboxOwner, "inboxProcessor">;
 
-/** All ports: for the parts that decide how the run continues. */
+/** All ports, for the parts that decide how the run continues. */
 export type WholeTurn = StepTurn & InboxOwner;

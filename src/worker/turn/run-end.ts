@@ -11,9 +11,9 @@ import { pauseRunOnError } from "./user-code.js";
 
 export interface RunEnd {
   readonly status: TerminalStatus;
-  /** Events to write before the end. */
+  /** Events that are committed together with the end: those that end the step that ended the run, if any. */
   readonly events: readonly NewEvent[];
-  /** Encoded. */
+  /** The encoded output; null if the run did not complete. */
   readonly output: string | null;
   readonly error: Failure | null;
 }
@@ -54,7 +54,7 @@ function writeEnd(turn: WholeTurn, runEnd: RunEnd): void {
   turn.writer.post(events, next, noop);
 }
 
-/** Messages were acknowledged before the end was written. Signals are recorded, so that a retry finds them. */
+/** Processes the messages that arrived before the end was written, and ends the run unless they cancel or pause it. */
 async function readInboxAndEnd(turn: WholeTurn, runEnd: RunEnd): Promise<void> {
   await turn.inboxProcessor.checkNow();
   if (turn.isOver || (await yieldsToCancelOrPause(turn, runEnd))) return;
@@ -63,8 +63,8 @@ async function readInboxAndEnd(turn: WholeTurn, runEnd: RunEnd): Promise<void> {
 }
 
 /**
- * A cancel that is in the log by now prevents the run from completing. A pause prevents any end, except one that a step
- * caused, because that step cannot be repeated. True when the run does not end now.
+ * Returns true if the run must not end now. A cancel that has been recorded prevents the run from completing. A pause
+ * prevents every end, except an end that a step caused, because that step cannot be repeated.
  */
 async function yieldsToCancelOrPause(turn: WholeTurn, { status, events }: RunEnd): Promise<boolean> {
   const { state, phase } = turn;

@@ -8,7 +8,7 @@ import type { WholeTurn } from "./ports.js";
 import { endRun } from "./run-end.js";
 import { pauseRunOnError } from "./user-code.js";
 
-/** @param events the decided events, including the end of the run */
+/** @param events the events that the inbox check has decided, including the `run.failed` event that would end the run */
 export function handleRunTimeout(turn: WholeTurn, events: readonly NewEvent[], error: Failure): Promise<void> | void {
   if (turn.state.timeoutFailure !== null || turn.phase.isUnwinding) return;
   const eventsBeforeEnd = events.filter((event) => !isTerminalEvent(event));
@@ -17,7 +17,7 @@ export function handleRunTimeout(turn: WholeTurn, events: readonly NewEvent[], e
   return endRun(turn, { status: "failed", events: eventsBeforeEnd, output: null, error });
 }
 
-/** Recorded because compensation and onFailure may take several turns: a later turn must not time out again. */
+/** The timeout is recorded because compensation and onFailure may take several turns, which must not time out again. */
 async function recordExpiry(turn: WholeTurn, eventsBeforeEnd: readonly NewEvent[], error: Failure): Promise<void> {
   if (!(await turn.submit([...eventsBeforeEnd, newEvent("run.expired", {}, { error })]))) return;
   turn.abort(reviveFailure(error));

@@ -4,18 +4,21 @@ import type { IdlePort, PhasePort, RunPort } from "./ports.js";
 
 type PlacedTurn = RunPort & PhasePort & IdlePort & { placement: TaskRouting | null };
 
-/** If this worker may not execute the next step, the run is handed over to workers that may. */
+/** @param waitsFirst whether the step starts only after a wait */
 export function placeNextStep(turn: PlacedTurn, placement: TaskRouting, waitsFirst: boolean): void {
   const { definition, host, phase } = turn;
   if (definition.declared?.hasStepRouting !== true) return;
   turn.placement = placement;
-  // A run that waits first is parked anyway, and is then claimed by workers of the new route.
+  // If the step waits first, the run is parked anyway, and workers of the step's route claim it after the wait.
   if (waitsFirst || host.canExecute(placement.route, definition.version)) return;
   phase.isHandingOver = true;
   turn.scheduleIdleCheck();
 }
 
-/** A resumable step was interrupted; if other runs wait for this worker, the run is parked to let them run first. */
+/**
+ * Called when a resumable step was interrupted. If other runs wait for this worker, the run is parked so that they run
+ * first.
+ */
 export function yieldToWaitingRuns({ host, phase }: PlacedTurn): void {
   if (host.hasWaitingRuns()) phase.isHandingOver = true;
 }

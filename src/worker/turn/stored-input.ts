@@ -19,7 +19,7 @@ export class StoredInput {
   }
 }
 
-/** A fresh copy of the input, which no code has modified. */
+/** Decodes a new copy of the input, because user code may have modified the shared one. */
 export function copyOfInput({ state, run }: { readonly state: RunState; readonly run: RunRecord }): unknown {
   if (state.checkedInput?.isTransformed !== true) return decode(run.input);
   return decode(encode(state.checkedInput.value, { label: "the input", limitBytes: Number.POSITIVE_INFINITY }));

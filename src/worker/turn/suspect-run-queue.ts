@@ -1,6 +1,6 @@
 /**
- * Suspect runs have blocked the event loop of a worker, or were running when it was blocked by an unknown one of them.
- * A worker executes one suspect run at a time, so that the next block can be attributed to it.
+ * A suspect run has blocked the event loop of a worker, or was running when an unknown run did so. A worker executes one
+ * suspect run at a time, so that the next block can be attributed to that run.
  */
 
 import { Semaphore } from "../../concurrency/semaphore.js";
@@ -11,7 +11,7 @@ import type { WorkerWatchdog } from "../watchdog/watchdog.js";
 interface SuspectRun {
   readonly runId: string;
   readonly slots: SlotQueue;
-  /** `release` frees the slot for the next suspect run. */
+  /** Called when the run may start. The run must call `release` when it no longer needs the slot. */
   onSuspectSlotAcquired(release: () => void): void;
   releaseSuspectSlot(): void;
 }

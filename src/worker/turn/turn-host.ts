@@ -10,13 +10,13 @@ import type { RunningAttempt } from "../step/running-attempts.js";
 import type { WorkerWatchdog } from "../watchdog/watchdog.js";
 import type { SuspectRunQueue } from "./suspect-run-queue.js";
 
-/** What a worker knows about a workflow of which it has only the name. */
+/** The settings of a workflow that a worker needs in order to start runs of it, even if it does not have its code. */
 export interface WorkflowSummary {
   readonly queue: string;
   readonly version: string;
   readonly priority: number;
   readonly tags: readonly string[];
-  /** Queues that its steps use or used before. */
+  /** The queues that the workflow's steps use now or used in earlier code. */
   readonly stepQueues: readonly string[];
   readonly hero: HeroPolicy;
 }
@@ -27,7 +27,7 @@ export type JobInfo = { readonly queue: string; readonly priority: number; reado
 /** The part of a turn that its worker uses. */
 export interface HostedTurn {
   readonly runId: string;
-  /** The worker stops: running steps may finish, then the next owner resumes the run. */
+  /** Called when the worker stops: running steps may finish, then the run is released and its next owner resumes it. */
   stop(): void;
 }
 
@@ -37,29 +37,32 @@ export interface TurnHost {
   readonly store: Store;
   readonly committer: GroupCommitter;
   readonly log: Logger;
-  /** Is told which run's code is being called, in case that code blocks the event loop. */
+  /** Receives the id of each run whose code is called, so that it can name the run if the code blocks the event loop. */
   readonly watchdog: WorkerWatchdog | null;
   readonly suspectRuns: SuspectRunQueue;
-  /** The attempts that are running now; slow ones are reported. */
+  /** The attempts that are running now; the slow-step recorder writes the start of those that take longer than 100 ms. */
   readonly executing: Set<RunningAttempt>;
-  /** In tests, the store's virtual time; null when real time is used. */
+  /** Returns the store's virtual time in tests that control the clock; null when real time is used. */
   readonly virtualClock: (() => number) | null;
   readonly maxDeliveries: number;
-  /** How long idle code may take to make the calls that are in its log. */
+  /** If replayed code is idle for this long and has not made all calls that are in its log, the run is paused. */
   readonly replayGraceMs: number;
-  /** After how long a run that a `PauseError` with a signal has paused is rechecked; null: never. */
+  /** How long a run that a `PauseError` has paused waits for its signal before the step runs once more; null: forever. */
   readonly recheckPausedMs: number | null;
   /** How long a canceled run waits for its running steps to end. */
   readonly cancelGraceMs: number;
   findRegistration(name: string): Promise<WorkflowSummary>;
   jobInfo(job: string): Promise<JobInfo>;
-  /** Whether this worker executes steps of this route. */
+  /** Whether this worker may execute steps of this route. */
   canExecute(route: string, version: string): boolean;
   /** False in tests that run a resumable step to its end without interruption. */
   allowsInterruptions(): boolean;
   /** Whether other runs may be waiting for a slot of this worker. */
   hasWaitingRuns(): boolean;
-  /** Called when a step outside of another step's body has completed or was skipped; null without a listener. */
+  /**
+   * Called when a top-level step, not one inside another step's body, has completed or was skipped; null except in
+   * tests.
+   */
   readonly onStepEnded: ((turn: HostedTurn) => void) | null;
   readonly onError: ErrorReporter | null;
   readInbox(runId: string): Promise<readonly InboxRow[]>;

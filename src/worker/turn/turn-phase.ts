@@ -8,12 +8,12 @@ import type { RunState } from "../../core/run/state.js";
 /** A phase in which the run is executed. */
 export type ActivePhase =
   /**
-   * The code has not been called in this turn: messages and due timers come first.
-   * `endedJobSteps`: the run is paused and jobs of these steps have ended; their outcome is recorded, nothing else
-   * starts.
+   * The code has not been called in this turn, because messages and due timers are processed first.
+   * `endedJobSteps` is set if the run is paused and the jobs of these steps have ended. The code is then called to record
+   * their outcome, and no other step starts.
    */
   | { readonly kind: "waking"; readonly endedJobSteps: ReadonlySet<string> | null }
-  /** The code has been called. It may have ended or be waiting. */
+  /** The code has been called in this turn; it may be running, waiting or ended. */
   | { readonly kind: "running"; readonly endedJobSteps: ReadonlySet<string> | null }
   /** Completed steps are being compensated; nothing else may start. */
   | { readonly kind: "compensating" }
@@ -43,10 +43,10 @@ const waking: ActivePhase = { kind: "waking", endedJobSteps: null };
 const running: ActivePhase = { kind: "running", endedJobSteps: null };
 const compensating: ActivePhase = { kind: "compensating" };
 const ended: TurnPhase = { kind: "ended" };
-/** Nearly every run ends this way, so the object is shared. */
+/** A shared object, because nearly every run ends with this phase. */
 const finishingFromRunning: TurnPhase = { kind: "finishing", from: running };
 
-/** The phase after this event; null when the event does not apply in this phase, which then stays the same. */
+/** Returns the phase after this event, or null if the event does not apply in this phase, which then does not change. */
 export function nextPhase(phase: TurnPhase, event: PhaseEvent): TurnPhase | null {
   if (phase.kind === "ended") return null;
   if (event.type === "turn ended") return ended;
@@ -79,13 +79,16 @@ export function nextPhase(phase: TurnPhase, event: PhaseEvent): TurnPhase | null
  * the handler is ignored, too), `isEndingTurn` (the last commit of the turn is under way).
  */
 export class PhaseTracker {
-  /** The worker stops: running steps may finish, then the next owner resumes the run. */
+  /** Set when the worker stops: running steps may finish, then the run is released and its next owner resumes it. */
   isStopping = false;
-  /** The next step belongs to other workers, or runs later. */
+  /** Set when other workers must execute the next step, or when the run is parked so that waiting runs go first. */
   isHandingOver = false;
-  /** The run was resumed, or a node reopened, after the code was called: results it has seen are obsolete. */
+  /**
+   * Set when the run was resumed or a node was reopened after the code was called: results that it has seen are
+   * obsolete.
+   */
   mustRestartCode = false;
-  /** A pause with an error is being committed. */
+  /** Set when a pause with an error was submitted. */
   isPausing = false;
   #current: TurnPhase = waking;
   readonly #turn: { readonly isOver: boolean };
@@ -101,7 +104,7 @@ export class PhaseTracker {
     return this.#current;
   }
 
-  /** False when the event does not apply in the current phase; then nothing has changed. */
+  /** Applies the event. Returns false, and changes nothing, if the event does not apply in the current phase. */
   on(event: PhaseEvent): boolean {
     const next = nextPhase(this.#current, event);
     if (next === null) return false;
@@ -109,7 +112,7 @@ export class PhaseTracker {
     return true;
   }
 
-  /** The phase in which the run is executed, also while the commit that ends the turn is under way. */
+  /** The current phase, or the phase before it while the commit that parks or ends the run is under way. */
   get #active(): TurnPhase {
     const phase = this.#current;
     return phase.kind === "parking" || phase.kind === "finishing" ? phase.from : phase;
@@ -129,7 +132,7 @@ export class PhaseTracker {
     return phase.kind === "waking" || phase.kind === "running" ? phase.endedJobSteps : null;
   }
 
-  /** Completed steps are being compensated, or onFailure is called. */
+  /** Whether completed steps are being compensated, or onFailure is being called. */
   get isUnwinding(): boolean {
     const { kind } = this.#active;
     return kind === "compensating" || kind === "failing";
@@ -144,12 +147,15 @@ export class PhaseTracker {
     return this.#active.kind === "failing";
   }
 
-  /** No new user code may start: the run is being paused, canceled or handed over, or the turn is ending. */
+  /** True when no new user code may start: the run is being paused, canceled or handed over, or the turn is ending. */
   get isDraining(): boolean {
     return this.isStopping || this.isHandingOver || this.ignoresHandlerResult;
   }
 
-  /** The outcome of the handler is ignored: the run is paused, canceled or being compensated, or the turn is ending. */
+  /**
+   * True when the handler's outcome is ignored: the run is paused, canceled or being compensated, or the turn is
+   * ending.
+   */
   get ignoresHandlerResult(): boolean {
     const { kind } = this.#current;
     return (
@@ -164,11 +170,12 @@ export class PhaseTracker {
     );
   }
 
-  /** The code was stopped before it ended: the next owner calls it again at once. */
+  /** True when the code was stopped before it ended, so that the next owner must call it again at once. */
   get isInterrupted(): boolean {
     return this.isStopping || this.mustRestartCode || this.isHandingOver;
   }
 
+  /** Whether the step with this key may start. While draining, only compensations, onFailure and ended jobs may. */
   mayStart(key: string): boolean {
     if (!this.isDraining) return true;
     const phase = this.#current;

@@ -1,4 +1,4 @@
-/** The start of a turn: messages and due times are processed first, then the code is called if they affect it. */
+/** The start of a turn: messages and due times are processed first, then the code is called if there is work for it. */
 import { newEvent } from "../../core/run/event.js";
 import { publishStatus } from "../../telemetry/publish.js";
 import { releaseChildren } from "../children/children.js";
@@ -11,7 +11,7 @@ import { pauseRunOnError } from "./user-code.js";
 
 type NewTurn = WholeTurn & {
   readonly inboxProcessor: Pick<InboxProcessor, "process">;
-  /** The start of the run is among the pending writes. */
+  /** Whether the `run.started` event is among the pending writes. */
   willRecordStart: boolean;
 };
 
@@ -29,12 +29,15 @@ export function startTurn(turn: NewTurn, snapshot: TurnSnapshot): void {
 
 async function startUnlessCrashLooping(turn: NewTurn, snapshot: TurnSnapshot, deaths: number): Promise<void> {
   if (!(await passesCrashLoopCheck(turn, snapshot, deaths))) return;
-  // Committed first, so that the next owner counts only worker deaths after this point.
+  // The start of the turn is committed first, so that the next owner counts only worker deaths after this point.
   recordTurnStart(turn, snapshot);
   if (await turn.submit([])) continueRun(turn, snapshot);
 }
 
-/** The run was paused before it started and is now due. If no message in the inbox resumes it, it is parked again. */
+/**
+ * Starts a run that was paused before it started and is now due. If no message in its inbox resumes it, it is parked
+ * again.
+ */
 async function startIfResumed(turn: NewTurn, snapshot: TurnSnapshot): Promise<void> {
   await turn.inboxProcessor.process(snapshot.inbox, snapshot.claimedAt);
   if (turn.isOver) return;
@@ -52,7 +55,7 @@ function continueRun(turn: NewTurn, snapshot: TurnSnapshot): void {
 async function resumeRun(turn: NewTurn, { inbox, claimedAt }: TurnSnapshot): Promise<void> {
   await turn.inboxProcessor.process(inbox, claimedAt);
   if (turn.isOver) return;
-  // The last owner may have died between the end of a child and the release of the next one.
+  // The last owner may have died after a child had ended and before it released the next child of the map.
   releaseChildren(turn);
   advanceWhenIdle(turn);
 }

@@ -66,7 +66,7 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
   constructor(host: TurnHost, definition: WorkflowDefinition, snapshot: TurnSnapshot) {
     super(host, definition, snapshot);
     const { run, claimedAt } = snapshot;
-    // A graph runs before its nodes: all of them may be waiting for what it does next.
+    // The run of a graph has a higher priority than its nodes, because all of them may be waiting for its next decision.
     if (run.version === frozenDagVersion) this.placement = { route: graphRoute, priority: run.priority + 1 };
     this.phase = new PhaseTracker(this, this.state);
     this.attempts = new RunningAttempts(this);
@@ -78,13 +78,13 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
     startTurn(this, this.snapshot);
   }
 
-  /** The worker stops: running steps may finish, then the next owner resumes the run. */
+  /** Called when the worker stops: running steps may finish, then the run is released and its next owner resumes it. */
   stop(): void {
     this.phase.isStopping = true;
     this.scheduleIdleCheck();
   }
 
-  /** The worker lost its lease: another worker has the run. */
+  /** Called when the worker has lost its lease, so that another worker may own the run: nothing more is written. */
   abandon(): void {
     if (this.isOver) return;
     this.writer.close();
@@ -95,7 +95,7 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
     return this.inboxProcessor.check();
   }
 
-  /** The code has been called, but runs no step and awaits no durable call. */
+  /** Whether the code has been called, but runs no step and awaits no durable call. */
   get isStalled(): boolean {
     return this.phase.hasCalledCode && !this.isOver && !this.attempts.hasRunning && this.results.pending.size === 0;
   }
@@ -122,7 +122,7 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
     afterWrite(this, events, at);
   }
 
-  /** The inbox is processed before more results are delivered, so that an acknowledged pause or cancel acts first. */
+  /** The inbox is processed before more results are delivered, so that an accepted pause or cancel takes effect first. */
   onMessagesWaiting(): void {
     if (this.inboxCheck !== null) return;
     this.results.pauseDelivery();
@@ -132,7 +132,7 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
     });
   }
 
-  /** The end of the run was refused because messages wait: `run-end.ts` has set the handler. */
+  /** Called when the store refused to end the run because messages wait; calls the handler that `run-end.ts` has set. */
   onEndRefused(unwritten: Transition): void {
     this.#endRefusedHandler?.(unwritten);
   }
@@ -150,7 +150,7 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
     this.parkDelay.stop();
     this.attempts.disposeAll();
     this.#cancellation?.stop();
-    // Creating an error with a stack costs more than a quick step, so it is only done if code may observe it.
+    // Creating an error with a stack costs more than a quick step, so the error is created only if code may observe it.
     if (this.#cancellation !== null || this.attempts.hasRunning)
       this.abort(new ExecutionAbortedError(`Run ${this.runId} is no longer executed by this worker (${turnEnd.how}).`));
     this.attempts.clear();
@@ -184,8 +184,8 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
     this.scheduleIdleCheck();
   }
 
-  applyFlowControlFromStep(signal: FlowControlInterrupt, stepEndEvents: readonly NewEvent[]): void {
-    pauseRunOnError(this, () => applyFlowControl(this, signal, stepEndEvents));
+  applyFlowControlFromStep(interrupt: FlowControlInterrupt, stepEndEvents: readonly NewEvent[]): void {
+    pauseRunOnError(this, () => applyFlowControl(this, interrupt, stepEndEvents));
   }
 
   // ── Pausing, canceling and parking ─────────────────────────────────────────────────────────────────────────────────
@@ -194,7 +194,7 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
     return this.phase.isDraining;
   }
 
-  /** Runs the idle check in a macrotask, when the code has processed everything that it has received. */
+  /** Runs the idle check in a macrotask, so that the code has first reacted to the results that it has received. */
   scheduleIdleCheck(): void {
     if (this.#isIdleCheckScheduled || this.isOver) return;
     this.#isIdleCheckScheduled = true;

@@ -1,6 +1,6 @@
 /**
- * The boundary between the engine and user code. Whatever user code throws, returns or is configured with may end or
- * pause its own run, but must not affect the worker or other runs.
+ * The boundary between the engine and user code. An exception, a return value or an option of user code may end or pause
+ * its own run, but must not affect the worker or other runs.
  */
 import { toFailure } from "../../core/encoding/error-record.js";
 import { describeInvalidOptions } from "../../core/errors/thrown-options.js";
@@ -11,8 +11,8 @@ import type { ExecutePort, PausePort, PhasePort, RunPort, WritePort } from "./po
 type PausableTurn = RunPort & WritePort & PhasePort & PausePort & Pick<ExecutePort, "attempts">;
 
 /**
- * Does the work that follows user code, such as recording its outcome. If that work throws, the run is paused with the
- * error; otherwise it would be stuck in this worker, or the process would crash.
+ * Does the engine's work after user code, such as recording its outcome. If that work throws, the run is paused with the
+ * error; otherwise the run would never continue in this worker, or the process would crash.
  *
  * @param attempt the attempt whose body ended; undefined for the handler
  */
@@ -37,7 +37,7 @@ function pauseAfterError(turn: PausableTurn, error: unknown, attempt?: RunningAt
   turn.pauseWithError(`The outcome of its code could not be recorded: ${failure.message}`, failure, attempt?.key);
 }
 
-/** Calls a function whose failure is only logged, whether it throws or rejects. */
+/** Calls a function of the user; if it throws or rejects, the error is logged and otherwise ignored. */
 export function callSafely(log: Logger, errorText: string, call: () => unknown): void {
   const logError = (error: unknown) => log.error(errorText, error);
   try {

@@ -1,7 +1,7 @@
 /**
- * The input that the code of a run gets. The schema validates it once, before any code runs, and a transformed input is
- * recorded in the log. So a default made from the clock or a random number is the same on every replay, and a deployed
- * schema change does not affect open runs.
+ * Validates the input of a run. The schema is applied once, before any code runs, and the log records the result if the
+ * schema transformed the input. So a default made from the clock or a random number is the same on every replay, and a
+ * deployed schema change does not affect runs whose input was already validated.
  */
 import { decode } from "../../core/encoding/decode.js";
 import { encode } from "../../core/encoding/encode.js";
@@ -33,7 +33,7 @@ export function callWithInput(turn: WholeTurn, callCode: (input: unknown) => voi
     );
 }
 
-/** The input as the schema transformed it, or as it was given to `start`. */
+/** Returns the input as the schema transformed it, or else as it was passed to `start`. */
 export function readRecordedInput({ state, storedInput }: WholeTurn): unknown {
   return state.checkedInput?.isTransformed === true ? state.checkedInput.value : storedInput.value;
 }
@@ -46,7 +46,8 @@ async function validateInput(turn: WholeTurn, schema: StandardSchemaV1, recorded
     return recordedInput;
   }
   recordValidation(turn, { input: text });
-  // Committed before code sees it: after a crash, a step could otherwise be repeated with another value.
+  // The transformed input is committed before code sees it. Otherwise a step could be repeated with another input after a
+  // crash.
   await turn.submit([]);
   return decode(text);
 }
@@ -70,7 +71,8 @@ function recordValidation(turn: WholeTurn, transformed: { readonly input?: strin
 }
 
 /**
- * A run without recorded steps fails. Otherwise it is paused, because a deploy must not make it fail and compensate.
+ * A run without recorded steps fails. Other runs are paused, because a deployed schema must not make them fail and
+ * compensate.
  */
 function onInputRefused(turn: WholeTurn, recordedInput: unknown, error: unknown): Promise<void> | void {
   turn.handler.input = recordedInput;

@@ -1,16 +1,16 @@
 /**
- * Records in shared memory which run's code is on the stack of the event loop, so that another thread can read it while the
+ * Records in shared memory which run's code is on the call stack, so that the watchdog thread can read it while the event
  * loop is blocked.
  *
- * A frame is a piece of user code from its call until it returns or awaits. Entering and leaving one takes about 100 ns. Step
- * keys are written once and referred to by number. The id of a run is written each time, because runs are too many for a
- * table: one cost one-step runs 2 % in garbage.
+ * A frame lasts from the call of user code until the code returns or awaits. Entering and leaving a frame takes about 100 ns.
+ * Step keys are written once to a table and referred to by their place in it. The id of a run is written for each frame,
+ * because there are too many runs for a table: with one, garbage collection cost one-step runs 2 %.
  */
 import { memoryFor, SharedTexts } from "./shared-texts.js";
 
 const maxDepth = 8;
 const runIdBytes = 48;
-/** 500 KB in total; a step key that is not in the table costs one write. */
+/** The table takes about 500 KB; a step key that is not in the table is added with one write. */
 const keysSize = { count: 2_048, bytes: 256 };
 
 /** Indexes into the control words. */
@@ -20,7 +20,7 @@ const suspectWord = 2;
 const firstFrameWord = 4;
 const wordsPerFrame = 3;
 
-/** The frame behind all others holds the suspect run, see `turn/suspect-run-queue.ts`. */
+/** The index of an additional frame after all others, which holds the suspect run: see `turn/suspect-run-queue.ts`. */
 const suspectFrame = maxDepth;
 
 const controlBytes = 256;
@@ -60,7 +60,7 @@ export class Frames {
     this.#control[depthWord] = this.#depth;
   }
 
-  /** Marks a run that may have blocked a worker before: it is reported if the loop blocks while no frame is entered. */
+  /** Marks a run that may have blocked a worker before. It is reported if the event loop blocks outside of any frame. */
   markSuspect(worker: number, runId: string): void {
     this.#write(suspectFrame, worker, runId, "");
     this.#control[suspectWord] = 1;
@@ -70,18 +70,18 @@ export class Frames {
     this.#control[suspectWord] = 0;
   }
 
-  /** Shows the other thread that the event loop is running. */
+  /** Shows the watchdog thread that the event loop is running. */
   heartbeat(): void {
     Atomics.add(this.#control, heartbeatWord, 1);
   }
 
-  // ── Read by the other thread ───────────────────────────────────────────────────────────────────────────────────────
+  // ── Read by the watchdog thread ────────────────────────────────────────────────────────────────────────────────────
 
   get heartbeats(): number {
     return Atomics.load(this.#control, heartbeatWord);
   }
 
-  /** The innermost frame; if there is none, the suspect run, or null. */
+  /** Returns the innermost frame, or if no frame is entered the suspect run; null if there is no suspect run either. */
   top(): Frame | null {
     const depth = Atomics.load(this.#control, depthWord);
     if (depth > 0) return this.#read(Math.min(depth, maxDepth) - 1);

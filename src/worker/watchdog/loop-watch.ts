@@ -1,16 +1,16 @@
 /**
  * Watches the event loop of a process from another thread. If the loop is blocked until the leases of its workers are about
- * to expire, each run of those workers gets a message that names the run whose code blocks it, and the workers are marked
- * dead, so that other workers take their runs at once and no crash is counted against them.
+ * to expire, the watchdog sends each run of those workers a message that names the run whose code blocks the loop, and
+ * deregisters the workers. Other workers then claim the runs at once, and no crash is counted against the runs.
  *
- * The report is sent before the leases expire: if another worker reaped this one first, every run would count a crash.
+ * The messages are sent before the leases expire: if another worker freed the runs first, each of them would count a crash.
  */
 import { encodeMessage } from "../../core/run/message.js";
 import type { Fence, Store } from "../../store/contract/store.js";
 import type { Frame, Frames } from "./frames.js";
 
 export interface WatchedWorker {
-  /** The number of the worker in this process, the same as in `Frame.worker`. */
+  /** The index of the worker in this process, which is also the value of `Frame.worker`. */
   readonly index: number;
   readonly name: string;
   readonly fence: Fence;
@@ -29,9 +29,11 @@ export interface LoopWatchOptions {
 
 type WatchdogStore = Awaited<ReturnType<LoopWatchOptions["openStore"]>>;
 
-/** After a third of a lease without a heartbeat of the loop, the watchdog connects to the store. */
+/** The watchdog connects to the store when the event loop has not sent a heartbeat for a third of a lease. */
 const connectAtLeaseFraction = 1 / 3;
-/** After 90 % of a lease without a renewal it reports, so that a tenth of the lease is left to write the report. */
+/**
+ * The watchdog reports when 90 % of a lease have passed since its renewal, so that a tenth is left to write the report.
+ */
 const reportAtLeaseFraction = 0.9;
 
 export class LoopWatch {
@@ -39,12 +41,12 @@ export class LoopWatch {
   readonly #workers = new Map<number, WatchedWorker>();
   #lastHeartbeats = -1;
   /**
-   * How many checks in a row found no new heartbeat of the loop. Checks are counted instead of time, because the first check
-   * after a suspension of the whole process would see a long time without a heartbeat.
+   * How many checks in a row found no new heartbeat of the event loop. Checks are counted instead of time, because after a
+   * suspension of the whole process the first check would see a long time without a heartbeat.
    */
   #checksWithoutHeartbeat = 0;
   #store: Promise<WatchdogStore> | null = null;
-  /** The runs of each worker, read early: another worker may reap the blocked one before the report. */
+  /** By worker: its runs. They are read early, because another worker may free them before the watchdog reports. */
   readonly #ownedRunIds = new Map<number, readonly string[]>();
   #isReporting = false;
   #hasWarned = false;
@@ -94,11 +96,12 @@ export class LoopWatch {
       this.#store ??= this.#options.openStore();
       const store = await this.#store;
       for (const worker of blockedWorkers) {
-        const owned = await this.#readOwnedRunIds(store, worker);
-        if (now - worker.renewedAt >= worker.leaseMs * reportAtLeaseFraction) await this.#report(store, worker, owned);
+        const ownedRunIds = await this.#readOwnedRunIds(store, worker);
+        if (now - worker.renewedAt >= worker.leaseMs * reportAtLeaseFraction)
+          await this.#report(store, worker, ownedRunIds);
       }
     } catch (error) {
-      // The next check tries again. If none succeeds, the leases expire, which also frees the runs.
+      // The next check tries again. If no check succeeds, the leases expire, and other workers free the runs.
       await this.#disconnect();
       if (!this.#hasWarned)
         this.#options.print(
@@ -111,18 +114,18 @@ export class LoopWatch {
   }
 
   async #readOwnedRunIds(store: WatchdogStore, { index, fence }: WatchedWorker): Promise<readonly string[]> {
-    const known = this.#ownedRunIds.get(index);
-    if (known !== undefined) return known;
-    const owned = (await store.ownedTasks(fence)).map(({ runId }) => runId);
-    this.#ownedRunIds.set(index, owned);
-    return owned;
+    const knownRunIds = this.#ownedRunIds.get(index);
+    if (knownRunIds !== undefined) return knownRunIds;
+    const ownedRunIds = (await store.ownedTasks(fence)).map(({ runId }) => runId);
+    this.#ownedRunIds.set(index, ownedRunIds);
+    return ownedRunIds;
   }
 
-  async #report(store: WatchdogStore, worker: WatchedWorker, owned: readonly string[]): Promise<void> {
+  async #report(store: WatchdogStore, worker: WatchedWorker, ownedRunIds: readonly string[]): Promise<void> {
     const { fence, name, index } = worker;
     const session = `${fence.workerId}/${fence.epoch}`;
-    const culprit = this.#options.frames.top() ?? this.#onlyOwnedRun(index, owned);
-    const receiverIds = new Set(owned);
+    const culprit = this.#options.frames.top() ?? this.#onlyOwnedRun(index, ownedRunIds);
+    const receiverIds = new Set(ownedRunIds);
     if (culprit?.worker === index) receiverIds.add(culprit.runId);
     const messages = [...receiverIds].map((runId) => {
       const isCulprit = culprit?.runId === runId;
@@ -133,13 +136,15 @@ export class LoopWatch {
     await store.send(messages);
     await store.deregisterWorker(fence);
     this.#workers.delete(index);
-    this.#options.print(describe(name, culprit, owned.length));
+    this.#options.print(describe(name, culprit, ownedRunIds.length));
   }
 
-  /** With one worker and one run, that run must be the one that blocks, even if no frame was entered. */
-  #onlyOwnedRun(worker: number, owned: readonly string[]): Frame | null {
-    const [runId] = owned;
-    return this.#workers.size === 1 && owned.length === 1 && runId !== undefined ? { worker, runId, step: "" } : null;
+  /** If the process has one worker and that worker owns one run, that run must block the loop, even without a frame. */
+  #onlyOwnedRun(worker: number, ownedRunIds: readonly string[]): Frame | null {
+    const [runId] = ownedRunIds;
+    return this.#workers.size === 1 && ownedRunIds.length === 1 && runId !== undefined
+      ? { worker, runId, step: "" }
+      : null;
   }
 
   async #disconnect(): Promise<void> {
@@ -153,10 +158,10 @@ export class LoopWatch {
   }
 }
 
-function describe(worker: string, culprit: Frame | null, runs: number): string {
+function describe(worker: string, culprit: Frame | null, runCount: number): string {
   const cause =
     culprit === null
       ? "It is unknown which of its runs blocks it."
       : `It is blocked by run ${culprit.runId}${culprit.step === "" ? "" : `, step "${culprit.step}"`}.`;
-  return `Worker "${worker}" of process ${process.pid} is blocked: its event loop does not turn. ${cause} Other workers take its ${runs} run(s); this process does nothing until that code returns.`;
+  return `Worker "${worker}" of process ${process.pid} is blocked: its event loop does not turn. ${cause} Other workers take its ${runCount} run(s); this process does nothing until that code returns.`;
 }

@@ -1,11 +1,11 @@
 /**
- * A table of texts in shared memory, which another thread reads by the number of a place. A text that is already in the table
- * costs one lookup; when the table is full, a new text replaces the one that was written first.
+ * A table of texts in shared memory. Each text has a place (an index), by which another thread reads it. Finding a text that
+ * is already in the table takes one lookup; when the table is full, a new text replaces the oldest one.
  */
 export interface SharedTextsSize {
   /** How many texts the table holds. */
   readonly count: number;
-  /** The maximum size of one text; longer ones are cut. */
+  /** The maximum size of one text; longer texts are truncated. */
   readonly bytes: number;
 }
 
@@ -27,6 +27,7 @@ export class SharedTexts {
     this.#bytes = Buffer.from(memory, offset + size.count * lengthBytes, size.count * size.bytes);
   }
 
+  /** Returns the place of a text, and adds the text to the table if it is missing. */
   placeOf(text: string): number {
     return this.#places.get(text) ?? this.#add(text);
   }

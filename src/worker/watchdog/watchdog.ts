@@ -1,4 +1,7 @@
-/** The watchdog: a thread that notices when the event loop of this process is blocked, one for all workers of a database. */
+/**
+ * The watchdog: a thread that notices when the event loop of this process is blocked. All workers of this process that use
+ * the same database share one watchdog.
+ */
 
 import { Worker as Thread } from "node:worker_threads";
 import type { Logger } from "../../define/context.js";
@@ -7,7 +10,7 @@ import type { StoreOptions } from "../../store/contract/store.js";
 import { Frames } from "./frames.js";
 import type { WatchedWorker } from "./loop-watch.js";
 
-/** What the thread needs in order to open the store itself. */
+/** The module of the thread, and the settings with which the thread opens its own connection to the store. */
 export interface StoreAddress {
   /** The module that the thread executes. */
   readonly program: URL;
@@ -26,15 +29,15 @@ export interface WatchdogData extends Omit<StoreAddress, "program"> {
   readonly memory: SharedArrayBuffer;
 }
 
-/** The watchdog as one worker uses it. */
+/** The part of the watchdog that one worker uses. */
 export interface WorkerWatchdog {
-  /** Marks that code of this run is called: the step with this key, or with "" the workflow's handler. */
+  /** Called before user code of this run is called. `key` is the key of the step, or "" for the workflow's handler. */
   enter(runId: string, key: string): void;
   leave(): void;
-  /** Until `clearSuspect`, this run is reported if the loop blocks while no frame is entered. */
+  /** Until `clearSuspect` is called, this run is reported if the event loop blocks outside of any frame. */
   markSuspect(runId: string): void;
   clearSuspect(): void;
-  /** The worker's lease was renewed at this time, by `Runtime.processMonotonic`. */
+  /** Called when the worker's lease was renewed; `at` is the time of the renewal by `Runtime.processMonotonic`. */
   noteLeaseRenewed(at: number): void;
   stop(): void;
 }
@@ -102,7 +105,8 @@ class Watchdog {
   #startThread(): Thread {
     const { program, ...address } = this.#address;
     const workerData: WatchdogData = { ...address, memory: frames.memory };
-    // Without the Node flags of this process, whose module loaders are meant for the user's sources only.
+    // The thread gets none of this process's Node flags, because their module loaders are meant for the user's sources
+    // only.
     const thread = new Thread(program, { workerData, execArgv: [], name: "pawl-watchdog" });
     thread.on("error", (error) => {
       this.#log.warn("The watchdog of this process failed; from now on a blocked event loop counts as a crash.", error);
