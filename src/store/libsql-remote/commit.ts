@@ -130,9 +130,9 @@ function planNext(
   if (next.kind === "finish") {
     const { status, output, error } = next;
     plan.add(deleteTask, runId);
-    const unread = { kind: "conflict", runId, hasUnreadMessages: true } as const;
+    const unreadMessagesConflict = { kind: "conflict", runId, hasUnreadMessages: true } as const;
     const finishValues = [status, output, error, String(afterSeq + events.length), startedAt, at];
-    plan.addGuard(unread, finishRunIfDeleted, ...finishValues, runId);
+    plan.addGuard(unreadMessagesConflict, finishRunIfDeleted, ...finishValues, runId);
     return null;
   }
   const { dueAt, state } = dueAndStateOf(next, at);

@@ -62,7 +62,7 @@ export class RemoteDatabase implements Queryable {
   readonly #readSlots = new Semaphore(maxConcurrentReads);
   readonly #writeSlots = new Semaphore(maxConcurrentWrites);
   readonly #transactionSlots = new Semaphore(maxConcurrentWrites);
-  readonly #pending = new Set<Promise<unknown>>();
+  readonly #pendingCalls = new Set<Promise<unknown>>();
   readonly #openTransactions = new Set<ServerTransaction>();
   readonly #maxAnswerWaitMs: number;
   #client: RemoteClient;
@@ -152,7 +152,7 @@ export class RemoteDatabase implements Queryable {
     this.#isClosed = true;
     // Without this, a server that no longer answers would delay the process until the network times out.
     const closeTimer = this.#runtime.setTimeout(() => this.#client.close(), closeTimeoutMs);
-    while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
+    while (this.#pendingCalls.size > 0) await Promise.allSettled(this.#pendingCalls);
     this.#runtime.clearTimeout(closeTimer);
     // Transactions that user code has left open are rolled back.
     for (const openTransaction of this.#openTransactions) openTransaction.end();
@@ -228,8 +228,8 @@ export class RemoteDatabase implements Queryable {
   }
 
   #track<T>(work: Promise<T>): Promise<T> {
-    this.#pending.add(work);
-    const done = () => void this.#pending.delete(work);
+    this.#pendingCalls.add(work);
+    const done = () => void this.#pendingCalls.delete(work);
     work.then(done, done);
     return work;
   }

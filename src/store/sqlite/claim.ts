@@ -50,15 +50,15 @@ export function readEmptyClaim(db: Connection, { fence, routes }: ClaimRequest, 
 export function claim(db: Connection, request: ClaimRequest, at: number): ClaimResult {
   const { fence, routes, limit, limitPerRoute } = request;
   if (!holdsFence(db, fence)) return { kind: "fenced" };
-  const due = routes.flatMap((route) => dueTasks(db, route, limitPerRoute, at)).sort(byPriorityThenDueAt);
-  const toClaim = due.slice(0, limit);
+  const candidates = routes.flatMap((route) => dueTasks(db, route, limitPerRoute, at)).sort(byPriorityThenDueAt);
+  const toClaim = candidates.slice(0, limit);
   for (const task of toClaim) db.run(markTaskOwned, fence.workerId, fence.epoch, task.run_id);
-  for (const task of due.slice(limit)) promote(db, task);
+  for (const task of candidates.slice(limit)) promote(db, task);
   return {
     kind: "claimed",
     at,
     tasks: toClaim.flatMap((task) => readClaimed(db, task) ?? []),
-    nextDueAt: due.length >= limit ? null : findNextDueAt(db, routes, at),
+    nextDueAt: candidates.length >= limit ? null : findNextDueAt(db, routes, at),
   };
 }
 
@@ -68,10 +68,10 @@ export function claim(db: Connection, request: ClaimRequest, at: number): ClaimR
  * next read of parked tasks reaches those that became due later.
  */
 function dueTasks(db: Connection, { workflow, version }: Route, limit: number, at: number): SqlRow[] {
-  const ready = db.all(selectReady, workflow, version, limit);
-  const due = db.all(selectDue, workflow, version, at, limit);
-  if (due.length === 0) return ready;
-  const candidates = [...ready, ...due].sort(byPriorityThenDueAt);
+  const readyTasks = db.all(selectReady, workflow, version, limit);
+  const dueParkedTasks = db.all(selectDue, workflow, version, at, limit);
+  if (dueParkedTasks.length === 0) return readyTasks;
+  const candidates = [...readyTasks, ...dueParkedTasks].sort(byPriorityThenDueAt);
   for (const task of candidates.slice(limit)) promote(db, task);
   return candidates.slice(0, limit);
 }
@@ -93,12 +93,12 @@ function readClaimed(db: Connection, task: SqlRow): ClaimedTask | null {
 }
 
 function findNextDueAt(db: Connection, routes: readonly Route[], at: number): number | null {
-  let next: number | null = null;
+  let nextDueAt: number | null = null;
   for (const { workflow, version } of routes) {
     const row = db.get(selectNextDue, workflow, version, at);
-    if (row !== undefined && (next === null || Number(row.due_at) < next)) next = Number(row.due_at);
+    if (row !== undefined && (nextDueAt === null || Number(row.due_at) < nextDueAt)) nextDueAt = Number(row.due_at);
   }
-  return next;
+  return nextDueAt;
 }
 
 const byPriorityThenDueAt = (a: SqlRow, b: SqlRow) =>

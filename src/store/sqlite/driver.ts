@@ -61,7 +61,10 @@ function createDriver(name: DriverName, Database: SqliteDriver["Database"]): Sql
   return { name, Database, open: (file) => openDatabase(Database, file), adopt: (database) => database };
 }
 
-/** better-sqlite3 loads its binary with the first database; in a bundle it looks for it in the wrong place. */
+/**
+ * better-sqlite3 loads its native binary when it opens its first database. In a bundled program it searches the wrong
+ * directory; then the error says to leave the driver out of the bundle.
+ */
 function openDatabase(Database: SqliteDriver["Database"], file: string): SqliteDatabase {
   try {
     return new Database(file);
