@@ -230,7 +230,10 @@ class CrashTrial<Input, Output> {
   }
 }
 
-/** `drive` ends the pauses: a run that is rechecked every hour would never be idle. */
+/**
+ * Rechecks are turned off, because `drive` ends the pauses of a run, and a run that is rechecked every hour would never
+ * be idle.
+ */
 const createPawlWithoutRecheck = (store: Store) => new Pawl(store, silentLogger, { recheckPausedAfter: null });
 
 /** Compares with the name of a method of the store, so that the compiler notices when the method is renamed. */
@@ -303,7 +306,10 @@ class CrashingStore {
     };
   }
 
-  /** Does what the database does when a process dies, and the reaper when the lease has expired. */
+  /**
+   * Rolls back the open transactions, as the database does when a process dies, and frees the worker's tasks, as the
+   * reaper does when the lease has expired.
+   */
   async releaseAfterCrash(inner: Store): Promise<void> {
     for (const transaction of this.#openTransactions) await transaction.rollback();
     if (this.#fence !== null) await inner.deregisterWorker(this.#fence);

@@ -85,10 +85,13 @@ export async function testPawl(options: TestPawlOptions): Promise<TestPawl> {
   return new TestPawl(pawl, worker, store, clock, options);
 }
 
-/** This time is real: long enough for workflow code that awaits something other than a step between two steps. */
+/**
+ * A real time, not a virtual one. It is long enough for workflow code that awaits something other than a step between
+ * two steps.
+ */
 const testReplayGraceMs = 200;
 
-/** A worker that never polls: it claims runs only while the test drives it. */
+/** Creates a worker that never polls: it claims runs only while the test drives it. */
 function testWorker(
   pawl: Pawl,
   clock: VirtualClock,
@@ -258,7 +261,7 @@ export class TestPawl {
     checkOptions("crashTest()", options, crashTestOptions);
     const { store, schema } = this.#options;
     const workflows = this.#workflows;
-    // On a shared database this worker would take the runs whose workers are to crash.
+    // On a shared database this worker would claim the runs whose workers are to crash.
     await this.#worker.stop();
     try {
       return await crashTest(workflow, input, {
