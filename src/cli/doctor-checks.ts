@@ -25,7 +25,10 @@ const warning = (name: string, text: string): Check => ({ name, verdict: "warnin
 const problem = (name: string, text: string): Check => ({ name, verdict: "problem", text });
 
 const minNodeVersion = 20;
-/** Delays count from the database's clock, dates from this machine's: users notice a difference of about this size. */
+/**
+ * The database's clock measures delays, and this machine's clock makes dates; users notice a difference of about this
+ * size.
+ */
 const maxClockSkewMs = 2_000;
 /** How many open runs are checked. */
 const maxCheckedRuns = 1_000;
@@ -77,7 +80,10 @@ const inMemory: Readonly<Record<string, string>> = {
   file: "libsql::memory:",
 };
 
-/** Opens an in-memory database or the server to see whether the driver loads. A server that does not answer fails the connection check. */
+/**
+ * Opens an in-memory database or the server to see whether the driver loads. A server that does not answer fails the
+ * connection check, not this one.
+ */
 async function checkDriver(settings: Settings): Promise<Check> {
   const { url } = settings;
   const scheme = url.split(":")[0]?.toLowerCase() ?? "";
@@ -145,17 +151,17 @@ async function checkWorkers(store: Store): Promise<Check[]> {
 
 /** Reports paused runs and paused queues, because only an operator can resume them. */
 async function checkPaused(store: Store): Promise<Check[]> {
-  const [paused, queues] = await Promise.all([
+  const [pausedRuns, queues] = await Promise.all([
     store.runs({ status: "paused", limit: maxCheckedRuns }),
     listQueues(store, systemRuntime),
   ]);
   const byWorkflow = new Map<string, number>();
-  for (const { workflow, version } of paused) increment(byWorkflow, titleOf(workflow, version));
-  const pausedCountText = `${paused.length.toLocaleString("en")}${paused.length < maxCheckedRuns ? "" : " or more"}`;
+  for (const { workflow, version } of pausedRuns) increment(byWorkflow, titleOf(workflow, version));
+  const pausedCountText = `${pausedRuns.length.toLocaleString("en")}${pausedRuns.length < maxCheckedRuns ? "" : " or more"}`;
   const pausedQueues = queues.filter((queue) => queue.paused !== null && queue.depth > 0);
   const due = new Map(pausedQueues.map(({ name, depth }) => [name, depth]));
   return [
-    ...(paused.length === 0
+    ...(pausedRuns.length === 0
       ? []
       : [warning("runs", `${pausedCountText} paused: ${formatCounts(byWorkflow)}; see: pawl runs --status paused`)]),
     ...(pausedQueues.length === 0

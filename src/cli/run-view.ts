@@ -137,7 +137,7 @@ function drawSteps({ executions, nodes }: RunView, out: Output, showAll: boolean
   ];
 }
 
-/** The outcomes that say more than the state. */
+/** The outcomes that tell the user more than the state of the execution does. */
 const outcomeLabels: Readonly<Record<string, string>> = {
   abandoned: "abandoned",
   continued: "continued",
@@ -168,7 +168,7 @@ function drawProgress(rows: readonly ProgressInfo[], { paint }: Output): string[
   return ["", paint("bold", "progress"), ...lines];
 }
 
-/** Why the run is in its state; a completed run needs no explanation. */
+/** Explains why the run is in its state; a completed run needs no explanation. */
 function drawState({ info, executions, explanation }: RunView, { paint, now }: Output): string[] {
   if (info.status === "completed") return [];
   const error = info.error ?? findUnresolvedError(executions);
@@ -179,7 +179,7 @@ function drawState({ info, executions, explanation }: RunView, { paint, now }: O
   return [...lines, "", `${paint("red", label)}  ${printable(errorText)}`];
 }
 
-/** The last error of a step that has not completed or been skipped since. */
+/** Returns the last error of a step that has not completed or been skipped since. */
 function findUnresolvedError(executions: readonly Execution[]): Error | null {
   const recoveredSteps = new Set<string>();
   for (const { step, state, error } of executions.toReversed()) {

@@ -9,11 +9,11 @@ type Interval = Pick<ExecutionInfo, "state" | "startedAt" | "finishedAt">;
 export interface TimelineScale {
   readonly from: number;
   readonly to: number;
-  /** In characters. */
+  /** The width of the scale in characters. */
   readonly width: number;
 }
 
-/** The scale from the earliest start to the latest end; an execution that has not ended lasts until now. */
+/** Returns the scale from the earliest start to the latest end; an execution that has not ended lasts until now. */
 export function scaleOf(executions: readonly Interval[], width: number, now: number): TimelineScale {
   const starts = executions.flatMap(({ startedAt, finishedAt }) => (startedAt ?? finishedAt)?.getTime() ?? []);
   const ends = executions.flatMap(({ state, finishedAt }) =>
@@ -23,7 +23,9 @@ export function scaleOf(executions: readonly Interval[], width: number, now: num
   return { from, to: Math.max(from, ...ends), width };
 }
 
-/** A bar of at least one block at its place on the scale. A scheduled execution is a mark at the end. */
+/**
+ * Draws a bar of at least one block at the execution's place on the scale. A scheduled execution is a mark at the end.
+ */
 export function bar({ state, startedAt, finishedAt }: Interval, scale: TimelineScale, now: number): string {
   const last = scale.width - 1;
   const span = scale.to - scale.from;

@@ -52,8 +52,8 @@ export function pausedQueueTests(fixture: Fixture): void {
   });
 
   /**
-   * Returns a function that checks whether no more hints arrive, because a listener that has just connected may emit a
-   * hint of its own.
+   * Returns a check whether no hints arrive for 100 ms, because a listener that has just connected may emit a hint of
+   * its own.
    */
   function hasStoppedGrowing(count: () => number): () => Promise<boolean> {
     return async () => {
