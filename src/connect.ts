@@ -312,7 +312,7 @@ function redactUrl(url: string, scheme: string | undefined): string {
   return /^[\w./\\ -]{0,200}$/.test(url) ? url : "…";
 }
 
-/** Node has `hash` since 20.12: it takes a third of the time of the same in JavaScript. */
+/** Node has `hash` since 20.12. It takes a third of the time of Pawl's own SHA-256 in JavaScript. */
 const { hash } = crypto as { readonly hash?: (algorithm: string, data: string) => string };
 setNativeSha256((text) =>
   hash === undefined ? crypto.createHash("sha256").update(text).digest("hex") : hash("sha256", text),

@@ -45,11 +45,11 @@ export interface TraceSource extends RunSource {
         readonly step: string;
         /** The number of the attempt, from 1. */
         readonly attempt: number;
-        /** How it ended; null: it has not ended. */
+        /** How the execution ended, or null if it has not ended. */
         readonly outcome: string | null;
-        /** When it started; null: it has not started. */
+        /** When the execution started, or null if it has not started. */
         readonly startedAt: Date | null;
-        /** When it ended; null: it has not ended. */
+        /** When the execution ended, or null if it has not ended. */
         readonly finishedAt: Date | null;
       }[]
     >;

@@ -78,7 +78,7 @@ export function prometheus(pawl: MetricsSource, options: TelemetryOptions = {}):
 
 /** Options of `servePrometheus`. */
 export interface ServeOptions extends TelemetryOptions {
-  /** The port to listen on; 0: any free one. */
+  /** The port to listen on; 0 means any free port. */
   readonly port: number;
   /** The address to listen on. Default: all interfaces, as Prometheus is rarely on the same machine. */
   readonly host?: string;

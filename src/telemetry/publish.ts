@@ -26,9 +26,9 @@ export interface PublishedRun {
   readonly version: string;
   /** The queue that the run is in. */
   readonly queue: string;
-  /** The run that started this one; null: no run did. */
+  /** The run that started this one, or null if no run did. */
   readonly parentId: string | null;
-  /** What the run is about; null: it has no hero. */
+  /** The hero that the run is about, or null if it has none. */
   readonly hero: {
     /** The type of the hero. */
     readonly type: string;
@@ -45,7 +45,7 @@ export interface RunEvent extends PublishedRun {
   readonly seq: number;
   /** What happened: "step.completed", "run.paused" … */
   readonly type: string;
-  /** The step, node or timer that the event is about; null: the run itself. */
+  /** The step, node or timer that the event is about, or null if it is about the run itself. */
   readonly node: string | null;
   /** The number of the attempt at the step, from 1; null for events that are about no attempt. */
   readonly attempt: number | null;

@@ -12,9 +12,9 @@ export interface RunSource {
   run(id: string): {
     /** Reads the run. */
     get(): Promise<{
-      /** The run that started this one; null: no run did. */
+      /** The run that started this one, or null if no run did. */
       readonly parentId: string | null;
-      /** When its code started; null: it has not started. */
+      /** When its code started, or null if it has not started. */
       readonly startedAt: Date | null;
     }>;
   };

@@ -147,13 +147,13 @@ function choosePoints(
   commits: number,
   { points = "all", seed = "pawl" }: Pick<CrashTestOptions<any, any>, "points" | "seed">,
 ): CrashPoint[] {
-  const all: CrashPoint[] = [];
-  for (let commit = 1; commit <= commits; commit += 1) all.push({ commit, when: "before" }, { commit, when: "after" });
-  if (points === "all" || points >= all.length) return all;
+  const allPoints: CrashPoint[] = [];
+  for (let commit = 1; commit <= commits; commit += 1) allPoints.push({ commit, when: "before" }, { commit, when: "after" });
+  if (points === "all" || points >= allPoints.length) return allPoints;
   const random = seededRandom(seed);
-  const chosen: CrashPoint[] = [];
-  while (chosen.length < points) chosen.push(...all.splice(Math.floor(random() * all.length), 1));
-  return chosen;
+  const chosenPoints: CrashPoint[] = [];
+  while (chosenPoints.length < points) chosenPoints.push(...allPoints.splice(Math.floor(random() * allPoints.length), 1));
+  return chosenPoints;
 }
 
 class CrashTrial<Input, Output> {
@@ -181,7 +181,7 @@ class CrashTrial<Input, Output> {
     await this.#options.setup?.();
     const crashingStore = new CrashingStore(this.#store, point);
     let pawl = createPawlWithoutRecheck(crashingStore.store);
-    let worker = await this.#worker(pawl);
+    let worker = await this.#startWorker(pawl);
     // Another Pawl starts the run, so that the start is not lost in the crash.
     const starter = new Pawl(this.#store, silentLogger);
     const { hero } = this.#options;
@@ -198,7 +198,7 @@ class CrashTrial<Input, Output> {
         crash = null;
         await crashingStore.releaseAfterCrash(this.#store);
         pawl = createPawlWithoutRecheck(this.#store);
-        worker = await this.#worker(pawl);
+        worker = await this.#startWorker(pawl);
         continue;
       }
       const { finishedAt, status, output, error } = await run.get();
@@ -221,7 +221,7 @@ class CrashTrial<Input, Output> {
     throw new InvalidStateError(`"${this.#definition.name}" does not end ${where}: ${why}`);
   }
 
-  async #worker(pawl: Pawl): Promise<Worker> {
+  async #startWorker(pawl: Pawl): Promise<Worker> {
     const workflows = new Set([...asDefinitions(this.#options.workflows ?? []), this.#definition]);
     const jobs = this.#options.jobs ?? [];
     const options = { concurrency: 1_000, poll: Number.POSITIVE_INFINITY, replayGrace: replayGraceMs };
