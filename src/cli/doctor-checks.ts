@@ -64,7 +64,7 @@ function checkSettings({ url, urlSource, configFile }: Settings): Check {
   return ok("settings", `${redactUrl(url)} (${from}); ${file}`);
 }
 
-const drivers: Readonly<Record<string, string>> = {
+const driverPackages: Readonly<Record<string, string>> = {
   sqlite: isBuiltin("node:sqlite") ? "node:sqlite" : "better-sqlite3",
   libsql: "libsql",
   file: "libsql",
@@ -74,7 +74,7 @@ const drivers: Readonly<Record<string, string>> = {
   mariadb: "mysql2",
 };
 
-const inMemory: Readonly<Record<string, string>> = {
+const inMemoryUrls: Readonly<Record<string, string>> = {
   sqlite: "sqlite::memory:",
   libsql: "libsql::memory:",
   file: "libsql::memory:",
@@ -88,10 +88,10 @@ async function checkDriver(settings: Settings): Promise<Check> {
   const { url } = settings;
   const scheme = url.split(":")[0]?.toLowerCase() ?? "";
   const isServer = isRemoteUrl(url);
-  const name = isServer ? "@libsql/client" : drivers[scheme];
+  const name = isServer ? "@libsql/client" : driverPackages[scheme];
   if (name === undefined) return ok("driver", "none is needed");
   try {
-    const probeUrl = isServer ? url : (inMemory[scheme] ?? url);
+    const probeUrl = isServer ? url : (inMemoryUrls[scheme] ?? url);
     await (await openStore(probeUrl, probeUrl === url ? storeOptionsOf(settings) : {})).close();
   } catch (error) {
     if (isMissingPackage(error)) return problem("driver", sentenceOf(error));
@@ -110,10 +110,10 @@ async function checkDatabase(store: Store): Promise<Check[]> {
   const now = await store.now();
   const after = systemRuntime.now();
   const connection = ok("connection", `${store.description}, answers in ${durationText(after - before)}`);
-  const pending = await store.pendingMigrations().catch((error: unknown) => error);
-  if (!Array.isArray(pending)) return [connection, problem("migrations", sentenceOf(pending))];
-  if (pending.length > 0)
-    return [connection, problem("migrations", `${formatMigrations(pending)} not applied; run: pawl migrate`)];
+  const pendingOrError = await store.pendingMigrations().catch((error: unknown) => error);
+  if (!Array.isArray(pendingOrError)) return [connection, problem("migrations", sentenceOf(pendingOrError))];
+  if (pendingOrError.length > 0)
+    return [connection, problem("migrations", `${formatMigrations(pendingOrError)} not applied; run: pawl migrate`)];
   return [
     connection,
     ok("migrations", "up to date"),
@@ -136,17 +136,17 @@ async function checkWorkers(store: Store): Promise<Check[]> {
   const tasks = await store.tasks(runs.map(({ id }) => id));
   // The workers are read after the tasks, so that they include the owner of every task.
   const [allWorkers, now] = await Promise.all([store.workers(), store.now()]);
-  const live = allWorkers.filter((worker) => isWorkerLive(worker, now, systemRuntime));
+  const liveWorkers = allWorkers.filter((worker) => isWorkerLive(worker, now, systemRuntime));
   const expiredWorkers = allWorkers.filter((worker) => worker.live && !isWorkerLive(worker, now, systemRuntime));
-  const names = live.map(({ name }) => name).join(", ");
+  const names = liveWorkers.map(({ name }) => name).join(", ");
   const checks = [
-    live.length === 0
+    liveWorkers.length === 0
       ? warning("workers", "none is live; run: pawl worker <file>")
-      : ok("workers", `${live.length} live: ${names}`),
+      : ok("workers", `${liveWorkers.length} live: ${names}`),
   ];
   if (expiredWorkers.length > 0)
     checks.push(warning("workers", `lease expired: ${expiredWorkers.map(({ name }) => name).join(", ")}`));
-  return [...checks, checkRuns(runs, tasks, allWorkers, live), ...(await checkPaused(store))];
+  return [...checks, checkRuns(runs, tasks, allWorkers, liveWorkers), ...(await checkPaused(store))];
 }
 
 /** Reports paused runs and paused queues, because only an operator can resume them. */

@@ -2,7 +2,7 @@
 import type { ExecutionInfo } from "../client/inspect/executions.js";
 
 const block = "█";
-const waiting = "░";
+const waitingMark = "░";
 
 type Interval = Pick<ExecutionInfo, "state" | "startedAt" | "finishedAt">;
 
@@ -30,7 +30,7 @@ export function bar({ state, startedAt, finishedAt }: Interval, scale: TimelineS
   const last = scale.width - 1;
   const span = scale.to - scale.from;
   const columnAt = (at: number) => (span === 0 ? 0 : Math.round(((at - scale.from) / span) * last));
-  if (state === "scheduled") return " ".repeat(last) + waiting;
+  if (state === "scheduled") return " ".repeat(last) + waitingMark;
   const startDate = startedAt ?? finishedAt;
   if (startDate === null) return "";
   const first = columnAt(startDate.getTime());

@@ -148,11 +148,13 @@ function choosePoints(
   { points = "all", seed = "pawl" }: Pick<CrashTestOptions<any, any>, "points" | "seed">,
 ): CrashPoint[] {
   const allPoints: CrashPoint[] = [];
-  for (let commit = 1; commit <= commits; commit += 1) allPoints.push({ commit, when: "before" }, { commit, when: "after" });
+  for (let commit = 1; commit <= commits; commit += 1)
+    allPoints.push({ commit, when: "before" }, { commit, when: "after" });
   if (points === "all" || points >= allPoints.length) return allPoints;
   const random = seededRandom(seed);
   const chosenPoints: CrashPoint[] = [];
-  while (chosenPoints.length < points) chosenPoints.push(...allPoints.splice(Math.floor(random() * allPoints.length), 1));
+  while (chosenPoints.length < points)
+    chosenPoints.push(...allPoints.splice(Math.floor(random() * allPoints.length), 1));
   return chosenPoints;
 }
 

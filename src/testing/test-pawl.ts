@@ -204,7 +204,9 @@ export class TestPawl {
   async #pauseReason(run: RunHandle<any, any>): Promise<string> {
     const log = (await this.#store.logs([run.id])).get(run.id) ?? [];
     const pauseEvent = log.findLast((event) => event.type === "run.paused");
-    return pauseEvent?.data == null ? "no reason is known." : (JSON.parse(pauseEvent.data) as { reason: string }).reason;
+    return pauseEvent?.data == null
+      ? "no reason is known."
+      : (JSON.parse(pauseEvent.data) as { reason: string }).reason;
   }
 
   /**
