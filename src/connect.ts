@@ -171,7 +171,7 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
     onWarning: (text, ...error) => logger.warn(`Pawl's database: ${text}`, ...error),
   });
   try {
-    await prepare(store, options.migrate ?? true);
+    await prepareTables(store, options.migrate ?? true);
   } catch (error) {
     await store.close();
     throw error;
@@ -183,7 +183,10 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
 /** The address by which the watchdog's thread opens the same database. */
 const watchdogAddresses = new WeakMap<Store, StoreAddress>();
 
-/** Null if only this thread can reach the database, or if the thread's program is not beside this file (sources, bundles). */
+/**
+ * Returns null if only this thread can reach the database, or if the watchdog's program is not beside this file, as in
+ * the sources and in bundles.
+ */
 function watchdogAddressOf(
   url: string,
   { clock, authToken, schema, pooled, listenUrl }: StoreOptions,
@@ -197,7 +200,7 @@ function watchdogAddressOf(
   return { program, url, options: withoutUndefined({ authToken, schema, pooled, listenUrl }) };
 }
 
-/** Drops undefined values, because the compiler distinguishes them from missing ones. */
+/** Removes the keys whose value is undefined, because the compiler distinguishes them from missing keys. */
 function withoutUndefined<T extends object>(options: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
   const entries = Object.entries(options).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as { [Key in keyof T]?: Exclude<T[Key], undefined> };
@@ -212,7 +215,7 @@ function parseRetention(retention: Duration): number {
 
 const defaultRecheck = "1 hour";
 
-/** Each recheck writes a few events to the log of the run, so they must not follow each other closely. */
+/** Each recheck writes a few events to the log of the run, so rechecks must not follow each other closely. */
 function parseRecheckAfter(after: Duration | null): number | null {
   if (after === null) return null;
   const ms = parseDuration(after, "recheckPausedAfter");
@@ -220,12 +223,12 @@ function parseRecheckAfter(after: Duration | null): number | null {
   throw new InvalidInputError(`recheckPausedAfter is at least a second, not ${ms} ms; null turns it off.`);
 }
 
-async function prepare(store: Store, migrate: boolean): Promise<void> {
+async function prepareTables(store: Store, migrate: boolean): Promise<void> {
   if (migrate) return store.migrate();
-  const pending = await store.pendingMigrations();
-  if (pending.length > 0)
+  const pendingVersions = await store.pendingMigrations();
+  if (pendingVersions.length > 0)
     throw new MigrationError(
-      `The database lacks migration(s) ${pending.join(", ")}. Connect once with { migrate: true }.`,
+      `The database lacks migration(s) ${pendingVersions.join(", ")}. Connect once with { migrate: true }.`,
     );
 }
 
@@ -241,7 +244,10 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
   }
 }
 
-/** A local file needs no token, but the same code may open a file in development and a server in production. */
+/**
+ * The schemes that accept `authToken`. A local file needs no token, but the same code may open a file in development
+ * and a server in production.
+ */
 const libsqlSchemes = new Set(["libsql", "file", "https", "http", "wss", "ws"]);
 
 /** Each store is imported only when a URL names it, because its driver may not be installed. */
@@ -297,13 +303,16 @@ const schemaAlternatives = new Map([
   ["memory", "leave it out: every memory store is separate"],
 ]);
 
-/** Of a URL with an unknown scheme only the scheme is shown, because any other part may be a password. */
+/**
+ * Returns what an error may show of a URL with an unknown scheme: only the scheme, because any other part may be a
+ * password.
+ */
 function redactUrl(url: string, scheme: string | undefined): string {
   if (scheme !== undefined) return `${scheme}:…`;
   return /^[\w./\\ -]{0,200}$/.test(url) ? url : "…";
 }
 
-/** Node has `hash` since 20.12: it takes a third of the time of the same in JavaScript. */
+/** Node has `hash` since 20.12. It takes a third of the time of Pawl's own SHA-256 in JavaScript. */
 const { hash } = crypto as { readonly hash?: (algorithm: string, data: string) => string };
 setNativeSha256((text) =>
   hash === undefined ? crypto.createHash("sha256").update(text).digest("hex") : hash("sha256", text),

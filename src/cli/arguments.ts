@@ -22,7 +22,7 @@ export function integerArgument(option: string, text: string | undefined): numbe
   throw new CliError(`--${option} takes a whole number, not "${text}".`);
 }
 
-/** The duration in milliseconds; a bare number counts as milliseconds. */
+/** Returns the duration in milliseconds. A number without a unit means milliseconds. */
 export function durationArgument(option: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   return parseDuration(/^\d+(\.\d+)?$/.test(text) ? Number(text) : text, option);
@@ -37,7 +37,7 @@ export function heroArgument(text: string | undefined): { readonly type: string;
   return { type, id };
 }
 
-/** An instant ("2025-11-16", "2025-11-16T14:00Z"), or how long ago ("2h"). */
+/** Parses an instant ("2025-11-16", "2025-11-16T14:00Z") or how long ago it was ("2h"). */
 export function timeArgument(option: string, text: string | undefined, now: number): number | undefined {
   if (text === undefined) return undefined;
   if (/^\d{4}-/.test(text)) {
@@ -47,7 +47,7 @@ export function timeArgument(option: string, text: string | undefined, now: numb
     try {
       return now - parseDuration(text);
     } catch {
-      // The error below names both forms.
+      // The text is not a duration; the error below names both accepted forms.
     }
   }
   throw new CliError(`--${option} takes a date (2025-11-16) or how long ago ("2h"), not "${text}".`);

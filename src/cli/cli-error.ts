@@ -13,7 +13,10 @@ export class AlreadyReportedError extends Error {
   }
 }
 
-/** Any error as one sentence. Drivers throw errors without a message (a refused connection is an AggregateError). */
+/**
+ * Returns any error as one sentence. Some errors of drivers have no message (a refused connection is an
+ * AggregateError).
+ */
 export function sentenceOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const [first] = error instanceof AggregateError ? (error.errors as unknown[]) : [];

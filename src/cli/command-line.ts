@@ -40,7 +40,7 @@ export function findCommand(name: string, groups: readonly CommandGroup[]): Comm
   throw new CliError(`There is no command "${name}"${suggestion || ". `pawl help` lists them."}`);
 }
 
-/** The index of the first word that is neither an option nor the value of a global option. */
+/** Returns the index of the first word that is neither an option nor the value of a global option. */
 function findCommandIndex(argv: readonly string[]): number {
   const { tokens } = parseArgs({
     args: [...argv],
@@ -52,7 +52,7 @@ function findCommandIndex(argv: readonly string[]): number {
   return tokens.find(({ kind }) => kind === "positional")?.index ?? -1;
 }
 
-/** The fields that parseArgs knows: it refuses any other. */
+/** Returns the specs with only the fields that parseArgs knows, because it refuses any other. */
 function typesOf(specs: OptionSpecs) {
   return Object.fromEntries(
     Object.entries(specs).map(([name, { type, multiple = false }]) => [name, { type, multiple }]),
@@ -94,7 +94,7 @@ function checkValue(name: string, spec: OptionSpecs[string], value: string | und
     if (value !== undefined) throw new CliError(`--${name} takes no value.`);
     return;
   }
-  // In `--key --wait`, parseArgs takes the next option for the value.
+  // In `--key --wait`, parseArgs treats `--wait` as the value of `--key`.
   if (value === undefined || (!isInline && value.startsWith("--")))
     throw new CliError(`--${name} needs a value: --${name} ${spec.value ?? "<value>"}`);
   if (spec.choices === undefined || spec.choices.includes(value)) return;

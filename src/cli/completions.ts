@@ -1,4 +1,4 @@
-/** Completion scripts for shells, generated from the table of commands: completing a word starts no process. */
+/** Completion scripts for shells, generated from the table of commands, so that completing a word starts no process. */
 import { type Command, type CommandGroup, commandsIn, globalOptions, type OptionSpecs } from "./command.js";
 
 export const completions: Readonly<Record<string, (groups: readonly CommandGroup[]) => string>> = { bash, zsh, fish };
@@ -6,7 +6,10 @@ export const completions: Readonly<Record<string, (groups: readonly CommandGroup
 const optionsOf = (command: Command): OptionSpecs => ({ ...command.options, ...globalOptions });
 const flags = (options: OptionSpecs) => Object.keys(options).map((name) => `--${name}`);
 
-/** The words that may follow a command: the names of commands after `help`, those of shells after `completion`. */
+/**
+ * Returns the words that may follow a command: the names of commands after `help`, the names of shells after
+ * `completion`.
+ */
 function argumentWords(command: Command, groups: readonly CommandGroup[]): readonly string[] {
   if (command.name === "help") return commandsIn(groups).map(({ name }) => name);
   return command.name === "completion" ? Object.keys(completions) : [];

@@ -27,7 +27,7 @@ export interface PawlConfig {
   readonly migrate?: boolean;
   /** Workers delete runs that ended longer ago than this. */
   readonly retention?: Duration;
-  /** How long a run that waits for a signal while paused stays so before its step runs once more; null: for ever. */
+  /** How long a paused run waits for its signal before its step runs once more; null means for ever. */
   readonly recheckPausedAfter?: Duration | null;
   /** The files that `pawl worker` and `pawl dev` serve when none is named. */
   readonly workflows?: readonly string[];
@@ -51,7 +51,7 @@ export interface Settings {
   /** Set only for a libSQL server. */
   readonly authToken: string | undefined;
   readonly config: PawlConfig;
-  /** null: there is no configuration file. */
+  /** The name of the configuration file, or null if there is none. */
   readonly configFile: string | null;
 }
 

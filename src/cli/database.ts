@@ -66,7 +66,7 @@ async function checkMigrated(store: Store): Promise<void> {
   throw new CliError(`${store.description} lacks ${formatMigrations(pending)}; run: pawl migrate`);
 }
 
-/** "migration 3", "migrations 3, 4". */
+/** Formats the numbers of migrations, such as "migration 3" or "migrations 3, 4". */
 export const formatMigrations = (numbers: readonly number[]): string =>
   `migration${numbers.length === 1 ? "" : "s"} ${numbers.join(", ")}`;
 
@@ -79,7 +79,7 @@ export function checkExists(url: string): void {
   );
 }
 
-/** The path of a local database file that does not exist yet; null for every other URL. */
+/** Returns the path of a local database file that does not exist yet, and null for every other URL. */
 export function missingFile(url: string): string | null {
   const location = locationOf(url);
   if (location === null || location.file === null || existsSync(location.file)) return null;
@@ -94,7 +94,7 @@ function locationOf(url: string): DatabaseLocation | null {
 
 /** Logs every level to stderr, because stdout carries the result of the command. */
 export function createLogger(out: Output, write: (text: string) => void = (text) => out.note(text)): Logger {
-  // The text may contain the message of the error already.
+  // An error is not printed again if the text already contains its message.
   const isInText = (args: readonly unknown[], arg: unknown) =>
     arg instanceof Error && !out.debug && typeof args[0] === "string" && args[0].includes(arg.message);
   const formatArgs = (args: readonly unknown[]) =>

@@ -25,7 +25,10 @@ const warning = (name: string, text: string): Check => ({ name, verdict: "warnin
 const problem = (name: string, text: string): Check => ({ name, verdict: "problem", text });
 
 const minNodeVersion = 20;
-/** Delays count from the database's clock, dates from this machine's: users notice a difference of about this size. */
+/**
+ * The database's clock measures delays, and this machine's clock makes dates; users notice a difference of about this
+ * size.
+ */
 const maxClockSkewMs = 2_000;
 /** How many open runs are checked. */
 const maxCheckedRuns = 1_000;
@@ -61,7 +64,7 @@ function checkSettings({ url, urlSource, configFile }: Settings): Check {
   return ok("settings", `${redactUrl(url)} (${from}); ${file}`);
 }
 
-const drivers: Readonly<Record<string, string>> = {
+const driverPackages: Readonly<Record<string, string>> = {
   sqlite: isBuiltin("node:sqlite") ? "node:sqlite" : "better-sqlite3",
   libsql: "libsql",
   file: "libsql",
@@ -71,21 +74,24 @@ const drivers: Readonly<Record<string, string>> = {
   mariadb: "mysql2",
 };
 
-const inMemory: Readonly<Record<string, string>> = {
+const inMemoryUrls: Readonly<Record<string, string>> = {
   sqlite: "sqlite::memory:",
   libsql: "libsql::memory:",
   file: "libsql::memory:",
 };
 
-/** Opens an in-memory database or the server to see whether the driver loads. A server that does not answer fails the connection check. */
+/**
+ * Opens an in-memory database or the server to see whether the driver loads. A server that does not answer fails the
+ * connection check, not this one.
+ */
 async function checkDriver(settings: Settings): Promise<Check> {
   const { url } = settings;
   const scheme = url.split(":")[0]?.toLowerCase() ?? "";
   const isServer = isRemoteUrl(url);
-  const name = isServer ? "@libsql/client" : drivers[scheme];
+  const name = isServer ? "@libsql/client" : driverPackages[scheme];
   if (name === undefined) return ok("driver", "none is needed");
   try {
-    const probeUrl = isServer ? url : (inMemory[scheme] ?? url);
+    const probeUrl = isServer ? url : (inMemoryUrls[scheme] ?? url);
     await (await openStore(probeUrl, probeUrl === url ? storeOptionsOf(settings) : {})).close();
   } catch (error) {
     if (isMissingPackage(error)) return problem("driver", sentenceOf(error));
@@ -104,10 +110,10 @@ async function checkDatabase(store: Store): Promise<Check[]> {
   const now = await store.now();
   const after = systemRuntime.now();
   const connection = ok("connection", `${store.description}, answers in ${durationText(after - before)}`);
-  const pending = await store.pendingMigrations().catch((error: unknown) => error);
-  if (!Array.isArray(pending)) return [connection, problem("migrations", sentenceOf(pending))];
-  if (pending.length > 0)
-    return [connection, problem("migrations", `${formatMigrations(pending)} not applied; run: pawl migrate`)];
+  const pendingOrError = await store.pendingMigrations().catch((error: unknown) => error);
+  if (!Array.isArray(pendingOrError)) return [connection, problem("migrations", sentenceOf(pendingOrError))];
+  if (pendingOrError.length > 0)
+    return [connection, problem("migrations", `${formatMigrations(pendingOrError)} not applied; run: pawl migrate`)];
   return [
     connection,
     ok("migrations", "up to date"),
@@ -130,32 +136,32 @@ async function checkWorkers(store: Store): Promise<Check[]> {
   const tasks = await store.tasks(runs.map(({ id }) => id));
   // The workers are read after the tasks, so that they include the owner of every task.
   const [allWorkers, now] = await Promise.all([store.workers(), store.now()]);
-  const live = allWorkers.filter((worker) => isWorkerLive(worker, now, systemRuntime));
+  const liveWorkers = allWorkers.filter((worker) => isWorkerLive(worker, now, systemRuntime));
   const expiredWorkers = allWorkers.filter((worker) => worker.live && !isWorkerLive(worker, now, systemRuntime));
-  const names = live.map(({ name }) => name).join(", ");
+  const names = liveWorkers.map(({ name }) => name).join(", ");
   const checks = [
-    live.length === 0
+    liveWorkers.length === 0
       ? warning("workers", "none is live; run: pawl worker <file>")
-      : ok("workers", `${live.length} live: ${names}`),
+      : ok("workers", `${liveWorkers.length} live: ${names}`),
   ];
   if (expiredWorkers.length > 0)
     checks.push(warning("workers", `lease expired: ${expiredWorkers.map(({ name }) => name).join(", ")}`));
-  return [...checks, checkRuns(runs, tasks, allWorkers, live), ...(await checkPaused(store))];
+  return [...checks, checkRuns(runs, tasks, allWorkers, liveWorkers), ...(await checkPaused(store))];
 }
 
 /** Reports paused runs and paused queues, because only an operator can resume them. */
 async function checkPaused(store: Store): Promise<Check[]> {
-  const [paused, queues] = await Promise.all([
+  const [pausedRuns, queues] = await Promise.all([
     store.runs({ status: "paused", limit: maxCheckedRuns }),
     listQueues(store, systemRuntime),
   ]);
   const byWorkflow = new Map<string, number>();
-  for (const { workflow, version } of paused) increment(byWorkflow, titleOf(workflow, version));
-  const pausedCountText = `${paused.length.toLocaleString("en")}${paused.length < maxCheckedRuns ? "" : " or more"}`;
+  for (const { workflow, version } of pausedRuns) increment(byWorkflow, titleOf(workflow, version));
+  const pausedCountText = `${pausedRuns.length.toLocaleString("en")}${pausedRuns.length < maxCheckedRuns ? "" : " or more"}`;
   const pausedQueues = queues.filter((queue) => queue.paused !== null && queue.depth > 0);
   const due = new Map(pausedQueues.map(({ name, depth }) => [name, depth]));
   return [
-    ...(paused.length === 0
+    ...(pausedRuns.length === 0
       ? []
       : [warning("runs", `${pausedCountText} paused: ${formatCounts(byWorkflow)}; see: pawl runs --status paused`)]),
     ...(pausedQueues.length === 0

@@ -1,5 +1,5 @@
 /** Formats counts for display. */
 
-/** "1 run", "1,200 runs". */
+/** Returns a count with its noun, such as "1 run" or "1,200 runs". */
 export const formatCount = (number: number, noun: string): string =>
   `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;

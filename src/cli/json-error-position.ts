@@ -8,7 +8,7 @@ const scalar = new RegExp(
   "uy",
 );
 
-/** "line 3, column 7", or null if the text is JSON. */
+/** Returns the position of the error, such as "line 3, column 7", or null if the text is JSON. */
 export function findJsonErrorPosition(json: string): string | null {
   const offset = new JsonScanner(json).findErrorOffset();
   if (offset === null) return null;

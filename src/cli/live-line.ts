@@ -24,7 +24,7 @@ export class LiveLine {
     this.#draw();
   }
 
-  /** Leaves the last text where it is and goes to the next line. */
+  /** Leaves the last text on the terminal and moves the cursor to the next line. */
   end(): void {
     if (this.#text !== "") this.#stream.write("\n");
     this.#text = "";

@@ -89,11 +89,17 @@ function pawlModuleUrl(specifier: string): string | null {
 
 const isTypeScript = (url: string) => /\.[mc]?ts$/.test(url);
 
-/** `import … from`, `export …`; not `import x = require()`, `export =` and `import()`. */
+/**
+ * Matches `import … from` and `export …`, but not `import x = require()`, `export =` and `import()`, which a CommonJS
+ * file may contain.
+ */
 const hasModuleSyntax = (source: string) =>
   /^[ \t]*(?:import\b(?!\s*\()(?!\s+[\w$]+\s*=)|export\b(?!\s*=))/m.test(source);
 
-/** `./steps.js` and `./steps` mean `./steps.ts` where only that exists. */
+/**
+ * Returns the specifier of the TypeScript file that `./steps.js` (if it does not exist) or `./steps` stands for, or
+ * null.
+ */
 function findTypeScriptSpecifier(specifier: string, parentUrl: string | undefined): string | null {
   if (parentUrl === undefined || !parentUrl.startsWith("file:") || !/^\.{0,2}\//.test(specifier)) return null;
   const exists = (candidate: string) => existsSync(fileURLToPath(new URL(candidate, parentUrl)));

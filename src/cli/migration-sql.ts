@@ -24,7 +24,7 @@ const kinds: Readonly<Record<string, DatabaseKind>> = {
 
 export const schemeOf = (url: string): string => /^([a-z+]+):/i.exec(url)?.[1]?.toLowerCase() ?? "";
 
-/** The kind of the database, or null if it has no SQL or Pawl does not know the scheme. */
+/** Returns the kind of the database, or null if it has no SQL or Pawl does not know the scheme. */
 export const kindOf = (url: string): DatabaseKind | null => kinds[schemeOf(url)] ?? null;
 
 const scripts: Readonly<Record<DatabaseKind, (schema: string | undefined) => readonly MigrationScript[]>> = {
@@ -67,7 +67,7 @@ function unindented(statement: string): string {
   return [first, ...rest.map((line) => line.slice(indent))].join("\n").trim();
 }
 
-/** All migrations for the database of this URL, for `pawl migrate --sql`. */
+/** Returns all migrations for the database of this URL, for `pawl migrate --sql`. */
 export function migrationSql(url: string, schema: string | undefined): MigrationFile[] {
   const kind = kindOf(url);
   if (kind === null)

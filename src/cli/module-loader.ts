@@ -69,7 +69,7 @@ export interface Definitions {
   readonly jobs: readonly JobDefinition[];
 }
 
-/** The workflows, classes, graphs and jobs that these files export. */
+/** Returns the workflows, classes, graphs and jobs that these files export. */
 export async function loadDefinitions(files: readonly string[]): Promise<Definitions> {
   const uniqueDefinitions = new Set<WorkflowDefinition>();
   for (const file of files) {
@@ -84,7 +84,7 @@ export async function loadDefinitions(files: readonly string[]): Promise<Definit
   return { workflows: all.filter((definition) => !isJob(definition)), jobs: all.filter(isJob) };
 }
 
-/** The exports of a CommonJS file are under `default`, too. */
+/** Node puts the exports of a CommonJS file under `default` as well, so this function searches `default`, too. */
 function definitionsIn(loaded: object): WorkflowDefinition[] {
   const { default: defaultExport, ...named } = loaded as { readonly default?: unknown };
   const commonJsExports = typeof defaultExport === "object" && defaultExport !== null ? defaultExport : {};

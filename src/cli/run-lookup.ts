@@ -66,7 +66,7 @@ async function findMatchingIds(pawl: Pawl, idPart: string): Promise<readonly str
   return [...matchingIds];
 }
 
-/** The ids of runs that were created within the time that this prefix stands for. */
+/** Returns the ids of runs that were created within the time that this prefix stands for. */
 async function idsCreatedAt(pawl: Pawl, idPrefix: string) {
   const digits = idPrefix.replaceAll("-", "").slice(0, timeDigits);
   const createdAfter = Number.parseInt(digits.padEnd(timeDigits, "0"), 16) - marginMs;

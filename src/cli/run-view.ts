@@ -102,13 +102,13 @@ const maxValueLength = 200;
 const shortJson = (value: unknown) => (value === undefined ? null : truncate(jsonOf(value), maxValueLength));
 
 function drawSteps({ executions, nodes }: RunView, out: Output, showAll: boolean): string[] {
-  const notStarted = nodes.filter(({ state }) => state === "pending");
-  if (executions.length + notStarted.length === 0) return [];
+  const notStartedNodes = nodes.filter(({ state }) => state === "pending");
+  if (executions.length + notStartedNodes.length === 0) return [];
   const { paint, now, columns } = out;
-  const shown = showAll ? executions : executions.slice(-maxDrawnRows);
-  const hidden = executions.length - shown.length;
-  const scale = scaleOf(shown, columns >= 100 ? 30 : 16, now());
-  const rows = shown.map((execution): Cell[] => [
+  const shownExecutions = showAll ? executions : executions.slice(-maxDrawnRows);
+  const hiddenCount = executions.length - shownExecutions.length;
+  const scale = scaleOf(shownExecutions, columns >= 100 ? 30 : 16, now());
+  const rows = shownExecutions.map((execution): Cell[] => [
     `  ${execution.step}`,
     execution.attempt === 1 ? "" : `#${execution.attempt}`,
     { text: stateLabel(execution), colour: colourOf(execution.state) },
@@ -116,10 +116,10 @@ function drawSteps({ executions, nodes }: RunView, out: Output, showAll: boolean
     { text: bar(execution, scale, now()), colour: colourOf(execution.state) },
     execution.error === null ? "" : { text: execution.error.message, colour: "red" },
   ]);
-  const shownNotStarted = showAll ? notStarted : notStarted.slice(0, maxDrawnRows);
-  for (const { name } of shownNotStarted)
+  const shownNodes = showAll ? notStartedNodes : notStartedNodes.slice(0, maxDrawnRows);
+  for (const { name } of shownNodes)
     rows.push([`  ${name}`, "", { text: "not started", colour: colourOf("pending") }, "", "", ""]);
-  const hiddenNotStarted = notStarted.length - shownNotStarted.length;
+  const hiddenNodeCount = notStartedNodes.length - shownNodes.length;
   const titles = [
     { title: "" },
     { title: "" },
@@ -131,13 +131,13 @@ function drawSteps({ executions, nodes }: RunView, out: Output, showAll: boolean
   return [
     "",
     paint("bold", "steps"),
-    ...(hidden === 0 ? [] : [paint("dim", `  … ${hidden} earlier; --all shows them`)]),
+    ...(hiddenCount === 0 ? [] : [paint("dim", `  … ${hiddenCount} earlier; --all shows them`)]),
     ...table(titles, rows, { columns, paint, cutWhole: out.isTerminal }),
-    ...(hiddenNotStarted === 0 ? [] : [paint("dim", `  … ${hiddenNotStarted} more not started; --all shows them`)]),
+    ...(hiddenNodeCount === 0 ? [] : [paint("dim", `  … ${hiddenNodeCount} more not started; --all shows them`)]),
   ];
 }
 
-/** The outcomes that say more than the state. */
+/** The outcomes that tell the user more than the state of the execution does. */
 const outcomeLabels: Readonly<Record<string, string>> = {
   abandoned: "abandoned",
   continued: "continued",
@@ -168,7 +168,7 @@ function drawProgress(rows: readonly ProgressInfo[], { paint }: Output): string[
   return ["", paint("bold", "progress"), ...lines];
 }
 
-/** Why the run is in its state; a completed run needs no explanation. */
+/** Explains why the run is in its state; a completed run needs no explanation. */
 function drawState({ info, executions, explanation }: RunView, { paint, now }: Output): string[] {
   if (info.status === "completed") return [];
   const error = info.error ?? findUnresolvedError(executions);
@@ -179,7 +179,7 @@ function drawState({ info, executions, explanation }: RunView, { paint, now }: O
   return [...lines, "", `${paint("red", label)}  ${printable(errorText)}`];
 }
 
-/** The last error of a step that has not completed or been skipped since. */
+/** Returns the last error of a step that has not completed or been skipped since. */
 function findUnresolvedError(executions: readonly Execution[]): Error | null {
   const recoveredSteps = new Set<string>();
   for (const { step, state, error } of executions.toReversed()) {

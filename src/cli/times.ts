@@ -11,7 +11,7 @@ const units = [
 
 export const durationText = formatDuration;
 
-/** "3m ago", "in 2 days", "now": rounded, in the largest unit that is at least one. */
+/** Returns "3m ago", "in 2 days" or "now": the difference, rounded, in the largest unit of which it is at least one. */
 export function relativeTime(at: Date, now: number): string {
   const ms = at.getTime() - now;
   const unit = units.find((candidate, index) => {
@@ -24,7 +24,10 @@ export function relativeTime(at: Date, now: number): string {
   return ms < 0 ? `${text} ago` : `in ${text}`;
 }
 
-/** "14:02:07" today, "16 Nov 14:02" this year, "16 Nov 2024 14:02" otherwise; in the time zone of this machine. */
+/**
+ * Returns "14:02:07" for a time today, "16 Nov 14:02" this year, "16 Nov 2024 14:02" otherwise; in the time zone of
+ * this machine.
+ */
 export function clock(at: Date, now: number): string {
   const [date, today] = [at, new Date(now)];
   const time = `${twoDigits(date.getHours())}:${twoDigits(date.getMinutes())}`;
@@ -33,7 +36,7 @@ export function clock(at: Date, now: number): string {
   return date.getFullYear() === today.getFullYear() ? `${day} ${time}` : `${day} ${date.getFullYear()} ${time}`;
 }
 
-/** "14:02:07 (3m ago)". */
+/** Returns both forms of a time, such as "14:02:07 (3m ago)". */
 export const absoluteAndRelativeTime = (at: Date, now: number): string =>
   `${clock(at, now)} (${relativeTime(at, now)})`;
 

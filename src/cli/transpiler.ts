@@ -78,7 +78,7 @@ export function transpile(source: string, path: string, format: Format): string 
   return cachedTranspile(source, path, format);
 }
 
-/** Looks for a tool in the file's project, then where Pawl is installed. */
+/** Searches for a tool in the file's project, then where Pawl is installed. */
 function chooseTranspiler(path: string): Transpile {
   for (const from of [path, import.meta.url]) {
     for (const { name, through, adapt } of tools) {

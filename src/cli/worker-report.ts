@@ -21,9 +21,11 @@ export interface ReportOptions {
   readonly eachRun: boolean;
 }
 
-/** Often enough to look alive, seldom enough to cost nothing. */
+/**
+ * The interval at which the status line is redrawn: often enough to look alive, seldom enough to cost almost nothing.
+ */
 const redrawMs = 500;
-/** The rate is that of the last five seconds: ten redraws. */
+/** The displayed rate covers the last five seconds, which are ten redraws. */
 const maxRateSamples = 10;
 const readBatchSize = 500;
 

@@ -36,7 +36,7 @@ export interface RunWorkerOptions {
   /** Awaited after the code is loaded and before the database is opened. */
   onLoaded?(): Promise<void>;
   onReady?(): void;
-  /** Where the signals to stop come from; default: the process. */
+  /** The source of the signals to stop; default: the process. */
   readonly signalSource?: SignalSource;
 }
 

@@ -15,12 +15,17 @@ export function inCleanContext<Result>(work: () => Result): Result {
   return cleanContext.runInAsyncScope(work);
 }
 
-/** Runs the code of one run in a separate context, because `enterWith` in that code would change a shared one for all runs. */
+/**
+ * Runs the code of one run in a separate context, because `enterWith` in that code would change a shared context for
+ * all runs.
+ */
 export function inIsolatedContext<Result>(work: () => Result): Result {
   return cleanContext.runInAsyncScope(newResource).runInAsyncScope(work);
 }
 
-/** Binds `work` to the current context: code that is started again must find the same context as the first time. */
+/**
+ * Binds `work` to the current context: code that the worker calls again must run in the same context as the first time.
+ */
 export function bindContext<Args extends unknown[], Result>(
   work: (...args: Args) => Result,
 ): (...args: Args) => Result {

@@ -6,16 +6,16 @@ import { channel } from "node:diagnostics_channel";
 import type { RunSpec } from "../store/contract/store.js";
 import { type PublishedRun, publishedRunOf } from "./publish.js";
 
-/** Published on the channel `pawl:call` when code of a run is about to be called. */
+/** Published on the channel `pawl:call` just before a worker calls code of a run. */
 export interface InterceptedCall extends PublishedRun {
-  /** The step whose body is called; null: the handler of the workflow. */
+  /** The step whose body is called, or null if the workflow's handler is called. */
   readonly node: string | null;
   readonly attempt: number | null;
   /** The call itself; a listener may replace it with a function that wraps it. */
   call: () => unknown;
 }
 
-/** Published on the channel `pawl:start` when runs are about to be created. */
+/** Published on the channel `pawl:start` just before runs are created. */
 export interface InterceptedStart {
   readonly workflow: string;
   /** The tags of the new run; a listener may add some. */

@@ -48,8 +48,8 @@ export class Histogram {
     if (series === undefined)
       this.#series.set(key, (series = { counts: new Array(this.#bounds.length + 1).fill(0), sum: 0 }));
     const boundIndex = this.#bounds.findIndex((bound) => value <= bound);
-    const at = boundIndex < 0 ? this.#bounds.length : boundIndex;
-    series.counts[at] = (series.counts[at] as number) + 1;
+    const bucketIndex = boundIndex < 0 ? this.#bounds.length : boundIndex;
+    series.counts[bucketIndex] = (series.counts[bucketIndex] as number) + 1;
     series.sum += value;
   }
 

@@ -1,6 +1,6 @@
 /**
- * Subscribes exporters to Pawl's channels. An exception in a listener would end the process (Node throws it again where
- * nothing can catch it): here it is caught, and logged once.
+ * Subscribes exporters to Pawl's channels. An exception in a listener would end the process, because Node rethrows it
+ * where no code can catch it. So this file catches the exceptions of exporters, and logs only the first one.
  */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Logger } from "../define/context.js";
@@ -36,10 +36,10 @@ export interface TelemetryOptions {
 export class ErrorGuard {
   readonly #activity: string;
   readonly #logger: Pick<Logger, "warn">;
-  readonly #pending = new Set<Promise<void>>();
+  readonly #pendingExports = new Set<Promise<void>>();
   #hasWarned = false;
 
-  /** @param activity "Tracing", for the warning */
+  /** @param activity what the exporter does, such as "Tracing", for the warning */
   constructor(activity: string, { logger = defaultLogger }: TelemetryOptions) {
     this.#activity = activity;
     this.#logger = logger;
@@ -59,8 +59,8 @@ export class ErrorGuard {
     const done = value
       .then(work)
       .catch((error) => this.warnOnce(error))
-      .finally(() => this.#pending.delete(done));
-    this.#pending.add(done);
+      .finally(() => this.#pendingExports.delete(done));
+    this.#pendingExports.add(done);
   }
 
   warnOnce(error: unknown): void {
@@ -77,7 +77,7 @@ export class ErrorGuard {
   }
 
   async waitForPending(): Promise<void> {
-    while (this.#pending.size > 0) await Promise.all(this.#pending);
+    while (this.#pendingExports.size > 0) await Promise.all(this.#pendingExports);
   }
 }
 

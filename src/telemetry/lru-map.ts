@@ -1,4 +1,7 @@
-/** A map that keeps only the entries that were used last: a listener that lives for months must not keep every run. */
+/**
+ * A map that keeps only the most recently used entries: a listener that runs for months must not keep an entry for
+ * every run.
+ */
 export class LruMap<Value> {
   readonly #entries = new Map<string, Value>();
   readonly #maxEntries: number;
@@ -14,7 +17,7 @@ export class LruMap<Value> {
   }
 
   set(key: string, value: Value): void {
-    // A map keeps the order of insertion, so the entry that was used last is the last one.
+    // A Map keeps the order of insertion, so inserting the entry again makes it the last one.
     this.#entries.delete(key);
     this.#entries.set(key, value);
     if (this.#entries.size <= this.#maxEntries) return;

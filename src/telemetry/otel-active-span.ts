@@ -1,6 +1,7 @@
 /**
  * The span of a step while its code runs: spans that the code starts become its children. The real span is created when
- * the step is over, with the same ids; attributes and events that the code sets on this one are buffered for it.
+ * the step is over, with the same ids; attributes and events that the code sets on this span are buffered for the real
+ * one.
  */
 
 import type {
@@ -15,7 +16,7 @@ import type {
 } from "@opentelemetry/api";
 import type { Runtime } from "../runtime/runtime.js";
 
-/** More than any provider keeps by default; it bounds the memory of code that never ends. */
+/** The limit is higher than what any provider keeps by default, and it bounds the memory of code that never ends. */
 const maxBufferedCalls = 1_000;
 
 export class ActiveSpan implements Span {

@@ -1,6 +1,6 @@
 /**
- * Creates spans when they are over. All descendants of a root run are in one trace, and the ids are computed from those of
- * runs and executions, so that all processes agree on them.
+ * Creates each span when its run or execution has ended. A root run and all its descendants are in one trace, and the
+ * ids of spans are computed from those of runs and executions, so that all processes agree on them.
  */
 
 import type { Link } from "@opentelemetry/api";
@@ -63,7 +63,7 @@ export class SpanFactory {
     if (!this.#hasForeignIds) {
       const span = this.#start(spec, ROOT_CONTEXT);
       const spanContext = span.spanContext();
-      // The span of a no-op provider reveals nothing; a real provider may be registered later.
+      // The span of a no-op provider does not show how a provider chooses ids; a real provider may be registered later.
       if (!isSpanContextValid(spanContext) || spanContext.traceId === traceIdOf(spec.rootId)) return span;
       // This span is not ended, and so it is not exported.
       this.#hasForeignIds = true;
@@ -73,7 +73,7 @@ export class SpanFactory {
 
   #start({ name, id, rootId, from, attributes, links = [] }: SpanSpec, context: Context): Span {
     const traceId = context === ROOT_CONTEXT ? traceIdOf(rootId) : null;
-    // OpenTelemetry would take a small number for a reading of `performance.now()`, so times are dates.
+    // OpenTelemetry would interpret a small number as a reading of `performance.now()`, so times are passed as dates.
     return withIds({ traceId, spanId: spanIdOf(id) }, () =>
       this.#tracer.startSpan(name, { startTime: new Date(from), attributes, links }, context),
     );

@@ -45,11 +45,11 @@ export interface TraceSource extends RunSource {
         readonly step: string;
         /** The number of the attempt, from 1. */
         readonly attempt: number;
-        /** How it ended; null: it has not ended. */
+        /** How the execution ended, or null if it has not ended. */
         readonly outcome: string | null;
-        /** When it started; null: it has not started. */
+        /** When the execution started, or null if it has not started. */
         readonly startedAt: Date | null;
-        /** When it ended; null: it has not ended. */
+        /** When the execution ended, or null if it has not ended. */
         readonly finishedAt: Date | null;
       }[]
     >;
@@ -118,7 +118,10 @@ class RunTracer implements Listener {
   readonly #guard: ErrorGuard;
   readonly #runtime: Runtime;
   readonly #runCache: RunCache;
-  /** When executions started, as far as this process has seen their events; and which have ended. */
+  /**
+   * The start times of the executions whose `step.started` this process has published, and a mark for those that have
+   * ended.
+   */
   readonly #executionStarts = new LruMap<number | typeof endedMark>(maxCachedExecutions);
   /** The spans of the executions whose code was called in this process. */
   readonly #activeSpans = new LruMap<ActiveSpan>(maxCachedExecutions);
@@ -137,7 +140,9 @@ class RunTracer implements Listener {
     if (starter !== undefined && isSpanContextValid(starter)) tags.push(starterTag(starter));
   }
 
-  /** Makes the span of the step active while its code runs; outside of steps, that of the run. */
+  /**
+   * Makes the span of the step active while its code runs, and the span of the run while the workflow's handler runs.
+   */
   interceptCall(message: InterceptedCall): void {
     const { call, node } = message;
     const rootId = this.#runCache.findRootId(message);
@@ -221,11 +226,12 @@ class RunTracer implements Listener {
   #recordStepEnd(runEvent: RunEvent): void {
     const id = executionIdOf(runEvent);
     const startedAt = this.#executionStarts.get(id);
-    // The first end counts: the body of a step that was skipped may still finish later.
+    // Only the first end creates a span: the body of a step that was skipped may still finish later.
     if (startedAt === endedMark) return;
     this.#executionStarts.set(id, endedMark);
     const { ms, error } = stepEndOf(runEvent);
-    // `step.started` is recorded late, or long before, if the body was suspended meanwhile.
+    // `step.started` may be recorded after the body has begun or, if the body was suspended, long before the part that
+    // `ms` measures. So the span begins at the earlier of the two times.
     this.#createStepSpan(runEvent, {
       from: Math.min(runEvent.at - ms, startedAt ?? runEvent.at),
       outcome: runEvent.outcome,
@@ -233,7 +239,7 @@ class RunTracer implements Listener {
     });
   }
 
-  /** The log has no other end for the executions that died with the last owner of the run. */
+  /** `run.recovered` is the only event that ends the executions that the run's dead owner was executing. */
   #recordAbandonedSteps(
     runEvent: RunEvent,
     executions: Awaited<ReturnType<ReturnType<TraceSource["run"]>["executions"]>>,
@@ -271,15 +277,15 @@ class RunTracer implements Listener {
 
 type StepEnd = Pick<Parameters<SpanFactory["createSpan"]>[0], "from" | "error"> & { readonly outcome: string | null };
 
-/** Resolves to null if the value takes longer. */
+/** Resolves to the value, or to null if the value takes longer than `ms`. */
 async function withTimeout<Value>(runtime: Runtime, ms: number, value: Promise<Value>): Promise<Value | null> {
   let timer: Timer | undefined;
   const timeout = new Promise<null>((resolve) => {
     timer = runtime.setTimeout(() => resolve(null), ms);
   });
-  const first = await Promise.race([value, timeout]);
+  const valueOrNull = await Promise.race([value, timeout]);
   runtime.clearTimeout(timer);
-  return first;
+  return valueOrNull;
 }
 
 const executionIdOf = ({ runId, node, attempt }: Pick<RunEvent, "runId" | "node" | "attempt">) =>

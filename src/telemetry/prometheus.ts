@@ -63,22 +63,22 @@ export function prometheus(pawl: MetricsSource, options: TelemetryOptions = {}):
         ),
       );
     } catch (error) {
-      // Without the database, the metrics that were counted in this process are still worth scraping.
+      // If the database cannot be read, the metrics that were counted in this process are still worth scraping.
       guard.warnOnce(error);
       return [];
     }
   };
   const render = async () => {
     const gauges = await renderQueueGauges();
-    const counted = [started, ended, paused, runs, steps, failures].map((metric) => metric.render());
-    return `${[...counted, ...gauges].join("\n")}\n`;
+    const countedMetrics = [started, ended, paused, runs, steps, failures].map((metric) => metric.render());
+    return `${[...countedMetrics, ...gauges].join("\n")}\n`;
   };
   return Object.assign(render, { stop });
 }
 
 /** Options of `servePrometheus`. */
 export interface ServeOptions extends TelemetryOptions {
-  /** The port to listen on; 0: any free one. */
+  /** The port to listen on; 0 means any free port. */
   readonly port: number;
   /** The address to listen on. Default: all interfaces, as Prometheus is rarely on the same machine. */
   readonly host?: string;

@@ -26,9 +26,9 @@ export interface PublishedRun {
   readonly version: string;
   /** The queue that the run is in. */
   readonly queue: string;
-  /** The run that started this one; null: no run did. */
+  /** The run that started this one, or null if no run did. */
   readonly parentId: string | null;
-  /** What the run is about; null: it has no hero. */
+  /** The hero that the run is about, or null if it has none. */
   readonly hero: {
     /** The type of the hero. */
     readonly type: string;
@@ -45,7 +45,7 @@ export interface RunEvent extends PublishedRun {
   readonly seq: number;
   /** What happened: "step.completed", "run.paused" … */
   readonly type: string;
-  /** The step, node or timer that the event is about; null: the run itself. */
+  /** The step, node or timer that the event is about, or null if it is about the run itself. */
   readonly node: string | null;
   /** The number of the attempt at the step, from 1; null for events that are about no attempt. */
   readonly attempt: number | null;
@@ -77,7 +77,7 @@ interface CommittedChange {
   readonly at: number;
   readonly next: NextTaskState;
   readonly newChildren: readonly RunSpec[];
-  /** The state of the run, if the caller has it: it tells which step made the run fail. */
+  /** The state of the run, if the caller has it, to find the step that made the run fail. */
   readonly state?: Pick<RunState, "ops">;
 }
 
@@ -108,7 +108,10 @@ function logFailure(log: Logger, run: RunSpec, encodedError: string | null, chan
   logWithFields(log, level, fields, `Run ${run.id} (${run.workflow}) failed${stepText}${reasonText}`, error);
 }
 
-/** The step whose last attempt threw what the run failed with; null when the code threw it elsewhere. */
+/**
+ * Returns the step whose last attempt threw the error that the run failed with, or null if the workflow's code threw it
+ * outside of a step.
+ */
 function findFailedStep({ name, message }: Failure, { events, state }: CommittedChange): string | null {
   const isSameFailure = (failed: { readonly data: string | null }) => {
     const { error, retryMs } = dataOf(failed, "step.failed");
@@ -149,7 +152,8 @@ function emitEvent(log: Logger, run: RunSpec, event: NewEvent, seq: number, at: 
   const { type, node, attempt, outcome, data } = event;
   if (eventChannel.hasSubscribers) {
     const { id: runId, workflow, queue, parentId, tags } = run;
-    // Written out, because spreading `publishedRunOf(run)` would cost more than the rest of this function.
+    // The fields are listed one by one, because spreading `publishedRunOf(run)` would cost more than the rest of this
+    // function.
     const message: RunEvent = {
       runId,
       workflow,
@@ -185,7 +189,7 @@ function emitStatus(log: Logger, run: RunSpec, status: RunStatus, at: number): v
     logWithFields(log, "debug", { ...runLogFields(run), status }, `Run ${run.id} (${run.workflow}) is ${status}`);
 }
 
-/** The part of every message that is about its run. */
+/** Returns the fields of a message that describe its run. */
 export function publishedRunOf(run: RunSpec): PublishedRun {
   const { id: runId, workflow, queue, parentId, tags } = run;
   return { runId, workflow, version: versionOf(run), queue, parentId, hero: heroOf(run), tags };

@@ -1,4 +1,4 @@
-/** The gauges of the queues. They are of the whole database, whichever process reads them. */
+/** The gauges of the queues. They describe the whole database, whichever process reads them. */
 import type { RunSource } from "./run-cache.js";
 
 /** The part of `Pawl` that metrics use. */

@@ -1,6 +1,7 @@
 /**
- * Finds what a message does not say about its run: the root run that it descends from, and when its code started. Mostly
- * this process has seen that in an earlier message; otherwise it is read from the database, once.
+ * Finds two facts that a message does not contain about its run: the root run that it descends from, and when its code
+ * started. Usually an earlier message in this process contained the fact; otherwise the cache reads it from the
+ * database, once.
  */
 import { LruMap } from "./lru-map.js";
 import type { PublishedRun, RunEvent } from "./publish.js";
@@ -11,21 +12,21 @@ export interface RunSource {
   run(id: string): {
     /** Reads the run. */
     get(): Promise<{
-      /** The run that started this one; null: no run did. */
+      /** The run that started this one, or null if no run did. */
       readonly parentId: string | null;
-      /** When its code started; null: it has not started. */
+      /** When its code started, or null if it has not started. */
       readonly startedAt: Date | null;
     }>;
   };
 }
 
-/** About 2 MB at most. */
+/** With this limit the cache takes about 2 MB at most. */
 const maxCachedRuns = 10_000;
 
 export class RunCache {
   readonly #source: RunSource;
   readonly #onError: (error: unknown) => void;
-  readonly #roots = new LruMap<string>(maxCachedRuns);
+  readonly #rootIds = new LruMap<string>(maxCachedRuns);
   readonly #startedAt = new LruMap<number>(maxCachedRuns);
   readonly #pendingRootReads = new Map<string, Promise<string>>();
 
@@ -36,8 +37,8 @@ export class RunCache {
 
   /** Caches the root of a run before its children need it. */
   recordRun({ runId, parentId }: PublishedRun): void {
-    const root = parentId === null ? runId : this.#roots.get(parentId);
-    if (root !== undefined) this.#roots.set(runId, root);
+    const root = parentId === null ? runId : this.#rootIds.get(parentId);
+    if (root !== undefined) this.#rootIds.set(runId, root);
   }
 
   recordStart({ runId, at }: RunEvent): void {
@@ -45,10 +46,12 @@ export class RunCache {
   }
 
   findRootId({ runId, parentId }: Pick<PublishedRun, "runId" | "parentId">): string | Promise<string> {
-    return parentId === null ? runId : (this.#roots.get(parentId) ?? this.#readRootOnce(parentId));
+    return parentId === null ? runId : (this.#rootIds.get(parentId) ?? this.#readRootOnce(parentId));
   }
 
-  /** When the code of an ended run started; null if it never did. Drops the entry. */
+  /**
+   * Returns when the code of an ended run started, or null if it never did, and removes the run's entry from the cache.
+   */
   takeStartedAt(runId: string): number | null | Promise<number | null> {
     return this.#startedAt.take(runId) ?? this.#readStartedAt(runId);
   }
@@ -66,10 +69,10 @@ export class RunCache {
     try {
       const { parentId } = await this.#source.run(runId).get();
       const root = await this.findRootId({ runId, parentId });
-      this.#roots.set(runId, root);
+      this.#rootIds.set(runId, root);
       return root;
     } catch (error) {
-      // The oldest known ancestor stands in for the root.
+      // The root cannot be read, so the oldest known ancestor is used in its place.
       this.#onError(error);
       return runId;
     }

@@ -15,7 +15,7 @@ export interface MetricsRecorder {
   stepFailed(workflow: string, step: string, outcome: string): void;
 }
 
-/** The range goes from a step that reads a cache to a run that waits a week for a person. */
+/** The buckets range from a step that reads a cache to a run that waits a week for a person. */
 export const durationBucketsSeconds: readonly number[] = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 3_600, 21_600, 86_400, 604_800,
 ];

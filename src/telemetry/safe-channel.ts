@@ -1,11 +1,11 @@
 /**
- * Channels whose listeners cannot end the process. Node throws an exception of a listener again where nothing can catch
- * it, so that one line of monitoring could take every worker down.
+ * Channels whose listeners cannot end the process. Node rethrows an exception of a listener where no code can catch it,
+ * so one faulty listener could end the process of every worker.
  */
 import { type Channel, type ChannelListener, channel } from "node:diagnostics_channel";
 import { defaultLogger } from "./logger.js";
 
-/** A channel of Pawl. Every listener that subscribes to it after Pawl is loaded is guarded. */
+/** Returns the channel of this name, and guards every listener that subscribes to it from now on. */
 export function safeChannel(name: string): Channel {
   const target = channel(name);
   // Another copy of Pawl in this process has guarded the channel already.

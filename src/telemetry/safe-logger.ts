@@ -1,4 +1,4 @@
-/** Guards the user's logger: it is called in places where an exception would end the worker. */
+/** Guards the user's logger: Pawl calls it in places where an exception would end the worker. */
 import type { Logger } from "../define/context.js";
 import { discardLog } from "./logger.js";
 
@@ -18,15 +18,16 @@ interface GuardedLogger {
   readonly inner: Logger;
   readonly takesFields: boolean;
   readonly onFailure: (error: unknown) => void;
-  /** The fields that the logger is bound to, and the logger without them; null: it is bound to none. */
+  /** The fields that the logger adds to every line, and the logger without them; null if it adds none. */
   readonly bound: { readonly fields: LogFields; readonly root: Logger } | null;
 }
 
 const guardedLoggers = new WeakMap<Logger, GuardedLogger>();
 
 /**
- * A guarded logger: the first error that the user's logger throws or rejects with is printed on the console, later ones
- * are ignored. Code that uses `ctx.log` can still reach its other members, such as pino's `child`.
+ * Returns a guarded logger, which prints the first error that the user's logger throws or rejects with on the console,
+ * and ignores later ones. Code that uses `ctx.log` can still use the other members of the user's logger, such as pino's
+ * `child`.
  *
  * pino and bunyan take an object first and the message second, and drop an error that follows the message. For them
  * `log.warn(message, error)` is reordered, so that the same call works with every logger.
@@ -35,7 +36,9 @@ export function safeLogger(logger: Logger): Logger {
   return guardedLoggers.has(logger) ? logger : guardLogger(logger, createFailureReporter(), null);
 }
 
-/** A child of the logger with these fields in all its lines, or the logger itself if it cannot have children. */
+/**
+ * Returns a child of the logger with these fields in all its lines, or the logger itself if it cannot have children.
+ */
 export function boundLogger(log: Logger, fields: LogFields): Logger {
   const guarded = guardedLoggers.get(log);
   const child = (guarded?.inner as { child?: unknown } | undefined)?.child;
@@ -54,7 +57,8 @@ export function boundLogger(log: Logger, fields: LogFields): Logger {
 /** Writes one line with fields. A logger that takes fields or has children gets them; any other gets the text alone. */
 export function logWithFields(log: Logger, level: LogLevel, fields: LogFields, message: string, error?: unknown): void {
   const guarded = guardedLoggers.get(log);
-  // pino would write a field twice that is in the line and in its logger, and readers of JSON treat duplicate keys differently.
+  // If a field is in the line and in its logger, pino writes it twice, and readers of JSON treat duplicate keys
+  // differently.
   if (guarded?.bound != null) {
     const { root, fields: bound } = guarded.bound;
     return logWithFields(root, level, { ...bound, ...fields }, message, error);
@@ -66,7 +70,7 @@ export function logWithFields(log: Logger, level: LogLevel, fields: LogFields, m
   bound[level](message, ...(error === undefined ? [] : [error]));
 }
 
-/** Whether the logger writes lines of level debug; true if it does not tell. */
+/** Whether the logger writes lines of level debug; true if the logger has no method that says so. */
 export function isDebugEnabled(log: Logger): boolean {
   if (log.debug === discardLog) return false;
   const inner = guardedLoggers.get(log)?.inner as { isLevelEnabled?: unknown } | undefined;

@@ -8,7 +8,7 @@ import { randomHex } from "../runtime/random-hex.js";
 import type { Runtime } from "../runtime/runtime.js";
 import { systemRuntime } from "../runtime/system.js";
 
-/** The trace of a root run and all its descendants. */
+/** Returns the id of the trace that contains a root run and all its descendants. */
 export const traceIdOf = (rootRunId: string): string => rootRunId.replaceAll("-", "");
 
 /** @param id the id of a run or of a step execution */
@@ -64,7 +64,7 @@ export class RunIdGenerator {
   }
 }
 
-/** Each id is given out once: a span processor may start other spans meanwhile. */
+/** Returns each requested id only once, because a span processor may start other spans meanwhile. */
 function takeRequestedId(key: keyof RequestedIds): string | null {
   const id = requestedIds[key];
   requestedIds[key] = null;

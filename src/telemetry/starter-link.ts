@@ -1,6 +1,6 @@
 /**
- * Keeps the span that a run was started in as a tag of the run. The run's own span, which links to it, is created when the
- * run ends, in any process, perhaps months later.
+ * Stores the span that a run was started in as a tag of the run. The run's own span, which links to it, is created when
+ * the run ends, in any process, perhaps months later.
  */
 import { isSpanContextValid, type Link, type SpanContext } from "@opentelemetry/api";
 

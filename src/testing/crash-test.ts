@@ -147,13 +147,15 @@ function choosePoints(
   commits: number,
   { points = "all", seed = "pawl" }: Pick<CrashTestOptions<any, any>, "points" | "seed">,
 ): CrashPoint[] {
-  const all: CrashPoint[] = [];
-  for (let commit = 1; commit <= commits; commit += 1) all.push({ commit, when: "before" }, { commit, when: "after" });
-  if (points === "all" || points >= all.length) return all;
+  const allPoints: CrashPoint[] = [];
+  for (let commit = 1; commit <= commits; commit += 1)
+    allPoints.push({ commit, when: "before" }, { commit, when: "after" });
+  if (points === "all" || points >= allPoints.length) return allPoints;
   const random = seededRandom(seed);
-  const chosen: CrashPoint[] = [];
-  while (chosen.length < points) chosen.push(...all.splice(Math.floor(random() * all.length), 1));
-  return chosen;
+  const chosenPoints: CrashPoint[] = [];
+  while (chosenPoints.length < points)
+    chosenPoints.push(...allPoints.splice(Math.floor(random() * allPoints.length), 1));
+  return chosenPoints;
 }
 
 class CrashTrial<Input, Output> {
@@ -181,7 +183,7 @@ class CrashTrial<Input, Output> {
     await this.#options.setup?.();
     const crashingStore = new CrashingStore(this.#store, point);
     let pawl = createPawlWithoutRecheck(crashingStore.store);
-    let worker = await this.#worker(pawl);
+    let worker = await this.#startWorker(pawl);
     // Another Pawl starts the run, so that the start is not lost in the crash.
     const starter = new Pawl(this.#store, silentLogger);
     const { hero } = this.#options;
@@ -198,7 +200,7 @@ class CrashTrial<Input, Output> {
         crash = null;
         await crashingStore.releaseAfterCrash(this.#store);
         pawl = createPawlWithoutRecheck(this.#store);
-        worker = await this.#worker(pawl);
+        worker = await this.#startWorker(pawl);
         continue;
       }
       const { finishedAt, status, output, error } = await run.get();
@@ -221,7 +223,7 @@ class CrashTrial<Input, Output> {
     throw new InvalidStateError(`"${this.#definition.name}" does not end ${where}: ${why}`);
   }
 
-  async #worker(pawl: Pawl): Promise<Worker> {
+  async #startWorker(pawl: Pawl): Promise<Worker> {
     const workflows = new Set([...asDefinitions(this.#options.workflows ?? []), this.#definition]);
     const jobs = this.#options.jobs ?? [];
     const options = { concurrency: 1_000, poll: Number.POSITIVE_INFINITY, replayGrace: replayGraceMs };
@@ -230,7 +232,10 @@ class CrashTrial<Input, Output> {
   }
 }
 
-/** `drive` ends the pauses: a run that is rechecked every hour would never be idle. */
+/**
+ * Rechecks are turned off, because `drive` ends the pauses of a run, and a run that is rechecked every hour would never
+ * be idle.
+ */
 const createPawlWithoutRecheck = (store: Store) => new Pawl(store, silentLogger, { recheckPausedAfter: null });
 
 /** Compares with the name of a method of the store, so that the compiler notices when the method is renamed. */
@@ -303,7 +308,10 @@ class CrashingStore {
     };
   }
 
-  /** Does what the database does when a process dies, and the reaper when the lease has expired. */
+  /**
+   * Rolls back the open transactions, as the database does when a process dies, and frees the worker's tasks, as the
+   * reaper does when the lease has expired.
+   */
   async releaseAfterCrash(inner: Store): Promise<void> {
     for (const transaction of this.#openTransactions) await transaction.rollback();
     if (this.#fence !== null) await inner.deregisterWorker(this.#fence);

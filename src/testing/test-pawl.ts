@@ -81,15 +81,18 @@ export async function testPawl(options: TestPawlOptions): Promise<TestPawl> {
   const store = await openTestStore(options, clock);
   await store.migrate();
   const pawl = new Pawl(store, options.logger ?? errorOnlyLogger, { recheckPausedAfter: options.recheckPausedAfter });
-  const worker = await testWorker(pawl, clock, options.workflows, options.jobs);
+  const worker = await startTestWorker(pawl, clock, options.workflows, options.jobs);
   return new TestPawl(pawl, worker, store, clock, options);
 }
 
-/** This time is real: long enough for workflow code that awaits something other than a step between two steps. */
+/**
+ * The worker's `replayGrace`, in real time. It is long enough for workflow code that awaits something other than a step
+ * between two steps.
+ */
 const testReplayGraceMs = 200;
 
-/** A worker that never polls: it claims runs only while the test drives it. */
-function testWorker(
+/** Starts a worker that never polls: it claims runs only while the test drives it. */
+function startTestWorker(
   pawl: Pawl,
   clock: VirtualClock,
   workflows: readonly AnyWorkflow[],
@@ -137,7 +140,7 @@ export class TestPawl {
           status,
         });
       if (nextDueAt === null)
-        throw new InvalidStateError(`Run ${run.id} waits for ${describe(waitingFor)}, which has not been sent.`, {
+        throw new InvalidStateError(`Run ${run.id} waits for ${describeWaits(waitingFor)}, which has not been sent.`, {
           runId: run.id,
           status,
         });
@@ -163,7 +166,7 @@ export class TestPawl {
         return executions.length > endedBefore ? (executions.at(-1) as ExecutionInfo) : null;
       }
       if (nextDueAt === null)
-        throw new InvalidStateError(`Run ${run.id} waits for ${describe(waitingFor)}, which has not been sent.`, {
+        throw new InvalidStateError(`Run ${run.id} waits for ${describeWaits(waitingFor)}, which has not been sent.`, {
           runId: run.id,
           status,
         });
@@ -200,8 +203,10 @@ export class TestPawl {
 
   async #pauseReason(run: RunHandle<any, any>): Promise<string> {
     const log = (await this.#store.logs([run.id])).get(run.id) ?? [];
-    const paused = log.findLast((event) => event.type === "run.paused");
-    return paused?.data == null ? "no reason is known." : (JSON.parse(paused.data) as { reason: string }).reason;
+    const pauseEvent = log.findLast((event) => event.type === "run.paused");
+    return pauseEvent?.data == null
+      ? "no reason is known."
+      : (JSON.parse(pauseEvent.data) as { reason: string }).reason;
   }
 
   /**
@@ -237,7 +242,7 @@ export class TestPawl {
     await this.#worker.stop();
     this.#workflows = workflows;
     this.#jobs = jobs;
-    this.#worker = await testWorker(this.pawl, this.clock, workflows, jobs);
+    this.#worker = await startTestWorker(this.pawl, this.clock, workflows, jobs);
   }
 
   /**
@@ -258,7 +263,7 @@ export class TestPawl {
     checkOptions("crashTest()", options, crashTestOptions);
     const { store, schema } = this.#options;
     const workflows = this.#workflows;
-    // On a shared database this worker would take the runs whose workers are to crash.
+    // On a shared database this worker would claim the runs whose workers are to crash.
     await this.#worker.stop();
     try {
       return await crashTest(workflow, input, {
@@ -270,7 +275,7 @@ export class TestPawl {
         ...options,
       });
     } finally {
-      this.#worker = await testWorker(this.pawl, this.clock, workflows, this.#jobs);
+      this.#worker = await startTestWorker(this.pawl, this.clock, workflows, this.#jobs);
     }
   }
 
@@ -285,7 +290,7 @@ const maxPausesInARow = 100;
 
 const atStep = (step: string | null) => (step === null ? "" : ` at step "${step}"`);
 
-function describe(waiting: readonly { readonly kind: string }[]): string {
+function describeWaits(waiting: readonly { readonly kind: string }[]): string {
   if (waiting.length === 0) return "nothing that is known";
   return waiting
     .map((wait) =>

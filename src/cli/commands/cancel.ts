@@ -40,7 +40,7 @@ interface Consequences {
   readonly wasCanceled: boolean;
   /** The completed steps that have a compensation, the last one first. */
   readonly stepsToUndo: readonly string[];
-  /** How many of the runs that it started have not ended. */
+  /** How many of the runs that the run has started have not ended. */
   readonly children: number;
 }
 

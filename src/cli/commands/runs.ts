@@ -61,7 +61,7 @@ export const runs = command({
   },
 });
 
-/** The versions have a column only if a run has one: most workflows have none. */
+/** Versions have a column only if one of the listed runs has a version, because most workflows have none. */
 const columnsWith = (versions: boolean): readonly Column[] => [
   { title: "id", whole: true },
   { title: "workflow" },
@@ -88,7 +88,7 @@ function row(run: RunInfo, now: number, versions: boolean): Cell[] {
   ];
 }
 
-/** The text of the last column: the hero, and why the run is not moving. */
+/** Returns the text of the last column: the hero, and why the run makes no progress. */
 function noteOf({ hero, status, error, pauseReason, waitingFor, damaged }: RunInfo): string {
   if (damaged.length > 0) return `damaged: ${damaged.map(({ field }) => field).join(", ")}; see: pawl verify`;
   const [waiting] = status === "waiting" ? waitingFor : [];

@@ -32,7 +32,10 @@ export const show = command({
     }),
 });
 
-/** The executions of a damaged run cannot be read; its explanation says why, if it can be given. */
+/**
+ * The executions of a damaged run cannot be read, so none are shown; the run's explanation reports the damage if it can
+ * be made.
+ */
 function noneIfDamaged(error: unknown): never[] {
   if (error instanceof DamagedDataError) return [];
   throw error;

@@ -28,7 +28,7 @@ export const signal = command({
   },
 });
 
-/** The signals that the run waited for before this one was sent, if this one is not among them. */
+/** Returns the signals that the run waited for before the signal `name` was sent, or none if `name` is among them. */
 function otherAwaitedSignals({ status, waitingFor }: RunInfo, name: string): string[] {
   if (status !== "waiting") return [];
   const names = new Set(waitingFor.flatMap((wait) => (wait.kind === "signal" ? wait.names : [])));

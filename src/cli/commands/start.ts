@@ -43,7 +43,7 @@ function startedText({ id, created }: RunHandle, workflow: string | null): strin
   return created === false ? `Started before, with this key:${workflowText} ${id}` : `Started${workflowText}: ${id}`;
 }
 
-/** Prints only the output of the run as text, the whole run as JSON. */
+/** Prints only the output of the run in text mode, and the whole run with --json. */
 async function waitForResult(run: RunHandle, timeoutMs: number | undefined, out: Output): Promise<void> {
   if (!out.json) out.note(startedText(run, null));
   try {

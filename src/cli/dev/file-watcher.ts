@@ -1,4 +1,7 @@
-/** Watches files through their folders, because editors replace a file instead of writing it. Only changed content counts. */
+/**
+ * Watches files through their folders, because editors replace a file instead of writing it. Reports a file only if its
+ * content has changed.
+ */
 
 import { createHash } from "node:crypto";
 import { type FSWatcher, readFileSync, watch } from "node:fs";
@@ -6,7 +9,10 @@ import { dirname } from "node:path";
 import type { Timer } from "../../runtime/runtime.js";
 import { systemRuntime } from "../../runtime/system.js";
 
-/** A file that is being saved may be empty for a moment, and editors save several files together. */
+/**
+ * The delay before changes are reported: a file that is being saved may be empty for a moment, and editors save several
+ * files together.
+ */
 const debounceMs = 100;
 
 export class FileWatcher {
@@ -48,14 +54,14 @@ export class FileWatcher {
   }
 
   #compare(): void {
-    const changed: string[] = [];
+    const changedFiles: string[] = [];
     for (const [file, previousHash] of this.#contentHashes) {
       const currentHash = contentHashOf(file);
       if (currentHash === previousHash) continue;
       this.#contentHashes.set(file, currentHash);
-      changed.push(file);
+      changedFiles.push(file);
     }
-    if (changed.length > 0) this.#onChange(changed);
+    if (changedFiles.length > 0) this.#onChange(changedFiles);
   }
 }
 

@@ -80,7 +80,10 @@ class Supervisor {
       });
   }
 
-  /** The worker has printed why it exited. A worker that was never ready would not be ready the next time either. */
+  /**
+   * The worker has printed why it exited. A worker that was never ready would not become ready the next time either, so
+   * `pawl dev` ends with it.
+   */
   #handleWorkerExit(worker: DevWorker): void {
     if (!worker.hasBeenReady) throw new AlreadyReportedError(worker.exitCode ?? 1);
     this.#currentWorker = null;
@@ -122,7 +125,7 @@ interface DevWorkerEvents {
 }
 
 class DevWorker {
-  /** False: the process exited before its code was loaded. */
+  /** Resolves to false if the process exited before its code was loaded. */
   readonly loadResult: Promise<boolean>;
   readonly exited: Promise<number | null>;
   hasBeenReady = false;

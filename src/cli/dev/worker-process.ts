@@ -31,7 +31,10 @@ export async function waitForStart(files: readonly string[]): Promise<void> {
 
 export const reportReady = (): void => sendToSupervisor({ kind: "ready" });
 
-/** Signals to stop come as messages, because the supervisor passes on its own signals; a lost supervisor counts as SIGTERM. */
+/**
+ * Signals to stop arrive as messages, because the supervisor passes on its own signals. If the supervisor disconnects,
+ * the worker stops as after SIGTERM.
+ */
 export const supervisorSignals: SignalSource = {
   on: (signal, listener) => {
     process.on(signal, listener);

@@ -9,13 +9,13 @@ import type { Project } from "./project.js";
 
 export interface FoundDatabase {
   readonly kind: DatabaseKind;
-  /** null: only the kind is known. */
+  /** The URL, or null if only the kind of database is known. */
   readonly url: string | null;
   /** Where it was found, for display: "--url", "DATABASE_URL in .env", "prisma/schema.prisma". */
   readonly from: string;
-  /** The environment variable that holds the URL; null: the URL stands in a file and may be copied. */
+  /** The environment variable that contains the URL, or null if the URL is written in a file and may be copied. */
   readonly variable: string | null;
-  /** The .env file that sets the variable; null: the environment does. */
+  /** The .env file that sets the variable, or null if the environment sets it. */
   readonly envFile: string | null;
 }
 
@@ -67,7 +67,8 @@ function toFoundDatabase(candidate: DatabaseCandidate, project: Project): FoundD
     throw new CliError(
       `${from} names a database that Pawl does not know ("${schemeOf(candidate.url)}:"); give another: pawl init --url sqlite:./pawl.db`,
     );
-  // The variable holds a URL that Pawl does not accept, so the converted URL goes into the configuration instead.
+  // The variable contains a URL that Pawl does not accept, so `pawl init` writes the converted URL into the
+  // configuration instead.
   return url === candidate.url
     ? { kind, url, from, variable, envFile }
     : { kind, url, from, variable: null, envFile: null };
@@ -82,7 +83,10 @@ function toPawlUrl(url: string, base: string, { dependencies }: Project): string
   return `${scheme}:./${posix.join(base, path.split("?")[0] as string)}`;
 }
 
-/** `datasource db { provider = "postgresql"  url = env("DATABASE_URL") }` */
+/**
+ * Reads the datasource of Prisma's schema, such as `datasource db { provider = "postgresql"  url = env("DATABASE_URL")
+ * }`.
+ */
 function findInPrisma(
   project: Project,
   readVariable: (variable: string) => DatabaseCandidate | null,

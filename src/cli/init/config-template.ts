@@ -7,7 +7,7 @@ import type { Project } from "./project.js";
 export interface ConfigFile {
   readonly name: string;
   readonly text: string;
-  /** The environment variable that the file reads the URL from; null: none. */
+  /** The environment variable that the file reads the URL from, or null if it reads none. */
   readonly variable: string | null;
 }
 

@@ -15,7 +15,7 @@ import { type HeroTable, renderFirstWorkflow } from "./workflow-template.js";
 
 export interface InitPlan {
   readonly database: FoundDatabase;
-  /** The tables whose keys have a text form; null: they could not be read, and `tablesError` says why. */
+  /** The tables whose keys have a text form, or null if the tables could not be read; then `tablesError` says why. */
   readonly keys: readonly TypedKey[] | null;
   readonly tablesError: string | null;
   readonly keyType: KeyType | null;
@@ -73,7 +73,9 @@ export async function planInit({ folder, env, url, schema: schemaOption }: InitO
   };
 }
 
-/** What the user has to do before the commands, as shell comments. An existing configuration is not rewritten. */
+/**
+ * Returns what the user has to do before the commands, as shell comments. An existing configuration is not rewritten.
+ */
 function migrationInstructions(migrations: readonly PlannedFile[], { name }: ConfigFile, project: Project): string[] {
   const paths = migrations.map(({ path }) => path).join(", ");
   const apply = `# apply ${paths} with the tool that applies your migrations`;
@@ -83,7 +85,7 @@ function migrationInstructions(migrations: readonly PlannedFile[], { name }: Con
     : [apply, `# set \`migrate: false\` in ${name}`];
 }
 
-/** Prisma puts the schema into the URL, where the drivers ignore it. */
+/** Prisma puts the schema into the URL, where the drivers ignore it, so `pawl init` reads it from there. */
 function schemaFromUrl({ kind, url }: FoundDatabase): string | undefined {
   if (kind !== "postgres" || url === null || !URL.canParse(url)) return undefined;
   const schemaParameter = new URL(url).searchParams.get("schema");

@@ -17,7 +17,7 @@ export function keyTypeOf(type: string): KeyType | null {
   return /^(text|varchar|char|character|citext|nvarchar)/.test(name) ? "text" : null;
 }
 
-/** Tables of libraries, which no workflow is about. */
+/** Whether the table belongs to a library, so that no workflow is about its rows. */
 const isLibraryTable = (table: string) =>
   /^(pawl_|_|knex_|pg_|sqlite_|schema_|drizzle|ar_internal|flyway|goose|migrations?$|sessions?$)/i.test(table);
 
@@ -27,7 +27,10 @@ export const typedKeys = (keys: readonly KeyColumn[]): TypedKey[] =>
     return key === null ? [] : [{ ...keyColumn, key }];
   });
 
-/** The type that most tables have; in a tie, the first in this list. Returns null if there are no tables. */
+/**
+ * Returns the key type that most tables have; in a tie, the first in the list below. Returns null if there are no
+ * tables.
+ */
 export function mostCommonKeyType(keys: readonly TypedKey[]): KeyType | null {
   const counts = (["bigint", "uuid", "integer", "text"] as const).map((type) => ({
     type,

@@ -14,7 +14,10 @@ export interface PlannedFile {
 const folder = "migrations";
 const defaultDigits = 4;
 
-/** Whether the application has migrations, and so a tool that applies them. Pawl's own files are from an earlier `pawl init`. */
+/**
+ * Whether the application has migrations, and so a tool that applies them. Pawl's own files, from an earlier `pawl
+ * init`, do not count as migrations of the application.
+ */
 export const hasOwnMigrations = (root: string): boolean =>
   existingFiles(root).some((file) => !/^\d+[_-]pawl_.*\.sql$/.test(file));
 
@@ -38,7 +41,9 @@ export function planMigrations(
   });
 }
 
-/** The highest number of the files, with its leading zeros. Numbers may be counters or dates. */
+/**
+ * Returns the highest number among the names of the files, with its leading zeros. Numbers may be counters or dates.
+ */
 function lastNumber(files: readonly string[]): string {
   const numbers = files.flatMap((file) => /^(\d+)[_-].*\.sql$/.exec(file)?.[1] ?? []);
   return numbers.reduce((best, number) => (BigInt(number) > BigInt(best) ? number : best), "0".repeat(defaultDigits));
@@ -46,7 +51,9 @@ function lastNumber(files: readonly string[]): string {
 
 const next = (number: string) => String(BigInt(number) + 1n).padStart(number.length, "0");
 
-/** A view of the runs with the keys of the rows that they are about. A query for one row uses the index on heroes. */
+/**
+ * Plans a view of the runs with the keys of the rows that they are about. A query for one row uses the index on heroes.
+ */
 function heroRuns(hero: HeroTable, schema: string | undefined) {
   const type = typeNameOf(hero.table);
   const quote = identifierQuoters[hero.database];

@@ -5,7 +5,7 @@ import { parseEnv } from "./env-file.js";
 
 export interface Project {
   readonly folder: string;
-  /** Whether files for it are written in TypeScript. */
+  /** Whether `pawl init` writes files for the application in TypeScript. */
   readonly isTypeScript: boolean;
   /** Whether the compiler knows `process`. */
   readonly hasNodeTypes: boolean;
@@ -17,7 +17,7 @@ export interface Project {
   read(name: string): string | null;
 }
 
-/** In order of precedence, as in most tools. */
+/** The .env files in order of precedence, which is the same as in most tools. */
 const envFiles = [".env.local", ".env.development", ".env"];
 
 interface PackageJson {
@@ -49,7 +49,7 @@ export function readProject(folder: string): Project {
   };
 }
 
-/** A package.json that is not valid JSON counts as empty. */
+/** A package.json that is not valid JSON is treated as empty. */
 function parseJson(json: string): unknown {
   try {
     return JSON.parse(json) ?? {};

@@ -104,7 +104,7 @@ export async function readRemoteTables(url: string, authToken: string | undefine
 
 async function readSqlite(url: string): Promise<ApplicationTables> {
   const path = url.replace(/^\w+:/, "");
-  // A missing database is created when the first worker starts.
+  // A missing database has no tables; the first worker creates it when it starts.
   if (!existsSync(dirname(path))) return { keys: [], schema: null };
   const { file } = parseLocation(`sqlite:${path}`);
   if (file === null || !existsSync(file)) return { keys: [], schema: null };

@@ -1,4 +1,7 @@
-/** Claims due tasks in one batch. While the queue is empty, a read without the write lock comes first. */
+/**
+ * Claims due tasks in one batch. After a claim that found no task, the store first sends a read that needs no write
+ * lock.
+ */
 
 import type { ClaimedTask, ClaimRequest, ClaimResult, RunRecord } from "../contract/store.js";
 import type { SqlRow } from "../sql/dialect.js";
@@ -8,14 +11,17 @@ import type { Result, Statement } from "./driver.js";
 import { serverNow } from "./server-clock.js";
 import { guardStatement, holdsFence, StatementPlan } from "./statement-plan.js";
 
-/** Parameters: ?1 routes, ?2 limit per route, ?3 now, ?4 limit. */
+/**
+ * The statements that find tasks to claim have the parameters ?1 routes (JSON), ?2 limit per route, ?3 now, ?4 limit.
+ */
 const matchesRoute = "x.workflow = r.value ->> 0 AND x.version = r.value ->> 1";
 const selectTask = "SELECT x.rowid AS id, x.priority, x.due_at FROM pawl_tasks x WHERE";
 
 /**
- * The best of the ready tasks and of the parked tasks whose time has come, per route and in all. Each index is read
- * only up to the limit. Among tasks that are due at the same instant, those of the first requested route come first.
- * The rowid makes the order total, so that two statements of one transaction find the same tasks.
+ * Selects the tasks to claim from the ready tasks and the parked tasks that are due: up to ?2 of each route and ?4 in
+ * all, by priority and then by due time. Each index is read only up to the limit. Among tasks that are due at the same
+ * instant, those of the first requested route come first. The rowid makes the order total, so that two statements of
+ * one transaction find the same tasks.
  */
 const selectCandidates = `SELECT t.rowid AS id, r.key AS route FROM json_each(?1) r CROSS JOIN pawl_tasks t WHERE t.rowid IN (
     SELECT id FROM (
@@ -43,8 +49,8 @@ const markTasksOwned = `UPDATE pawl_tasks SET state = ${taskState.owned}, owner 
   fresh = 0 WHERE rowid IN (SELECT id FROM (${selectCandidates}))`;
 
 /**
- * Due tasks that were not claimed become ready: from then on they are ordered by priority, and the next due tasks
- * become visible.
+ * Makes parked tasks that are due but were not claimed ready: from then on claims order them by priority, and the next
+ * read of parked tasks reaches those that became due later.
  */
 const promoteTasks = `UPDATE pawl_tasks SET state = ${taskState.ready} WHERE rowid IN (
   SELECT t.rowid FROM json_each(?1) r CROSS JOIN pawl_tasks t WHERE t.rowid IN (

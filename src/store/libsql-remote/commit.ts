@@ -32,8 +32,8 @@ const guardIsOwned = guardStatement(`EXISTS (${selectOwnedTask})`);
 const guardIsUnowned = guardStatement(`EXISTS (${selectUnownedTask})`);
 
 /**
- * The hot statement: an inline step writes nothing else. If the writer may not write, or the log does not end where the
- * writer expects, run_id becomes NULL and the statement fails.
+ * This statement is the hot path: the commit of an inline step writes nothing else. If the writer may not write to the
+ * run, or the log does not end where the writer expects, run_id becomes NULL and the statement fails.
  */
 const insertEventsIf = (writableTaskQuery: string) => `INSERT INTO pawl_events (${eventColumns})
   SELECT CASE WHEN EXISTS (${writableTaskQuery})
@@ -44,9 +44,15 @@ const insertEventsIfOwned = insertEventsIf(
 );
 const insertEventsIfUnowned = insertEventsIf(selectUnownedTask.replace("?", "?1"));
 
-/** The statement before changes no row if unread messages keep the run with its owner; then this does nothing. */
+/**
+ * If unread messages keep the run with its owner, the preceding statement (`parkTask`) changes no row, and then this
+ * statement changes none either.
+ */
 const parkRunIfParked = `${parkRun} AND changes() = 1`;
-/** The statement before deletes no task if there are unread messages; then status becomes NULL and this fails. */
+/**
+ * If the run has unread messages, the preceding statement (`deleteTask`) deletes no row; then the status becomes NULL
+ * and this statement fails.
+ */
 const finishRunIfDeleted = `UPDATE pawl_runs SET status = CASE WHEN changes() = 1 THEN ? END, output = ?, error = ?,
   waiting = ?, started_at = coalesce(started_at, ?), finished_at = ?, hero_key = NULL WHERE id = ?`;
 
@@ -116,7 +122,7 @@ function planNext(
 ): number | null {
   const { runId, next, afterSeq, events } = transition;
   if (next.kind === "keep") {
-    // The claim has already cleared it for a run that a worker owns.
+    // For a run that a worker owns, the claim has already cleared `fresh`.
     if (fence === null) plan.add(clearFresh, runId);
     return null;
   }
@@ -124,9 +130,9 @@ function planNext(
   if (next.kind === "finish") {
     const { status, output, error } = next;
     plan.add(deleteTask, runId);
-    const unread = { kind: "conflict", runId, hasUnreadMessages: true } as const;
+    const unreadMessagesConflict = { kind: "conflict", runId, hasUnreadMessages: true } as const;
     const finishValues = [status, output, error, String(afterSeq + events.length), startedAt, at];
-    plan.addGuard(unread, finishRunIfDeleted, ...finishValues, runId);
+    plan.addGuard(unreadMessagesConflict, finishRunIfDeleted, ...finishValues, runId);
     return null;
   }
   const { dueAt, state } = dueAndStateOf(next, at);

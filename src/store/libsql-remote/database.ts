@@ -20,7 +20,7 @@ import {
 } from "./errors.js";
 import { splitIntoRequests, toSendable } from "./request-size.js";
 
-/** After this many attempts the error goes to the caller, which waits longer between its own attempts. */
+/** After this many attempts the caller gets the error; the caller waits longer between its own attempts. */
 const maxAttempts = 5;
 
 /** A server accepts 128 sessions at a time from all processes together and refuses further ones. */
@@ -34,8 +34,9 @@ const maxConcurrentReads = 10;
 const maxConcurrentWrites = 1;
 
 /**
- * A call that was not answered for this long is given up, even if the server answers other calls. The limit is shorter
- * over HTTP, where other calls use other connections and do not prove that this one works.
+ * The store gives up a call that the server has not answered for this long, even if the server answers other calls. The
+ * limit is shorter over HTTP, where other calls use other connections and do not prove that the call's own connection
+ * works.
  */
 const maxAnswerWaitMs = { webSocket: 30_000, http: 10_000 };
 
@@ -61,7 +62,7 @@ export class RemoteDatabase implements Queryable {
   readonly #readSlots = new Semaphore(maxConcurrentReads);
   readonly #writeSlots = new Semaphore(maxConcurrentWrites);
   readonly #transactionSlots = new Semaphore(maxConcurrentWrites);
-  readonly #pending = new Set<Promise<unknown>>();
+  readonly #pendingCalls = new Set<Promise<unknown>>();
   readonly #openTransactions = new Set<ServerTransaction>();
   readonly #maxAnswerWaitMs: number;
   #client: RemoteClient;
@@ -151,7 +152,7 @@ export class RemoteDatabase implements Queryable {
     this.#isClosed = true;
     // Without this, a server that no longer answers would delay the process until the network times out.
     const closeTimer = this.#runtime.setTimeout(() => this.#client.close(), closeTimeoutMs);
-    while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
+    while (this.#pendingCalls.size > 0) await Promise.allSettled(this.#pendingCalls);
     this.#runtime.clearTimeout(closeTimer);
     // Transactions that user code has left open are rolled back.
     for (const openTransaction of this.#openTransactions) openTransaction.end();
@@ -196,8 +197,9 @@ export class RemoteDatabase implements Queryable {
   }
 
   /**
-   * A web socket can lose every message without being closed. A write may also just wait for another transaction; then
-   * the same socket still answers a probe. If it does not, the client is closed, which rejects all its pending calls.
+   * A call may go unanswered because a web socket can lose every message without being closed, or because a write waits
+   * for another transaction. In the second case the same socket still answers a probe. If it does not, the store
+   * replaces the client and closes it, which rejects all its pending calls.
    */
   #withDeadline<T>(client: RemoteClient, call: Promise<T>): Promise<T> {
     const startedAt = this.#runtime.monotonic();
@@ -226,8 +228,8 @@ export class RemoteDatabase implements Queryable {
   }
 
   #track<T>(work: Promise<T>): Promise<T> {
-    this.#pending.add(work);
-    const done = () => void this.#pending.delete(work);
+    this.#pendingCalls.add(work);
+    const done = () => void this.#pendingCalls.delete(work);
     work.then(done, done);
     return work;
   }
@@ -265,7 +267,8 @@ async function readInPages(client: RemoteClient, { sql, args }: Statement): Prom
   const transaction = await client.transaction("read");
   const rows: SqlRow[] = [];
   try {
-    // The transaction begins with its first statement, unless that fails. The first page may be too large and fail.
+    // A transaction begins with the first statement that succeeds. The read of the first page may fail because the page
+    // is too large, so this statement precedes it.
     await transaction.execute({ sql: "SELECT 1", args: [] });
     for (let size = initialRowsPerPage; ; ) {
       const pageSql = `SELECT * FROM (${sql}) LIMIT ${size} OFFSET ${rows.length}`;

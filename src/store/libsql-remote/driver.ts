@@ -1,4 +1,7 @@
-/** The parts of `@libsql/client` that the store uses. Only its clients for servers are loaded, which are not native. */
+/**
+ * The parts of `@libsql/client` that the store uses. The store loads only the package's clients for servers, which need
+ * no native binary.
+ */
 import { StoreError } from "../../core/errors/errors.js";
 import type { SqlRow } from "../sql/dialect.js";
 import type { RemoteAddress } from "./address.js";
@@ -17,7 +20,7 @@ export interface Result {
 
 export interface RemoteTransaction {
   execute(statement: Statement): Promise<Result>;
-  /** Stops at the first statement that fails; the error has its `statementIndex`. */
+  /** Stops at the first statement that fails. The error has the index of that statement as `statementIndex`. */
   batch(statements: readonly Statement[]): Promise<readonly Result[]>;
   executeMultiple(sql: string): Promise<void>;
   /** Closes the session on the server, which rolls the transaction back. */

@@ -5,7 +5,7 @@ import { NoAnswerError } from "../shared/statement-deadline.js";
 
 interface DriverError extends Error {
   readonly code?: string;
-  /** The index of the statement of a batch that failed. */
+  /** The index of the failed statement in its batch. */
   readonly statementIndex?: number;
 }
 
@@ -18,7 +18,9 @@ function statusOf(error: unknown): number | null {
   return status === undefined ? null : Number(status);
 }
 
-/** The server closed the socket because it rejects this message; sending it again would have the same result. */
+/**
+ * Whether the server closed the socket because it rejects this message. Sending it again would have the same result.
+ */
 const isMessageRejected = (error: unknown): boolean => /closed with code (1003|1007|1009)/.test(messageOf(error));
 
 const connectionErrorCodes = new Set([
@@ -29,38 +31,46 @@ const connectionErrorCodes = new Set([
   "STREAM_EXPIRED",
 ]);
 
-/** The connection is lost, and it is unknown whether the statements were executed. */
+/** Whether the connection is lost. It is then unknown whether the server has executed the statements. */
 export function isConnectionLost(error: unknown): boolean {
   if (error instanceof NoAnswerError) return true;
   if (error instanceof PawlError || isMessageRejected(error)) return false;
   const status = statusOf(error);
   if (status !== null) return status >= 500 || status === 408;
   if (connectionErrorCodes.has(codeOf(error))) return true;
-  // The first comes from a client that was closed with requests in flight, the others from Node's fetch.
+  // The first text comes from a client that was closed with requests in flight, the other two from Node's fetch.
   return /manually closed|fetch failed|^terminated$/.test(messageOf(error));
 }
 
-/** No connection was made, so nothing was sent. */
+/** Whether no connection was made, so that nothing was sent. */
 const wasNotSent = (error: unknown): boolean =>
   /ECONNREFUSED|ENOTFOUND|EAI_AGAIN/.test(
     `${messageOf(error)} ${messageOf((error as Error).cause ?? "")} ${codeOf((error as Error).cause)}`,
   );
 
-/** The server executed nothing because of another transaction or too many requests; the same call may soon succeed. */
+/**
+ * Whether the server executed nothing because of another transaction or too many requests. The same call may soon
+ * succeed.
+ */
 const isRejectedAsBusy = (error: unknown): boolean =>
   codeOf(error) === "SQLITE_BUSY" || isTransactionTimeout(error) || statusOf(error) === 429;
 
-/** The server rolled this transaction back and gave its write lock to a writer that had waited for five seconds. */
+/**
+ * Whether the server rolled this transaction back to give its write lock to a writer that had waited for five seconds.
+ */
 export const isTransactionTimeout = (error: unknown): boolean => codeOf(error) === "TRANSACTION_TIMEOUT";
 
-/** It is certain that nothing was written. */
+/** Whether it is certain that the server has written nothing, so that a write may be repeated. */
 export const isSafeToRepeat = (error: unknown): boolean => isRejectedAsBusy(error) || wasNotSent(error);
 
 export const isReadRetryable = (error: unknown): boolean => isRejectedAsBusy(error) || isConnectionLost(error);
 
 export const isResponseTooLarge = (error: unknown): boolean => codeOf(error) === "RESPONSE_TOO_LARGE";
 
-/** This is known only over HTTP: sqld closes a web socket whose token it refuses without a reason. */
+/**
+ * Whether the server refused the token. This is known only over HTTP: sqld closes a web socket without giving the
+ * reason.
+ */
 export const isUnauthorized = (error: unknown): boolean => statusOf(error) === 401 || statusOf(error) === 403;
 
 /** Returns the index of the guard that refused the batch (see statement-plan.ts), or null for any other error. */
@@ -70,7 +80,7 @@ export function failedGuardIndex(error: unknown): number | null {
   return /NOT NULL constraint failed/.test(messageOf(error)) ? statementIndex : null;
 }
 
-/** Returns the index of the statement of a batch that failed. */
+/** Returns the index of the failed statement in its batch, or null if no single statement failed. */
 export const failedStatementIndex = (error: unknown): number | null => (error as DriverError).statementIndex ?? null;
 
 /** Converts an error of the driver or the server to a StoreError, and returns any other error unchanged. */

@@ -1,9 +1,9 @@
 /**
- * The `tx` of a transactional step: a transaction of `@libsql/client` whose calls ask the transaction's guard first,
+ * The `tx` of a transactional step: a transaction of `@libsql/client` whose calls the transaction's guard checks first,
  * and `query(sql, values)`, which the handles of all SQL stores have.
  *
- * Each statement is sent only when the one before it has been answered: if that one made the server roll the
- * transaction back, the next statement would commit by itself.
+ * The handle sends a statement only after the server has answered the preceding one: if the preceding statement made
+ * the server roll the transaction back, the next statement would commit by itself.
  */
 import { TransactionError } from "../../core/errors/errors.js";
 import type { TransactionGuard } from "../shared/transaction-guard.js";
@@ -20,7 +20,7 @@ type UserStatement =
 
 /** The `tx` of a transactional step on a libSQL server. */
 export interface LibsqlTransactionHandle {
-  /** As in `@libsql/client`. */
+  /** Executes one statement, as in `@libsql/client`. */
   execute(
     statement:
       | string
@@ -32,7 +32,7 @@ export interface LibsqlTransactionHandle {
         },
     args?: unknown,
   ): Promise<Result>;
-  /** As in `@libsql/client`: sends all statements in one round trip. */
+  /** Sends all statements in one round trip, as in `@libsql/client`. */
   batch(statements: readonly UserStatement[]): Promise<readonly Result[]>;
   /** Executes several statements in one text, without values. */
   executeMultiple(sql: string): Promise<void>;
@@ -140,7 +140,7 @@ export class GuardedTransaction {
     }
   }
 
-  /** Inside a transaction, BEGIN fails and changes nothing. */
+  /** Tests with BEGIN, which fails and changes nothing inside an open transaction. */
   async #isOpen(): Promise<boolean> {
     const { transaction, withDeadline } = this.#serverTransaction;
     return withDeadline(transaction.batch([{ sql: "BEGIN", args: [] }])).then(

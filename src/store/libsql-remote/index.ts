@@ -60,7 +60,10 @@ export async function openRemoteLibsql(url: string, options: StoreOptions = {}):
   }
 }
 
-/** sqld closes a web socket whose token it refuses without a reason, but over HTTP it answers with status 401. */
+/**
+ * If sqld refuses the token, it closes a web socket without giving the reason, but over HTTP it answers with status
+ * 401.
+ */
 async function findTokenError(address: RemoteAddress): Promise<StoreError | null> {
   const { url, authToken, description } = address;
   const open = await loadClient({ url: url.replace(/^ws/, "http"), usesWebSocket: false, authToken });
@@ -147,7 +150,7 @@ class RemoteLibsqlStore extends SqlReads implements Store {
 
   async sendInTransaction(tx: unknown, messages: readonly Message[]): Promise<SentInTransaction> {
     const result = await this.#transactions.send(tx, messages, this.#clock());
-    // As above, the caller has not committed yet.
+    // As in `startInTransaction`, the caller has not committed yet.
     this.#hints.emit(hintsOfMessages(messages));
     return result;
   }
@@ -166,7 +169,7 @@ class RemoteLibsqlStore extends SqlReads implements Store {
     return this.#transactions.begin();
   }
 
-  /** After a claim that found no task, the next ones first read without the write lock whether there are tasks. */
+  /** After a claim that found no task, the next claims first read, without the write lock, whether there are tasks. */
   async claim(request: ClaimRequest): Promise<ClaimResult> {
     if (!this.#hasFoundTasks) {
       const sentAt = this.#runtime.now();
@@ -237,7 +240,10 @@ class RemoteLibsqlStore extends SqlReads implements Store {
     return this.#db.close();
   }
 
-  /** Returns the refusal of the guard that stopped the plan, or the result read from its rows. */
+  /**
+   * Sends the plan as one batch. Returns the refusal of the guard that failed, or what `resultOf` reads from the
+   * results.
+   */
   async #runPlan<R>(
     plan: StatementPlan<R>,
     resultOf: (results: Awaited<ReturnType<RemoteDatabase["write"]>>) => R | Promise<R>,

@@ -22,7 +22,8 @@ export class ServerClock {
 
   adjust(serverNow: number, sentAt: number, answeredAt: number): void {
     const [minOffsetMs, maxOffsetMs] = [serverNow - answeredAt, serverNow - sentAt];
-    // This machine's clock was set back between the request and the response.
+    // This machine's clock was set back between the request and the response, so the response does not bound the
+    // offset.
     if (maxOffsetMs < minOffsetMs) return;
     this.#offsetMs = Math.min(maxOffsetMs, Math.max(minOffsetMs, this.#offsetMs ?? minOffsetMs));
   }

@@ -1,4 +1,4 @@
-/** Plans the statements that create runs. `changes()` says whether the statement before has inserted the run. */
+/** Plans the statements that create runs. `changes()` says whether the preceding INSERT has inserted the run. */
 
 import type { Fence, NewRun, RefusedStart } from "../contract/store.js";
 import type { SqlRow } from "../sql/dialect.js";

@@ -28,12 +28,15 @@ import { GuardedTransaction, transactionTimeoutMessage } from "./handle.js";
 import { splitIntoRequests } from "./request-size.js";
 import { planRenewal } from "./workers.js";
 
-/** If this savepoint still exists at the end, the transaction is the one that was begun. */
+/** The savepoint is set at the start. If it still exists at the end, user code has not ended the transaction. */
 const savepoint: Statement = { sql: "SAVEPOINT pawl_transaction", args: [] };
 const releaseSavepoint: Statement = { sql: "RELEASE pawl_transaction", args: [] };
 const commit: Statement = { sql: "COMMIT", args: [] };
 
-/** The transaction behind a handle, for starts and messages that user code makes with that handle. */
+/**
+ * The open transaction that a handle belongs to, for the runs that user code starts and the messages that it sends with
+ * that handle.
+ */
 interface OpenTransaction {
   /** Hints about these runs are emitted when the transaction has committed. */
   readonly startedRuns: NewRun[];
@@ -160,6 +163,7 @@ class UserTransaction implements StoreTransaction {
 
   #commitErrorOf(error: unknown, failedIndex: number | null): unknown {
     if (isTransactionTimeout(error)) return this.#guard.markBroken(transactionTimeoutMessage, error);
+    // Index -1 is the statement before the plan, which releases the savepoint.
     if (failedIndex === -1 && !isConnectionLost(error)) {
       return this.#guard.markBroken("The transaction of this step ended before the step did.", error);
     }

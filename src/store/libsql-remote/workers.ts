@@ -15,7 +15,10 @@ const upsertWorker = `INSERT INTO pawl_workers (id, name, host, pid, port, route
 
 const renewLease = `UPDATE pawl_workers SET heartbeat_at = ${serverNow} WHERE id = ? AND epoch = ? AND live = 1`;
 
-/** One statement reads all four, because an idle worker sends heartbeats all day. */
+/**
+ * One statement reads the runs with messages, whether a lease has expired, the paused queues and the server's time,
+ * because an idle worker sends heartbeats all day.
+ */
 const selectHeartbeatReport = `SELECT 'run_with_messages' AS kind, run_id AS subject FROM pawl_tasks WHERE owner = ? AND owner IS NOT NULL AND pending_messages > 0
   UNION ALL SELECT 'expired_lease', NULL
     WHERE EXISTS (SELECT 1 FROM pawl_workers WHERE live = 1 AND heartbeat_at + lease_ms < ${serverNow})
@@ -24,7 +27,7 @@ const selectHeartbeatReport = `SELECT 'run_with_messages' AS kind, run_id AS sub
   ORDER BY subject`;
 
 const freeTasks = `UPDATE pawl_tasks SET state = ${taskState.ready}, due_at = ?, owner = NULL, epoch = NULL`;
-/** Reads all open tasks, unless the worker is new (epoch 1). */
+/** Scans all open tasks, unless the worker is new (epoch 1). */
 const freeTasksOfEarlierEpochs = `${freeTasks} WHERE rowid IN (SELECT t.rowid FROM pawl_workers w CROSS JOIN pawl_tasks t
   WHERE w.id = ? AND w.epoch > 1 AND t.owner = w.id)`;
 const freeTasksOfDead = `${freeTasks} WHERE owner IN (SELECT id FROM pawl_workers WHERE live = 0)`;
@@ -39,7 +42,7 @@ interface ReadablePlan<T> {
   resultOf(results: readonly Result[]): T;
 }
 
-/** Also frees the tasks of the worker's earlier epochs. */
+/** Registers the worker and makes the tasks ready that its earlier epochs still own. */
 export function planRegisterWorker(
   worker: WorkerInfo,
   at: number,
@@ -102,7 +105,10 @@ export function planDeregisterWorker({ workerId, epoch }: Fence, at: number): St
   return plan;
 }
 
-/** Renews the lease at the end of a transactional step, as no heartbeat could do so while it had the write lock. */
+/**
+ * Renews the lease at the end of a transactional step, because no heartbeat could renew it while the step's transaction
+ * had the write lock.
+ */
 export function planRenewal(plan: StatementPlan<unknown>, { workerId, epoch }: Fence): void {
   plan.add(renewLease, workerId, epoch);
 }

@@ -3,15 +3,17 @@
  * differs in these points (0.5.29):
  *
  * - A prepared statement that finds the database locked stays active until it is run again, and meanwhile no COMMIT on
- *   its connection succeeds. `exec` does not have this fault. So all locks are taken by `exec`: it begins and ends
- *   transactions, and a write outside of a transaction gets its own.
+ *   its connection succeeds. `exec` does not have this fault. So this class takes all locks with `exec`: `exec` begins
+ *   and ends transactions, and a write outside of a transaction gets a transaction of its own.
  *   (github.com/tursodatabase/libsql-client-ts/issues/352)
- * - `run` stops at the first row of a statement that returns rows, which then stays active as well; `get` adds a column
- *   to the row. This class uses `all` for both.
- * - A boolean among the values, and reading `inTransaction` of a closed database, crash the whole process. A single
- *   null is taken for an object of named values, and undefined for null. So values are checked and passed as an array.
- * - `close` closes the file only when its statements have been garbage-collected. So the WAL is written to the file
- *   before, and a copy of the closed file is complete. (github.com/tursodatabase/libsql-js/issues/228)
+ * - `run` stops at the first row of a statement that returns rows, and the statement then stays active as well. `get`
+ *   adds a column to the row. This class calls `all` instead of `run` and `get` for such statements.
+ * - A boolean among the values, and reading `inTransaction` of a closed database, crash the whole process. The library
+ *   treats a single null as an object of named values, and undefined as null. So this class checks the values and
+ *   passes them as one array.
+ * - `close` closes the file only when the database's statements have been garbage-collected. So this class first writes
+ *   the WAL into the database file; then a copy of the file is complete.
+ *   (github.com/tursodatabase/libsql-js/issues/228)
  */
 import { InvalidInputError } from "../../core/errors/errors.js";
 import type { SqlRow } from "../sql/dialect.js";
@@ -95,7 +97,7 @@ class PreparedStatement implements SqliteStatement {
 
   run(...values: unknown[]): Changes {
     assertBindable(values);
-    // RETURNING returns one row for each changed row.
+    // A statement with RETURNING returns one row for each changed row, so the number of rows is the number of changes.
     if (this.reader) return { changes: this.#native.all(values).length };
     return this.#database.inTransaction ? this.#native.run(values) : this.#runInOwnTransaction(values);
   }

@@ -28,7 +28,10 @@ async function importDatabase(): Promise<NativeDatabaseClass> {
   }
 }
 
-/** An error while opening has SQLite's code only in its text (`… local database pawl.db: 14")`), so it is parsed. */
+/**
+ * The library reports SQLite's code of an opening error only in the message (`… local database pawl.db: 14")`), so this
+ * function parses the code from it and adds it to the error.
+ */
 function openNative(Database: NativeDatabaseClass, file: string): NativeDatabase {
   try {
     return new Database(file);

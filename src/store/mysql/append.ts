@@ -12,13 +12,13 @@
  * - If the worker does not own a run, or its log does not end where expected, its seq is NULL, which the column
  *   refuses, and the whole statement fails. The ordinary commit then finds out which run it was.
  * - LAST_INSERT_ID(…) returns the timestamp with the result: doubled, plus one if one of the runs has messages. A
- *   trigger on the table may have overwritten it; then, and to learn which of several runs has messages, the tables are
- *   queried.
+ *   trigger on the table may have overwritten that value; then, and to learn which of several runs has messages, this
+ *   file queries the tables.
  *
  * For many rows, a read without locks (commit-snapshot.ts) comes first, and the insert checks only the fence again:
  * while it is valid, no other worker can have claimed a run or appended to its log. Compared with the same statements
- * in a transaction this saves its begin and end, and on MariaDB the block around a long INSERT, which costs 12 % of its
- * time.
+ * in a transaction this saves the begin and the end of the transaction, and on MariaDB the block (transaction-block.ts)
+ * around a long INSERT, which costs 12 % of the INSERT's time.
  */
 import type { Batch, CommitResult, Fence, Transition } from "../contract/store.js";
 import { readCommitSnapshot, refusalOf } from "./commit-snapshot.js";
@@ -104,7 +104,10 @@ async function readStamp(db: Database, { transitions }: AppendBatch): Promise<nu
   return Number(row?.at);
 }
 
-/** This may run after the commit: the runs' messages are still there, because only the owner drains them. */
+/**
+ * This query may run after the commit: the runs' messages still exist, because only their owner, the committing worker,
+ * drains them.
+ */
 async function readRunsWithMessages(db: Database, { transitions }: AppendBatch): Promise<readonly string[]> {
   const ids = transitions.map(({ runId }) => runId);
   const rows = await db.query(
@@ -142,7 +145,10 @@ function selfCheckingInsert(batch: AppendBatch, now: string): Sql {
 
 const selectFence = "SELECT 1 FROM pawl_workers WHERE id = ? AND epoch = ? AND live = 1 LOCK IN SHARE MODE";
 
-/** The first row fails if the fence is invalid. Returns null if the rows are too large for one statement. */
+/**
+ * The first row makes the statement fail if the fence is invalid. Returns null if the rows are too large for one
+ * statement.
+ */
 function fencedInsert(batch: AppendBatch, at: number): Sql | null {
   const { workerId, epoch } = batch.fence;
   const [[runId, seq, ...rest], ...otherRows] = eventRowsOf(batch) as [Value[], ...Value[][]];

@@ -3,7 +3,7 @@
  *
  * First, one statement without locks reads which routes have due tasks and when the next parked task becomes due. An
  * idle worker does nothing else. Then locking reads find the due tasks of each such route and skip tasks that are
- * locked. At last the chosen tasks get their owner, by primary key.
+ * locked. Finally an UPDATE by primary key sets the owner of the chosen tasks.
  */
 
 import type { ClaimedTask, ClaimRequest, ClaimResult, Fence, Route } from "../contract/store.js";
@@ -16,11 +16,14 @@ import { forcePrimaryKey, placeholders, type Sql, sql, statementsPerKeyPart, typ
 
 const { parked, ready, owned } = taskState;
 
-/** The tasks of one route in the index `due`. Parked tasks have rank_no 0, so they are in the order of time. */
+/**
+ * These clauses read the tasks of one route from the index `due`. Parked tasks have rank_no 0, so the index orders them
+ * by due time.
+ */
 const fromReadyTasks = `FROM pawl_tasks FORCE INDEX (due) WHERE state = ${ready} AND workflow = ? AND version = ?`;
 const fromParkedTasks = `FROM pawl_tasks FORCE INDEX (due) WHERE state = ${parked} AND workflow = ? AND version = ? AND rank_no = 0`;
 
-/** When to claim again if other workers had locked all due tasks: they may leave some of them. */
+/** When to claim again if other workers had locked all due tasks: they may not claim all that they have locked. */
 const contendedRetryMs = 20;
 
 /** An upper bound for LIMIT, as a request's limit may be Infinity. */
@@ -52,7 +55,8 @@ export async function claim(db: Database, request: ClaimRequest, clock: Clock): 
 }
 
 async function peekClaimable(db: Database, { fence, ...request }: ClaimRequest, now: string): Promise<ClaimPeek> {
-  // A route that is listed twice would return its tasks twice, because SKIP LOCKED does not skip own locks.
+  // A route that is listed twice would return its tasks twice, because SKIP LOCKED does not skip rows that the same
+  // transaction has locked.
   const routes = [
     ...new Map(request.routes.map((route) => [JSON.stringify([route.workflow, route.version]), route])).values(),
   ];
@@ -157,14 +161,14 @@ const candidateOf = (row: Readonly<Record<string, unknown>>): Candidate => ({
 /** Chooses by higher priority, then by earlier due time, within both limits. */
 function chooseCandidates(candidates: Candidate[], limit: number, limitPerRoute: number) {
   candidates.sort((a, b) => b.priority - a.priority || a.dueAt - b.dueAt);
-  const perRoute = new Map<number, number>();
+  const chosenCountByRoute = new Map<number, number>();
   const chosen: Candidate[] = [];
   const notChosen: Candidate[] = [];
   for (const candidate of candidates) {
-    const chosenOfRoute = perRoute.get(candidate.route) ?? 0;
+    const chosenOfRoute = chosenCountByRoute.get(candidate.route) ?? 0;
     const fits = chosen.length < limit && chosenOfRoute < limitPerRoute;
     (fits ? chosen : notChosen).push(candidate);
-    if (fits) perRoute.set(candidate.route, chosenOfRoute + 1);
+    if (fits) chosenCountByRoute.set(candidate.route, chosenOfRoute + 1);
   }
   return { chosen, notChosen };
 }

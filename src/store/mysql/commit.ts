@@ -29,7 +29,7 @@ export async function commitBatch(transaction: Transaction, batch: Batch, now: s
       return { kind: "committed", at, notParked, ownedWithMessages, refused };
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
-      // An id or a key is taken. Only now is a query worth its cost that finds out which.
+      // Another run has one of the ids or keys. Only in this case is the query that finds out which one worth its cost.
       await transaction.run([rollbackToSavepoint]);
       refused = await startRunsWithFreeKeys(transaction, { children, starts }, { at, fence });
     }
@@ -39,9 +39,9 @@ export async function commitBatch(transaction: Transaction, batch: Batch, now: s
 }
 
 /**
- * Finds the conflict behind a duplicate key: another commit has written an event with the same number between the read
- * and the write, perhaps an earlier attempt at the same batch whose answer was lost. Must run after the rollback, as it
- * would otherwise see the batch's own rows. Throws any other error.
+ * Finds the conflict that caused a duplicate key: another commit has written an event with the same number between the
+ * read and the write, perhaps an earlier attempt at the same batch whose answer was lost. Must run after the rollback,
+ * because it would otherwise see the batch's own rows. Rethrows an error that is not a duplicate key.
  */
 export async function readConflict(reader: Session, batch: Batch, now: string, error: unknown): Promise<CommitResult> {
   if (!isDuplicateKey(error) && !isDuplicateKey((error as { cause?: unknown }).cause ?? {})) throw error;

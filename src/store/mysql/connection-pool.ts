@@ -1,6 +1,6 @@
 /**
  * A small connection pool. The pool of mysql2 hands out a connection before its session settings are confirmed, and its
- * end closes connections that are still in use.
+ * `end` closes connections that are still in use.
  */
 
 import { StoreError } from "../../core/errors/errors.js";
@@ -33,7 +33,7 @@ export interface ConnectionPoolOptions {
   readonly multipleStatements: boolean;
   /**
    * Seconds after which the server closes a connection without traffic, and so ends the transaction of a process that
-   * was stopped or disconnected. The pool closes idle connections after half of it.
+   * was stopped or disconnected. The pool closes idle connections after half of this time.
    */
   readonly idleTimeoutSeconds: number;
   readonly deadline: StatementDeadline;
@@ -54,7 +54,7 @@ const sessionSettings = (idleSeconds: number) => [
 
 export class ConnectionPool {
   readonly #options: ConnectionPoolOptions;
-  readonly #idle: PooledConnection[] = [];
+  readonly #idleConnections: PooledConnection[] = [];
   readonly #driverConnections = new Set<DriverConnection>();
   readonly #waiters: { resolve(connection: PooledConnection | null): void }[] = [];
   #openCount = 0;
@@ -71,10 +71,10 @@ export class ConnectionPool {
       if (this.#isClosed) throw new StoreError("The store is closed.", { transient: false });
       // A lost session may still have locks, or commit a write that the caller would repeat.
       if (!this.#options.sessions.hasNoLostSessions) await this.#options.sessions.endLostSessions();
-      const idle = this.#idle.pop();
-      if (idle !== undefined && !this.#isStale(idle)) return idle;
-      if (idle !== undefined) {
-        this.drop(idle);
+      const idleConnection = this.#idleConnections.pop();
+      if (idleConnection !== undefined && !this.#isStale(idleConnection)) return idleConnection;
+      if (idleConnection !== undefined) {
+        this.drop(idleConnection);
         continue;
       }
       if (this.#openCount < this.#options.maxConnections) return this.#connect();
@@ -97,7 +97,7 @@ export class ConnectionPool {
     }
     const { runtime, idleTimeoutSeconds } = this.#options;
     connection.releasedAt = runtime.monotonic();
-    this.#idle.push(connection);
+    this.#idleConnections.push(connection);
     this.#idleSweepTimer ??= runtime.setInterval(() => this.#closeStale(), idleTimeoutSeconds * 250).unref();
   }
 
@@ -139,12 +139,15 @@ export class ConnectionPool {
     if (!this.#isDisconnected) await this.#options.sessions.killSession(connection.driver).catch(() => {});
   }
 
-  /** After one connection has not answered, the idle ones may be broken too. New ones cost less than testing them. */
+  /**
+   * Called after one connection has not answered: the idle connections may be broken too, and new ones cost less than
+   * testing them.
+   */
   dropIdle(): void {
-    for (const connection of this.#idle.splice(0)) this.drop(connection);
+    for (const connection of this.#idleConnections.splice(0)) this.drop(connection);
   }
 
-  /** Rejects all calls that still wait for the server. */
+  /** Destroys the sockets of all connections, which rejects all calls that still wait for the server. */
   disconnectAll(): void {
     this.#isClosed = true;
     this.#isDisconnected = true;
@@ -156,7 +159,7 @@ export class ConnectionPool {
     this.#isClosed = true;
     this.#options.runtime.clearInterval(this.#idleSweepTimer);
     for (const { resolve } of this.#waiters.splice(0)) resolve(null);
-    const idleConnections = this.#idle.splice(0);
+    const idleConnections = this.#idleConnections.splice(0);
     this.#openCount -= idleConnections.length;
     await Promise.all(idleConnections.map(({ driver }) => driver.end().catch(() => driver.destroy())));
   }
@@ -179,7 +182,7 @@ export class ConnectionPool {
       multipleStatements,
       connectTimeout: Math.min(10_000, Math.max(2_000, deadline.ms)),
       charset: "UTF8MB4_UNICODE_CI",
-      // Affected rows then include rows that an UPDATE found but did not change.
+      // With this flag the number of affected rows includes rows that an UPDATE found but did not change.
       flags: ["FOUND_ROWS"],
     });
     // Without a listener, an error of an idle connection, such as after a restart of the server, would end the process.
@@ -222,21 +225,21 @@ export class ConnectionPool {
 
   /** The idle connections are a stack: the one at the bottom has been idle for longest. */
   #closeStale(): void {
-    while (this.#idle[0] !== undefined && this.#isStale(this.#idle[0])) {
-      const { driver } = this.#idle.shift() as PooledConnection;
+    while (this.#idleConnections[0] !== undefined && this.#isStale(this.#idleConnections[0])) {
+      const { driver } = this.#idleConnections.shift() as PooledConnection;
       this.#openCount -= 1;
       driver.end().catch(() => driver.destroy());
     }
-    if (this.#idle.length > 0) return;
+    if (this.#idleConnections.length > 0) return;
     this.#options.runtime.clearInterval(this.#idleSweepTimer);
     this.#idleSweepTimer = undefined;
   }
 
   /** Removes a failed idle connection, so that it is not handed out again. */
   #removeIdle(driver: DriverConnection): void {
-    const index = this.#idle.findIndex((connection) => connection.driver === driver);
+    const index = this.#idleConnections.findIndex((connection) => connection.driver === driver);
     if (index === -1) return;
-    this.#idle.splice(index, 1);
+    this.#idleConnections.splice(index, 1);
     this.#openCount -= 1;
     driver.destroy();
     this.#waiters.shift()?.resolve(null);

@@ -17,7 +17,7 @@ import { begin, commit, rollback } from "./transaction-block.js";
 import { type ConnectionEndState, UserTransaction } from "./user-transaction.js";
 
 const defaultPoolSize = 10;
-/** After this many attempts the error goes to the caller. */
+/** After this many attempts the caller gets the error. */
 const maxAttempts = 5;
 
 export class Database implements Queryable {
@@ -30,12 +30,12 @@ export class Database implements Queryable {
   readonly #onWarning: StoreOptions["onWarning"];
   readonly #reachability: ServerReachability;
   /** The calls in progress, for which `close` waits. */
-  readonly #pending = new Set<Promise<unknown>>();
+  readonly #pendingCalls = new Set<Promise<unknown>>();
   /** The open transactions of user code. */
   readonly #userTransactions = new Set<UserTransaction>();
   #isClosed = false;
   #isDisconnected = false;
-  /** A session for reads, each on any connection. */
+  /** A session whose reads each run on any connection of the pool. */
   readonly reader: Session = { run: (statements) => this.read(statements) };
 
   constructor(
@@ -109,7 +109,8 @@ export class Database implements Queryable {
           },
           async commit(statements) {
             const beforeCommit = [...openingStatements, ...statements];
-            // Without blocks, COMMIT is sent only after the other statements are answered; a block contains it.
+            // To a server without blocks, COMMIT is sent only after the server has answered the other statements. A
+            // block contains COMMIT.
             const sentFirst = connection.capabilities.hasBlocks ? [] : await session.run(beforeCommit);
             isCommitting = true;
             const remaining = sentFirst.length > 0 ? [commit] : [...beforeCommit, commit];
@@ -157,7 +158,7 @@ export class Database implements Queryable {
 
   /** Runs `work` on one connection that is closed afterwards: the lock of migrations belongs to a connection. */
   async withDedicatedConnection<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    // There is no deadline, because a migration may take any time.
+    // There is no deadline, because a migration may take any amount of time.
     const run = ({ driver, maxPacket }: PooledConnection) =>
       work(createPacketSession((text) => driver.query(text), { quote: this.#driver.escape, maxPacket }));
     return this.#runWithRetries("connect", () => this.#withConnection(run, () => false, true));
@@ -170,7 +171,7 @@ export class Database implements Queryable {
       this.#isDisconnected = true;
       for (const connections of [this.#ownPool, this.#userPool]) connections.disconnectAll();
     }, closeTimeoutMs);
-    while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
+    while (this.#pendingCalls.size > 0) await Promise.allSettled(this.#pendingCalls);
     this.#runtime.clearTimeout(disconnectTimer);
     // Transactions that user code has left open are rolled back; waiting for them could take forever.
     await Promise.all([...this.#userTransactions].map((transaction) => transaction.abandon()));
@@ -209,7 +210,10 @@ export class Database implements Queryable {
     }
   }
 
-  /** Runs `work` with a connection, which afterwards is released without a transaction, or closed. */
+  /**
+   * Runs `work` with a connection. Afterwards the connection is returned to the pool without an open transaction, or
+   * closed.
+   */
   async #withConnection<T>(
     work: (connection: PooledConnection) => Promise<T>,
     isSafeToRetry: (error: unknown) => boolean,
@@ -254,8 +258,8 @@ export class Database implements Queryable {
   }
 
   #track<T>(work: Promise<T>): Promise<T> {
-    this.#pending.add(work);
-    const done = () => void this.#pending.delete(work);
+    this.#pendingCalls.add(work);
+    const done = () => void this.#pendingCalls.delete(work);
     work.then(done, done);
     return work;
   }

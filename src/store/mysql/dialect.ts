@@ -1,4 +1,6 @@
-/** MySQL's side of the shared reads. */
+/**
+ * The expressions in which MySQL differs from other databases, for the queries that all SQL stores share (store/sql).
+ */
 import type { Dialect } from "../sql/dialect.js";
 import { type Clock, nowExpression } from "./clock.js";
 

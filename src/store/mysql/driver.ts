@@ -1,4 +1,4 @@
-/** The part of mysql2 that the store uses, and the parsing of its URL. */
+/** The part of mysql2 that the store uses, and the parsing of the store's URL. */
 
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { createDriverError } from "../shared/missing-driver.js";

@@ -1,8 +1,8 @@
 /**
- * The `tx` of a transactional step: a mysql2 connection whose calls ask the transaction's guard first.
+ * The `tx` of a transactional step: a mysql2 connection whose calls the transaction's guard checks first.
  *
- * Each statement is sent only when the one before it has been answered and the transaction is known to be open: once a
- * deadlock or a procedure has ended the transaction, the next statement would commit by itself.
+ * The handle sends a statement only after the server has answered the preceding one and reported an open transaction:
+ * once a deadlock or a procedure has ended the transaction, the next statement would commit by itself.
  */
 import { TransactionError } from "../../core/errors/errors.js";
 import type { TransactionGuard } from "../shared/transaction-guard.js";
@@ -66,7 +66,8 @@ export class GuardedConnection {
         controlMethod("rollback", "ROLLBACK"),
       ]),
       ...Object.fromEntries(["end", "reset", "changeUser", "connect"].map(refusedMethod)),
-      // Libraries that expect a pooled connection call these when they have finished; Pawl releases it later.
+      // Libraries that expect a pooled connection call these methods when they have finished; Pawl itself releases the
+      // connection after the step.
       release: () => {},
       destroy: () => {},
       [Symbol.asyncDispose]: async () => {},
@@ -154,7 +155,7 @@ function sqlTextOf(query: unknown): string {
 
 const inTransactionFlag = 1;
 
-/** Every result without rows has a flag for an open transaction; the results of a procedure end with such a one. */
+/** Every result without rows has a flag for an open transaction; the results of a procedure end with such a result. */
 function hasEndedTransaction(answer: unknown): boolean {
   const [result] = Array.isArray(answer) ? (answer as unknown[]) : [];
   // Rows are a list of objects; the results of a procedure are a list of such lists with one object at its end.

@@ -33,7 +33,10 @@ export async function lockReceivers(session: Session, messages: readonly Message
   return { reachable, at: Number(clock?.rows[0]?.at) };
 }
 
-/** Finds the receivers that are parked and have not started. Their tasks are locked, so that this stays true. */
+/**
+ * Finds the receivers that are parked and have not started. The query locks their tasks, so that the result stays valid
+ * until the transaction ends.
+ */
 export async function findNotStartedReceivers(
   session: Session,
   messages: readonly Message[],

@@ -7,7 +7,10 @@ import { createMigrationsTable } from "./schema.js";
 import type { Session } from "./session.js";
 import { sql } from "./sql.js";
 
-/** Locks belong to the server, so the name contains that of the database, hashed to stay within 64 characters. */
+/**
+ * All databases of a server share its named locks, so the lock's name contains the name of the database, hashed to stay
+ * within 64 characters.
+ */
 const lockName = "CONCAT('pawl:', SUBSTRING(SHA2(DATABASE(), 256), 1, 40))";
 const lockTimeoutSeconds = 60;
 
@@ -43,6 +46,6 @@ async function readAppliedVersions(session: Session): Promise<number[]> {
 
 async function applyMigration(session: Session, { version, name, statements }: Migration): Promise<void> {
   for (const statement of [createMigrationsTable, ...statements]) await session.run([sql(statement)]);
-  const record = `INSERT INTO pawl_migrations (version, name, at) VALUES (?, ?, ${serverNow})`;
-  await session.run([sql(record, [version, name])]);
+  const insertMigrationRow = `INSERT INTO pawl_migrations (version, name, at) VALUES (?, ?, ${serverNow})`;
+  await session.run([sql(insertMigrationRow, [version, name])]);
 }

@@ -1,7 +1,7 @@
 /**
- * The sessions on the server that belong to the store's connections. When a connection is given up, its session may
- * still be executing, have locks or be about to commit. Its effect is known only when it has ended, so it is killed
- * from another connection, and nothing else is sent until then.
+ * The sessions on the server that belong to the store's connections. When the store gives up a connection, its session
+ * may still be executing, have locks or be about to commit. What the session has written is certain only when it has
+ * ended, so the store kills it from another connection and sends no other statement until then.
  */
 
 import { StoreError } from "../../core/errors/errors.js";
@@ -15,17 +15,23 @@ interface ServerSession {
   readonly id: number;
   /**
    * The host and port of this process as the server sees them. The id alone does not identify the session: after a
-   * restart, or on another server behind the same address, another session may have it.
+   * restart, or on another server behind the same address, another session may have the same id.
    */
   readonly client: string;
 }
 
-/** Reading information_schema instead would create a temporary table on disk. Sessions of other clients are ignored. */
+/**
+ * Reading information_schema instead would create a temporary table on disk. `findAlive` ignores the sessions of other
+ * clients.
+ */
 export const listSessions = "SHOW PROCESSLIST";
 
 const pollIntervalMs = 20;
 const noSuchThreadErrno = 1094;
-/** The states of MariaDB and MySQL in which the statement is finished but its result does not reach the client. */
+/**
+ * The states of MariaDB and MySQL in which the server has finished the statement but cannot deliver the result to the
+ * client.
+ */
 const answeringStatePattern = /writing to net|sending to client/i;
 
 export class ServerSessions {
@@ -71,7 +77,10 @@ export class ServerSessions {
     await this.#withSeparateConnection(async (query) => killAll(query, await findAlive(query, [session])));
   }
 
-  /** Whether the server is executing a statement of this connection. False if it never received it or has answered. */
+  /**
+   * Whether the server is executing a statement of this connection. False if the server never received the statement or
+   * has answered it.
+   */
   async isExecuting(connection: DriverConnection): Promise<boolean> {
     const session = this.#sessions.get(connection);
     if (session === undefined) return false;

@@ -54,7 +54,7 @@ export function createSingleStatementSession(query: Query): Session {
   };
 }
 
-/** Sends the statements in as few packets as possible. Each of them only reads, or commits by itself. */
+/** Sends the statements in as few packets as possible. Each statement must only read, or commit by itself. */
 export function createPacketSession(query: Send, { quote, maxPacket }: PacketOptions): Session {
   return {
     async run(statements) {
@@ -72,8 +72,8 @@ export function createPacketSession(query: Send, { quote, maxPacket }: PacketOpt
 /**
  * Sends the statements of one transaction, the first of which is `begin`, in blocks (transaction-block.ts) if the
  * server has them. Where the connection accepts multiple statements, a packet that only reads is sent without a block,
- * which saves 5 to 10 % of a commit's time on the server: if the transaction is lost meanwhile, the next block fails
- * before it writes.
+ * which saves 5 to 10 % of a commit's time on the server: if the server rolls the transaction back meanwhile, the next
+ * block fails before it writes.
  */
 export function createBlockSession(
   query: Send,

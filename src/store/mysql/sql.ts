@@ -43,7 +43,7 @@ function literal(value: Value, quote: Quote): string {
 
 const tupleCache = new Map<number, string>();
 
-/** "(?,?,?)" */
+/** Returns a tuple of placeholders, such as "(?,?,?)". */
 function tuple(width: number): string {
   let text = tupleCache.get(width);
   if (text === undefined) {
@@ -53,7 +53,7 @@ function tuple(width: number): string {
   return text;
 }
 
-/** "?,?,?", for IN lists. */
+/** Returns placeholders for an IN list, such as "?,?,?". */
 export const placeholders = (values: readonly unknown[]): string => tuple(values.length).slice(1, -1);
 
 /**
@@ -64,8 +64,8 @@ export const placeholders = (values: readonly unknown[]): string => tuple(values
 export const forcePrimaryKey = "FORCE INDEX (PRIMARY)";
 
 /**
- * Statements of more characters than this are split. In escaped bytes it may be six times as much; the default limit of
- * a packet is 16 MiB (MariaDB) or 64 MiB (MySQL).
+ * A statement of more characters than this is split into several. Escaped, the same text may have six times as many
+ * bytes; the default limit of a packet is 16 MiB (MariaDB) or 64 MiB (MySQL).
  */
 const maxStatementLength = 256 * 1024;
 const maxRowsPerStatement = 500;
@@ -104,7 +104,10 @@ export function updateEach<T>(
     readonly keyOf: (item: T) => string;
     /** Column → [the assigned expression, with one `?`; the value of a row]. */
     readonly set: Readonly<Record<string, readonly [expression: string, read: (item: T) => Value]>>;
-    /** Further assignments, the same for all rows. They see the new values above: MySQL assigns from left to right. */
+    /**
+     * Further assignments, the same for all rows. They see the new values of `set`, because MySQL assigns from left to
+     * right.
+     */
     readonly extraAssignments?: string;
   },
 ): Sql[] {

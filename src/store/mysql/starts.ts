@@ -18,7 +18,10 @@ export interface RunInsertContext {
   readonly fence: Fence | null;
 }
 
-/** Returns the statements that create these runs; they fail if one of the ids or keys exists. */
+/**
+ * Returns the statements that create these runs. They fail with a duplicate key if another run has one of the ids or
+ * keys.
+ */
 export function insertRunStatements(runs: readonly NewRun[], { at, fence }: RunInsertContext): Sql[] {
   const sorted = runs.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   return [
@@ -85,7 +88,10 @@ function dueAtOf(due: NewRun["due"], at: number): number | null {
   }
 }
 
-/** Creates the runs that can be created, after a duplicate key. Children come before the starts of the batch. */
+/**
+ * Called after a duplicate key: creates the runs whose ids and keys are free, and returns the starts that it refused.
+ * Children get their keys before the starts of the batch.
+ */
 export async function startRunsWithFreeKeys(
   session: Session,
   { children, starts }: { readonly children: readonly NewRun[]; readonly starts: readonly NewRun[] },
@@ -97,7 +103,8 @@ export async function startRunsWithFreeKeys(
       await session.run([savepoint, ...insertRunStatements(accepted, context)]);
       return refused;
     } catch (error) {
-      // Another transaction may have taken a key between the read and the insert; then it is worth repeating.
+      // Another transaction may have inserted a run with the same key between the read and the insert; a repeated read
+      // finds that run.
       if (!isDuplicateKey(error) || attempt === 5) throw error;
       await session.run([rollbackToSavepoint]);
     }

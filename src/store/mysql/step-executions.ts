@@ -2,11 +2,11 @@
  * The view `pawl_step_executions` on MySQL 8 and MariaDB. sql/step-executions.ts explains how it works; this file
  * unpacks its events.
  *
- * A row with one event has it in its columns. A row with several events has them as tuples in `data`, which JSON_TABLE
- * lists. (It is not a UNION of the two kinds, because MySQL before 8.0.29 pushes no condition into a UNION.) Half of a
- * surrogate pair, which occurs in error messages, is invalid JSON here; it is replaced by U+FFFD, and so is U+0000.
- * JSON that is still invalid counts as an empty list, or as an event without data: one damaged row must not hide all
- * the others.
+ * A row of pawl_events with one event stores it in the row's columns. A row with several events stores them as tuples
+ * in `data`, which JSON_TABLE lists. (It is not a UNION of the two kinds, because MySQL before 8.0.29 pushes no
+ * condition into a UNION.) Half of a surrogate pair, which occurs in error messages, is invalid JSON here; it is
+ * replaced by U+FFFD, and so is U+0000. The view treats JSON that is still invalid as an empty list, or as an event
+ * without data, because one damaged row must not hide all the others.
  *
  * No literal contains a backslash, because its meaning depends on the sql_mode, and a dump may be restored under
  * another one. Columns of JSON_TABLE name their character set, because MariaDB's default is that of the database, and

@@ -1,12 +1,12 @@
 /**
  * Builds a block: several statements of a transaction in one packet that cannot be applied in part.
  *
- * Statements that are only joined by semicolons can be: when another node of a Galera cluster aborts the transaction
- * between two of them, the later ones may be executed by themselves, or COMMIT succeeds with nothing left to commit (of
- * 2,000 transactions under contention, 10 were applied in part, and 9 were acknowledged but not written). A block stops
- * at the first error, and its handler rolls back before the client gets the error (no such case in 40,000). It costs
- * about 0.05 ms. MySQL has no blocks outside of stored programs, so there each statement is sent when the one before it
- * has been answered.
+ * Statements that are only joined by semicolons can be applied in part: when another node of a Galera cluster aborts
+ * the transaction between two of them, the later ones may be executed by themselves, or COMMIT succeeds with nothing
+ * left to commit (of 2,000 transactions under contention, 10 were applied in part, and 9 were acknowledged but not
+ * written). A block stops at the first error, and its handler rolls back before the client gets the error (no such case
+ * in 40,000). It costs about 0.05 ms. MySQL has no blocks outside of stored programs, so there each statement is sent
+ * when the one before it has been answered.
  */
 import { sql } from "./sql.js";
 
@@ -15,20 +15,26 @@ export const commit = sql("COMMIT");
 export const rollback = sql("ROLLBACK");
 
 /**
- * Set when a transaction of user code begins, and released before the step is recorded. The release fails if the
- * transaction has been ended meanwhile.
+ * The store sets this savepoint when a transaction of user code begins, and releases it before it records the step. The
+ * release fails if user code has ended the transaction meanwhile.
  */
 export const proofSavepoint = sql("SAVEPOINT pawl_proof");
 export const releaseProofSavepoint = sql("RELEASE SAVEPOINT pawl_proof");
 
-/** Set before runs are created, whose keys may be taken, so that the earlier writes of the transaction are kept. */
+/**
+ * The store sets this savepoint before it creates runs. If another run has one of their keys, the store rolls back to
+ * the savepoint and so keeps the earlier writes of the transaction.
+ */
 export const savepoint = sql("SAVEPOINT pawl");
 export const rollbackToSavepoint = sql("ROLLBACK TO SAVEPOINT pawl");
 
 export interface BlockOptions {
   /** The block continues an open transaction. If the server has rolled that back, the block fails as a deadlock. */
   readonly continuesTransaction: boolean;
-  /** A duplicate key rolls back to the savepoint and leaves the transaction open; otherwise it rolls back all of it. */
+  /**
+   * If true, a duplicate key rolls back to `savepoint` and leaves the transaction open. If false, it rolls back the
+   * whole transaction.
+   */
   readonly hasSavepoint: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** The transaction of a transactional step, on its own connection. Nothing is retried. */
+/** The transaction of a transactional step, on its own connection. None of its statements is retried. */
 import { StoreError } from "../../core/errors/errors.js";
 import { TransactionGuard } from "../shared/transaction-guard.js";
 import { mysqlSyntax } from "../sql/lexer.js";
@@ -10,16 +10,17 @@ import type { Quote, Sql } from "./sql.js";
 import { begin, commit, proofSavepoint, releaseProofSavepoint, rollback } from "./transaction-block.js";
 
 /**
- * The state of the connection after its transaction. "clean": no transaction is open. "in use": user code that was
- * given up on may still use it. "unknown": it is unknown whether COMMIT was executed.
+ * The state of the connection after its transaction. "clean": no transaction is open. "in use": user code that the
+ * store no longer waits for may still use the connection. "unknown": it is unknown whether COMMIT was executed.
  */
 export type ConnectionEndState = "clean" | "in use" | "unknown";
 
-type OnEnd = (transaction: UserTransaction, leaving: ConnectionEndState) => Promise<void>;
+type OnEnd = (transaction: UserTransaction, endState: ConnectionEndState) => Promise<void>;
 
 /**
- * After its end the connection goes back to the pool, and another transaction may use it at once. So this object
- * records that the transaction has ended: the state of the connection would be that of the other transaction.
+ * When the transaction has ended, its connection returns to the pool, and another transaction may use it at once. So
+ * this object records that the transaction has ended: the state of the connection would be that of the other
+ * transaction.
  */
 export class UserTransaction implements Transaction {
   readonly #connection: PooledConnection;
@@ -27,7 +28,7 @@ export class UserTransaction implements Transaction {
   readonly #onEnd: OnEnd;
   readonly #guard = new TransactionGuard(mysqlSyntax);
   readonly #guardedConnection: GuardedConnection;
-  /** Sent before the first statement of the store: fails unless this is still the transaction that was begun. */
+  /** The store sends these before its first own statement. They fail if user code has ended the transaction. */
   #openingStatements: readonly Sql[] = [releaseProofSavepoint];
   #endPromise: Promise<void> | null = null;
 
@@ -79,7 +80,7 @@ export class UserTransaction implements Transaction {
       await this.#end("clean");
       return results.slice(0, -1);
     } catch (error) {
-      // The caller reads next whether it was committed, so the session must have ended by then.
+      // The caller next reads whether the transaction was committed, so the session must have ended by then.
       if (isConnectionLost(error)) await this.#end("unknown");
       throw error;
     }
@@ -92,7 +93,10 @@ export class UserTransaction implements Transaction {
     await (this.#endPromise ?? (discard || this.#guard.isBusy ? this.#end("in use") : this.#rollBack()));
   }
 
-  /** Called when the store closes: closes the connection even if user code uses it, and the server rolls back. */
+  /**
+   * Called when the store closes: closes the connection even if user code still uses it, and the server rolls the
+   * transaction back.
+   */
   abandon(): Promise<void> {
     return this.#end("in use");
   }

@@ -10,13 +10,16 @@ import { forcePrimaryKey, placeholders, type Sql, sql, statementsPerKeyPart } fr
 const matchesFence = "id = ? AND epoch = ? AND live = 1";
 const hasExpiredLease = `live = 1 AND heartbeat_at + lease_ms < ${serverNow}`;
 
-/** Searches all owned tasks, a range of the index `due` that is limited by what live workers can execute. */
+/**
+ * Scans all owned tasks, which are one range of the index `due`. Their number is limited by how many runs the live
+ * workers can execute at a time.
+ */
 const selectOwnedTasks = (workerId: string, extraCondition = ""): Sql =>
   sql(`SELECT run_id FROM pawl_tasks WHERE state = ${taskState.owned} AND owner = ?${extraCondition} ORDER BY run_id`, [
     workerId,
   ]);
 
-/** Also frees the tasks of the worker's earlier epochs. */
+/** Registers the worker and makes the tasks ready that its earlier epochs still own. */
 export async function registerWorker(
   db: Database,
   worker: WorkerInfo,
@@ -57,7 +60,7 @@ export async function heartbeat(
   { workerId, epoch }: Fence,
   now: () => string,
 ): Promise<HeartbeatResult & { readonly hasFreedTasks: boolean }> {
-  // Renewing a lease twice is harmless, so these are retried like a read when the answer is lost.
+  // Renewing a lease twice is harmless, so these statements are retried like reads when the answer is lost.
   const [renewed, expired, withMessages, paused] = await db.read([
     sql(`UPDATE pawl_workers SET heartbeat_at = ${serverNow} WHERE ${matchesFence}`, [workerId, epoch]),
     sql(`SELECT id FROM pawl_workers WHERE ${hasExpiredLease}`),
@@ -124,7 +127,10 @@ async function markDead(session: Session, workerIds: readonly string[], now: str
   return freeUpdates.length > 0;
 }
 
-/** The tasks were read before; the worker is dead or its row is locked, so it cannot have claimed more since. */
+/**
+ * The caller has read the worker's tasks before. The worker is dead or its row is locked, so it cannot have claimed
+ * more tasks since.
+ */
 function freeStatements(workerId: string, runIds: readonly string[], now: string): Sql[] {
   const set = `state = ${taskState.ready}, rank_no = -priority, due_at = ${now}, owner = NULL, epoch = NULL`;
   return statementsPerKeyPart(runIds, (part) =>

@@ -104,8 +104,8 @@ function parkTaskStatements(parks: readonly TransitionTo<"park">[], at: number):
     const due = [wakeAt, wakeInMs === null ? null : at + wakeInMs].filter((instant) => instant !== null);
     return due.length === 0 ? null : Math.min(...due);
   };
-  const rescheduled = parks.filter(({ next }) => !next.keepsDueTime);
-  const keepingDue = parks.filter(({ next }) => next.keepsDueTime).map(({ runId }) => runId);
+  const reschedulingParks = parks.filter(({ next }) => !next.keepsDueTime);
+  const runIdsKeepingDueTime = parks.filter(({ next }) => next.keepsDueTime).map(({ runId }) => runId);
   const isReady = (park: TransitionTo<"park">) => (dueOf(park) ?? Number.POSITIVE_INFINITY) <= at;
   const releaseAssignments = "owner = NULL, epoch = NULL, deliveries = 0, fresh = 0";
   const statements = (part: readonly TransitionTo<"park">[], state: number, rank: string) =>
@@ -127,10 +127,10 @@ function parkTaskStatements(parks: readonly TransitionTo<"park">[], at: number):
       extraAssignments: `${releaseAssignments}, state = ${state}, rank_no = ${rank}`,
     });
   return [
-    ...statementsPerKeyPart(keepingDue, clearFreshStatement),
-    ...statements(rescheduled.filter(isReady), taskState.ready, "-priority"),
+    ...statementsPerKeyPart(runIdsKeepingDueTime, clearFreshStatement),
+    ...statements(reschedulingParks.filter(isReady), taskState.ready, "-priority"),
     ...statements(
-      rescheduled.filter((park) => !isReady(park)),
+      reschedulingParks.filter((park) => !isReady(park)),
       taskState.parked,
       "0",
     ),
@@ -216,7 +216,10 @@ function releaseStatements(runIds: readonly string[], at: number): Sql[] {
   );
 }
 
-/** For a client that appends to a log and keeps the task's state; for workers the claim has already cleared `fresh`. */
+/**
+ * Used for a client that appends to a log and keeps the task's state. For a worker's runs the claim has already cleared
+ * `fresh`.
+ */
 function clearFreshStatements(transitions: readonly Transition[]): Sql[] {
   const ids = transitions.flatMap(({ runId, next }) => (next.kind === "keep" ? runId : []));
   return statementsPerKeyPart(ids, clearFreshStatement);

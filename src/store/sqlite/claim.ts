@@ -8,7 +8,7 @@ import { holdsFence } from "./workers.js";
 
 const selectCandidate = "SELECT run_id, priority, state, due_at, deliveries, pending_messages, fresh FROM pawl_tasks";
 
-/** Each of these reads only as many entries of its partial index as it returns. */
+/** Each of these three queries reads only as many entries of its partial index as it returns. */
 const selectReady = `${selectCandidate} WHERE workflow = ? AND version = ? AND state = ${taskState.ready}
   ORDER BY priority DESC, due_at LIMIT ?`;
 const selectDue = `${selectCandidate} WHERE workflow = ? AND version = ? AND state = ${taskState.parked} AND due_at <= ?
@@ -16,7 +16,10 @@ const selectDue = `${selectCandidate} WHERE workflow = ? AND version = ? AND sta
 const selectNextDue = `SELECT due_at FROM pawl_tasks WHERE workflow = ? AND version = ?
   AND state = ${taskState.parked} AND due_at > ? ORDER BY due_at LIMIT 1`;
 
-/** Reads all that a poll needs in one statement for any number of routes, because an idle worker polls every second. */
+/**
+ * Reads in one statement, for any number of routes, all that a poll needs to know, because an idle worker polls every
+ * second.
+ */
 export const selectClaimState = `SELECT
   EXISTS (SELECT 1 FROM pawl_workers WHERE id = ? AND epoch = ? AND live = 1) AS fence_is_valid,
   EXISTS (SELECT 1 FROM json_each(?) r CROSS JOIN pawl_tasks t
@@ -31,8 +34,8 @@ const markTaskReady = `UPDATE pawl_tasks SET state = ${taskState.ready} WHERE ru
 const selectRun = `SELECT ${runColumnsWith(taskState.owned)} FROM pawl_runs r WHERE r.id = ?`;
 
 /**
- * Most polls find nothing. This reads without the write lock, so that such a poll does not delay writers. Returns null
- * when there are tasks to claim.
+ * Most polls find no task, so this function reads without the write lock, and such a poll does not delay writers.
+ * Returns null when there are tasks to claim.
  */
 export function readEmptyClaim(db: Connection, { fence, routes }: ClaimRequest, at: number): ClaimResult | null {
   const routeKeys = JSON.stringify(routes.map(({ workflow, version }) => [workflow, version]));
@@ -43,31 +46,32 @@ export function readEmptyClaim(db: Connection, { fence, routes }: ClaimRequest, 
   return { kind: "claimed", at, tasks: [], nextDueAt };
 }
 
-/** Must run inside a transaction. */
+/** Must run inside a write transaction, so that no other worker claims a task between the reads and the updates. */
 export function claim(db: Connection, request: ClaimRequest, at: number): ClaimResult {
   const { fence, routes, limit, limitPerRoute } = request;
   if (!holdsFence(db, fence)) return { kind: "fenced" };
-  const due = routes.flatMap((route) => dueTasks(db, route, limitPerRoute, at)).sort(byPriorityThenDueAt);
-  const toClaim = due.slice(0, limit);
+  const candidates = routes.flatMap((route) => dueTasks(db, route, limitPerRoute, at)).sort(byPriorityThenDueAt);
+  const toClaim = candidates.slice(0, limit);
   for (const task of toClaim) db.run(markTaskOwned, fence.workerId, fence.epoch, task.run_id);
-  for (const task of due.slice(limit)) promote(db, task);
+  for (const task of candidates.slice(limit)) promote(db, task);
   return {
     kind: "claimed",
     at,
     tasks: toClaim.flatMap((task) => readClaimed(db, task) ?? []),
-    nextDueAt: due.length >= limit ? null : findNextDueAt(db, routes, at),
+    nextDueAt: candidates.length >= limit ? null : findNextDueAt(db, routes, at),
   };
 }
 
 /**
- * Returns up to `limit` tasks, the best of the ready ones and of the parked ones whose time has come. Due tasks that
- * are not claimed become ready: from then on they are ordered by priority, and the next due tasks become visible.
+ * Returns up to `limit` tasks from the ready tasks and the parked tasks that are due, those of the highest priority
+ * first. A parked task that is due but not claimed becomes ready: from then on claims order it by priority, and the
+ * next read of parked tasks reaches those that became due later.
  */
 function dueTasks(db: Connection, { workflow, version }: Route, limit: number, at: number): SqlRow[] {
-  const ready = db.all(selectReady, workflow, version, limit);
-  const due = db.all(selectDue, workflow, version, at, limit);
-  if (due.length === 0) return ready;
-  const candidates = [...ready, ...due].sort(byPriorityThenDueAt);
+  const readyTasks = db.all(selectReady, workflow, version, limit);
+  const dueParkedTasks = db.all(selectDue, workflow, version, at, limit);
+  if (dueParkedTasks.length === 0) return readyTasks;
+  const candidates = [...readyTasks, ...dueParkedTasks].sort(byPriorityThenDueAt);
   for (const task of candidates.slice(limit)) promote(db, task);
   return candidates.slice(0, limit);
 }
@@ -89,12 +93,12 @@ function readClaimed(db: Connection, task: SqlRow): ClaimedTask | null {
 }
 
 function findNextDueAt(db: Connection, routes: readonly Route[], at: number): number | null {
-  let next: number | null = null;
+  let nextDueAt: number | null = null;
   for (const { workflow, version } of routes) {
     const row = db.get(selectNextDue, workflow, version, at);
-    if (row !== undefined && (next === null || Number(row.due_at) < next)) next = Number(row.due_at);
+    if (row !== undefined && (nextDueAt === null || Number(row.due_at) < nextDueAt)) nextDueAt = Number(row.due_at);
   }
-  return next;
+  return nextDueAt;
 }
 
 const byPriorityThenDueAt = (a: SqlRow, b: SqlRow) =>

@@ -19,9 +19,9 @@ export const selectUnownedTask = `SELECT 1 FROM pawl_tasks WHERE run_id = ? AND 
 export const eventColumns = "run_id, seq, span, type, node, attempt, outcome, data, at";
 
 /**
- * The hot statement: an inline step writes nothing else. It checks that the writer may write, and that the log ends
- * where the writer expects. The primary key alone would accept a gap, or a number inside a row that spans several
- * events.
+ * This statement is the hot path: the commit of an inline step consists of it alone. It checks that the writer may
+ * write to the run, and that the log ends where the writer expects. The primary key alone would accept a gap, or a
+ * number inside a row that spans several events.
  */
 const insertEvents = (
   writableTaskQuery: string,
@@ -35,7 +35,10 @@ const insertEventsIfUnowned = insertEvents(selectUnownedTask);
 export const parkTask = `UPDATE pawl_tasks SET state = ?, due_at = ?, owner = NULL, epoch = NULL, deliveries = 0, fresh = 0,
   workflow = coalesce(?, workflow), priority = coalesce(?, priority)
   WHERE run_id = ? AND pending_messages = 0`;
-/** A client wrote to a run that has not started: the task keeps its due time, but the log is not empty any more. */
+/**
+ * Used when a client writes to a run that has not started: the task keeps its due time, but it is not fresh any more,
+ * because the log is not empty.
+ */
 export const keepTaskDueAt = "UPDATE pawl_tasks SET fresh = 0 WHERE run_id = ? AND pending_messages = 0";
 export const parkRun =
   "UPDATE pawl_runs SET status = ?, waiting = ?, started_at = coalesce(started_at, ?) WHERE id = ?";
@@ -46,7 +49,10 @@ const finishRun = `UPDATE pawl_runs SET status = ?, output = ?, error = ?, waiti
 export const deleteTask = "DELETE FROM pawl_tasks WHERE run_id = ? AND pending_messages = 0";
 const deleteTaskIfOwned = `${deleteTask} AND owner = ? AND epoch = ?`;
 
-/** Returns a row if the fence is valid. Usually no run has messages; then no task has to be checked for them. */
+/**
+ * Returns a row if the fence is valid. Usually the inbox is empty; then `applyBatch` does not check each task for
+ * messages.
+ */
 const selectWorker = `SELECT EXISTS (SELECT 1 FROM pawl_inbox) AS inbox_has_messages FROM pawl_workers
   WHERE id = ? AND epoch = ? AND live = 1`;
 const selectTaskWithMessages = "SELECT 1 FROM pawl_tasks WHERE run_id = ? AND pending_messages > 0";
@@ -86,7 +92,10 @@ export function applyBatch(db: Connection, { fence, transitions, starts }: Batch
   return { kind: "committed", at, notParked, ownedWithMessages, refused };
 }
 
-/** The task was not deleted: either the writer does not own it, or the run has unread messages. */
+/**
+ * Called when the task of a finishing run was not deleted: either the writer does not own the task, or the run has
+ * unread messages.
+ */
 function finishConflictOf(db: Connection, runId: string, fence: Fence | null): CommitResult {
   const isOwnedElsewhere = fence !== null && db.get(selectOwnedTask, runId, fence.workerId, fence.epoch) === undefined;
   return isOwnedElsewhere ? { kind: "conflict", runId } : { kind: "conflict", runId, hasUnreadMessages: true };
@@ -125,7 +134,7 @@ function appendEvents(
 function applyNext(db: Connection, transition: Transition, fence: Fence | null, at: number): boolean {
   const { runId, next, afterSeq, events } = transition;
   if (next.kind === "keep") {
-    // The claim has already cleared it for a run that a worker owns.
+    // For a run that a worker owns, the claim has already cleared `fresh`.
     if (fence === null) db.run(clearFresh, runId);
     return true;
   }

@@ -17,7 +17,10 @@ import { type DatabaseLocation, openConnection } from "./open.js";
 
 export interface ExclusiveTransaction {
   readonly db: Connection;
-  /** A savepoint with a unique name. If it still exists at the end, the transaction is the one that was begun. */
+  /**
+   * The unique name of a savepoint set at the start. If it still exists at the end, user code has not ended the
+   * transaction.
+   */
   readonly savepoint: string;
   readonly releaseWriteLock: () => void;
 }
@@ -78,7 +81,7 @@ export class ConnectionAccess {
     return this.#isClosed ? fallback : work(this.#mainConnection);
   }
 
-  /** Waits for the writes and the transaction that are in progress. */
+  /** Waits for the writes and the transaction that are in progress, then closes the connections. */
   async close(): Promise<void> {
     await this.#writeMutex.acquire();
     try {
@@ -107,7 +110,7 @@ export class ConnectionAccess {
     try {
       return await retryWhileBusy(
         () => {
-          // Checked before each attempt, as the store may have been closed during the wait.
+          // The store may have been closed during the wait before this attempt.
           this.#assertOpen();
           return work(this.#mainConnection);
         },

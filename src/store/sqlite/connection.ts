@@ -36,8 +36,8 @@ export class Connection {
 
   /**
    * Runs `work` as one transaction, which is rolled back when `work` throws or `shouldCommit` returns false. BEGIN
-   * IMMEDIATE takes the write lock first: a deferred transaction that has read may not wait for the lock any more
-   * (SQLITE_BUSY_SNAPSHOT) and would have to start over.
+   * IMMEDIATE takes the write lock first: a deferred transaction that has already read cannot wait for the lock (it
+   * fails with SQLITE_BUSY_SNAPSHOT) and would have to start over.
    */
   transaction<T>(work: () => T, shouldCommit: (result: T) => boolean = () => true): T {
     this.run("BEGIN IMMEDIATE");

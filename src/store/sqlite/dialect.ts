@@ -1,10 +1,12 @@
-/** SQLite's side of the shared reads. */
+/**
+ * The expressions in which SQLite differs from other databases, for the queries that all SQL stores share (store/sql).
+ */
 import type { Dialect } from "../sql/dialect.js";
 
 export const sqliteDialect = (clock: () => number): Dialect => ({
   placeholder: () => "?",
   table: (name) => `pawl_${name}`,
-  // The text is the same for a list of any length, so its prepared statement is reused.
+  // With json_each the SQL text is the same for all lists of several ids, so one prepared statement serves them all.
   oneOf: (column, ids, bind) =>
     ids.length === 1
       ? `${column} = ${bind(ids[0])}`

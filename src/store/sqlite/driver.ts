@@ -1,6 +1,6 @@
 /**
  * The interface that the store needs of a SQLite library. `node:sqlite` (Node 22.13 and later) and `better-sqlite3`
- * have it as they are; store/libsql adapts a third library. All of them are synchronous.
+ * implement it as they are; store/libsql adapts a third library. All of them are synchronous.
  */
 import { StoreError } from "../../core/errors/errors.js";
 import { createDriverError } from "../shared/missing-driver.js";
@@ -61,7 +61,10 @@ function createDriver(name: DriverName, Database: SqliteDriver["Database"]): Sql
   return { name, Database, open: (file) => openDatabase(Database, file), adopt: (database) => database };
 }
 
-/** better-sqlite3 loads its binary with the first database; in a bundle it looks for it in the wrong place. */
+/**
+ * better-sqlite3 loads its native binary when it opens its first database. In a bundled program it searches the wrong
+ * directory; then the error says to leave the driver out of the bundle.
+ */
 function openDatabase(Database: SqliteDriver["Database"], file: string): SqliteDatabase {
   try {
     return new Database(file);
@@ -87,7 +90,10 @@ function loadNodeSqlite(): SqliteDriver["Database"] | undefined {
   }
 }
 
-/** Older versions of node:sqlite do not report the state; there BEGIN fails exactly when a transaction is open. */
+/**
+ * Older versions of node:sqlite do not report whether a transaction is open, so this function tries BEGIN, which fails
+ * exactly when one is open.
+ */
 export function isInTransaction(database: SqliteDatabase): boolean {
   const reported = database.inTransaction ?? database.isTransaction;
   if (reported !== undefined) return reported;
@@ -100,7 +106,10 @@ export function isInTransaction(database: SqliteDatabase): boolean {
   return false;
 }
 
-/** False only when the driver reports that no transaction is open. Sends no statement. */
+/**
+ * Returns false only when the driver reports that no transaction is open. Unlike `isInTransaction`, it executes no
+ * statement.
+ */
 export function mayBeInTransaction(database: SqliteDatabase): boolean {
   return (database.inTransaction ?? database.isTransaction) !== false;
 }

@@ -17,7 +17,10 @@ const resultCodes = {
 
 type ResultCode = (typeof resultCodes)[keyof typeof resultCodes];
 
-/** With these the same call may succeed later: another connection has the lock, or the machine lacks a resource. */
+/**
+ * After an error with one of these codes the same call may succeed later: another connection has the lock, or the
+ * machine lacks a resource.
+ */
 const transientCodes: ReadonlySet<number | null> = new Set<ResultCode>([
   resultCodes.SQLITE_BUSY,
   resultCodes.SQLITE_LOCKED,
@@ -40,8 +43,8 @@ const explanations: Readonly<Partial<Record<number, string>>> = {
 function resultCodeOf(error: unknown): number | null {
   if (!(error instanceof Error)) return null;
   const { code, errcode, rawCode = errcode } = error as { code?: unknown; errcode?: unknown; rawCode?: unknown };
-  // node:sqlite and libsql have the extended code as a number. better-sqlite3 has its name, which starts with the name
-  // of the primary code.
+  // An error of node:sqlite or libsql contains the extended code as a number. An error of better-sqlite3 contains the
+  // name of the extended code, which starts with the name of the primary code.
   if (typeof rawCode === "number") return rawCode & 0xff;
   if (typeof code !== "string" || !code.startsWith("SQLITE_")) return null;
   const primary = code.split("_", 2).join("_");

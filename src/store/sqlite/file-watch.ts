@@ -7,12 +7,16 @@ import { type FSWatcher, watch } from "node:fs";
 import type { Runtime, Timer } from "../../runtime/runtime.js";
 
 /**
- * When to check after a write to the file. The write is reported before the commit is visible: the writer still has to
- * sync the file and to update shared memory, which is not reported. So the watch checks repeatedly, with growing
- * delays. It does not stop at the first change, which may belong to an earlier commit than the reported one.
+ * The delays before the checks that follow a write to the file. The operating system reports the write before the
+ * commit is visible: the writer still has to sync the file and to update shared memory, which the system does not
+ * report. So the watch checks repeatedly, with growing delays. It does not stop at the first change, which may belong
+ * to an earlier commit than the reported one.
  */
 const checkDelaysMs = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024];
-/** The delay before the first and before later attempts to watch a missing file; it doubles with each attempt. */
+/**
+ * The delay before a replaced or missing file is watched again. It starts at `first`, doubles with each attempt and
+ * stays at `last`.
+ */
 const rewatchDelayMs = { first: 50, last: 5_000 };
 
 export interface FileWatchOptions {
@@ -34,6 +38,7 @@ export class FileWatch {
 
   constructor(options: FileWatchOptions) {
     this.#options = options;
+    // The first call only records the current version of the data, which later calls compare with.
     options.hasChanged();
     this.#watch();
   }
@@ -57,7 +62,8 @@ export class FileWatch {
       return true;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") this.#scheduleRewatch(undefined);
-      // For instance, the machine's limit of watches is reached. Workers and clients still poll.
+      // The file cannot be watched, for instance because the machine's limit of watches is reached. Workers and clients
+      // still poll.
       else this.#options.onWarning(error);
       return false;
     }
@@ -70,7 +76,7 @@ export class FileWatch {
     this.#watcher = undefined;
     this.#schedule(this.#rewatchDelayMs, () => {
       this.#rewatchDelayMs = Math.min(this.#rewatchDelayMs * 2, rewatchDelayMs.last);
-      // Writes before the new watch have been missed.
+      // Commits since the old watch ended were not noticed, so a change is reported without a check.
       if (this.#watch()) this.#options.onChange();
     });
   }

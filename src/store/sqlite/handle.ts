@@ -1,6 +1,7 @@
 /**
- * The `tx` of a transactional step: the driver's own `prepare` and `exec`, and an asynchronous `query`. Every call asks
- * the transaction's guard first. Prepared statements are guarded too, because they would outlive the transaction.
+ * The `tx` of a transactional step: the driver's own `prepare` and `exec`, and an asynchronous `query`. The
+ * transaction's guard checks every call first. Prepared statements are guarded too, because user code could use them
+ * after the transaction has ended.
  */
 
 import type { TransactionGuard } from "../shared/transaction-guard.js";
@@ -45,7 +46,7 @@ export function createGuardedHandle(db: Connection, guard: TransactionGuard): Sq
     // The proxy's target is not the statement itself: a proxy must report read-only properties of its target unchanged.
     const proxy: SqliteStatement = new Proxy(Object.create(statement) as SqliteStatement, {
       get(_target, name) {
-        // better-sqlite3 exposes the database here, whose methods would bypass the guard.
+        // better-sqlite3 exposes the database as this property, and the database's methods would bypass the guard.
         if (name === "database") return undefined;
         const value: unknown = Reflect.get(statement, name, statement);
         if (typeof value !== "function") return value;
@@ -59,7 +60,10 @@ export function createGuardedHandle(db: Connection, guard: TransactionGuard): Sq
     return proxy;
   };
 
-  /** While an iterator is open the connection refuses everything, even ROLLBACK, so the guard closes it at the end. */
+  /**
+   * While an iterator is open the connection refuses all statements, even ROLLBACK, so the guard closes the iterator at
+   * the end.
+   */
   function* guardedIterator(rows: Iterator<unknown>): Generator<unknown> {
     guard.closeAtEnd(() => void rows.return?.());
     try {

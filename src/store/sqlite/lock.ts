@@ -71,7 +71,7 @@ export class EventLoopYielder {
     this.#runtime = runtime;
   }
 
-  /** Returns undefined when the caller may go on without awaiting. */
+  /** Returns undefined when the caller may continue without awaiting. */
   yieldIfDue(): Promise<void> | undefined {
     if (this.#busySince === undefined) {
       this.#busySince = this.#runtime.monotonic();

@@ -32,7 +32,10 @@ export function deliverMessages(db: Connection, messages: readonly Message[], at
   return undeliverable;
 }
 
-/** Delivers inside the caller's transaction. A message must not start a parked run that has not started yet. */
+/**
+ * Delivers inside the caller's transaction. A message must not start a parked run that has not started yet, so a
+ * message to such a run is not delivered and the run is returned in `notStarted`.
+ */
 export async function deliverMessagesAsync(
   db: Queryable,
   messages: readonly Message[],
@@ -52,7 +55,7 @@ export async function deliverMessagesAsync(
   return { undeliverable, notStarted };
 }
 
-/** Returns whether messages are left; null if no row was deleted, as the count was not read then. */
+/** Returns whether the run has messages left, or null if no row was deleted, because then the count was not read. */
 export function drainMessages(db: Connection, runId: string, ids: readonly number[]): boolean | null {
   let deletedRows = 0;
   for (const id of ids) deletedRows += db.run(deleteMessage, id, runId);

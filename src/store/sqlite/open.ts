@@ -56,7 +56,8 @@ const connectionPragmas = [
 
 /**
  * Many processes may open a new file at once. Switching the file to WAL needs exclusive access and does not obey
- * `busy_timeout`, and meanwhile even the pragmas of other processes, which read the file's header, find it locked.
+ * `busy_timeout`, and meanwhile even the pragmas of other processes, which read the file's header, find it locked. So
+ * the configuration is retried until the file is no longer locked.
  */
 export async function openConnection(
   driver: SqliteDriver,

@@ -1,13 +1,13 @@
 /**
  * The tables.
  *
- * - pawl_runs: one row per run, kept after the run has ended. It has what was fixed when the run was created, and what
- *   was computed from the log when the run was last parked or ended. No step writes to it. No column says "running": a
- *   run is running while its task has an owner.
+ * - pawl_runs: one row per run, kept after the run has ended. It contains the values fixed when the run was created,
+ *   and those computed from the log when the run was last parked or ended. No step writes to it. No column says
+ *   "running": a run is running while its task has an owner.
  * - pawl_tasks: one row per run that has not ended, with when it is due and which worker owns it. state 0 is parked
  *   (until due_at, or if that is NULL until a message or a commit wakes the run), 1 ready, 2 owned. `workflow` and
- *   `priority` are what claims search by: at first those of the run, later those of its last park. The run's row keeps
- *   the first values.
+ *   `priority` are what claims search by: at first the run's own values, later the values that its last park has set.
+ *   The run's row keeps the first values.
  * - pawl_events: the log, from which everything else is computed. One row per commit and run; a row contains the events
  *   numbered seq … seq + span - 1.
  * - pawl_inbox: messages to runs, kept until the run's owner has copied them to the log.
@@ -78,8 +78,8 @@ const tables = [
     at INTEGER NOT NULL,
     PRIMARY KEY (run_id, seq)
   )`,
-  // Without AUTOINCREMENT SQLite reuses the ids of deleted rows, and a new message could be taken for one already
-  // drained.
+  // Without AUTOINCREMENT SQLite reuses the ids of deleted rows, and a new message could get the id of a message that
+  // was already drained.
   `CREATE TABLE pawl_inbox (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     run_id TEXT NOT NULL,
@@ -131,17 +131,19 @@ const indexes = [
   // created in the same millisecond.
   "CREATE INDEX pawl_runs_created ON pawl_runs (created_at)",
   "CREATE INDEX pawl_runs_workflow ON pawl_runs (workflow, created_at)",
-  // These are partial, so that only runs with a hero or a parent pay for them.
+  // These two indexes are partial, so that only runs with a hero or a parent have entries in them.
   "CREATE INDEX pawl_runs_hero ON pawl_runs (hero_type, hero_id) WHERE hero_id IS NOT NULL",
   "CREATE INDEX pawl_runs_parent ON pawl_runs (parent_id) WHERE parent_id IS NOT NULL",
-  // Operators look for these among a million completed runs, which takes 0.5 s without the index. The condition uses OR
-  // instead of IN because SQLite uses a partial index only if the query's condition matches a term of it literally.
+  // Operators search for failed, canceled and paused runs. Among a million completed runs a search takes 0.5 s without
+  // this index. The condition uses OR instead of IN because SQLite uses a partial index only if the query's condition
+  // matches a term of the index's condition literally.
   `CREATE INDEX pawl_runs_not_successful ON pawl_runs (status, created_at)
     WHERE status = 'failed' OR status = 'canceled' OR status = 'paused'`,
-  // The claim reads these two. Owned, paused and finished runs are in neither, sleeping runs only in the second.
+  // The claim reads these two indexes. Owned, paused and finished runs are in neither, sleeping runs only in the
+  // second.
   "CREATE INDEX pawl_tasks_ready ON pawl_tasks (workflow, version, priority DESC, due_at) WHERE state = 1",
   "CREATE INDEX pawl_tasks_due ON pawl_tasks (workflow, version, due_at) WHERE state = 0 AND due_at IS NOT NULL",
-  // The heartbeat reads this: owned runs with messages. It is almost always empty.
+  // The heartbeat reads this index of the owned runs with messages, which is almost always empty.
   "CREATE INDEX pawl_tasks_with_messages ON pawl_tasks (owner) WHERE pending_messages > 0 AND owner IS NOT NULL",
   "CREATE INDEX pawl_inbox_run ON pawl_inbox (run_id)",
 ];

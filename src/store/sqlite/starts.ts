@@ -9,10 +9,13 @@ const insertRun = `INSERT INTO pawl_runs (id, workflow, version, queue, priority
   hero_key, start_key, tags, parent_id, parent_node, parent_index, parent_attempt, created_at)
   VALUES (?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-/** Changes no row if the id or a key is taken. Only then a query finds out which of them it was. */
+/** Changes no row if another run has the id or a key. Only then does `startRuns` query which of them it is. */
 export const insertRunUnlessTaken = `${insertRun} ON CONFLICT DO NOTHING`;
 
-/** An existing child was created by an earlier attempt of the same parent. A key that another run has is an error. */
+/**
+ * Changes no row if the child exists, because an earlier attempt of the same parent has created it. Fails if another
+ * run has one of the child's keys.
+ */
 export const insertChild = `${insertRun} ON CONFLICT (id) DO NOTHING`;
 
 export const insertTaskInto = `INSERT INTO pawl_tasks (run_id, workflow, version, priority, state, due_at, owner, epoch,
@@ -44,7 +47,10 @@ export function startRuns(db: Connection, runs: readonly NewRun[], fence: Fence 
   return refused;
 }
 
-/** `startRuns` on the caller's asynchronous connection, which returns rows but not the number of changes. */
+/**
+ * Does the same as `startRuns` on the caller's asynchronous connection, which returns rows but not the number of
+ * changes.
+ */
 export async function startRunsAsync(db: Queryable, runs: readonly NewRun[], at: number): Promise<RefusedStart[]> {
   const refused: RefusedStart[] = [];
   for (const run of runs) {

@@ -2,12 +2,12 @@
  * The view `pawl_step_executions` on SQLite. sql/step-executions.ts explains how it works; this file unpacks its
  * events.
  *
- * A row with one event has it in its columns. A row with several events has them as tuples in `data`, which json_each
- * lists. Invalid JSON counts as an empty list, or as an event without data: one damaged row must not hide all the
- * others.
+ * A row of pawl_events with one event stores it in the row's columns. A row with several events stores them as tuples
+ * in `data`, which json_each lists. The view treats invalid JSON as an empty list, or as an event without data, because
+ * one damaged row must not hide all the others.
  *
- * In the text of an error, U+0000 becomes U+FFFD: SQLite stores it, but its functions treat it as the end of the text.
- * Half of a surrogate pair is returned unchanged, and clients show U+FFFD for it.
+ * In the text of an error, U+0000 becomes U+FFFD: SQLite stores U+0000, but its functions treat it as the end of the
+ * text. Half of a surrogate pair is returned unchanged, and clients show U+FFFD for it.
  */
 import { isRelevantEvent, rewindsIfReattempted, stepExecutionsQuery } from "../sql/step-executions.js";
 

@@ -206,7 +206,10 @@ export class SqliteStore extends SqlReads implements Store {
     return this.#workflowRegistry.registerWorkflows(workflows);
   }
 
-  /** The store watches the file. A database in memory is not shared with other processes. */
+  /**
+   * True for a file, which the store watches unless `notify` is false, and for a database in memory, which no other
+   * process can write to.
+   */
   get hasCrossProcessHints(): boolean {
     return this.#access.location.file === null || this.#options.notify !== false;
   }
@@ -244,7 +247,8 @@ export class SqliteStore extends SqlReads implements Store {
       this.#dataVersion = this.#access.readSync((db) => db.query("PRAGMA data_version")[0]?.data_version, before);
       return this.#dataVersion !== before;
     } catch {
-      // A timer has no caller that could get the error. The hint makes listeners read, and their reads report it.
+      // A timer has no caller that could get the error. Returning true makes the listeners read, and their reads report
+      // the error.
       return true;
     }
   }

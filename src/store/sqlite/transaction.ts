@@ -25,7 +25,10 @@ import { deliverMessagesAsync } from "./messages.js";
 import { startRuns, startRunsAsync } from "./starts.js";
 import { renewLease } from "./workers.js";
 
-/** The transaction behind a handle, for starts and messages that user code makes with that handle. */
+/**
+ * The open transaction that a handle belongs to, for the runs that user code starts and the messages that it sends with
+ * that handle.
+ */
 export interface OpenTransaction {
   readonly db: Connection;
   /** Hints about these runs are emitted when the transaction has committed. */
@@ -80,7 +83,10 @@ export class SqliteTransaction implements StoreTransaction {
     }
   }
 
-  /** If the transaction has ended, the step's own writes are not in it, and the step must not be recorded. */
+  /**
+   * If user code has ended the transaction, the step's writes are not part of the transaction that is open now, so the
+   * store must not record the step.
+   */
   #assertSavepointExists(): void {
     const { db, guard } = this.openTransaction;
     try {
@@ -122,7 +128,7 @@ export function startInCallerTransaction(
   });
 }
 
-/** Sends messages inside the caller's transaction, which is given as above. */
+/** Sends messages inside the caller's transaction, which `tx` names as in `startInCallerTransaction`. */
 export function sendInCallerTransaction(
   access: ConnectionAccess,
   tx: unknown,

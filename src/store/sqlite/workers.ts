@@ -21,17 +21,23 @@ const updateHeartbeat = "UPDATE pawl_workers SET heartbeat_at = ? WHERE id = ? A
 const selectExpiredWorkers = "SELECT id FROM pawl_workers WHERE live = 1 AND heartbeat_at + lease_ms < ? ORDER BY id";
 const setWorkerDead = "UPDATE pawl_workers SET live = 0 WHERE id = ?";
 
-/** Reads all open tasks once per dead worker. An index on the owner would cost time in every claim. */
+/** Scans all open tasks, once per dead worker, because an index on the owner would cost time in every claim. */
 const freeTasks = `UPDATE pawl_tasks SET state = ${taskState.ready}, due_at = ?, owner = NULL, epoch = NULL
   WHERE owner = ?`;
 
-/** One statement reads all three, because an idle worker sends heartbeats all day. */
+/**
+ * One statement reads the runs with messages, whether a lease has expired, and the paused queues, because an idle
+ * worker sends heartbeats all day.
+ */
 const selectHeartbeatReport = `SELECT 'run_with_messages' AS kind, run_id AS subject FROM pawl_tasks WHERE owner = ? AND owner IS NOT NULL AND pending_messages > 0
   UNION ALL SELECT 'expired_lease', NULL WHERE EXISTS (SELECT 1 FROM pawl_workers WHERE live = 1 AND heartbeat_at + lease_ms < ?)
   UNION ALL SELECT 'paused_queue', name FROM pawl_queues
   ORDER BY subject`;
 
-/** Inside a write transaction the answer stays true until its end: marking a worker dead needs the same write lock. */
+/**
+ * Inside a write transaction the result stays valid until the transaction ends: marking a worker dead needs the same
+ * write lock.
+ */
 export function holdsFence(db: Connection, { workerId, epoch }: Fence): boolean {
   return db.get(selectFence, workerId, epoch) !== undefined;
 }
@@ -53,7 +59,9 @@ export function registerWorker(db: Connection, worker: WorkerInfo, at: number, n
   return { fence: { workerId: id, epoch }, freedTaskCount: epoch === 1 ? 0 : db.run(freeTasks, at, id) };
 }
 
-/** Two statements that commit separately; only a dead worker, which is rare, needs a transaction (`reap`). */
+/**
+ * Executes two statements that commit separately. Only an expired lease, which is rare, needs a transaction (`reap`).
+ */
 export function heartbeat(
   db: Connection,
   fence: Fence,

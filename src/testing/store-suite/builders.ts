@@ -22,13 +22,13 @@ import type {
 
 let count = 0;
 
-/** A name that no other test uses: the tests of a topic share one database. */
+/** Returns a name that no other test uses, because the tests of a topic share one database. */
 export function uniqueName(stem: string): string {
   count += 1;
   return `${stem}-${process.pid}-${count}`;
 }
 
-/** A UUIDv7, as clients create them. */
+/** Returns a UUIDv7, as clients create for new runs. */
 export function newId(): string {
   return uuidv7(systemRuntime.now(), randomHex(systemRuntime, 10));
 }
@@ -56,7 +56,7 @@ export function newRun(overrides: Partial<NewRun> = {}): NewRun {
   };
 }
 
-/** This many runs of one workflow, each with its own id. */
+/** Returns `howMany` new runs of one workflow, each with its own id. */
 export function newRuns(howMany: number, overrides: Partial<NewRun> = {}): NewRun[] {
   const workflow = overrides.workflow ?? uniqueName("workflow");
   return Array.from({ length: howMany }, () => newRun({ ...overrides, workflow }));
@@ -66,7 +66,7 @@ export function event(type: string, rest: Partial<Omit<NewEvent, "type">> = {}):
   return { type, node: null, attempt: null, outcome: null, data: null, ...rest };
 }
 
-/** Events of the different types `${stem}1`, `${stem}2` … */
+/** Returns events of the different types `${stem}1`, `${stem}2` … */
 export function events(howMany: number, stem = "event"): NewEvent[] {
   return Array.from({ length: howMany }, (_, index) => event(`${stem}${index + 1}`, { data: `${index + 1}` }));
 }
@@ -87,7 +87,7 @@ export function finish(
   return { kind: "finish", status, output: null, error: null, startedAt: null, ...rest };
 }
 
-/** A transition that changes nothing (the run stays with its owner) except for `rest`. */
+/** Returns a transition that changes nothing (the run stays with its owner) except for `rest`. */
 export function transition(runId: string, rest: Partial<Omit<Transition, "runId">> = {}): Transition {
   return { ...createTransition(runId, 0), ...rest };
 }

@@ -16,7 +16,7 @@ import {
 } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 
-/** The last instant a Date can hold. */
+/** The last instant that a Date can represent, in epoch milliseconds. */
 const endOfTime = 8.64e15;
 
 export function commitTests(fixture: Fixture): void {

@@ -11,7 +11,10 @@ export interface ComparedWorker {
   readonly fences: readonly [Fence, Fence];
 }
 
-/** A batch for both stores. Fences and ids of inbox rows differ between them: here the ids are positions in the inbox. */
+/**
+ * A batch for both stores. Fences and ids of inbox rows differ between the stores, so this batch names the worker
+ * instead of its fence, and positions in the inbox instead of ids.
+ */
 export type ComparedBatch = Omit<Batch, "fence"> & { readonly worker: ComparedWorker | null };
 
 export class ComparedStores {
@@ -35,7 +38,7 @@ export class ComparedStores {
     return new ComparedStores(fixture, await fixture.open({ clock: () => time.now }), time);
   }
 
-  /** Does the same to both stores, and expects the same result. */
+  /** Performs the operation on both stores, and expects the same result. */
   async expectSame<T>(description: string, act: (store: Store, side: 0 | 1) => Promise<T>): Promise<T> {
     const expected = await act(this.model, 1);
     this.#fixture.expect(await act(this.#store, 0), description).toEqual(expected);
@@ -86,7 +89,10 @@ export class ComparedStores {
     await this.expectSame("send", async (store) => [...new Set((await store.send(messages)).undeliverable)].sort());
   }
 
-  /** Claims everything that is due: with a smaller limit, each store could choose between timers and ready tasks. */
+  /**
+   * Claims everything that is due, because with a smaller limit the two stores could choose differently between timers
+   * and ready tasks.
+   */
   async claim(worker: ComparedWorker, routes: readonly Route[]): Promise<void> {
     await this.expectSame("claim", async (store, side) => {
       const limits = { limit: 10_000, limitPerRoute: 10_000 };
@@ -134,7 +140,10 @@ export class ComparedStores {
     });
   }
 
-  /** A store may call a due task ready before it is claimed, and may leave any due time on an owned task. */
+  /**
+   * Removes the differences that are allowed: a store may report a due task as ready before it is claimed, and may
+   * leave any due time on an owned task.
+   */
   #comparable({ runId, state, dueAt, owner, deliveries, pendingMessages }: TaskRecord) {
     const isDue = state === "parked" && dueAt !== null && dueAt <= this.time.now;
     return {
@@ -148,7 +157,7 @@ export class ComparedStores {
   }
 }
 
-/** The entries with at least one row, in the order of their ids. */
+/** Returns the entries with at least one row, in the order of their ids. */
 function nonEmptyEntries<T>(rows: ReadonlyMap<string, readonly T[]>): [string, readonly T[]][] {
   return [...rows].filter(([, items]) => items.length > 0).sort(([a], [b]) => (a < b ? -1 : 1));
 }

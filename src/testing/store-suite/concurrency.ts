@@ -134,7 +134,7 @@ export function concurrencyTests(fixture: Fixture): void {
     longTimeoutMs,
   );
 
-  /** Claims, drains and parks, as a worker does, until this many messages have been read. */
+  /** Claims the run, drains its inbox and parks it, as a worker does, until `howMany` messages have been read. */
   async function drainMessages(run: NewRun, worker: Fence, howMany: number): Promise<void> {
     let position = 0;
     let seen = 0;
@@ -313,7 +313,8 @@ export function concurrencyTests(fixture: Fixture): void {
             continue;
           }
           for (const { run } of tasks) {
-            // A message may arrive after the inbox was read: then the end is refused, and tried again.
+            // A message may arrive after the inbox was read: then the store refuses to end the run, and the loop tries
+            // again.
             let isEnded = false;
             while (!isEnded) {
               const rows = (await store.inbox([run.id])).get(run.id) ?? [];

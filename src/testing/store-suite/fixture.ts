@@ -60,7 +60,10 @@ export class Fixture {
     this.#store = undefined;
   }
 
-  /** Opens an instance with other options. If the instances of the store share no data, it has its own. */
+  /**
+   * Opens an instance with other options. If the instances of the store share no data, the new instance has its own
+   * data.
+   */
   async open(options: StoreOptions): Promise<Store> {
     const store = await this.harness.open(options);
     this.#otherInstances.push(store);
@@ -143,7 +146,7 @@ export class Fixture {
     return (await store.tasks([runId]))[0];
   }
 
-  /** The tasks of these runs, in the order of the runs' ids, so that they can be compared. */
+  /** Returns the tasks of these runs, in the order of the runs' ids, so that they can be compared. */
   async tasks(...runs: readonly { readonly id: string }[]): Promise<readonly TaskRecord[]> {
     const tasks = await this.store.tasks(runs.map(({ id }) => id));
     return [...tasks].sort((a, b) => (a.runId < b.runId ? -1 : 1));

@@ -19,7 +19,7 @@ import type { Fixture } from "./fixture.js";
 export function guardTests(fixture: Fixture): void {
   const { test, expect } = fixture;
 
-  /** A transition that does everything a transition can do, to check that a refused batch does none of it. */
+  /** Returns a transition that does everything a transition can do, to check that a refused batch does none of it. */
   async function prepareFullTransition(runId: string, afterSeq: number, fence: Fence) {
     const recipient = await fixture.start({ due: { kind: "held" } });
     const held = await fixture.start({ due: { kind: "held" } });

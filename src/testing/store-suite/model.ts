@@ -40,7 +40,7 @@ async function runRandomOperations(fixture: Fixture, seed: number, routeMode: Ro
   await stores.compare();
 }
 
-/** Runs that change their routes have no keys: only runs that stay on the route of their workflow can have them. */
+/** Runs that change their routes have no keys: only runs that stay on the route of their workflow can have keys. */
 type RouteMode = "fixed" | "changing";
 
 class RandomOperations {
@@ -118,7 +118,8 @@ class RandomOperations {
         }),
       );
     }
-    // A hero key that one batch frees and takes may be refused or not.
+    // If one batch ends a run and starts another with the same hero key, a store may accept or refuse the start. So a
+    // batch that ends a run starts only runs without keys.
     const withKeys = !nexts.some(({ kind }) => kind === "finish");
     const starts = random.chance(0.4) ? this.#randomStarts(1 + random.integerBelow(3), withKeys, true) : [];
     await this.#stores.commit({ worker, transitions, starts }, random.chance(0.2));
@@ -267,7 +268,7 @@ class RandomOperations {
     });
   }
 
-  /** Up to this many runs in any state, and sometimes one that does not exist. */
+  /** Returns the ids of up to `maxCount` runs in any state, and sometimes the id of a run that does not exist. */
   #anyRunIds(maxCount: number): string[] {
     const ids = this.#random.sample(this.#stores.runs, maxCount).map(({ id }) => id);
     return this.#random.chance(0.1) ? [...ids.slice(1), newId()] : ids;

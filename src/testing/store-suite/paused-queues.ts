@@ -1,4 +1,4 @@
-/** Paused queues: they stay paused until they are resumed, and workers learn of both. */
+/** Paused queues: they stay paused until they are resumed, and workers learn of the pause and of the resumption. */
 import type { Hint } from "../../store/contract/store.js";
 import { delay, uniqueName } from "./builders.js";
 import type { Fixture } from "./fixture.js";
@@ -51,7 +51,10 @@ export function pausedQueueTests(fixture: Fixture): void {
     unwatch();
   });
 
-  /** A listener that has just connected may emit a hint of its own: waits until no more hints come. */
+  /**
+   * Returns a check whether no hints arrive for 100 ms, because a listener that has just connected may emit a hint of
+   * its own.
+   */
   function hasStoppedGrowing(count: () => number): () => Promise<boolean> {
     return async () => {
       const before = count();

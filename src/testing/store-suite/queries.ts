@@ -24,7 +24,7 @@ export function queryTests(fixture: Fixture): void {
   const expectSameRuns = (ids: readonly string[], runs: readonly (NewRun | undefined)[]) =>
     expect([...ids].sort()).toEqual(runs.map((run) => run?.id ?? "").sort());
 
-  /** One run of each status, all of one workflow. */
+  /** Starts one run of each status, all of one workflow. */
   async function startOneOfEachStatus() {
     const workflow = uniqueName("statuses");
     const worker = await fixture.registerWorker();

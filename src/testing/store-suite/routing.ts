@@ -8,7 +8,7 @@ type RouteAndPriority = Pick<Extract<NextTaskState, { kind: "park" }>, "route" |
 const parkReady = (place: RouteAndPriority) => park("waiting", { wakeInMs: 0, ...place });
 const routeTo = (workflow: string, version = ""): Route[] => [{ workflow, version }];
 
-/** All priorities are different, so there is one order. */
+/** All priorities are different, so there is only one correct order. */
 const sortByPriority = (priorities: readonly number[], runs: readonly NewRun[]): NewRun[] =>
   runs
     .map((run, index) => ({ run, priority: priorities[index] as number }))

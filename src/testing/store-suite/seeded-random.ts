@@ -25,7 +25,7 @@ export class SeededRandom {
     return items[this.integerBelow(items.length)];
   }
 
-  /** Up to this many different items, in random order. */
+  /** Returns up to `maxCount` different items, in random order. */
   sample<T>(items: readonly T[], maxCount: number): T[] {
     const remaining = [...items];
     const howMany = Math.min(remaining.length, this.integerBelow(maxCount + 1));
