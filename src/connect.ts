@@ -285,7 +285,10 @@ async function openByScheme(url: string, options: StoreOptions): Promise<Store> 
   }
 }
 
-/** Refuses the option `schema` where it has no effect: two tenants would share their tables. */
+/**
+ * Throws if the database does not support the option `schema`. If the option were ignored, two tenants with different
+ * schemas would share the same tables.
+ */
 function checkSchema(scheme: string): void {
   const alternative = schemaAlternatives.get(scheme);
   if (alternative !== undefined)

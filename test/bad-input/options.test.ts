@@ -349,7 +349,7 @@ test("a misspelt filter of prune() deletes nothing", async () => {
 });
 
 test.each([
-  ["memory:", "with memory: leave it out, each memory store is apart from the others"],
+  ["memory:", "with memory: leave it out: every memory store is separate"],
   ["sqlite::memory:", "with sqlite: use another file"],
   ["libsql::memory:", "with libsql: use another file"],
   ["mysql://localhost:1/app", "with mysql: name another database in the URL"],
