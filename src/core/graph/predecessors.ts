@@ -1,6 +1,6 @@
-/** The predecessors of the nodes of a graph, by name. */
+/** Lookup of the nodes that a node of a graph directly depends on. */
 
-/** Returns the nodes that a node depends on; null when there is no such node. */
+/** Returns the nodes that a node directly depends on; null when the graph has no such node. */
 export type PredecessorsOf = (node: string) => readonly string[] | null;
 
 export function predecessorsOfNodes(

@@ -42,8 +42,8 @@ const UNIT_MS = new Map(UNITS.flatMap(({ ms, words }) => words.split(" ").map((w
 const OBJECT_KEYS = new Set(["weeks", "days", "hours", "minutes", "seconds", "milliseconds"]);
 
 /**
- * Parses a duration to whole milliseconds. A value that is not clearly a duration is refused, because a wait that is silently
- * zero or NaN would poll without a pause.
+ * Parses a duration to whole milliseconds. A value that is not clearly a duration is refused, because a wait that is
+ * silently zero or NaN would poll without a pause.
  *
  * @param settingName names the setting in the error message
  */
@@ -56,7 +56,7 @@ export function parseDuration(duration: Duration, settingName = "duration"): num
   return Math.round(ms);
 }
 
-/** Milliseconds, or a description of the problem. */
+/** Returns milliseconds, or a text that describes why the value is no duration. */
 function toMilliseconds(duration: unknown): number | string {
   if (typeof duration === "number") return duration;
   if (typeof duration === "string") return fromText(duration);

@@ -1,6 +1,6 @@
-/** Finds the known word that a mistyped one is closest to. */
+/** Finds the known word that is closest to a mistyped word, for suggestions in error messages. */
 
-/** The candidate that is closest to the word; null when none is close. */
+/** The candidate that is closest to the word; null when no candidate is close. */
 export function nearestWord(word: string, candidates: readonly string[]): string | null {
   const maxDistance = Math.max(2, Math.floor(word.length / 3));
   let best: { readonly word: string; readonly distance: number } | null = null;
