@@ -1,6 +1,7 @@
 /**
- * Promises that are given to user code. User code may await them late or never, and Node ends the process when a promise
- * rejects before it has a handler. A guarded promise has a handler from the start: it still rejects for code that awaits it.
+ * Guards promises that Pawl returns to user code. User code may await a promise late or never, and Node ends the process
+ * when a promise rejects without a handler. A guarded promise has an empty handler from the start, and still rejects for
+ * code that awaits it.
  */
 const ignore = (): void => {};
 
@@ -26,11 +27,12 @@ export function guardMethods<Type extends { readonly prototype: object }>(
   }
 }
 
+/** `guardPromisesWithin` inspects at most this many values. */
 const maxValues = 100_000;
 
 /**
- * Guards the promises inside a value that is rejected because it contains promises. Getters are not called, because each call
- * could create another promise.
+ * Guards the promises inside a value that is rejected because it contains promises. Getters are not called, because each
+ * call could create another promise.
  */
 export function guardPromisesWithin(value: unknown): void {
   const queue: unknown[] = [value];

@@ -116,7 +116,8 @@ export function formatDuration(ms: number): string {
 
   const precision = ms >= DAY ? HOUR : ms >= HOUR ? MINUTE : SECOND;
   const rounded = Math.round(ms / precision) * precision;
-  if (rounded !== ms) return formatDuration(rounded); // so that 23h 59m 59s becomes 1 day
+  // Formatted again after rounding, because 23h 59m 59s is rounded to 24h, which is shown as "1 day".
+  if (rounded !== ms) return formatDuration(rounded);
 
   const days = Math.floor(ms / DAY);
   const hours = Math.floor((ms % DAY) / HOUR);
