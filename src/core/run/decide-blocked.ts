@@ -4,7 +4,10 @@ import type { Decision } from "./decision.js";
 import { newEvent } from "./event.js";
 import type { Command } from "./stored-schema.js";
 
-/** The second time the run is paused, because each time all runs of the worker are stopped for the length of a lease. */
+/**
+ * Records that the run's code has, or may have, blocked the event loop of a worker. The second proven block pauses the run,
+ * because each block stops all runs of the worker until its lease expires.
+ */
 export function recordBlocked(
   decision: Decision,
   { worker, session, step, by }: Extract<Command, { type: "blocked" }>,
@@ -17,7 +20,7 @@ export function recordBlocked(
   if (step === null) return void decision.events.push(newEvent("run.blocked", {}, { ...workerData, suspected: true }));
   const columns = step === "" ? {} : { node: step };
   decision.events.push(newEvent("run.blocked", columns, workerData));
-  // The earlier block may have been at another step, or at an unknown place.
+  // An earlier block at another step, or at an unknown place, also leads to the pause.
   const [earlierBlock] = blockedWorkers?.values() ?? [];
   if (earlierBlock === undefined || decision.paused !== null || decision.isCancelRequested) return;
   decision.paused = { resumeOn: null, recheckAt: null, node: step === "" ? null : step };

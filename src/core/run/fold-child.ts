@@ -51,7 +51,7 @@ export const childReducers: EventReducers<"child" | "map"> = {
     for (const index of expandRanges(failed)) {
       if (op.endedIndexes.has(index)) continue;
       recordEndedMapChild(op, index);
-      // After the map has failed, its other children are canceled. They are not a cause of the failure.
+      // After the map has failed, its other children are canceled. Their end is not a cause of the map's failure.
       if (op.phase === "open") op.failedIndexes.push(index);
     }
     op.endedCount = op.endedIndexes.size;
