@@ -99,8 +99,8 @@ function describeNotStuck(decision: Decision): string {
 }
 
 /**
- * Records the request to cancel the run. The run's next owner cancels the children and ends the run; a parked run without
- * children is ended by the client that cancels it.
+ * Records the request to cancel the run. The run's next owner cancels the children, compensates, and ends the run. A client
+ * itself ends a parked run that is canceled by force, or that has neither children nor steps to compensate.
  */
 export function cancelRun(decision: Decision, { reason, force }: Extract<Command, { type: "cancel" }>): void {
   if (decision.isCancelRequested && !(force === true && !decision.isCancelForced)) return;
