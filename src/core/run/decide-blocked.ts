@@ -5,8 +5,9 @@ import { newEvent } from "./event.js";
 import type { Command } from "./stored-schema.js";
 
 /**
- * Records that the run's code has, or may have, blocked the event loop of a worker. The second proven block pauses the run,
- * because each block stops all runs of the worker until its lease expires.
+ * Records that the event loop of the run's worker was blocked: by another run (`by`), by this run (`step`), or by unknown
+ * code. If this run's code has done it, and was the cause or a suspect of an earlier block, the run is paused, because each
+ * block stops all runs of the worker until its lease expires.
  */
 export function recordBlocked(
   decision: Decision,

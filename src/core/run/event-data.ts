@@ -91,7 +91,7 @@ export interface EventData {
     /** By the name of a step in the log: the step's new name in the code. */
     renamed?: Readonly<Record<string, string>>;
   };
-  /** A caller, a step or the parent run has requested that the run be canceled. */
+  /** A client, the parent run or the workflow's own code has requested that the run be canceled. */
   "run.cancel_requested": {
     reason?: string;
     /** The run ends at once, without compensation. */

@@ -1,4 +1,4 @@
-/** What a run waits for, computed from its state: for display, and for the time at which its task becomes due. */
+/** Computes from a run's state what the run waits for (for display), and when its task becomes due. */
 import { compensationKeyOf, isCompensation } from "./compensation.js";
 import { hasEnded, isDispatched, type Op, type RunState } from "./state.js";
 import { outerStep, scopeSeparator } from "./step-key.js";
@@ -10,11 +10,11 @@ export function waitingFor(state: RunState): Waiting[] {
   if (state.reattemptAt !== null) waiting.push({ kind: "reattempt" });
   const isCompensating = isBeingCompensated(state);
   for (const [name, op] of state.ops) {
-    // The handler has ended, so the run no longer waits for its calls.
+    // While steps are compensated the handler has ended, so the run no longer waits for the handler's calls.
     if (isCompensating && !isCompensationCall(name)) continue;
     if (op.kind === "timer" && op.phase === "open") waiting.push({ kind: "sleep", name });
     else if (op.kind === "wait" && op.phase === "open") waiting.push({ kind: "signal", names: op.names });
-    // A step that has paused the run waits for an operator. It is listed only while the run is paused.
+    // A step that has paused the run waits to be resumed, so it is listed only while the run is paused.
     else if (op.kind === "step" && op.phase === "awaiting_attempt" && (op.pauseCause === null || state.paused !== null))
       waiting.push({ kind: op.isScheduled ? "step" : "retry", step: name, attempt: op.attempt + 1 });
     else if (op.kind === "child" && op.phase === "open")
@@ -34,7 +34,7 @@ function isBeingCompensated({ undoableSteps, cancelRequest, ops }: RunState): bo
   return cancelRequest !== null || undoableSteps.some((step) => ops.has(compensationKeyOf(step)));
 }
 
-/** Whether the call is a compensation, a call of its body, or `onFailure`. */
+/** Whether the call is a compensation, a call of a compensation's body, or `onFailure`. */
 function isCompensationCall(key: string): boolean {
   const step = outerStep(key);
   return isCompensation(step) || step === onFailureStep;
@@ -66,7 +66,8 @@ export interface NextStep {
 }
 
 /**
- * The next step of a chain when none has started or is scheduled: the one after the last that has ended, or the first.
+ * The next step of a chain while no step is in progress or scheduled: the step after the one that ended last, or else the
+ * step that the run was moved to, or else the first step.
  *
  * @param startsAt the start time of a run that has not started
  */
@@ -92,9 +93,10 @@ export function nextStep(state: RunState, chain: readonly ChainStep[], startsAt:
 }
 
 /**
- * When the run has something to do without a message; null when only a message can wake it.
+ * The earliest instant at which the run has something to do without a message; null when only a message can wake the run.
  *
- * @param isAwaited whether the code still waits for a call. Other calls must not wake the run again and again.
+ * @param isAwaited returns whether the code still waits for the call. Calls that the code no longer awaits are ignored,
+ * because they would wake the run again and again.
  */
 export function nextDueAt(state: RunState, isAwaited: (key: string) => boolean = () => true): number | null {
   if (state.paused !== null) return state.paused.recheckAt;
