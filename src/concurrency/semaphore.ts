@@ -33,13 +33,13 @@ export class Semaphore {
   }
 
   #grantNext(): void {
-    const [next] = this.#waiters;
-    if (next === undefined) {
+    const [nextWaiter] = this.#waiters;
+    if (nextWaiter === undefined) {
       this.#freeSlots += 1;
       return;
     }
-    this.#waiters.delete(next);
+    this.#waiters.delete(nextWaiter);
     // Called in a microtask, because a long queue of waiters that release at once would otherwise overflow the call stack.
-    queueMicrotask(next);
+    queueMicrotask(nextWaiter);
   }
 }

@@ -101,10 +101,10 @@ function reviveTagged(state: DecodeState, node: JsonObject, levels: number): unk
 }
 
 function reviveItems(state: DecodeState, items: unknown[], levels: number): unknown[] {
-  const inner = levels > 0 ? levels - 1 : fail(state, tooDeepMessage(state.depth));
+  const innerLevels = levels > 0 ? levels - 1 : fail(state, tooDeepMessage(state.depth));
   for (let index = 0; index < items.length; index++) {
     state.path.push(index);
-    items[index] = revive(state, items[index], inner);
+    items[index] = revive(state, items[index], innerLevels);
     state.path.pop();
   }
   return items;
@@ -116,15 +116,15 @@ function reviveEntries(state: DecodeState, entries: unknown[], levels: number): 
 }
 
 function reviveProperties(state: DecodeState, object: JsonObject, levels: number): JsonObject {
-  const inner = levels > 0 ? levels - 1 : fail(state, tooDeepMessage(state.depth));
+  const innerLevels = levels > 0 ? levels - 1 : fail(state, tooDeepMessage(state.depth));
   for (const key of Object.keys(object)) {
-    const before = object[key];
-    if (typeof before !== "object" || before === null) continue;
+    const storedValue = object[key];
+    if (typeof storedValue !== "object" || storedValue === null) continue;
     state.path.push(key);
-    const after = revive(state, before, inner);
+    const revivedValue = revive(state, storedValue, innerLevels);
     // The property is defined, because an assignment to the key __proto__ would set the prototype.
-    if (after !== before) {
-      Object.defineProperty(object, key, { value: after, enumerable: true, writable: true, configurable: true });
+    if (revivedValue !== storedValue) {
+      Object.defineProperty(object, key, { value: revivedValue, enumerable: true, writable: true, configurable: true });
     }
     state.path.pop();
   }

@@ -235,13 +235,13 @@ function writeWithToJSON(
 
 function writeProperties(state: EncodeState, object: object, levels: number): string {
   if (Array.isArray(object)) return writeList(state, object, levels);
-  const inner = descend(state, levels);
+  const innerLevels = descend(state, levels);
   let text = "";
   let hasTagKey = false;
   for (const key of Object.keys(object)) {
     if (key === TAG) hasTagKey = true;
     state.path.push(key);
-    const value = write(state, (object as Record<string, unknown>)[key], inner);
+    const value = write(state, (object as Record<string, unknown>)[key], innerLevels);
     text += `${text === "" ? "" : ","}${writeString(state, key)}:${value}`;
     state.path.pop();
   }
@@ -249,13 +249,13 @@ function writeProperties(state: EncodeState, object: object, levels: number): st
 }
 
 function writeList(state: EncodeState, items: Iterable<unknown>, levels: number, name?: string): string {
-  const inner = descend(state, levels);
+  const innerLevels = descend(state, levels);
   if (name !== undefined) state.path.push(name);
   let text = "";
   let index = 0;
   for (const item of items) {
     state.path.push(index);
-    text += `${index === 0 ? "" : ","}${write(state, item, inner)}`;
+    text += `${index === 0 ? "" : ","}${write(state, item, innerLevels)}`;
     state.path.pop();
     index++;
   }
@@ -264,14 +264,14 @@ function writeList(state: EncodeState, items: Iterable<unknown>, levels: number,
 }
 
 function writeMap(state: EncodeState, map: Map<unknown, unknown>, levels: number): string {
-  const inner = descend(state, levels);
+  const innerLevels = descend(state, levels);
   const entries: string[] = [];
   state.path.push("entries");
   for (const [key, value] of map) {
     state.path.push(entries.length, 0);
-    const keyText = write(state, key, inner);
+    const keyText = write(state, key, innerLevels);
     state.path.splice(-1, 1, 1);
-    entries.push(`[${keyText},${write(state, value, inner)}]`);
+    entries.push(`[${keyText},${write(state, value, innerLevels)}]`);
     state.path.splice(-2);
   }
   state.path.pop();

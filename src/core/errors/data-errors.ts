@@ -95,8 +95,11 @@ export class DamagedDataError extends PawlError {
     const { runId, column, event, problem, remedy } = details;
     const of = details.of ?? (runId === undefined ? "The run" : `Run ${runId}`);
     const place = event === undefined ? `its ${column}` : `event ${event} of its log`;
-    const next = remedy === undefined ? "" : ` ${remedy}`;
-    super(`${of} cannot be read: ${place} is damaged (${problem.replace(/[.]$/, "")}).${next}`, causeOf(options));
+    const remedySentence = remedy === undefined ? "" : ` ${remedy}`;
+    super(
+      `${of} cannot be read: ${place} is damaged (${problem.replace(/[.]$/, "")}).${remedySentence}`,
+      causeOf(options),
+    );
     this.runId = runId;
     this.column = column;
     this.event = event;
@@ -106,8 +109,8 @@ export class DamagedDataError extends PawlError {
   /** A copy of this error whose message names the run and what the operator can do. */
   ofRun(runId: string, remedy?: string): DamagedDataError {
     const { column, event, cause } = this;
-    const next = remedy === undefined ? {} : { remedy };
-    return new DamagedDataError({ runId, column, event, problem: this.#problem, ...next }, { cause });
+    const remedyOption = remedy === undefined ? {} : { remedy };
+    return new DamagedDataError({ runId, column, event, problem: this.#problem, ...remedyOption }, { cause });
   }
 }
 

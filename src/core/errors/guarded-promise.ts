@@ -38,13 +38,13 @@ export function guardPromisesWithin(value: unknown): void {
   const queue: unknown[] = [value];
   const seen = new Set<unknown>();
   for (let index = 0; index < queue.length && index < maxValues; index += 1) {
-    const next = queue[index];
-    if (typeof next !== "object" || next === null || ArrayBuffer.isView(next) || seen.has(next)) continue;
-    seen.add(next);
+    const current = queue[index];
+    if (typeof current !== "object" || current === null || ArrayBuffer.isView(current) || seen.has(current)) continue;
+    seen.add(current);
     try {
-      if (next instanceof Promise) guardPromise(next);
-      else if (Array.isArray(next)) queue.push(...next.slice(0, maxValues));
-      else for (const { value: inner } of Object.values(Object.getOwnPropertyDescriptors(next))) queue.push(inner);
+      if (current instanceof Promise) guardPromise(current);
+      else if (Array.isArray(current)) queue.push(...current.slice(0, maxValues));
+      else for (const { value: inner } of Object.values(Object.getOwnPropertyDescriptors(current))) queue.push(inner);
     } catch {
       // A proxy of the user's code may throw when it is inspected.
     }

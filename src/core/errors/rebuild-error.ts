@@ -24,9 +24,9 @@ export function errorFieldsOf(error: unknown): Record<string, unknown> | undefin
   if (error instanceof PauseError) return { resumeOn: error.resumeOn, recheckAfter: error.recheckAfter };
   if (error instanceof RunFailedError) return { runId: error.runId };
   if (error instanceof RunCanceledError) return { runId: error.runId, reason: error.reason };
-  const restored = error instanceof PawlError ? RESTORABLE_ERRORS.get(error.code) : undefined;
-  if (restored === undefined) return undefined;
-  return Object.fromEntries(restored.fields.map((field) => [field, Reflect.get(error as object, field)]));
+  const restorable = error instanceof PawlError ? RESTORABLE_ERRORS.get(error.code) : undefined;
+  if (restorable === undefined) return undefined;
+  return Object.fromEntries(restorable.fields.map((field) => [field, Reflect.get(error as object, field)]));
 }
 
 interface RestorableError {

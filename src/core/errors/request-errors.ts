@@ -118,12 +118,12 @@ export class InvalidInputError extends PawlError {
 const ISSUES_SHOWN = 5;
 
 function describeIssues(issues: readonly InputIssue[]): string {
-  const shown = issues.slice(0, ISSUES_SHOWN).map(({ path = [], message }) => {
+  const shownIssues = issues.slice(0, ISSUES_SHOWN).map(({ path = [], message }) => {
     const where = path.map((segment) => String(typeof segment === "object" ? segment.key : segment)).join(".");
     return where === "" ? message : `${where}: ${message}`;
   });
-  if (issues.length > ISSUES_SHOWN) shown.push(`and ${issues.length - ISSUES_SHOWN} more`);
-  return shown.join("; ");
+  if (issues.length > ISSUES_SHOWN) shownIssues.push(`and ${issues.length - ISSUES_SHOWN} more`);
+  return shownIssues.join("; ");
 }
 
 nameErrors({ WorkflowNotFoundError, RunNotFoundError, AlreadyActiveError, InvalidStateError, InvalidInputError });

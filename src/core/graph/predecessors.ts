@@ -6,6 +6,6 @@ export type PredecessorsOf = (node: string) => readonly string[] | null;
 export function predecessorsOfNodes(
   nodes: readonly { readonly name: string; readonly after: readonly string[] }[],
 ): PredecessorsOf {
-  const after = new Map(nodes.map((node) => [node.name, node.after]));
-  return (node) => after.get(node) ?? null;
+  const predecessorsByName = new Map(nodes.map((node) => [node.name, node.after]));
+  return (node) => predecessorsByName.get(node) ?? null;
 }

@@ -40,7 +40,7 @@ export function findShapeChange(
   for (const { name, after } of nodes.toReversed()) {
     const isKnown = state.ops.has(name);
     if (!isKnown && namesPassed.has(name)) passedSteps.unshift(name);
-    if (isKnown || namesPassed.has(name)) for (const before of after) namesPassed.add(before);
+    if (isKnown || namesPassed.has(name)) for (const predecessor of after) namesPassed.add(predecessor);
   }
   return { removedSteps, passedSteps };
 }

@@ -66,8 +66,8 @@ export function descendantsIn(edges: Edges, node: string): string[] {
   const successors = successorsIn(edges);
   const descendants = new Set<string>();
   const stack = [node];
-  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
-    for (const follower of successors.get(next) ?? []) {
+  for (let currentNode = stack.pop(); currentNode !== undefined; currentNode = stack.pop()) {
+    for (const follower of successors.get(currentNode) ?? []) {
       if (descendants.has(follower)) continue;
       descendants.add(follower);
       stack.push(follower);

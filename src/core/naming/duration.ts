@@ -66,15 +66,15 @@ function toMilliseconds(duration: unknown): number | string {
 
 function fromText(text: string): number | string {
   if (text.length > 100) return "is not a duration";
-  const part = /\s*(\d+(?:\.\d+)?|\.\d+)\s*([a-z]+)\s*/iy;
+  const partPattern = /\s*(\d+(?:\.\d+)?|\.\d+)\s*([a-z]+)\s*/iy;
   let ms = 0;
   do {
-    const [, amount, word] = part.exec(text) ?? [];
+    const [, amount, word] = partPattern.exec(text) ?? [];
     if (amount === undefined || word === undefined) return "is not a duration";
     const unit = UNIT_MS.get(word.toLowerCase());
     if (unit === undefined) return `has an unknown unit ${JSON.stringify(word)}`;
     ms += Number(amount) * unit;
-  } while (part.lastIndex < text.length);
+  } while (partPattern.lastIndex < text.length);
   return ms;
 }
 

@@ -72,6 +72,6 @@ function quote(name: string): string {
   return JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name);
 }
 
-function invalid(kind: NameKind, shown: string, problem: string): InvalidInputError {
-  return new InvalidInputError(`The ${NOUNS[kind]} ${shown} ${problem}; choose another.`);
+function invalid(kind: NameKind, shownName: string, problem: string): InvalidInputError {
+  return new InvalidInputError(`The ${NOUNS[kind]} ${shownName} ${problem}; choose another.`);
 }

@@ -80,10 +80,10 @@ export function resolveRetry(options: RetryOptions = {}, defaults: RetryPolicy =
   };
 }
 
-function check(ok: boolean, name: string, value: unknown, expected: string): void {
-  if (ok) return;
-  const shown = typeof value === "object" && value !== null ? "an object" : String(value);
-  throw new InvalidInputError(`The retry option ${name} cannot be ${shown}; it must be ${expected}.`);
+function check(isValid: boolean, name: string, value: unknown, expected: string): void {
+  if (isValid) return;
+  const valueText = typeof value === "object" && value !== null ? "an object" : String(value);
+  throw new InvalidInputError(`The retry option ${name} cannot be ${valueText}; it must be ${expected}.`);
 }
 
 /**

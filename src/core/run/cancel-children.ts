@@ -50,18 +50,18 @@ export function cancelChildren(runId: string, state: RunState, scope = ""): Mess
   return messages;
 }
 
-/** @param ended the indexes of children that have ended, but whose end is not folded into the state yet */
+/** @param endedIndexes the indexes of children that have ended, but whose end is not folded into the state yet */
 export function cancelMapChildren(
   runId: string,
   state: RunState,
   key: string,
   op: MapOp,
-  ended: ReadonlySet<number> = new Set(),
+  endedIndexes: ReadonlySet<number> = new Set(),
 ): Message[] {
   const node = childNode(state, key);
   const messages: Message[] = [];
   for (let index = 0; index < op.spawnedCount; index += 1) {
-    if (!op.endedIndexes.has(index) && !ended.has(index))
+    if (!op.endedIndexes.has(index) && !endedIndexes.has(index))
       messages.push(cancelMessageTo(childRunId(runId, node, index)));
   }
   return messages;

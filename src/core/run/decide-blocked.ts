@@ -30,10 +30,10 @@ export function recordBlocked(
 
 function pauseForBlockingTwice(
   step: string,
-  first: string,
-  second: string,
+  firstWorker: string,
+  secondWorker: string,
 ): { readonly reason: string; readonly error: Failure } {
   const code = step === "" ? "Its code" : `Step "${step}"`;
-  const reason = `${code} blocked the event loop of worker "${first}" and then of worker "${second}" until their leases expired. The run is paused so that it does not block more workers. Move long computations to a worker thread, then resume the run.`;
+  const reason = `${code} blocked the event loop of worker "${firstWorker}" and then of worker "${secondWorker}" until their leases expired. The run is paused so that it does not block more workers. Move long computations to a worker thread, then resume the run.`;
   return { reason, error: { name: "QuarantineError", code: "QUARANTINED", message: reason } };
 }

@@ -35,8 +35,8 @@ export function resumeRun(
 
 /** When a run is paused because a node of its graph failed, a resume attempts all failed nodes again. */
 function reopenFailedNodes(decision: Decision): void {
-  const stuck = decision.paused?.node == null ? undefined : decision.state.ops.get(decision.paused.node);
-  if (stuck?.kind !== "step" || stuck.phase !== "failed") return;
+  const stuckOp = decision.paused?.node == null ? undefined : decision.state.ops.get(decision.paused.node);
+  if (stuckOp?.kind !== "step" || stuckOp.phase !== "failed") return;
   for (const [node, op] of decision.state.ops)
     if (op.kind === "step" && op.phase === "failed")
       decision.events.push(newEvent("node.reopened", { node, attempt: op.attempt }));

@@ -13,9 +13,9 @@ export function receiveSignal(decision: Decision, { name, payload, key }: Extrac
     decision.receivedSignalKeys.add(key);
   }
   const seq = decision.nextSeq + decision.events.length;
-  const received = newEvent("signal.received", {}, key === null ? { name } : { name, key }, { payload });
-  decision.events.push(received);
-  decision.pendingSignals.push({ seq, name, at: 0, data: received.data });
+  const receivedEvent = newEvent("signal.received", {}, key === null ? { name } : { name, key }, { payload });
+  decision.events.push(receivedEvent);
+  decision.pendingSignals.push({ seq, name, at: 0, data: receivedEvent.data });
   matchWaits(decision);
   resumeIfSignalled(decision);
 }
@@ -53,11 +53,13 @@ function signalsFor(decision: Decision, { names, mode }: WaitOp): Signal[] | nul
     const signal = decision.pendingSignals.find((candidate) => names.includes(candidate.name));
     return signal === undefined ? null : [signal];
   }
-  const chosen: Signal[] = [];
+  const chosenSignals: Signal[] = [];
   for (const name of names) {
-    const signal = decision.pendingSignals.find((candidate) => candidate.name === name && !chosen.includes(candidate));
+    const signal = decision.pendingSignals.find(
+      (candidate) => candidate.name === name && !chosenSignals.includes(candidate),
+    );
     if (signal === undefined) return null;
-    chosen.push(signal);
+    chosenSignals.push(signal);
   }
-  return chosen;
+  return chosenSignals;
 }

@@ -50,10 +50,10 @@ const withdrawnKeysIn = (events: readonly StoredEvent[]): Set<string> =>
 
 /** Drops the events of forgotten calls. The signals of a forgotten wait stay consumed, unless the wait was withdrawn. */
 function dropDiscarded(state: RunState, events: readonly StoredEvent[], consumedSignals: Set<number>): StoredEvent[] {
-  const withdrawn = withdrawnKeysIn(events);
+  const withdrawnKeys = withdrawnKeysIn(events);
   return events.filter((event) => {
     if (event.node === null || state.ops.has(event.node)) return true;
-    if (event.type === "wait.completed" && !withdrawn.has(event.node))
+    if (event.type === "wait.completed" && !withdrawnKeys.has(event.node))
       for (const signal of dataOf(event, "wait.completed").signals) consumedSignals.add(signal);
     return false;
   });

@@ -14,11 +14,11 @@ export const childReducers: EventReducers<"child" | "map"> = {
   "child.failed": (state, event) => endChild(state, event, "failed"),
   "child.canceled": (state, event) => endChild(state, event, "canceled"),
   "map.started": (state, event) => {
-    const { from = null, failed = [], spawned, released, ...fixed } = dataOf(event, "map.started");
+    const { from = null, failed = [], spawned, released, ...fixedFields } = dataOf(event, "map.started");
     const op: MapOp = {
       kind: "map",
       phase: "open",
-      ...fixed,
+      ...fixedFields,
       spawnedCount: spawned,
       releasedCount: released,
       endedCount: 0,

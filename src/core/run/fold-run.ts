@@ -51,9 +51,9 @@ export const runReducers: EventReducers<"run" | "input" | "shape" | "dag" | "bra
   "run.paused": (state, event) => {
     const { reason, error, resumeOn, recheckMs, continuesWhenResumed } = dataOf(event, "run.paused");
     if (continuesWhenResumed === true) state.ops.set(callKeyOf(event), { kind: "pause" });
-    const stuck = event.node === null ? undefined : state.ops.get(event.node);
-    if (stuck?.kind === "step" && stuck.phase === "awaiting_attempt")
-      stuck.pauseCause = { reason, error: error ?? null };
+    const stuckOp = event.node === null ? undefined : state.ops.get(event.node);
+    if (stuckOp?.kind === "step" && stuckOp.phase === "awaiting_attempt")
+      stuckOp.pauseCause = { reason, error: error ?? null };
     state.resumeSignals?.delete(event.node ?? "");
     state.paused = {
       reason,
@@ -65,12 +65,12 @@ export const runReducers: EventReducers<"run" | "input" | "shape" | "dag" | "bra
     };
   },
   "run.resumed": (state, event) => {
-    const stuck = state.paused?.node == null ? undefined : state.ops.get(state.paused.node);
+    const stuckOp = state.paused?.node == null ? undefined : state.ops.get(state.paused.node);
     // A step that waits for its job is not abandoned and keeps waiting, because the job must not run twice.
-    if (stuck?.kind === "step" && stuck.phase === "started" && stuck.isAbandoned) {
+    if (stuckOp?.kind === "step" && stuckOp.phase === "started" && stuckOp.isAbandoned) {
       // The step had started when its worker died, and `onCrash: "pause"` has paused the run. Now the step may run again.
-      stuck.phase = "awaiting_attempt";
-      stuck.dueAt = event.at;
+      stuckOp.phase = "awaiting_attempt";
+      stuckOp.dueAt = event.at;
     }
     const { signal, by, onlyStep, accept, renamed } = dataOf(event, "run.resumed");
     for (const name of accept ?? []) (state.acceptedNames ??= new Set()).add(name);

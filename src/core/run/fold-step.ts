@@ -67,15 +67,15 @@ export const stepReducers: EventReducers<"step" | "node"> = {
     // If two operators reopen the node at the same time, its next attempt may have started before the second event.
     if (op?.kind !== "step" || op.phase === "completed" || op.phase === "started") return;
     // The op is a new object, so that `AnsweredCall.op` distinguishes the former result from the next result.
-    const reopened: StepOp = {
+    const reopenedOp: StepOp = {
       ...op,
       data: null,
       consecutiveFailures: 0,
       consecutiveTransientFailures: 0,
       countedFailures: 0,
     };
-    state.ops.set(callKeyOf(event), reopened);
-    scheduleAttempt(reopened, event.at);
+    state.ops.set(callKeyOf(event), reopenedOp);
+    scheduleAttempt(reopenedOp, event.at);
     state.wakeVersion += 1;
   },
 };

@@ -27,11 +27,11 @@ export const waitReducers: EventReducers<"timer" | "signal" | "wait"> = {
     state.ops.set(callKeyOf(event), { kind: "wait", phase: "open", names, mode, dueAt, signals: [] });
   },
   "wait.completed": (state, event) => {
-    const consumed = dataOf(event, "wait.completed").signals.map((seq) => consumeSignal(state, seq));
+    const consumedSignals = dataOf(event, "wait.completed").signals.map((seq) => consumeSignal(state, seq));
     const op = state.ops.get(callKeyOf(event));
     if (op?.kind !== "wait") return;
     op.phase = "completed";
-    op.signals = consumed;
+    op.signals = consumedSignals;
     recordAnswer(state, event);
   },
   "wait.timed_out": (state, event) => {

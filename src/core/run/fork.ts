@@ -113,11 +113,11 @@ class ForkBuilder {
   /**
    * Whether this signal is pending, and a signal with the same key was also sent to the retry. It would arrive there twice.
    */
-  #wasSentToNewRun(received: StoredEvent): boolean {
+  #wasSentToNewRun(receivedEvent: StoredEvent): boolean {
     if (this.#newRunSignalKeys === null) return false;
-    const { key } = dataOf(received, "signal.received");
+    const { key } = dataOf(receivedEvent, "signal.received");
     if (key === undefined || !this.#newRunSignalKeys.has(key)) return false;
-    return this.state.pendingSignals.some(({ seq }) => seq === received.seq);
+    return this.state.pendingSignals.some(({ seq }) => seq === receivedEvent.seq);
   }
 
   /**
@@ -227,13 +227,13 @@ class ForkBuilder {
   }
 }
 
-function indexesNotAdopted(adopted: readonly AdoptedChildren[], count: number): Range[] {
-  const remaining: Range[] = [];
-  let next = 0;
-  for (const [first, last] of adopted.flatMap(({ indexes }) => indexes).sort(([a], [b]) => a - b)) {
-    if (next < first) remaining.push([next, first - 1]);
-    next = last + 1;
+function indexesNotAdopted(adoptedChildren: readonly AdoptedChildren[], count: number): Range[] {
+  const remainingRanges: Range[] = [];
+  let nextIndex = 0;
+  for (const [first, last] of adoptedChildren.flatMap(({ indexes }) => indexes).sort(([a], [b]) => a - b)) {
+    if (nextIndex < first) remainingRanges.push([nextIndex, first - 1]);
+    nextIndex = last + 1;
   }
-  if (next < count) remaining.push([next, count - 1]);
-  return remaining;
+  if (nextIndex < count) remainingRanges.push([nextIndex, count - 1]);
+  return remainingRanges;
 }

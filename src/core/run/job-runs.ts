@@ -12,13 +12,13 @@ export const jobRunName = (number: number): string => `job_${number}`;
 
 /** The steps whose job has ended, but whose own end is not in the log yet. */
 export function stepsWhoseJobsEnded(state: RunState): ReadonlySet<string> {
-  const ended = new Set<string>();
+  const endedSteps = new Set<string>();
   for (const [step, op] of state.ops) {
     if (op.kind !== "step" || op.phase !== "started" || op.isAbandoned) continue;
     const child = state.ops.get(currentJobRunKey(step, op));
-    if (child?.kind === "child" && child.phase !== "open" && jobOf(child.workflow) !== null) ended.add(step);
+    if (child?.kind === "child" && child.phase !== "open" && jobOf(child.workflow) !== null) endedSteps.add(step);
   }
-  return ended;
+  return endedSteps;
 }
 
 /** The steps and nodes whose job is executed by another run, with the name of the job. */

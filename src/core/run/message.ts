@@ -157,14 +157,14 @@ export function mergeMessages<T extends { readonly messages: readonly Message[] 
       continue;
     }
     const key = message instanceof ChildrenMessage ? `${message.to}/${message.node}` : message.to;
-    const first = mergedByKey.get(key);
-    if (first === undefined) {
+    const mergedMessage = mergedByKey.get(key);
+    if (mergedMessage === undefined) {
       // The message is copied, because the unmerged originals are sent if the commit has to be split.
       const copy = message.copy();
       mergedByKey.set(key, copy);
       result.push({ ...transition, messages: [copy] });
     } else {
-      first.add(message as never);
+      mergedMessage.add(message as never);
       result.push({ ...transition, messages: emptyList });
     }
   }

@@ -68,8 +68,8 @@ export function parkByOwner({
 
 /** The recheck delay of a pause that is written with this park. It begins at the commit, whose time is not known yet. */
 function pauseRecheckMs(events: readonly NewEvent[]): number | null {
-  const paused = events.findLast(({ type }) => type === "run.paused");
-  return paused === undefined ? null : (dataOf(paused, "run.paused").recheckMs ?? null);
+  const pausedEvent = events.findLast(({ type }) => type === "run.paused");
+  return pausedEvent === undefined ? null : (dataOf(pausedEvent, "run.paused").recheckMs ?? null);
 }
 
 function earlier(a: number | null, b: number | null): number | null {

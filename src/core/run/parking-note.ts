@@ -13,13 +13,13 @@ const emptyNote: ParkingNote = { waitingFor: [] };
  * calls the code, which is always safe
  */
 export function writeParkingNote(state: RunState, seenVersion: number | null): string {
-  const paused = state.paused === null ? {} : { paused: state.paused.reason, pausedAt: state.paused.at };
+  const pauseFields = state.paused === null ? {} : { paused: state.paused.reason, pausedAt: state.paused.at };
   const step = currentStep(state);
   const note: ParkingNote = {
     ...(seenVersion === null ? {} : { seenVersion }),
     seq: state.seq,
     waitingFor: waitingFor(state),
-    ...paused,
+    ...pauseFields,
     ...(step === null ? {} : { step }),
   };
   return JSON.stringify(note);

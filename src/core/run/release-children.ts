@@ -7,8 +7,8 @@ interface MapProgress extends Pick<MapOp, "releasedCount" | "endedCount" | "ende
 
 /** The new `releasedCount`, at most `upTo`, that the concurrency of the map allows. Ended children occupy no slot. */
 export function nextReleasedCount(op: MapProgress, upTo: number): number {
-  const running = op.releasedCount - (op.endedCount - op.endedBeforeRelease);
-  let freeSlots = op.concurrency - running;
+  const runningCount = op.releasedCount - (op.endedCount - op.endedBeforeRelease);
+  let freeSlots = op.concurrency - runningCount;
   let releasedCount = op.releasedCount;
   while (releasedCount < upTo) {
     if (!op.endedIndexes.has(releasedCount)) {
@@ -21,8 +21,8 @@ export function nextReleasedCount(op: MapProgress, upTo: number): number {
 }
 
 /**
- * Releases the first `upTo` children. A lower number is ignored, because a worker may raise the count before the event of
- * an earlier release is folded.
+ * Releases the first `upTo` children. A number that is not higher than before is ignored, because a worker may raise the
+ * count before the event that records the release is folded.
  */
 export function releaseUpTo(op: MapOp, upTo: number): void {
   if (upTo <= op.releasedCount) return;

@@ -13,9 +13,9 @@ import type { EventData } from "./stored-schema.js";
 type StepCompleted = EventData["step.completed"];
 type StepFacts = Omit<StepCompleted, "output" | "input">;
 
-/** @param raw user values that are already encoded, by name; they take precedence over the values in `data` */
-export function writeStepCompleted(data: StepCompleted, raw: Readonly<Record<string, string>> = {}): string {
-  return `{${append(factMembers(data), append(valueMember(data, raw, "output"), valueMember(data, raw, "input")))}}`;
+/** @param encodedValues user values that are already encoded, by name; they take precedence over the values in `data` */
+export function writeStepCompleted(data: StepCompleted, encodedValues: Readonly<Record<string, string>> = {}): string {
+  return `{${append(factMembers(data), append(valueMember(data, encodedValues, "output"), valueMember(data, encodedValues, "input")))}}`;
 }
 
 /** Reads the facts, without the user values. Data that cannot be read has no facts. */
@@ -46,9 +46,14 @@ function factMembers({ undo, hash, by, ms }: StepFacts): string {
   return ms === undefined ? text : append(text, `"ms":${ms}`);
 }
 
-function valueMember(data: StepCompleted, raw: Readonly<Record<string, string>>, name: "output" | "input"): string {
+function valueMember(
+  data: StepCompleted,
+  encodedValues: Readonly<Record<string, string>>,
+  name: "output" | "input",
+): string {
   const text =
-    raw[name] ?? (name in data ? encode(data[name], { label: name, limitBytes: Number.POSITIVE_INFINITY }) : null);
+    encodedValues[name] ??
+    (name in data ? encode(data[name], { label: name, limitBytes: Number.POSITIVE_INFINITY }) : null);
   return text === null ? "" : `"${name}":${text}`;
 }
 

@@ -241,7 +241,7 @@ export interface DeclaredNode {
   readonly kind: "step" | "branch";
   /** The job that the step runs instead of code of its own. */
   readonly job?: string;
-  /** The names of the steps that must have ended before this step. */
+  /** The names of the steps that must have ended before this step starts. */
   readonly after: readonly string[];
   /** How long the step waits after the step before it has ended. */
   readonly waitMs?: number;
@@ -251,7 +251,7 @@ export interface DeclaredNode {
 export interface RegisteredShape {
   readonly workflow: string;
   readonly signature: string;
-  /** The steps, each with the indexes (in this list) of the steps that must have ended before it. */
+  /** The steps, each with the indexes (in this list) of the steps that must have ended before it starts. */
   readonly steps: readonly (readonly [name: string, ...after: number[]])[];
   readonly aliases?: Aliases;
 }

@@ -51,8 +51,8 @@ export interface NewRun extends RunSpec {
   readonly heroKey: string | null;
   /**
    * When the task becomes due. `now`: at once. `at`: at the instant `ms`. `in`: `ms` milliseconds after the commit. `held`:
-   * when a transition of the parent names the run in `releasedChildIds`. `owned`: never, because the committing worker owns
-   * the run from its creation, which counts as the first delivery; `owned` is allowed only in a fenced commit.
+   * when a transition of the parent names the run in `releasedChildIds`. `owned`: not now, because the committing worker
+   * owns the run from its creation, which counts as the first delivery; `owned` is allowed only in a fenced commit.
    */
   readonly due: { readonly kind: "now" | "held" | "owned" } | { readonly kind: "at" | "in"; readonly ms: number };
 }

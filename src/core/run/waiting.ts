@@ -23,9 +23,9 @@ export function waitingFor(state: RunState): Waiting[] {
       waiting.push({ kind: "map", name, workflow: op.workflow, settled: op.endedCount, count: op.count });
     }
   }
-  const dispatched = [...state.ops.values()].filter(isDispatched);
-  const jobs = [...new Set(dispatched.map((op) => op.job as string))];
-  if (dispatched.length > 0) waiting.push({ kind: "jobs", open: dispatched.length, jobs });
+  const dispatchedSteps = [...state.ops.values()].filter(isDispatched);
+  const jobs = [...new Set(dispatchedSteps.map((op) => op.job as string))];
+  if (dispatchedSteps.length > 0) waiting.push({ kind: "jobs", open: dispatchedSteps.length, jobs });
   return waiting;
 }
 
@@ -82,11 +82,16 @@ export function nextStep(state: RunState, chain: readonly ChainStep[], startsAt:
   const chainIndexOf = (name: string) => chain.findIndex((step) => step.name === name);
   const isEndedStep = ([name, op]: [string, Op]) =>
     op.kind === "step" && hasEnded(op) && !name.includes(scopeSeparator) && chainIndexOf(name) >= 0;
-  const last = [...state.ops].findLast(isEndedStep)?.[0];
-  const step = chain[last === undefined ? Math.max(0, chainIndexOf(state.movedToStep ?? "")) : chainIndexOf(last) + 1];
+  const lastEndedStep = [...state.ops].findLast(isEndedStep)?.[0];
+  const step =
+    chain[
+      lastEndedStep === undefined ? Math.max(0, chainIndexOf(state.movedToStep ?? "")) : chainIndexOf(lastEndedStep) + 1
+    ];
   if (step === undefined) return null;
   const previousEndAt =
-    last === undefined ? state.startedAt : state.answeredCalls.findLast(({ key }) => key === last)?.at;
+    lastEndedStep === undefined
+      ? state.startedAt
+      : state.answeredCalls.findLast(({ key }) => key === lastEndedStep)?.at;
   const baseAt = previousEndAt ?? startsAt;
   const attempt = (state.attemptsBeforeRewind?.get(step.name) ?? 0) + 1;
   return { name: step.name, attempt, dueAt: baseAt === null ? null : baseAt + (step.waitMs ?? 0) };
