@@ -1,8 +1,8 @@
-/** Writes items in batches: items that are added while a write is in progress are written together by the next one. */
+/** Writes items in batches: items that are added while a write is in progress are written together by the next write. */
 
 export interface BatcherOptions<Item> {
   readonly write: (batch: readonly Item[]) => Promise<void>;
-  /** How many of the waiting items, from the first, the next write takes. */
+  /** Returns how many of the waiting items the next write contains, counted from the first item. */
   readonly batchSizeOf: (waiting: readonly Item[]) => number;
   /** How many writes may be in progress at the same time. */
   readonly maxConcurrentWrites: number;
@@ -22,7 +22,7 @@ export class Batcher<Item> {
     this.#waiting.push(item);
     if (this.#isFlushScheduled || this.#activeWrites >= this.#options.maxConcurrentWrites) return;
     this.#isFlushScheduled = true;
-    // The write is deferred by a microtask so that items added in the same tick share it.
+    // The write is deferred by a microtask, so that items that are added in the same tick are written together.
     queueMicrotask(() => void this.#flush());
   }
 
@@ -37,8 +37,8 @@ export class Batcher<Item> {
 }
 
 /**
- * How many items, from the first, go into one write. The item that exceeds the byte limit is included, so a single large
- * item is still written.
+ * Returns how many items, counted from the first, are written together. The item with which the sum reaches the byte limit
+ * is included, so that an item which alone exceeds the limit is still written.
  */
 export function countFitting<Item>(
   items: readonly Item[],

@@ -21,7 +21,7 @@ export async function retryUntilReachable<T>(
   }
 }
 
-/** Whether the same call may succeed when it is repeated: the database was unreachable, or asked for a retry. */
+/** Whether a repeated call may succeed, because the database was unreachable or reported a conflict such as a deadlock. */
 export function isTransient(error: unknown): boolean {
   return typeof error === "object" && error !== null && (error as { transient?: unknown }).transient === true;
 }

@@ -8,13 +8,14 @@ export class Semaphore {
   }
 
   /**
-   * Calls `onAcquired` as soon as a slot is free, synchronously if one is free now. The returned function releases the slot,
-   * or leaves the wait queue if no slot was granted yet; calling it twice is harmless.
+   * Calls `onAcquired` as soon as a slot is free, synchronously if a slot is free now. The returned function releases the
+   * slot, or removes the caller from the wait queue if no slot was granted yet. A second call of that function has no
+   * effect.
    */
   acquire(onAcquired: (release: () => void) => void): () => void {
     let status: "queued" | "acquired" | "released" = "queued";
     const grant = () => {
-      // The caller may have released between the microtask's scheduling and its execution.
+      // The caller may have called `release` after `#grantNext` scheduled this microtask, so the next waiter gets the slot.
       if (status === "released") return this.#grantNext();
       status = "acquired";
       onAcquired(release);
@@ -32,13 +33,13 @@ export class Semaphore {
   }
 
   #grantNext(): void {
-    const [next] = this.#waiters;
-    if (next === undefined) {
+    const [nextWaiter] = this.#waiters;
+    if (nextWaiter === undefined) {
       this.#freeSlots += 1;
       return;
     }
-    this.#waiters.delete(next);
-    // A microtask, because a waiter that releases at once would make a long queue a deep call stack.
-    queueMicrotask(next);
+    this.#waiters.delete(nextWaiter);
+    // Called in a microtask, because a long queue of waiters that release at once would otherwise overflow the call stack.
+    queueMicrotask(nextWaiter);
   }
 }

@@ -15,5 +15,5 @@ export const systemRuntime: Runtime = {
   setImmediate: (callback) => void setImmediate(callback),
 };
 
-/** Every timer that is passed to `clear…` was created above, so it is one of Node's. */
+/** Every timer that is passed to `clearTimeout` or `clearInterval` was created by this runtime, so it is a Node timer. */
 type NodeTimer = NodeJS.Timeout | undefined;

@@ -1,4 +1,4 @@
-/** Timers as promises. */
+/** Promises that resolve after a timer has fired or after a turn of the event loop. */
 import type { Runtime } from "./runtime.js";
 
 export const sleep = (runtime: Runtime, ms: number): Promise<void> =>

@@ -16,7 +16,8 @@ import {
 /**
  * Decodes a text that `encode` returned.
  *
- * @throws SerializationError when the text is damaged, nested too deeply, or contains a type that this version does not know
+ * @throws SerializationError when the text is damaged, nested too deeply, or contains a type that this version does not
+ * know
  */
 export function decode(text: string, options: { readonly depth?: number } = {}): unknown {
   if (text === ENCODED_UNDEFINED) return undefined;
@@ -31,7 +32,7 @@ export function decode(text: string, options: { readonly depth?: number } = {}):
 
 type JsonObject = Record<string, unknown>;
 
-/** V8's parser does not recurse: it parses 5,000,000 levels without a stack overflow. */
+/** The depth need not be checked before the parse, because V8's parser does not recurse: it parses 5,000,000 levels. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -63,7 +64,7 @@ function reviveAll(value: object, depth: number): unknown {
   }
 }
 
-/** Replaces tagged objects by their values, in place: the tree was just made by JSON.parse and is not shared. */
+/** Replaces tagged objects by their values. The tree is changed in place, because only `decode` has a reference to it. */
 function revive(state: DecodeState, node: unknown, levels: number): unknown {
   if (typeof node !== "object" || node === null) return node;
   if (Object.hasOwn(node, TAG)) return reviveTagged(state, node as JsonObject, levels);
@@ -100,30 +101,30 @@ function reviveTagged(state: DecodeState, node: JsonObject, levels: number): unk
 }
 
 function reviveItems(state: DecodeState, items: unknown[], levels: number): unknown[] {
-  const inner = levels > 0 ? levels - 1 : fail(state, tooDeepMessage(state.depth));
+  const innerLevels = levels > 0 ? levels - 1 : fail(state, tooDeepMessage(state.depth));
   for (let index = 0; index < items.length; index++) {
     state.path.push(index);
-    items[index] = revive(state, items[index], inner);
+    items[index] = revive(state, items[index], innerLevels);
     state.path.pop();
   }
   return items;
 }
 
 function reviveEntries(state: DecodeState, entries: unknown[], levels: number): Array<[unknown, unknown]> {
-  // The arrays of key and value are part of the Map's encoding, so they do not count as a level.
+  // The array of key and value is part of the Map's encoding, so it is not counted as a level of nesting.
   return entries.map((entry) => reviveItems(state, expectList(state, entry), levels) as [unknown, unknown]);
 }
 
 function reviveProperties(state: DecodeState, object: JsonObject, levels: number): JsonObject {
-  const inner = levels > 0 ? levels - 1 : fail(state, tooDeepMessage(state.depth));
+  const innerLevels = levels > 0 ? levels - 1 : fail(state, tooDeepMessage(state.depth));
   for (const key of Object.keys(object)) {
-    const before = object[key];
-    if (typeof before !== "object" || before === null) continue;
+    const storedValue = object[key];
+    if (typeof storedValue !== "object" || storedValue === null) continue;
     state.path.push(key);
-    const after = revive(state, before, inner);
-    // Not an assignment, which for the key __proto__ would set the prototype.
-    if (after !== before) {
-      Object.defineProperty(object, key, { value: after, enumerable: true, writable: true, configurable: true });
+    const revivedValue = revive(state, storedValue, innerLevels);
+    // The property is defined, because an assignment to the key __proto__ would set the prototype.
+    if (revivedValue !== storedValue) {
+      Object.defineProperty(object, key, { value: revivedValue, enumerable: true, writable: true, configurable: true });
     }
     state.path.pop();
   }

@@ -1,4 +1,7 @@
-/** Encodes a value as text. Plain JSON, the usual case, goes through JSON.stringify; other values are written part by part. */
+/**
+ * Encodes a value as text. A value of plain JSON, which most values are, is encoded by JSON.stringify; any other value is
+ * written part by part.
+ */
 
 import { PayloadTooLargeError, SerializationError } from "../errors/errors.js";
 import { guardPromise, guardPromisesWithin } from "../errors/guarded-promise.js";
@@ -19,7 +22,7 @@ const DEFAULT_LIMIT_BYTES = 1024 * 1024;
 const MEASURABLE_FACTOR = 8;
 
 export interface EncodeOptions {
-  /** Names the value in errors: `the output of step "archive"`. */
+  /** Names the value in errors, such as `the output of step "archive"`. */
   readonly label: string;
   /** The largest size of the text in bytes of UTF-8. Default 1 MiB. */
   readonly limitBytes?: number;
@@ -30,8 +33,9 @@ export interface EncodeOptions {
 /**
  * Encodes a value as text.
  *
- * Beyond JSON it keeps undefined, NaN, ±Infinity, -0, bigint, Date, Map, Set, Error, RegExp, URL, ArrayBuffer, typed
- * arrays and Buffer. An instance of a class becomes what its `toJSON` returns, or a plain object of its own properties.
+ * Besides the values of JSON, these can be restored: undefined, NaN, ±Infinity, -0, bigint, Date, Map, Set, Error, RegExp,
+ * URL, ArrayBuffer, typed arrays and Buffer. An instance of another class is encoded as the result of its `toJSON`, or else
+ * as a plain object of its own properties.
  *
  * @throws SerializationError for values that cannot be restored: functions, symbols, promises, cycles
  * @throws PayloadTooLargeError when the text exceeds the limit
@@ -40,7 +44,7 @@ export function encode(value: unknown, options: EncodeOptions): string {
   const limitBytes = options.limitBytes ?? DEFAULT_LIMIT_BYTES;
   const maxDepth = options.maxDepth ?? MAX_DEPTH;
   const text = encodePlain(value, limitBytes, maxDepth) ?? encodeTagged(value, options.label, limitBytes, maxDepth);
-  // A UTF-16 unit is at most 3 bytes of UTF-8, so most texts need not be measured.
+  // A UTF-16 unit is at most 3 bytes of UTF-8, so the bytes of a short text need not be counted.
   if (text.length * 3 > limitBytes) {
     const bytes = Buffer.byteLength(text);
     if (bytes > limitBytes) throw new PayloadTooLargeError({ what: options.label, bytes, limit: limitBytes });
@@ -51,12 +55,12 @@ export function encode(value: unknown, options: EncodeOptions): string {
 // ---- Plain JSON: checked first, then encoded by JSON.stringify ------------------------------------------------------
 
 function encodePlain(value: unknown, limit: number, depth: number): string | undefined {
-  if (value === undefined) return ENCODED_UNDEFINED; // what most steps return
+  if (value === undefined) return ENCODED_UNDEFINED; // Checked first, because most steps return undefined.
   try {
     if (measurePlain(value, limit * MEASURABLE_FACTOR, depth) >= 0)
       return typeof value === "number" ? `${value}` : JSON.stringify(value);
   } catch {
-    // A getter or a proxy threw. `encodeTagged` meets the same error, and reports its path.
+    // A getter or a proxy threw. `encodeTagged` then gets the same error, and reports its path.
   }
   return undefined;
 }
@@ -98,7 +102,7 @@ function measurePlainArray(array: unknown[] & { toJSON?: unknown }, budget: numb
 function measurePlainObject(object: object & { toJSON?: unknown }, budget: number, levels: number): number {
   const prototype = Object.getPrototypeOf(object);
   if ((prototype !== Object.prototype && prototype !== null) || typeof object.toJSON === "function") {
-    // A getter may return a new promise on each read, so this one is guarded here.
+    // A getter may return a new promise on each read. `encodeTagged` would not meet this promise, so it is guarded here.
     if (object instanceof Promise) guardPromise(object);
     return -1;
   }
@@ -123,13 +127,13 @@ interface EncodeState {
   readonly maxDepth: number;
   /** The place in the value that is being written, for errors. */
   readonly path: Path;
-  /** The objects that contain the place, to detect cycles. */
+  /** The objects that contain the value at `path`. A value that is one of them is a cycle. */
   readonly parents: Set<object>;
   /** A lower bound for the number of characters written. */
   written: number;
-  /** The error that the encoder has thrown, to tell it from one that user code threw. */
+  /** The error that the encoder itself has thrown. Any other error was thrown by user code, such as a getter. */
   ownError?: Error;
-  /** The value was refused because of a promise; it may contain more of them. */
+  /** The value was refused because it contains a promise. It may contain further promises, which must be guarded. */
   hasPromise?: boolean;
 }
 
@@ -138,9 +142,11 @@ function encodeTagged(value: unknown, label: string, limitBytes: number, maxDept
   try {
     return write(state, value, maxDepth);
   } catch (cause) {
-    // `() => ids.map(load)` returns promises that no code awaits. The step fails, and their rejections must not end the process.
+    // A body such as `() => ids.map(load)` returns promises that no code awaits. The step fails, but the rejections of
+    // these
+    // promises must not end the process.
     if (state.hasPromise === true) guardPromisesWithin(value);
-    // Compared by identity, because user code may have thrown a proxy for which `instanceof` throws.
+    // The errors are compared by identity, because user code may have thrown a proxy for which `instanceof` throws.
     if (cause === state.ownError) throw cause;
     const path = formatPath(state.path);
     throw new SerializationError(`Cannot store ${label}: reading ${path} threw an error (see cause).`, { path, cause });
@@ -229,13 +235,13 @@ function writeWithToJSON(
 
 function writeProperties(state: EncodeState, object: object, levels: number): string {
   if (Array.isArray(object)) return writeList(state, object, levels);
-  const inner = descend(state, levels);
+  const innerLevels = descend(state, levels);
   let text = "";
   let hasTagKey = false;
   for (const key of Object.keys(object)) {
     if (key === TAG) hasTagKey = true;
     state.path.push(key);
-    const value = write(state, (object as Record<string, unknown>)[key], inner);
+    const value = write(state, (object as Record<string, unknown>)[key], innerLevels);
     text += `${text === "" ? "" : ","}${writeString(state, key)}:${value}`;
     state.path.pop();
   }
@@ -243,13 +249,13 @@ function writeProperties(state: EncodeState, object: object, levels: number): st
 }
 
 function writeList(state: EncodeState, items: Iterable<unknown>, levels: number, name?: string): string {
-  const inner = descend(state, levels);
+  const innerLevels = descend(state, levels);
   if (name !== undefined) state.path.push(name);
   let text = "";
   let index = 0;
   for (const item of items) {
     state.path.push(index);
-    text += `${index === 0 ? "" : ","}${write(state, item, inner)}`;
+    text += `${index === 0 ? "" : ","}${write(state, item, innerLevels)}`;
     state.path.pop();
     index++;
   }
@@ -258,14 +264,14 @@ function writeList(state: EncodeState, items: Iterable<unknown>, levels: number,
 }
 
 function writeMap(state: EncodeState, map: Map<unknown, unknown>, levels: number): string {
-  const inner = descend(state, levels);
+  const innerLevels = descend(state, levels);
   const entries: string[] = [];
   state.path.push("entries");
   for (const [key, value] of map) {
     state.path.push(entries.length, 0);
-    const keyText = write(state, key, inner);
+    const keyText = write(state, key, innerLevels);
     state.path.splice(-1, 1, 1);
-    entries.push(`[${keyText},${write(state, value, inner)}]`);
+    entries.push(`[${keyText},${write(state, value, innerLevels)}]`);
     state.path.splice(-2);
   }
   state.path.pop();
@@ -307,7 +313,7 @@ function tagged(type: string, json: string): string {
   return `{${MARKER}"${type}","v":${json}}`;
 }
 
-/** Counts the text and returns it, or throws as soon as the whole text is certain to exceed the limit. */
+/** Adds the length to `written` and returns the text. Throws as soon as the whole text is certain to exceed the limit. */
 function addWritten(state: EncodeState, text: string, length = text.length): string {
   state.written += length;
   if (state.written <= state.limitBytes) return text;
@@ -339,11 +345,11 @@ function refuse(state: EncodeState, problem: string): never {
 
 function typeOf(object: object): string {
   if (Buffer.isBuffer(object)) return "Buffer";
-  if (object instanceof Error) return "Error"; // also a DOMException, whose string tag is "DOMException"
+  if (object instanceof Error) return "Error"; // The string tag of a DOMException would be "DOMException".
   return Object.prototype.toString.call(object).slice("[object ".length, -1);
 }
 
-/** These have no own properties that could be written, so they would be restored as `{}`. */
+/** Types that are refused, because their instances have no own properties and would be restored as `{}`. */
 const UNSTORABLE_TYPES = new Set(
   (
     "Promise WeakMap WeakSet WeakRef Generator AsyncGenerator SharedArrayBuffer Headers Request Response FormData " +

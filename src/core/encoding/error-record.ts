@@ -25,9 +25,11 @@ const STACK_BYTES = 16 * 1024;
 const MAX_CAUSE_DEPTH = 5;
 const MAX_ERRORS = 10;
 const VALUE_DEPTH = 50;
-/** The limit for a failure with all its causes. Escaping as JSON makes it at most six times larger, which is below 1 MiB. */
+/**
+ * The limit for a failure with all its causes. JSON escapes make the text at most six times larger, which is below 1 MiB.
+ */
 const TOTAL_BYTES = 128 * 1024;
-/** Counted for the keys and quotes of each nested failure, which also bounds the number of nested failures. */
+/** Subtracted from the limit for the keys and quotes of each nested failure, which also bounds the number of failures. */
 const OVERHEAD_BYTES = 64;
 const TRUNCATION_MARK = "… [cut]";
 
@@ -36,7 +38,7 @@ export function toFailure(thrown: unknown): Failure {
   return capture(thrown, { remainingBytes: TOTAL_BYTES, seen: new Set() }, MAX_CAUSE_DEPTH);
 }
 
-/** Converts a failure back to an error. A thrown value that was not an Error becomes the `cause` of one. */
+/** Converts a failure back to an error. A thrown value that was not an Error becomes the `cause` of the returned error. */
 export function reviveFailure(failure: Failure): Error {
   const { name, message, stack, code, cause, errors, data } = failure;
   return rebuildError({
@@ -108,7 +110,7 @@ function captureValue(thrown: unknown, state: CaptureState): Failure {
 }
 
 function isError(thrown: unknown): thrown is object {
-  // Also by string tag, because an error of another realm is not an instance of this realm's Error.
+  // The string tag is checked too, because an error of another realm is not an instance of this realm's Error.
   return tryGet(() => thrown instanceof Error || Object.prototype.toString.call(thrown) === "[object Error]") ?? false;
 }
 
@@ -121,7 +123,7 @@ function firstErrorsOf(errors: readonly unknown[]): unknown[] {
   return tryGet(() => errors.slice(0, MAX_ERRORS)) ?? [];
 }
 
-/** A copy of the value as the store would return it; undefined when it is too large or cannot be encoded. */
+/** Returns a copy of the value as the store would return it; undefined when the value is too large or cannot be encoded. */
 function storedCopyOf(value: unknown, state: CaptureState): { value: unknown } | undefined {
   return tryGet(() => {
     const text = encode(value, {

@@ -1,12 +1,14 @@
 /**
- * The encoding of user values as JSON text. A plain JSON value is its own encoding. A value that JSON cannot express is written
- * as `{"$pawl":"Date","v":"2025-01-01T00:00:00.000Z"}`: a type from a fixed list, and its content. An object that itself has
- * a key `$pawl` is written as `{"$pawl":"Object","v":{…}}`, so that it is not mistaken for a tagged value.
+ * The encoding of user values as JSON text. A plain JSON value is its own encoding. A value that JSON cannot express is
+ * written as `{"$pawl":"Date","v":"2025-01-01T00:00:00.000Z"}`: a type from a fixed list, and its content. An object that
+ * itself has a key `$pawl` is written as `{"$pawl":"Object","v":{…}}`, so that it is not mistaken for a tagged value.
  */
 
-/** The key of a tagged value, which is not plain JSON. */
+/** The key that holds the type of a tagged value. */
 export const TAG = "$pawl";
-/** A text contains this exactly when an object in it has the key `$pawl`, because inside a string the quotes are escaped. */
+/**
+ * A text contains the marker exactly if an object in it has the key `$pawl`, because in a JSON string quotes are escaped.
+ */
 export const MARKER = `"${TAG}":`;
 export const ENCODED_UNDEFINED = `{"${TAG}":"undefined"}`;
 
@@ -16,7 +18,7 @@ export const MAX_DEPTH = 200;
 /** The keys and indexes that lead to a place in a value. */
 export type Path = Array<string | number>;
 
-/** The types that are stored as bytes, with a function that makes each of its bytes. */
+/** The types that are stored as bytes, each with a function that creates a value of the type from the stored bytes. */
 export const BINARY_TYPES = new Map<unknown, (bytes: ArrayBuffer) => unknown>([
   ["ArrayBuffer", (bytes) => bytes],
   ["Buffer", (bytes) => Buffer.from(bytes)],

@@ -3,9 +3,9 @@
 import { nameErrors, PawlError } from "./pawl-error.js";
 
 /**
- * A step is named that the workflow does not define. An open run is paused with this error when it has reached a step that
- * was renamed or removed; a class that refers to an unknown step throws it when the class is first used. The message says
- * how to map the old name to the new one, and which calls resume the run.
+ * The workflow does not define a step of this name. A worker pauses an open run with this error when the run has reached a
+ * step that was renamed or removed; a class that refers to an unknown step throws it when the class is first used. The
+ * message says how to map the old name to the new name, and which calls resume the run.
  */
 export class StepNotDefinedError extends PawlError {
   readonly code = "STEP_NOT_DEFINED";
@@ -15,8 +15,8 @@ export class StepNotDefinedError extends PawlError {
   readonly step: string;
 
   /**
-   * @param details `inGraph`: the workflow is a graph, whose runs cannot be moved with `resumeAt`. `problem`: the whole
-   * message, for cases that the default message does not describe.
+   * @param details `inGraph` is true when the workflow is a graph, whose runs cannot be moved with `resumeAt`. `problem`
+   * replaces the whole message, for cases that the default message does not describe.
    */
   constructor(details: {
     workflow: string;
@@ -76,14 +76,14 @@ export class MissingJobError extends PawlError {
 }
 
 /**
- * A graph is not valid (an unknown or duplicate name, a cycle), or a step reads an output that it does not have. It is thrown
- * when the graph is defined, built or imported, or by `ctx.output()`. Correct the code that the message names.
+ * A graph is not valid (an unknown or duplicate name, a cycle), or a step reads an output that it does not have. It is
+ * thrown when the graph is defined, built or imported, or by `ctx.output()`. Correct the code that the message names.
  */
 export class GraphError extends PawlError {
   readonly code = "GRAPH_ERROR";
-  /** The name of the workflow, where it is known. */
+  /** The name of the workflow; undefined when it is not known. */
   readonly workflow: string | undefined;
-  /** The nodes that are wrong; for a cycle, in the order of the cycle. */
+  /** The nodes that are not valid. For a cycle they are in the order of the cycle. */
   readonly nodes: readonly string[];
 
   constructor(message: string, details: { workflow?: string; nodes?: readonly string[] } = {}) {
@@ -94,8 +94,8 @@ export class GraphError extends PawlError {
 }
 
 /**
- * A run is paused with this error when its code, on replay, makes other calls than its log has recorded, usually because the
- * code was changed. Nothing new is executed. Deploy code that matches the log and call `resume()`.
+ * A run is paused with this error when its code, on replay, makes other calls than the run's log has recorded, usually
+ * because the code was changed. No new call is executed. Deploy code that matches the log and call `resume()`.
  */
 export class NonDeterminismError extends PawlError {
   readonly code = "NON_DETERMINISM";

@@ -3,14 +3,14 @@
 import { causeOf, nameErrors, PawlError } from "./pawl-error.js";
 
 /**
- * Thrown in a resumable step when its cursor is larger than a cursor may be. Keep a position in the cursor (a key, an index)
- * instead of the items.
+ * Thrown in a resumable step when its encoded cursor exceeds the size limit. Keep a position in the cursor (a key, an
+ * index) instead of the items.
  */
 export class CursorTooLargeError extends PawlError {
   readonly code = "CURSOR_TOO_LARGE";
   /** The name of the step. */
   readonly step: string;
-  /** The size of the encoded cursor. */
+  /** The size of the encoded cursor, in bytes. */
   readonly bytes: number;
   /** The largest size that is allowed, in bytes. */
   readonly limit: number;
@@ -28,14 +28,14 @@ export class CursorTooLargeError extends PawlError {
 }
 
 /**
- * A value (an input, an output, a signal's payload …) is too large to be stored. Keep the data elsewhere (a table, a file, a
- * bucket) and pass a reference to it.
+ * A value (an input, an output, a signal's payload …) is too large to be stored. Keep the data elsewhere (a table, a file,
+ * a bucket) and pass a reference to it.
  */
 export class PayloadTooLargeError extends PawlError {
   readonly code = "PAYLOAD_TOO_LARGE";
-  /** Which value it is, for display: `the output of step "zip"`. */
+  /** Describes the value for display, such as `the output of step "zip"`. */
   readonly what: string;
-  /** The size of the encoded value in UTF-8, or the part of it that was encoded before the limit was exceeded. */
+  /** The size of the encoded value in bytes of UTF-8, or of the part that was encoded until the limit was exceeded. */
   readonly bytes: number;
   /** The largest size that is allowed, in bytes. */
   readonly limit: number;
@@ -59,8 +59,8 @@ export class PayloadTooLargeError extends PawlError {
 }
 
 /**
- * A value cannot be encoded for storage (a function, a class instance, a promise …), or a stored text cannot be decoded. The
- * message names the place in the value and what to store instead.
+ * A value cannot be encoded for storage (a function, a class instance, a promise …), or a stored text cannot be decoded.
+ * The message names the place in the value, and says what to store instead.
  */
 export class SerializationError extends PawlError {
   readonly code = "SERIALIZATION_ERROR";
@@ -83,7 +83,7 @@ export class DamagedDataError extends PawlError {
   readonly runId: string | undefined;
   /** The column that cannot be read, such as "input" or "tags"; "events" for the log. */
   readonly column: string;
-  /** The number of the event, when the log is damaged. */
+  /** The number of the damaged event; undefined when the damage is not in the log. */
   readonly event: number | undefined;
   readonly #problem: string;
 
@@ -104,8 +104,11 @@ export class DamagedDataError extends PawlError {
     const { runId, column, event, problem, remedy } = details;
     const of = details.of ?? (runId === undefined ? "The run" : `Run ${runId}`);
     const place = event === undefined ? `its ${column}` : `event ${event} of its log`;
-    const next = remedy === undefined ? "" : ` ${remedy}`;
-    super(`${of} cannot be read: ${place} is damaged (${problem.replace(/[.]$/, "")}).${next}`, causeOf(options));
+    const remedySentence = remedy === undefined ? "" : ` ${remedy}`;
+    super(
+      `${of} cannot be read: ${place} is damaged (${problem.replace(/[.]$/, "")}).${remedySentence}`,
+      causeOf(options),
+    );
     this.runId = runId;
     this.column = column;
     this.event = event;
@@ -115,8 +118,8 @@ export class DamagedDataError extends PawlError {
   /** A copy of this error whose message names the run and what the operator can do. */
   ofRun(runId: string, remedy?: string): DamagedDataError {
     const { column, event, cause } = this;
-    const next = remedy === undefined ? {} : { remedy };
-    return new DamagedDataError({ runId, column, event, problem: this.#problem, ...next }, { cause });
+    const remedyOption = remedy === undefined ? {} : { remedy };
+    return new DamagedDataError({ runId, column, event, problem: this.#problem, ...remedyOption }, { cause });
   }
 }
 

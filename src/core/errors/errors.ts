@@ -1,4 +1,4 @@
-/** All error classes of Pawl, in one file per kind. */
+/** Exports all error classes of Pawl, which are defined in one file per kind. */
 
 export { GraphError, MissingJobError, NonDeterminismError, StepNotDefinedError } from "./code-errors.js";
 export { CursorTooLargeError, DamagedDataError, PayloadTooLargeError, SerializationError } from "./data-errors.js";

@@ -1,6 +1,7 @@
 /**
- * Promises that are given to user code. User code may await them late or never, and Node ends the process when a promise
- * rejects before it has a handler. A guarded promise has a handler from the start: it still rejects for code that awaits it.
+ * Guards promises that Pawl returns to user code. User code may await a promise late or never, and Node ends the process
+ * when a promise rejects without a handler. A guarded promise has an empty handler from the start, and still rejects for
+ * code that awaits it.
  */
 const ignore = (): void => {};
 
@@ -26,23 +27,24 @@ export function guardMethods<Type extends { readonly prototype: object }>(
   }
 }
 
+/** `guardPromisesWithin` inspects at most this many values. */
 const maxValues = 100_000;
 
 /**
- * Guards the promises inside a value that is rejected because it contains promises. Getters are not called, because each call
- * could create another promise.
+ * Guards the promises inside a value that is rejected because it contains promises. Getters are not called, because each
+ * call could create another promise.
  */
 export function guardPromisesWithin(value: unknown): void {
   const queue: unknown[] = [value];
   const seen = new Set<unknown>();
   for (let index = 0; index < queue.length && index < maxValues; index += 1) {
-    const next = queue[index];
-    if (typeof next !== "object" || next === null || ArrayBuffer.isView(next) || seen.has(next)) continue;
-    seen.add(next);
+    const current = queue[index];
+    if (typeof current !== "object" || current === null || ArrayBuffer.isView(current) || seen.has(current)) continue;
+    seen.add(current);
     try {
-      if (next instanceof Promise) guardPromise(next);
-      else if (Array.isArray(next)) queue.push(...next.slice(0, maxValues));
-      else for (const { value: inner } of Object.values(Object.getOwnPropertyDescriptors(next))) queue.push(inner);
+      if (current instanceof Promise) guardPromise(current);
+      else if (Array.isArray(current)) queue.push(...current.slice(0, maxValues));
+      else for (const { value: inner } of Object.values(Object.getOwnPropertyDescriptors(current))) queue.push(inner);
     } catch {
       // A proxy of the user's code may throw when it is inspected.
     }

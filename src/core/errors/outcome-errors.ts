@@ -3,8 +3,8 @@
 import { nameErrors, PawlError } from "./pawl-error.js";
 
 /**
- * Thrown by `run.result()` and `ctx.run()` when the awaited run has failed; `cause` is the error that made it fail. Once the
- * reason is removed, `run.retry()` starts a new run that keeps the completed steps.
+ * Thrown by `run.result()` and `ctx.run()` when the awaited run has failed; `cause` is the error that made the run fail.
+ * Once its cause is fixed, `run.retry()` starts a new run that keeps the completed steps.
  */
 export class RunFailedError extends PawlError {
   readonly code = "RUN_FAILED";
@@ -23,7 +23,7 @@ export class RunCanceledError extends PawlError {
   readonly code = "RUN_CANCELED";
   /** The run that was canceled. */
   readonly runId: string;
-  /** The reason that was given for the cancellation. */
+  /** The reason that the caller gave for the cancellation; undefined when the caller gave none. */
   readonly reason: string | undefined;
 
   constructor(runId: string, reason?: string) {
@@ -43,7 +43,7 @@ export class TimeoutError extends PawlError {
 
 /**
  * The `reason` of a step's `abortSignal` when this worker no longer executes the step: the worker stops, or the run was
- * paused, canceled or taken over. The body should stop; whatever it still returns is not recorded.
+ * paused, canceled or taken over by another worker. The step's body should stop; its result is not recorded any more.
  */
 export class ExecutionAbortedError extends PawlError {
   readonly code = "EXECUTION_ABORTED";

@@ -11,22 +11,22 @@ export abstract class PawlError extends Error {
   }
 }
 
-/** Sets the `name` of these error classes. Each file of errors calls it for its own classes. */
+/** Sets the `name` of these error classes. Each file that defines error classes calls this function for them. */
 export function nameErrors(classes: Readonly<Record<string, { readonly prototype: PawlError }>>): void {
-  // On the prototypes, where V8 reads the name for the first line of a stack. The names are property keys, so a minifier
-  // does not change them as it would change `constructor.name`.
+  // The name is set on the prototype, because V8 reads it there for the first line of a stack trace. The names are property
+  // keys, which a minifier does not change, whereas it would change `constructor.name`.
   for (const [name, { prototype }] of Object.entries(classes))
     Object.defineProperty(prototype, "name", { value: name, writable: true, configurable: true });
 }
 
 nameErrors({ PawlError });
 
-/** Only the cause of the options, because `super(message, { cause: undefined })` would set a `cause` property. */
+/** Returns the cause, or no option at all, because `super(message, { cause: undefined })` would set a `cause` property. */
 export function causeOf(options: ErrorOptions): ErrorOptions {
   return options.cause === undefined ? {} : { cause: options.cause };
 }
 
-/** Deeper causes are left out, because an error may be its own cause. */
+/** Causes that are nested more deeply than this are left out, because an error may be its own cause. */
 const CAUSES_SHOWN = 5;
 
 /** An error as plain data, for `JSON.stringify`. */

@@ -6,7 +6,7 @@ import { RunCanceledError, RunFailedError, TimeoutError } from "./outcome-errors
 import { errorToJson, PawlError } from "./pawl-error.js";
 import { PauseError, PermanentError, TransientError } from "./step-errors.js";
 
-/** An error as data: the parts that an encoded error and a recorded failure have in common. */
+/** The parts of an error as data, which both an encoded error (`encode`) and a recorded `Failure` have. */
 export interface ErrorParts {
   readonly name: string;
   readonly message: string;
@@ -24,9 +24,9 @@ export function errorFieldsOf(error: unknown): Record<string, unknown> | undefin
   if (error instanceof PauseError) return { resumeOn: error.resumeOn, recheckAfter: error.recheckAfter };
   if (error instanceof RunFailedError) return { runId: error.runId };
   if (error instanceof RunCanceledError) return { runId: error.runId, reason: error.reason };
-  const restored = error instanceof PawlError ? RESTORABLE_ERRORS.get(error.code) : undefined;
-  if (restored === undefined) return undefined;
-  return Object.fromEntries(restored.fields.map((field) => [field, Reflect.get(error as object, field)]));
+  const restorable = error instanceof PawlError ? RESTORABLE_ERRORS.get(error.code) : undefined;
+  if (restorable === undefined) return undefined;
+  return Object.fromEntries(restorable.fields.map((field) => [field, Reflect.get(error as object, field)]));
 }
 
 interface RestorableError {
@@ -34,7 +34,10 @@ interface RestorableError {
   readonly fields: readonly string[];
 }
 
-/** Errors of Pawl that stop a run. They are rebuilt from their fields, without the constructor that words the message. */
+/**
+ * Errors of Pawl that pause or fail a run. They are rebuilt from their fields and the recorded message, without a call of
+ * their constructor, which would compose the message anew.
+ */
 const RESTORABLE_ERRORS = new Map<unknown, RestorableError>([
   ["SERIALIZATION_ERROR", { type: SerializationError, fields: ["path"] }],
   ["PAYLOAD_TOO_LARGE", { type: PayloadTooLargeError, fields: ["what", "bytes", "limit"] }],
@@ -43,7 +46,7 @@ const RESTORABLE_ERRORS = new Map<unknown, RestorableError>([
   ["MISSING_JOB", { type: MissingJobError, fields: ["runId", "node", "job", "frozenAt"] }],
 ]);
 
-/** null when the error is not restorable, or was recorded without its fields. */
+/** Returns null when the error's class is not in `RESTORABLE_ERRORS`, or the error was recorded without its fields. */
 function restoreError({ name, message, code, data }: ErrorParts): Error | null {
   const restorable = RESTORABLE_ERRORS.get(code);
   if (restorable === undefined || restorable.type.prototype.name !== name) return null;
@@ -58,7 +61,7 @@ export function rebuildError(parts: ErrorParts): Error {
   const error = construct(parts);
   if (error.name !== parts.name) define(error, "name", parts.name);
   if (error.message !== parts.message) define(error, "message", parts.message);
-  // Assigned, not defined: `defineProperty` makes V8 format the stack that is replaced (8.9 µs instead of 3.3 µs).
+  // The stack is assigned, because `defineProperty` would make V8 format the old stack first (8.9 µs instead of 3.3 µs).
   error.stack = parts.stack ?? `${parts.name}: ${parts.message}`;
   if (parts.code !== undefined && Reflect.get(error, "code") !== parts.code) define(error, "code", parts.code, true);
   if ("cause" in parts) define(error, "cause", parts.cause);
@@ -76,8 +79,9 @@ function define(error: Error, key: string, value: unknown, enumerable = false): 
 
 function construct(parts: ErrorParts): Error {
   const { name, message, code, cause, errors, data = {} } = parts;
-  // Matched by code, so that a user's subclass of PermanentError becomes a PermanentError with the subclass's name. For
-  // "TIMEOUT" the name must match too, because other libraries use the same code.
+  // The class is chosen by the code, so that a user's subclass of PermanentError becomes a PermanentError with the
+  // subclass's
+  // name. For "TIMEOUT" the name must match too, because other libraries use the same code.
   if (code === "PERMANENT_ERROR") return new PermanentError(message);
   if (code === "TRANSIENT_ERROR") return new TransientError(message, data);
   if (code === "PAUSE_ERROR") return new PauseError(message, data);

@@ -3,7 +3,7 @@
 import { causeOf, nameErrors, PawlError } from "./pawl-error.js";
 
 /**
- * A workflow is named that no worker and no client has ever registered. Start a worker that has it, or call
+ * The call names a workflow that no worker and no client has ever registered. Start a worker that has the workflow, or call
  * `createWorkflow(name)` first.
  */
 export class WorkflowNotFoundError extends PawlError {
@@ -26,7 +26,7 @@ export class RunNotFoundError extends PawlError {
   /** The id that was looked up; empty when the run was looked up by an idempotency key or a hero. */
   readonly runId: string;
 
-  /** @param which describes the run that was looked up, when that was not by its id */
+  /** @param which describes the run for the message, if the run was looked up by something other than its id */
   constructor(runId: string, which?: string) {
     super(
       which !== undefined || runIdPattern.test(runId)
@@ -38,8 +38,8 @@ export class RunNotFoundError extends PawlError {
 }
 
 /**
- * Thrown by `start()` when the hero already has an active run of the workflow, and only one is allowed. Wait for that run,
- * cancel it, or start with `allowMultiple`.
+ * Thrown by `start()` when the hero already has an active run of the workflow, which allows only one active run per hero.
+ * Wait for that run, cancel it, or start with `allowMultiple`.
  */
 export class AlreadyActiveError extends PawlError {
   readonly code = "ALREADY_ACTIVE";
@@ -68,12 +68,12 @@ export class AlreadyActiveError extends PawlError {
 }
 
 /**
- * The call is not possible in the present state, such as `pause()` on a completed run. Nothing was changed. The message says
- * what is possible instead.
+ * The call is not possible in the present state, such as `pause()` on a completed run. The call has changed nothing. The
+ * message says which calls are possible instead.
  */
 export class InvalidStateError extends PawlError {
   readonly code = "INVALID_STATE";
-  /** The run, when the call was about one. */
+  /** The id of the run that the call was made for; undefined when the call was not about a run. */
   readonly runId: string | undefined;
   /** The status of that run, which does not allow the call. */
   readonly status: string | undefined;
@@ -95,15 +95,15 @@ export class InvalidStateError extends PawlError {
 
 /** One issue that a Standard Schema (zod, valibot, arktype …) reports. */
 export interface InputIssue {
-  /** What is wrong, in the words of the schema. */
+  /** The schema's description of the problem. */
   readonly message: string;
-  /** Where in the value. */
+  /** The keys that lead to the invalid part of the value. */
   readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined;
 }
 
 /**
- * An argument is not valid: an input that its schema rejects, a bad name, duration or option. Nothing was changed. Correct
- * the value that the message names.
+ * An argument is not valid: an input that its schema rejects, a bad name, duration or option. The call has changed nothing.
+ * Correct the value that the message names.
  */
 export class InvalidInputError extends PawlError {
   readonly code = "INVALID_INPUT";
@@ -123,12 +123,12 @@ export class InvalidInputError extends PawlError {
 const ISSUES_SHOWN = 5;
 
 function describeIssues(issues: readonly InputIssue[]): string {
-  const shown = issues.slice(0, ISSUES_SHOWN).map(({ path = [], message }) => {
+  const shownIssues = issues.slice(0, ISSUES_SHOWN).map(({ path = [], message }) => {
     const where = path.map((segment) => String(typeof segment === "object" ? segment.key : segment)).join(".");
     return where === "" ? message : `${where}: ${message}`;
   });
-  if (issues.length > ISSUES_SHOWN) shown.push(`and ${issues.length - ISSUES_SHOWN} more`);
-  return shown.join("; ");
+  if (issues.length > ISSUES_SHOWN) shownIssues.push(`and ${issues.length - ISSUES_SHOWN} more`);
+  return shownIssues.join("; ");
 }
 
 nameErrors({ WorkflowNotFoundError, RunNotFoundError, AlreadyActiveError, InvalidStateError, InvalidInputError });

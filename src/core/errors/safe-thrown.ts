@@ -1,4 +1,4 @@
-/** Returns the thrown value, or an error in place of a value that throws when it is inspected, such as a revoked proxy. */
+/** Returns the thrown value, or an Error instead if `instanceof` throws for the value, as it does for a revoked proxy. */
 export function toSafeThrown(thrown: unknown): unknown {
   try {
     void (thrown instanceof Error);

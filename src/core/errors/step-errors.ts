@@ -14,14 +14,14 @@ export class PermanentError extends PawlError {
 }
 
 /**
- * Throw this in a step when it will succeed later. The step runs again after `retryAfter`, and this attempt does not count
- * against the attempts of its retry policy.
+ * Throw this in a step when a later attempt will succeed. The step runs again after `retryAfter`, and this attempt does not
+ * count against the `attempts` of the step's retry policy.
  *
  * @example throw new TransientError("rate limited", { retryAfter: "30s" });
  */
 export class TransientError extends PawlError {
   readonly code = "TRANSIENT_ERROR";
-  /** How long to wait before the next attempt; when it is left out, the retry policy of the step decides. */
+  /** How long to wait before the next attempt; when undefined, the retry policy of the step determines the delay. */
   readonly retryAfter: Duration | undefined;
 
   constructor(message?: string, options: ErrorOptions & { retryAfter?: Duration } = {}) {
@@ -31,8 +31,8 @@ export class TransientError extends PawlError {
 }
 
 /**
- * Throw this in a step when a person or another system has to act first. The run is paused until it is resumed, until the
- * signal `resumeOn` arrives, or until `recheckAfter` has passed; then the step runs again.
+ * Throw this in a step when a person or another system has to act first. The run is paused until an operator resumes it,
+ * until the signal `resumeOn` arrives, or until `recheckAfter` has passed; then the step runs again.
  *
  * @example throw new PauseError("waiting for approval", { resumeOn: "approved", recheckAfter: "1 day" });
  */
@@ -40,7 +40,7 @@ export class PauseError extends PawlError {
   readonly code = "PAUSE_ERROR";
   /** The name of the signal that resumes the run. */
   readonly resumeOn: string | undefined;
-  /** How long the run stays paused before the step runs again by itself. */
+  /** How long the run stays paused before the step runs again without a signal or an operator. */
   readonly recheckAfter: Duration | undefined;
 
   constructor(message?: string, options: ErrorOptions & { resumeOn?: string; recheckAfter?: Duration } = {}) {

@@ -3,8 +3,8 @@
 import { causeOf, nameErrors, PawlError } from "./pawl-error.js";
 
 /**
- * The database could not execute a call: it is unreachable, or it rejected a statement; `cause` is the driver's error. When
- * `transient` is true, make the call again.
+ * The database could not execute a call, because it is unreachable or rejected a statement; `cause` is the driver's error.
+ * When `transient` is true, make the call again.
  */
 export class StoreError extends PawlError {
   readonly code = "STORE_ERROR";
@@ -21,16 +21,17 @@ export class StoreError extends PawlError {
 }
 
 /**
- * Thrown in a transactional step (`ctx.transaction`): `tx` was used after the step had ended, the step tried to commit or roll
- * back by itself, or a failed statement has ended the transaction. Nothing of the step was recorded.
+ * Thrown in a transactional step (`ctx.transaction`): `tx` was used after the step had ended, the step tried to commit or
+ * roll back by itself, or a failed statement has ended the transaction. The step's result was
+ * not recorded.
  */
 export class TransactionError extends PawlError {
   readonly code = "TRANSACTION_ERROR";
 }
 
 /**
- * Internal: a write was rejected because the worker's lease expired and other workers may own its runs. The worker drops its
- * runs and takes a new epoch; user code never sees this error.
+ * Internal: a write was rejected because the worker's lease expired and other workers may own its runs. The worker drops
+ * its runs and registers under a new epoch. User code never gets this error.
  */
 export class FencedError extends PawlError {
   readonly code = "FENCED";
@@ -50,8 +51,8 @@ export class FencedError extends PawlError {
 }
 
 /**
- * Thrown by `connect()` when the tables do not have the version that this Pawl needs and were not migrated to it. The message
- * says whether to migrate, to repeat a failed migration, or to update Pawl.
+ * Thrown by `connect()` when the tables do not have the version that this version of Pawl needs, and were not migrated to
+ * it. The message says whether to migrate, to repeat a failed migration, or to update Pawl.
  */
 export class MigrationError extends PawlError {
   readonly code = "MIGRATION_ERROR";

@@ -6,7 +6,7 @@ import { type Duration, parseDuration } from "../naming/duration.js";
 import { checkName } from "../naming/names.js";
 import { PauseError, TransientError } from "./errors.js";
 
-/** After how many milliseconds the error asks for another attempt; undefined when the option is absent or invalid. */
+/** The error's `retryAfter` in milliseconds; undefined when the option is absent or invalid. */
 export function retryAfterOf(error: unknown): number | undefined {
   if (!(error instanceof TransientError)) return undefined;
   return readOption(error, "retryAfter", readDuration).value;
@@ -15,11 +15,11 @@ export function retryAfterOf(error: unknown): number | undefined {
 export interface ThrownPauseOptions {
   /** The name of the signal that resumes the run. */
   readonly resumeOn?: string;
-  /** After how many milliseconds the step runs again by itself. */
+  /** After how many milliseconds the step runs again without a signal or an operator. */
   readonly recheckMs?: number;
 }
 
-/** The valid options of a PauseError: what ends the pause, apart from an operator. */
+/** The valid options of a PauseError, which say what ends the pause if no operator resumes the run. */
 export function pauseOptionsOf(error: PauseError): ThrownPauseOptions {
   const { value: resumeOn } = readOption(error, "resumeOn", readSignalName);
   const { value: recheckMs } = readOption(error, "recheckAfter", readDuration);
@@ -48,7 +48,10 @@ const readSignalName = (value: unknown) => checkName("signal", value);
 
 type OptionReader<Value> = (value: unknown, name: string) => Value;
 
-/** Reads and checks one option. Both the option and the members of its value may be getters that throw. */
+/**
+ * Reads and checks one option. The `try` is needed because the option, or a member of its value, may be a getter that
+ * throws.
+ */
 function readOption<Value>(
   error: object,
   name: string,

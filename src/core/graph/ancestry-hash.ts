@@ -1,6 +1,6 @@
 /**
  * The ancestry hash of a completed execution. It covers the node, the attempt, the output and the ancestry hashes of the
- * executions that the node depends on, so a change to any of them changes the hashes of all executions after it.
+ * node's predecessors, so a change to one execution changes the hashes of all executions that depend on it.
  */
 
 import { sha256Hex } from "../naming/ids.js";
@@ -24,7 +24,7 @@ export function ancestryHash(
   return sha256Hex([node, attempt, sha256Hex(output), ...[...predecessorHashes].sort()].join(":"));
 }
 
-/** The hash of a node that completes now; null for an unknown node. Skipped predecessors have no hash and do not count. */
+/** The hash of a node that completes now; null for an unknown node. Skipped predecessors have no hash and are left out. */
 export function ancestryHashFor(
   state: RunState,
   predecessorsOf: PredecessorsOf,
@@ -42,8 +42,9 @@ export function ancestryHashFor(
 }
 
 /**
- * Adds the hash to `step.completed` events that were decided from a message or by an operator, as a worker does for the steps
- * that it executes. An operator may complete a step that this code does not define; it then counts as having no predecessors.
+ * Adds the hash to `step.completed` events that result from a message or from an operator's command; to the events of the
+ * steps that it executes, a worker adds the hash itself. An operator may complete a step that this code does not define:
+ * the hash is then computed without predecessors.
  */
 export function withAncestryHashes(
   events: readonly NewEvent[],

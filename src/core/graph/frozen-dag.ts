@@ -1,6 +1,6 @@
 /**
- * A graph that was built at run time, frozen as data without any code. It is the input of its run, or the graph that was
- * last imported into the run, and it does not change when the code does.
+ * A graph that was built at run time, frozen as data without any code. It is stored as the input of its run, or in the
+ * event of the run's last `importDag()`, and it does not change when the code changes.
  */
 
 import { decode } from "../encoding/decode.js";
@@ -44,7 +44,10 @@ export interface FrozenDag {
 export interface DagOptions {
   /** How many nodes may be executed at the same time. By default there is no limit. */
   readonly concurrency?: number;
-  /** After a node has failed for good: start no further node ("stop", the default), or all that do not depend on it. */
+  /**
+   * What the run does after a node has failed for good: it starts no further node ("stop", the default), or it still starts
+   * all nodes that do not depend on the failed node ("continue").
+   */
   readonly onNodeFailure?: "stop" | "continue";
 }
 
@@ -59,7 +62,7 @@ export function freezeDag(
   return signDag(nodes, frozenAt, options);
 }
 
-/** Makes a graph of nodes that are already checked. */
+/** Makes a graph, with its signature, of nodes that are already checked. */
 export function signDag(nodes: FrozenDag["nodes"], frozenAt: Date, options: DagOptions = {}): FrozenDag {
   const settings = Object.keys(options).length === 0 ? {} : { options };
   return { version: 1, signature: signatureOf(nodes), frozen_at: frozenAt.toISOString(), ...settings, nodes };
@@ -99,12 +102,15 @@ function parseDagJson(json: unknown): Partial<FrozenDag> {
     const parsed = decode(text);
     if (typeof parsed === "object" && parsed !== null) return parsed;
   } catch {
-    // Reported below, together with a text that is no object.
+    // The throw below reports a text that cannot be decoded, as it does a value that is no object.
   }
   throw new InvalidInputError("importDag takes the JSON of a graph, as exportDag() gives it.");
 }
 
-/** Tags a value that JSON cannot express. Plain values stay as they are, because the caller may pass JSON with tags. */
+/**
+ * A replacer for `JSON.stringify` that tags values which JSON cannot express. Arrays and plain objects are returned
+ * unchanged, because the caller may pass parsed JSON in which such values are already tagged.
+ */
 function tagNonPlainValue(this: Record<string, unknown>, key: string): unknown {
   const value = this[key];
   const isPlain = Array.isArray(value) || Object.prototype.toString.call(value) === "[object Object]";
@@ -140,7 +146,7 @@ export function checkDagOptions(options: DagOptions): DagOptions {
 function checkDag(workflow: string, nodes: FrozenDag["nodes"]): void {
   const names = new Set<string>();
   for (const [id, { name, args, depends_on }] of Object.entries(nodes)) {
-    // Encoded now to check them: when the node runs, there is no caller who could get the error.
+    // The arguments are encoded here only to check them: when the node runs, no caller could receive the error.
     encode(args, { label: `the arguments of node "${name}"` });
     if (names.has(name))
       throw new GraphError(`Graph "${workflow}" has two nodes called "${name}".`, { workflow, nodes: [name] });
@@ -164,7 +170,9 @@ function checkAcyclic(workflow: string, nodes: FrozenDag["nodes"]): void {
   );
 }
 
-/** Whether two graphs have the same nodes, arguments and options. Node ids (which are random) and `frozen_at` may differ. */
+/**
+ * Whether two graphs have the same nodes, arguments and options. Node ids (which are random) and `frozen_at` may differ.
+ */
 export function isSamePlan(first: FrozenDag, second: FrozenDag, isEqual: (a: unknown, b: unknown) => boolean): boolean {
   if (first.signature !== second.signature || !isEqual(first.options, second.options)) return false;
   const argsOf = (dag: FrozenDag) => new Map(Object.values(dag.nodes).map(({ name, args }) => [name, args]));
@@ -176,7 +184,7 @@ export function isSamePlan(first: FrozenDag, second: FrozenDag, isEqual: (a: unk
 export const edgesOf = (nodes: FrozenDag["nodes"]): [string, readonly string[]][] =>
   Object.entries(nodes).map(([id, { depends_on }]) => [id, depends_on]);
 
-/** The stored graph of a run: the one that was last imported, or else its input; null when the graph comes from code. */
+/** The stored graph of a run: the last imported graph, or else the run's input; null when the graph is defined in code. */
 export function dagOf(
   run: { readonly version: string; readonly input: string },
   state: { readonly importedDag: FrozenDag | null },

@@ -2,15 +2,15 @@
 import { sha256Hex } from "../naming/ids.js";
 import type { RunState } from "../run/state.js";
 
-/** A step, and the names of the steps that it comes after. */
+/** A declared step, and in `after` the names of the steps that it directly depends on. */
 export interface ShapedNode {
   readonly name: string;
   readonly after: readonly string[];
 }
 
 /**
- * A hash of the steps and their order, short enough to be stored in every run's log. `details` distinguishes steps that have
- * the same name and predecessors.
+ * A hash of the steps and their order, short enough to be stored in every run's log. What `details` returns for a step is
+ * hashed too, so that a change to it changes the signature even if the names and the order stay the same.
  */
 export function shapeSignature(nodes: readonly ShapedNode[], details: (name: string) => unknown = () => null): string {
   const lines = nodes.map(({ name, after }) => JSON.stringify([name, [...after].sort(), details(name)]));
@@ -27,7 +27,7 @@ export interface ShapeChange {
   readonly passedSteps: readonly string[];
 }
 
-/** @param nodes in topological order: each after the nodes that it depends on */
+/** @param nodes the declared steps in topological order: each step follows the steps that it depends on */
 export function findShapeChange(
   nodes: readonly ShapedNode[],
   state: RunState,
@@ -40,7 +40,7 @@ export function findShapeChange(
   for (const { name, after } of nodes.toReversed()) {
     const isKnown = state.ops.has(name);
     if (!isKnown && namesPassed.has(name)) passedSteps.unshift(name);
-    if (isKnown || namesPassed.has(name)) for (const before of after) namesPassed.add(before);
+    if (isKnown || namesPassed.has(name)) for (const predecessor of after) namesPassed.add(predecessor);
   }
   return { removedSteps, passedSteps };
 }

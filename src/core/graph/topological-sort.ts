@@ -1,15 +1,18 @@
-/** Topological sort in time linear in nodes and edges. */
+/** Topological sort in time proportional to the number of nodes and edges. */
 
 export type Edges = Iterable<readonly [node: string, after: readonly string[]]>;
 
 interface SortResult {
-  /** The nodes, each after all that it depends on; incomplete when there is a cycle. */
+  /** The nodes, each after all nodes that it depends on; incomplete when the graph has a cycle. */
   readonly order: string[];
-  /** A cycle that prevents an order, with its first node repeated at the end; null when there is none. */
+  /** The nodes of one cycle, with the first node repeated at the end; null when the graph has no cycle. */
   readonly cycle: string[] | null;
 }
 
-/** Kahn's algorithm. Nodes that are ready at the same time keep the given order. Every name in `after` must be a given node. */
+/**
+ * Sorts with Kahn's algorithm. Nodes whose predecessors are complete at the same time keep their order in `edges`. Every
+ * name in an `after` list must itself be a node of `edges`.
+ */
 export function topologicalSort(edges: Edges): SortResult {
   const predecessors = new Map(edges);
   const successors = successorsIn(predecessors);
@@ -30,7 +33,10 @@ export function topologicalSort(edges: Edges): SortResult {
   return { order, cycle: findCycle(predecessors, new Set(order)) };
 }
 
-/** Follows predecessors that are not sorted until a node repeats, and returns the cycle in the direction of the edges. */
+/**
+ * Starts at a node that could not be sorted, and follows unsorted predecessors until a node repeats. The cycle is returned
+ * from predecessor to successor.
+ */
 function findCycle(predecessors: ReadonlyMap<string, readonly string[]>, sortedNodes: ReadonlySet<string>): string[] {
   const path: string[] = [];
   const seen = new Set<string>();
@@ -60,8 +66,8 @@ export function descendantsIn(edges: Edges, node: string): string[] {
   const successors = successorsIn(edges);
   const descendants = new Set<string>();
   const stack = [node];
-  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
-    for (const follower of successors.get(next) ?? []) {
+  for (let currentNode = stack.pop(); currentNode !== undefined; currentNode = stack.pop()) {
+    for (const follower of successors.get(currentNode) ?? []) {
       if (descendants.has(follower)) continue;
       descendants.add(follower);
       stack.push(follower);

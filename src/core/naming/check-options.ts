@@ -1,9 +1,9 @@
-/** Checks of options. Every function that takes options rejects unknown ones, because a misspelt option would have no effect. */
+/** Checks of options. Unknown options are rejected, because a misspelt option would otherwise have no effect. */
 import { InvalidInputError } from "../errors/errors.js";
 import { didYouMean } from "./nearest-word.js";
 
 /**
- * @param subject the beginning of the error's sentence: `prune()`, `Step "charge"`
+ * @param subject the beginning of the error's sentence, such as `prune()` or `Step "charge"`
  * @throws InvalidInputError that names the unknown option, the closest known option, and all known options
  */
 export function checkOptions(
@@ -39,7 +39,7 @@ function notAnObject(subject: string, value: unknown, noun: string): InvalidInpu
   );
 }
 
-/** @param subject the beginning of the error's sentence: `The concurrency of graph "order"` */
+/** @param subject the beginning of the error's sentence, such as `The concurrency of graph "order"` */
 export function checkWholeNumber(subject: string, value: number): number {
   if (Number.isInteger(value) && value > 0) return value;
   throw new InvalidInputError(`${subject} is a whole number above 0, not ${String(value)}.`);

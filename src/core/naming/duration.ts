@@ -42,8 +42,8 @@ const UNIT_MS = new Map(UNITS.flatMap(({ ms, words }) => words.split(" ").map((w
 const OBJECT_KEYS = new Set(["weeks", "days", "hours", "minutes", "seconds", "milliseconds"]);
 
 /**
- * Parses a duration to whole milliseconds. A value that is not clearly a duration is refused, because a wait that is silently
- * zero or NaN would poll without a pause.
+ * Parses a duration to whole milliseconds. A value that is not clearly a duration is refused, because a wait that is
+ * silently zero or NaN would poll without a pause.
  *
  * @param settingName names the setting in the error message
  */
@@ -56,7 +56,7 @@ export function parseDuration(duration: Duration, settingName = "duration"): num
   return Math.round(ms);
 }
 
-/** Milliseconds, or a description of the problem. */
+/** Returns milliseconds, or a text that describes why the value is no duration. */
 function toMilliseconds(duration: unknown): number | string {
   if (typeof duration === "number") return duration;
   if (typeof duration === "string") return fromText(duration);
@@ -66,15 +66,15 @@ function toMilliseconds(duration: unknown): number | string {
 
 function fromText(text: string): number | string {
   if (text.length > 100) return "is not a duration";
-  const part = /\s*(\d+(?:\.\d+)?|\.\d+)\s*([a-z]+)\s*/iy;
+  const partPattern = /\s*(\d+(?:\.\d+)?|\.\d+)\s*([a-z]+)\s*/iy;
   let ms = 0;
   do {
-    const [, amount, word] = part.exec(text) ?? [];
+    const [, amount, word] = partPattern.exec(text) ?? [];
     if (amount === undefined || word === undefined) return "is not a duration";
     const unit = UNIT_MS.get(word.toLowerCase());
     if (unit === undefined) return `has an unknown unit ${JSON.stringify(word)}`;
     ms += Number(amount) * unit;
-  } while (part.lastIndex < text.length);
+  } while (partPattern.lastIndex < text.length);
   return ms;
 }
 
@@ -116,7 +116,8 @@ export function formatDuration(ms: number): string {
 
   const precision = ms >= DAY ? HOUR : ms >= HOUR ? MINUTE : SECOND;
   const rounded = Math.round(ms / precision) * precision;
-  if (rounded !== ms) return formatDuration(rounded); // so that 23h 59m 59s becomes 1 day
+  // Formatted again after rounding, because 23h 59m 59s is rounded to 24h, which is shown as "1 day".
+  if (rounded !== ms) return formatDuration(rounded);
 
   const days = Math.floor(ms / DAY);
   const hours = Math.floor((ms % DAY) / HOUR);

@@ -10,7 +10,7 @@ export function isUuid(text: string): boolean {
 }
 
 /**
- * A UUID of version 7. It begins with the time, so that new rows are added at the end of an index.
+ * A UUID of version 7. It begins with the time, so that the database adds new rows at the end of an index.
  *
  * @param randomHex ten random bytes in hexadecimal
  */
@@ -26,9 +26,9 @@ const RANDOM_HEX = /^[0-9a-f]{20}$/;
 const VARIANTS = "89ab";
 
 /**
- * The id of a child run, which is the same whenever the parent is replayed. It begins with the parent's time, so that a
- * parent and its children are adjacent in an index. 74 bits of a SHA-256 follow: among a billion children of one parent, the
- * probability of a collision is about 1 in 38,000.
+ * The id of a child run, which is the same whenever the parent is replayed. It begins with the time in the parent's id, so
+ * that a parent and its children are adjacent in an index. 74 bits of a SHA-256 follow: among a billion children of one
+ * parent, the probability of a collision is about 1 in 38,000.
  */
 export function childRunId(parentRunId: string, node: string, index: number): string {
   return derivedRunId(parentRunId, `${index}:${node}`);
@@ -54,8 +54,8 @@ function derivedRunId(parentRunId: string, childPath: string): string {
 const NOT_HEADER_SAFE = /[^ -$&-~]/gu;
 
 /**
- * The id of one attempt at one node. User code may pass it to other systems as an idempotency key, so it consists of printable
- * ASCII (other characters are percent-encoded) and can be sent in an HTTP header.
+ * The id of one attempt at one node. User code may pass it to other systems as an idempotency key, so it consists of
+ * printable ASCII (other characters are percent-encoded) and can be sent in an HTTP header.
  */
 export function executionId(runId: string, node: string, attempt: number): string {
   return `${runId}:${node.replace(NOT_HEADER_SAFE, encodeURIComponent)}:${attempt}`;
@@ -132,11 +132,14 @@ const INITIAL_HASH = Int32Array.of(
   0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
 );
 const UTF8 = new TextEncoder();
-const SCHEDULE = new Int32Array(64); // a buffer that each block overwrites
+const SCHEDULE = new Int32Array(64); // The message schedule of `mixBlock`, allocated once; each block overwrites it.
 
 let nativeSha256: ((text: string) => string) | null = null;
 
-/** Sets a faster SHA-256 (in hexadecimal). The composition root calls it, because core may not import node:crypto. */
+/**
+ * Sets a faster SHA-256 (in hexadecimal) for `sha256Hex`. `connect.ts` passes it in, because core may not import
+ * node:crypto.
+ */
 export function setNativeSha256(hash: (text: string) => string): void {
   nativeSha256 = hash;
 }

@@ -1,6 +1,6 @@
-/** Finds the known word that a mistyped one is closest to. */
+/** Finds the known word that is closest to a mistyped word, for suggestions in error messages. */
 
-/** The candidate that is closest to the word; null when none is close. */
+/** The candidate that is closest to the word; null when no candidate is close. */
 export function nearestWord(word: string, candidates: readonly string[]): string | null {
   const maxDistance = Math.max(2, Math.floor(word.length / 3));
   let best: { readonly word: string; readonly distance: number } | null = null;
@@ -20,23 +20,23 @@ export function didYouMean(word: string, candidates: readonly string[]): string 
 
 /** The number of letters to insert, delete, replace or swap with their neighbour (optimal string alignment distance). */
 function editDistance(a: string, b: string): number {
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: b.length + 1 }, (_, column) => column);
+  let rowBeforeLast: number[] = [];
+  let lastRow = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row += 1) {
-    const current = [row];
+    const currentRow = [row];
     for (let column = 1; column <= b.length; column += 1) {
-      const same = a[row - 1] === b[column - 1];
+      const isSameLetter = a[row - 1] === b[column - 1];
       let cost = Math.min(
-        (last[column] as number) + 1,
-        (current[column - 1] as number) + 1,
-        (last[column - 1] as number) + (same ? 0 : 1),
+        (lastRow[column] as number) + 1,
+        (currentRow[column - 1] as number) + 1,
+        (lastRow[column - 1] as number) + (isSameLetter ? 0 : 1),
       );
       if (row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1])
-        cost = Math.min(cost, (beforeLast[column - 2] as number) + 1);
-      current.push(cost);
+        cost = Math.min(cost, (rowBeforeLast[column - 2] as number) + 1);
+      currentRow.push(cost);
     }
-    beforeLast = last;
-    last = current;
+    rowBeforeLast = lastRow;
+    lastRow = currentRow;
   }
-  return last[b.length] as number;
+  return lastRow[b.length] as number;
 }

@@ -11,15 +11,18 @@ export interface RetryOptions {
   readonly attempts?: number;
   /** The delay before the second attempt. Default 1 second. */
   readonly initial?: Duration;
-  /** Each delay is this many times the one before; 1 for a fixed delay. Default 2. */
+  /** Each delay is this many times the delay before it; 1 makes all delays equal. Default 2. */
   readonly factor?: number;
   /** The longest delay. Default 1 hour. */
   readonly max?: Duration;
-  /** `true`: between 50% and 100% of the delay. A number such as 0.1: ±10%. Default true. */
+  /**
+   * Varies the delay at random: `true` waits between 50% and 100% of the delay, a number such as 0.1 waits the delay ±10%,
+   * and `false` waits exactly the delay. Default true.
+   */
   readonly jitter?: boolean | number;
-  /** Whether the step is attempted again after this error. By default it is, after every error. */
+  /** Returns whether the step is attempted again after this error. By default every error leads to another attempt. */
   readonly retryIf?: (error: unknown) => boolean;
-  /** The delay after this attempt (1, 2, …), used unchanged: `initial`, `factor`, `max` and `jitter` do not apply. */
+  /** Returns the delay after this attempt (1, 2, …). `initial`, `factor`, `max` and `jitter` do not apply to it. */
   readonly backoff?: (attempt: number, error: unknown) => Duration;
 }
 
@@ -54,7 +57,7 @@ const retryOptions = new Set<string>([
   "backoff",
 ] satisfies (keyof RetryOptions)[]);
 
-/** Checks the options when a definition is made, so that a bad option is not noticed only when a step fails. */
+/** Checks the options. Called when a workflow is defined, so that a bad option is reported before any step fails. */
 export function resolveRetry(options: RetryOptions = {}, defaults: RetryPolicy = DEFAULT_RETRY): RetryPolicy {
   checkOptions("retry", options, retryOptions);
   const { attempts = defaults.attempts, factor = defaults.factor, jitter = defaults.jitter } = options;
@@ -77,15 +80,15 @@ export function resolveRetry(options: RetryOptions = {}, defaults: RetryPolicy =
   };
 }
 
-function check(ok: boolean, name: string, value: unknown, expected: string): void {
-  if (ok) return;
-  const shown = typeof value === "object" && value !== null ? "an object" : String(value);
-  throw new InvalidInputError(`The retry option ${name} cannot be ${shown}; it must be ${expected}.`);
+function check(isValid: boolean, name: string, value: unknown, expected: string): void {
+  if (isValid) return;
+  const valueText = typeof value === "object" && value !== null ? "an object" : String(value);
+  throw new InvalidInputError(`The retry option ${name} cannot be ${valueText}; it must be ${expected}.`);
 }
 
 /**
  * Whether the step is attempted again after this attempt (1, 2, …) threw this error: never after a `PermanentError` or a
- * `PauseError`, always after a `TransientError`, and as the policy says after any other error.
+ * `PauseError`, always after a `TransientError`; after any other error, `attempts` and `retryIf` of the policy decide.
  */
 export function shouldRetry(policy: RetryPolicy, attempt: number, error: unknown): boolean {
   if (error instanceof PermanentError || error instanceof PauseError) return false;
@@ -95,10 +98,11 @@ export function shouldRetry(policy: RetryPolicy, attempt: number, error: unknown
 }
 
 /**
- * The delay in milliseconds between this attempt (1, 2, …) and the next. A valid `retryAfter` of a `TransientError` is used;
- * otherwise the policy decides.
+ * The delay in milliseconds between this attempt (1, 2, …) and the next. A valid `retryAfter` of a `TransientError` is
+ * used; otherwise the policy decides.
  *
- * @param random from 0 to 1, for the jitter, so that many runs that failed together are not retried at the same moment
+ * @param random a random number from 0 to 1 for the jitter, so that runs that failed together are retried at different
+ * times
  */
 export function nextDelayMs(policy: RetryPolicy, attempt: number, random: number, error?: unknown): number {
   const requestedMs = retryAfterOf(error);
@@ -110,7 +114,7 @@ export function nextDelayMs(policy: RetryPolicy, attempt: number, random: number
 }
 
 function exponentialDelayMs({ initialMs, factor, maxMs }: RetryPolicy, attempt: number): number {
-  if (initialMs === 0) return 0; // 0 × Infinity would be NaN
+  if (initialMs === 0) return 0; // The power below may be Infinity, and 0 × Infinity would be NaN.
   return Math.min(maxMs, initialMs * factor ** Math.max(0, attempt - 1));
 }
 

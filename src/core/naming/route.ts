@@ -1,10 +1,10 @@
 /**
- * The route of a task, by which workers claim it: the workflow of the run, or the workflow and the queue of its next step
- * when that step has a queue of its own.
+ * The route of a task is the text by which workers claim the task: the name of the run's workflow, followed by the queue of
+ * the run's next step if that step has a queue of its own.
  */
 import { childRunId } from "./ids.js";
 
-/** The shortest key column of all stores. */
+/** A longer route is replaced by a hash, because the shortest key column of all stores has 255 bytes. */
 const maxRouteBytes = 255;
 
 /** The route of all runs of frozen graphs. They have no code of their own: a worker with `jobs` executes them. */
@@ -18,7 +18,7 @@ const jobPrefix = "job:";
 export const jobOf = (workflow: string): string | null =>
   workflow.startsWith(jobPrefix) ? workflow.slice(jobPrefix.length) : null;
 
-/** @param queue of the run's next step; null when the step has no queue of its own */
+/** @param queue the queue of the run's next step; null when that step has no queue of its own */
 export function routeOf(workflow: string, queue: string | null): string {
   if (queue === null) return workflow;
   // No name contains a tab, so no route equals the name of another workflow.

@@ -1,7 +1,7 @@
 /**
- * Whether the new run has an idempotency key or a hero key, which are unique in the database. If another client has used the
- * same key in a transaction that is still open, the database makes the second start wait for that transaction. Starts
- * without such a key must not be batched with it, or they would wait too.
+ * Whether the new run has an idempotency key or a hero key, which are unique in the database. If another client has used
+ * the same key in a transaction that is still open, the database makes this start wait for that transaction. Starts without
+ * a unique key are written in other batches, because they would have to wait too.
  */
 export const hasUniqueKey = (run: { readonly startKey: string | null; readonly heroKey: string | null }): boolean =>
   run.startKey !== null || run.heroKey !== null;

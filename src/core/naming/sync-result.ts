@@ -4,10 +4,10 @@ import { InvalidInputError } from "../errors/errors.js";
 import { guardPromise } from "../errors/guarded-promise.js";
 
 /**
- * Returns the result, or throws when it is a promise. Without this check an async callback would always count as true, because
- * a promise is truthy, and a rejection would end the process.
+ * Returns the result, or throws when the result is a promise. Without this check the result of an async callback would
+ * always be treated as true, because a promise is truthy, and an unhandled rejection would end the process.
  *
- * @param callbackName such as "retryIf"
+ * @param callbackName the name of the callback for the error message, such as "retryIf"
  */
 export function requireSyncResult<Result>(callbackName: string, result: Result): Result {
   if (!(result instanceof Promise)) return result;

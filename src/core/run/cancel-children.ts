@@ -8,7 +8,7 @@ import { isDispatched, type MapOp, type RunState } from "./state.js";
 import { readStepFacts } from "./step-completed.js";
 import { childNode, scopeOf } from "./step-key.js";
 
-/** The messages to children that the run no longer waits for after these new events. */
+/** Returns messages that cancel the children which the run no longer waits for after these new events. */
 export function cancelUnawaitedChildren(runId: string, state: RunState, events: readonly NewEvent[]): Message[] {
   return events.flatMap((event) => {
     const { type, node } = event;
@@ -22,7 +22,9 @@ export function cancelUnawaitedChildren(runId: string, state: RunState, events: 
   });
 }
 
-/** Cancels the run of the step's job, if it was dispatched, and the children that the step's body waits for. */
+/**
+ * Returns messages that cancel the dispatched run of the step's job, if any, and the children that the step's body awaits.
+ */
 function cancelJob(runId: string, state: RunState, step: string): Message[] {
   const op = state.ops.get(step);
   const jobMessages =
@@ -33,7 +35,10 @@ function cancelJob(runId: string, state: RunState, step: string): Message[] {
 const isCompletedByOperator = ({ type, data }: NewEvent) =>
   type === "step.completed" && readStepFacts(data).by === "operator";
 
-/** Cancels all children that the run waits for, or only those of the calls whose keys begin with `scope`. */
+/**
+ * Returns messages that cancel all children that the run waits for, or only the children of calls whose keys begin with
+ * `scope`.
+ */
 export function cancelChildren(runId: string, state: RunState, scope = ""): Message[] {
   const messages: Message[] = [];
   for (const [key, op] of state.ops) {
@@ -45,18 +50,18 @@ export function cancelChildren(runId: string, state: RunState, scope = ""): Mess
   return messages;
 }
 
-/** @param ended children whose end is not in the state yet */
+/** @param endedIndexes the indexes of children that have ended, but whose end is not folded into the state yet */
 export function cancelMapChildren(
   runId: string,
   state: RunState,
   key: string,
   op: MapOp,
-  ended: ReadonlySet<number> = new Set(),
+  endedIndexes: ReadonlySet<number> = new Set(),
 ): Message[] {
   const node = childNode(state, key);
   const messages: Message[] = [];
   for (let index = 0; index < op.spawnedCount; index += 1) {
-    if (!op.endedIndexes.has(index) && !ended.has(index))
+    if (!op.endedIndexes.has(index) && !endedIndexes.has(index))
       messages.push(cancelMessageTo(childRunId(runId, node, index)));
   }
   return messages;

@@ -1,12 +1,18 @@
-/** A command as `decide` gets it, together with how and when it was received. */
+/** A command as `decide` receives it, together with the time and the circumstances of its arrival. */
 import type { Command } from "./stored-schema.js";
 
 export interface ReceivedCommand {
   readonly command: Command;
-  /** When the command was received. A signal that arrived before a deadline is delivered; a later one is too late. */
+  /**
+   * When the command arrived. A signal that arrived before a wait's deadline completes the wait; a later signal does not.
+   */
   readonly at: number;
-  /** Whether an impossible command throws an InvalidStateError, for a caller, or is ignored because there is no caller. */
+  /**
+   * True if a caller waits for the result: an impossible command then throws an InvalidStateError. Otherwise it is ignored.
+   */
   readonly strict: boolean;
-  /** No worker owns the run, so a step that has started is not running: its body waits for something durable. */
+  /**
+   * True if no worker owns the run. A started step is then not being executed: its body waits for a timer, signal or child.
+   */
   readonly isUnowned?: boolean;
 }

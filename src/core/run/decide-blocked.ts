@@ -4,7 +4,11 @@ import type { Decision } from "./decision.js";
 import { newEvent } from "./event.js";
 import type { Command } from "./stored-schema.js";
 
-/** The second time the run is paused, because each time all runs of the worker are stopped for the length of a lease. */
+/**
+ * Records that the event loop of the run's worker was blocked: by another run (`by`), by this run (`step`), or by unknown
+ * code. If this run's code has done it, and was the cause or a suspect of an earlier block, the run is paused, because each
+ * block stops all runs of the worker until its lease expires.
+ */
 export function recordBlocked(
   decision: Decision,
   { worker, session, step, by }: Extract<Command, { type: "blocked" }>,
@@ -17,7 +21,7 @@ export function recordBlocked(
   if (step === null) return void decision.events.push(newEvent("run.blocked", {}, { ...workerData, suspected: true }));
   const columns = step === "" ? {} : { node: step };
   decision.events.push(newEvent("run.blocked", columns, workerData));
-  // The earlier block may have been at another step, or at an unknown place.
+  // An earlier block at another step, or at an unknown place, also leads to the pause.
   const [earlierBlock] = blockedWorkers?.values() ?? [];
   if (earlierBlock === undefined || decision.paused !== null || decision.isCancelRequested) return;
   decision.paused = { resumeOn: null, recheckAt: null, node: step === "" ? null : step };
@@ -26,10 +30,10 @@ export function recordBlocked(
 
 function pauseForBlockingTwice(
   step: string,
-  first: string,
-  second: string,
+  firstWorker: string,
+  secondWorker: string,
 ): { readonly reason: string; readonly error: Failure } {
   const code = step === "" ? "Its code" : `Step "${step}"`;
-  const reason = `${code} blocked the event loop of worker "${first}" and then of worker "${second}" until their leases expired. The run is paused so that it does not block more workers. Move long computations to a worker thread, then resume the run.`;
+  const reason = `${code} blocked the event loop of worker "${firstWorker}" and then of worker "${secondWorker}" until their leases expired. The run is paused so that it does not block more workers. Move long computations to a worker thread, then resume the run.`;
   return { reason, error: { name: "QuarantineError", code: "QUARANTINED", message: reason } };
 }

@@ -20,7 +20,10 @@ export function recordChildEnd(
   else decision.events.push(newEvent("child.canceled", { node }, reason === null ? {} : { reason }));
 }
 
-/** Collects the ends of map children, which `recordEndedMapChildren` turns into events. Children that are known are ignored. */
+/**
+ * Collects the ends of map children, which `recordEndedMapChildren` turns into events. A child whose end is already
+ * recorded or collected is ignored, because its message may arrive twice.
+ */
 export function collectMapChildEnds(
   decision: Decision,
   { node: senderNode, completed, failed }: Extract<Command, { type: "children" }>,
@@ -43,7 +46,7 @@ export function collectMapChildEnds(
   }
 }
 
-/** Records the collected ends as one event per map, however many children have ended. */
+/** Records the collected ends of map children as one event per map, however many children have ended. */
 export function recordEndedMapChildren(decision: Decision): void {
   for (const [node, { completed, failed }] of decision.endedMapChildren) {
     if (completed.length + failed.length === 0) continue;

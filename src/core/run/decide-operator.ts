@@ -33,10 +33,10 @@ export function resumeRun(
   decision.resume("operator", { onlyStep: key, ...changes });
 }
 
-/** When a graph is paused because of a failed node, a resume attempts all of its failed nodes again. */
+/** When a run is paused because a node of its graph failed, a resume attempts all failed nodes again. */
 function reopenFailedNodes(decision: Decision): void {
-  const stuck = decision.paused?.node == null ? undefined : decision.state.ops.get(decision.paused.node);
-  if (stuck?.kind !== "step" || stuck.phase !== "failed") return;
+  const stuckOp = decision.paused?.node == null ? undefined : decision.state.ops.get(decision.paused.node);
+  if (stuckOp?.kind !== "step" || stuckOp.phase !== "failed") return;
   for (const [node, op] of decision.state.ops)
     if (op.kind === "step" && op.phase === "failed")
       decision.events.push(newEvent("node.reopened", { node, attempt: op.attempt }));
@@ -65,16 +65,19 @@ export function skipStep(decision: Decision, isUnowned: boolean): void {
   if (decision.paused !== null) decision.resume("operator", { onlyStep: key });
 }
 
-/** The step that an operator can skip or provide an output for, and its attempt: the one that waits, not the one before it. */
+/**
+ * The step that an operator can skip or provide an output for, and the number of the attempt that it runs or waits to
+ * start.
+ */
 function findStuckStep(decision: Decision, isUnowned = false): { readonly key: string; readonly attempt: number } {
   if (decision.paused?.node != null) {
     const op = decision.state.ops.get(decision.paused.node);
     if (op?.kind === "step" && (op.phase === "started" || op.phase === "awaiting_attempt"))
       return { key: decision.paused.node, attempt: op.phase === "awaiting_attempt" ? op.attempt + 1 : op.attempt };
-    // The step was never attempted, because no worker has its job.
+    // The run is paused at a step that was never attempted, because no worker has the step's job.
     if (op === undefined) return { key: decision.paused.node, attempt: 1 };
     if (op.kind === "step" && op.phase === "failed") {
-      // A failed node is reopened first, because a step keeps its first result.
+      // A failed node must be reopened first: it has a result, and `fold` would ignore a second result.
       decision.events.push(newEvent("node.reopened", { node: decision.paused.node, attempt: op.attempt }));
       return { key: decision.paused.node, attempt: op.attempt + 1 };
     }
@@ -88,14 +91,17 @@ function findStuckStep(decision: Decision, isUnowned = false): { readonly key: s
   throw new InvalidStateError(describeNotStuck(decision));
 }
 
-/** Why `skip()` and `resume({ output })` are not possible, and what is. */
+/** The error message that says why `skip()` and `resume({ output })` are not possible, and which calls are. */
 function describeNotStuck(decision: Decision): string {
   const message = "The run is not stuck at a step: there is nothing to skip or to provide an output for.";
   if (decision.state.paused?.error?.code !== "NON_DETERMINISM") return message;
   return `${message} Its code does not fit its log: deploy code that does and resume(), declare the differences with resume({ accept, renamed }), or end the run with cancel(reason, { force: true }).`;
 }
 
-/** Records the request. The run's next owner cancels its children; a client ends a parked run that has none itself. */
+/**
+ * Records the request to cancel the run. The run's next owner cancels the children, compensates, and ends the run. A client
+ * itself ends a parked run that is canceled by force, or that has neither children nor steps to compensate.
+ */
 export function cancelRun(decision: Decision, { reason, force }: Extract<Command, { type: "cancel" }>): void {
   if (decision.isCancelRequested && !(force === true && !decision.isCancelForced)) return;
   decision.isCancelRequested = true;

@@ -1,4 +1,7 @@
-/** Decides about signals: each completes the oldest wait for its name, or ends a pause that waits for it, or stays pending. */
+/**
+ * Decides about signals. A signal completes the oldest open wait for its name, or else resumes a run whose pause waits for
+ * it, or else stays pending.
+ */
 import type { Decision, OpenWait } from "./decision.js";
 import { newEvent } from "./event.js";
 import type { Signal, WaitOp } from "./state.js";
@@ -10,14 +13,14 @@ export function receiveSignal(decision: Decision, { name, payload, key }: Extrac
     decision.receivedSignalKeys.add(key);
   }
   const seq = decision.nextSeq + decision.events.length;
-  const received = newEvent("signal.received", {}, key === null ? { name } : { name, key }, { payload });
-  decision.events.push(received);
-  decision.pendingSignals.push({ seq, name, at: 0, data: received.data });
+  const receivedEvent = newEvent("signal.received", {}, key === null ? { name } : { name, key }, { payload });
+  decision.events.push(receivedEvent);
+  decision.pendingSignals.push({ seq, name, at: 0, data: receivedEvent.data });
   matchWaits(decision);
   resumeIfSignalled(decision);
 }
 
-/** Resumes a run whose pause waits for a pending signal. The signal is consumed, so the next pause needs another one. */
+/** Resumes a run whose pause waits for a pending signal. The signal is consumed, so the next pause needs another signal. */
 export function resumeIfSignalled(decision: Decision): void {
   const name = decision.paused?.resumeOn ?? null;
   const signal = name === null ? undefined : decision.pendingSignals.find((candidate) => candidate.name === name);
@@ -44,17 +47,19 @@ export function matchWaits(decision: Decision): void {
   }
 }
 
-/** The pending signals that complete the wait; null when they have not all arrived. */
+/** The pending signals that complete the wait; null when the signals that the wait needs have not all arrived. */
 function signalsFor(decision: Decision, { names, mode }: WaitOp): Signal[] | null {
   if (mode === "any") {
     const signal = decision.pendingSignals.find((candidate) => names.includes(candidate.name));
     return signal === undefined ? null : [signal];
   }
-  const chosen: Signal[] = [];
+  const chosenSignals: Signal[] = [];
   for (const name of names) {
-    const signal = decision.pendingSignals.find((candidate) => candidate.name === name && !chosen.includes(candidate));
+    const signal = decision.pendingSignals.find(
+      (candidate) => candidate.name === name && !chosenSignals.includes(candidate),
+    );
     if (signal === undefined) return null;
-    chosen.push(signal);
+    chosenSignals.push(signal);
   }
-  return chosen;
+  return chosenSignals;
 }

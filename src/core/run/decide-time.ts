@@ -1,9 +1,13 @@
-/** Decides what has become due: timers, timeouts of waits, rechecks of pauses, the time limit of the run. */
+/**
+ * Decides about everything that has become due: timers, timeouts of waits, rechecks of pauses, the time limit of the run.
+ */
 import type { Failure } from "../encoding/error-record.js";
 import type { Decision } from "./decision.js";
 import { newEvent } from "./event.js";
 
-/** Fires due timers in the order of their due times. In a paused run nothing becomes due, except the recheck of the pause. */
+/**
+ * Fires due timers in the order of their due times. In a paused run no timer fires until the recheck of the pause is due.
+ */
 export function fireDueTimers(decision: Decision, now: number): void {
   if (decision.isEnded || decision.isCancelRequested) return;
   if (decision.paused !== null) {

@@ -1,8 +1,10 @@
 /**
- * Decides which events follow from a run's state, the commands that it has received, and the time. Pure, without I/O.
+ * Decides which events follow from a run's state, the commands that the run has received, and the time. `decide` is a pure
+ * function without I/O.
  *
- * The owner of a run decides about all messages of its inbox at once; a client decides about one command to a run that no
- * worker owns. Both use this function, so a command has the same effect either way. No workflow code is needed.
+ * The worker that owns a run calls `decide` for all messages of the run's inbox at once; a client calls it for one command
+ * to a run that no worker owns. So a command has the same effect in both cases, and the client does not need the workflow's
+ * code.
  */
 
 import { InvalidStateError } from "../errors/errors.js";
@@ -18,11 +20,12 @@ import { type RunState, statusOf } from "./state.js";
 import type { Command } from "./stored-schema.js";
 
 /**
- * Decides about commands in the order in which they were received, about waits that can be completed, and about timers.
+ * Applies the commands in the order in which they were received, completes waits whose signals have arrived, and fires
+ * timers.
  *
  * @param nextSeq the number that the first of the returned events will have
- * @param withdrawnKeys waits and timers whose withdrawal is being written before these events. They are still open in the
- * state, but must not consume signals or fire.
+ * @param withdrawnKeys the keys of waits and timers whose withdrawal is being written before the returned events. In the
+ * state they are still open, but they must not consume signals or fire.
  */
 export function decide(
   state: RunState,
@@ -70,6 +73,7 @@ function applyCommand(decision: Decision, command: Command, isUnowned: boolean):
     case "import":
       return importDag(decision, command.dag);
     case "jobGone":
+      // Only the owner of the run acts on this command, because it must first read whether a worker has the job.
       return;
     case "child":
       return recordChildEnd(decision, command);
@@ -81,12 +85,16 @@ function applyCommand(decision: Decision, command: Command, isUnowned: boolean):
       for (const result of command.results) recordNodeEnd(decision, result);
       return;
     default:
-      // The compiler requires a case for every command, because a command without one would be drained without an effect.
+      // The compiler requires a case for every command, because a command without a case would be deleted without an
+      // effect.
       command satisfies never;
   }
 }
 
-/** A run that has ended never changes. Canceling a canceled run again is accepted without an effect. */
+/**
+ * Throws, because a run that has ended never changes. Only a second cancel of a canceled run is accepted, without an
+ * effect.
+ */
 function refuseForEndedRun(decision: Decision, command: Command): void {
   const status = statusOf(decision.state);
   if (command.type === "cancel" && status === "canceled") return;

@@ -1,4 +1,4 @@
-/** A decision in progress, which the `decide-…` files read and add events to. */
+/** The state of one call of `decide`, which the functions of the `decide-…` files read and add events to. */
 import { type NewEvent, newEvent } from "./event.js";
 import type { Op, RunState, Signal, WaitOp } from "./state.js";
 import type { EventData } from "./stored-schema.js";
@@ -6,8 +6,8 @@ import type { EventData } from "./stored-schema.js";
 export type OpenWait = { readonly key: string; readonly op: WaitOp };
 
 /**
- * The state together with the effects of the events that were decided so far. These events have no timestamps yet, so they
- * cannot be folded into the state.
+ * The run's state, and the effects of the events that were decided so far. The effects are kept in separate fields, because
+ * events without a timestamp cannot be folded into the state.
  */
 export class Decision {
   readonly events: NewEvent[] = [];
@@ -18,11 +18,11 @@ export class Decision {
   readonly openWaits: OpenWait[] = [];
   /** Open timers in the order of their due times. A timer with a `wait` is the timeout of that wait. */
   readonly openTimers: { readonly key: string; readonly dueAt: number; readonly wait: OpenWait | null }[] = [];
-  /** Received signals that were not consumed, the oldest first. */
+  /** The received signals that no wait or pause has consumed yet, the oldest first. */
   readonly pendingSignals: Signal[];
   /** The keys of the signals that were received in this decision. */
   readonly receivedSignalKeys: Set<string>;
-  /** By map: the children whose end was received in this decision. */
+  /** By the key of the map: the indexes of the children whose end was received in this decision. */
   readonly endedMapChildren = new Map<
     string,
     { readonly completed: number[]; readonly failed: number[]; readonly ended: Set<number> }
@@ -58,7 +58,7 @@ export class Decision {
     }
   }
 
-  /** @param details `onlyStep`: the step that is resumed; without it, all steps that have paused the run */
+  /** @param details `onlyStep` is the step that is resumed; without it, all steps that have paused the run are resumed */
   resume(by: "operator" | "recheck", details: Omit<EventData["run.resumed"], "by" | "signal"> = {}): void {
     this.paused = null;
     this.events.push(newEvent("run.resumed", {}, { by, ...details }));

@@ -1,6 +1,6 @@
 /**
- * The effective log: the events that still count. When code starts over, or an operator moves a run to another step, the
- * events of earlier calls no longer count.
+ * The effective log: a run's events without the events of forgotten calls. Calls are forgotten when the workflow's code
+ * starts over, when an operator moves the run to another step, or when an imported graph no longer has their node.
  */
 import { dataOf, type StoredEvent } from "./event.js";
 import { evolve } from "./fold.js";
@@ -8,13 +8,13 @@ import { initialState, type RunState } from "./state.js";
 
 export interface EffectiveLog {
   readonly state: RunState;
-  /** The events of the log without those of forgotten calls. */
+  /** The events of the log, except the events of forgotten calls. */
   readonly events: readonly StoredEvent[];
   /** The numbers of signals that were consumed by forgotten calls, or that ended a pause. */
   readonly consumedSignals: ReadonlySet<number>;
-  /** Timers and waits that lost a race. */
+  /** The keys of timers and waits that lost a race, so that the code no longer waits for them. */
   readonly withdrawnKeys: ReadonlySet<string>;
-  /** By settled map: the number of the event with which its last child ended. */
+  /** By the key of a settled map: the number of the event that recorded the end of its last child. */
   readonly settledAtSeq: ReadonlyMap<string, number>;
 }
 
@@ -50,10 +50,10 @@ const withdrawnKeysIn = (events: readonly StoredEvent[]): Set<string> =>
 
 /** Drops the events of forgotten calls. The signals of a forgotten wait stay consumed, unless the wait was withdrawn. */
 function dropDiscarded(state: RunState, events: readonly StoredEvent[], consumedSignals: Set<number>): StoredEvent[] {
-  const withdrawn = withdrawnKeysIn(events);
+  const withdrawnKeys = withdrawnKeysIn(events);
   return events.filter((event) => {
     if (event.node === null || state.ops.has(event.node)) return true;
-    if (event.type === "wait.completed" && !withdrawn.has(event.node))
+    if (event.type === "wait.completed" && !withdrawnKeys.has(event.node))
       for (const signal of dataOf(event, "wait.completed").signals) consumedSignals.add(signal);
     return false;
   });

@@ -1,17 +1,22 @@
-/** The data of the events of a log: the column `data` of the table `pawl_events`. Part of the schema in `stored-schema.ts`. */
+/**
+ * The data of the events of a log, which is the column `data` of the table `pawl_events`. These types are part of the
+ * schema in `stored-schema.ts`.
+ */
 import type { Failure } from "../encoding/error-record.js";
 import type { FrozenDag } from "../graph/frozen-dag.js";
 import type { Range } from "./ranges.js";
 
-/** The data of each type of event. User values are `unknown`. Times are relative (`…Ms`) to the event's own timestamp. */
+/** The data of each type of event. User values are `unknown`. Fields called `…Ms` are relative to the event's timestamp. */
 export interface EventData {
-  /** The code of the run is executed for the first time. */
+  /** A worker calls the code of the run for the first time. */
   "run.started": {
-    /** When a worker took the run, because the event is written later, together with the first result of the code. */
+    /**
+     * When a worker took the run. The event's own timestamp is later, because it is written with the code's first result.
+     */
     startedAt?: number;
     /** The time limit of the run. */
     timeoutMs?: number;
-    /** How the declared steps are ordered; absent for a function. */
+    /** How the declared steps are ordered; absent for a function-style workflow, which declares no steps. */
     steps?: "chain" | "graph";
     /** The signature of the declared steps. */
     shape?: string;
@@ -20,7 +25,9 @@ export interface EventData {
     /** The input as the schema transformed it; absent when the schema did not change it. */
     input?: unknown;
   };
-  /** A schema has accepted the input of a run that had already started; `input` as in `run.started`. */
+  /**
+   * A schema has accepted the input of a run that had already started. `input` has the same meaning as in `run.started`.
+   */
   "input.checked": { input?: unknown };
   /** The run is a retry of a run that failed, and has inherited its completed calls. */
   "run.forked": {
@@ -28,13 +35,16 @@ export interface EventData {
     from: string;
     /** The first run of the lineage. Idempotency keys begin with its id, and random numbers are seeded with it. */
     root: string;
-    /** Steps whose idempotency keys begin with another run's id, because their effect under the first key was undone. */
+    /**
+     * By step: the id of the run that the step's idempotency key begins with, for steps that were compensated. Their effect
+     * under the key of the first run was undone.
+     */
     keyRunIds?: Record<string, string>;
     /** Calls in the log of the failed run that were not inherited, and are made again. */
     redo: string[];
-    /** Calls that are made again, and the calls of earlier runs whose children belong to them. */
+    /** By call that is made again: the calls of earlier runs whose children are reused for this call. */
     children?: Record<string, ChildrenOrigin[]>;
-    /** Ancestry hashes of steps that were undone, which inherited steps refer to. */
+    /** By step that was undone: its former ancestry hashes, which the hashes of inherited steps are computed from. */
     hashes?: Record<string, string[]>;
   };
   /** A worker took the run over from a worker that died. Executions that had started are abandoned. */
@@ -42,15 +52,17 @@ export interface EventData {
     /** How often the run has been delivered to a worker. */
     deliveries: number;
   };
-  /** The event loop of the run's worker was blocked for a lease. The event's node is the step whose code was running. */
+  /**
+   * The event loop of the run's worker was blocked until its lease expired. The event's node is the step that was running.
+   */
   "run.blocked": {
     /** The name of the worker. */
     worker: string;
     /** The id and epoch of the worker. */
     session: string;
-    /** Another run, whose code has blocked the event loop. */
+    /** The id of another run whose code has blocked the event loop; absent when this run's code did, or may have. */
     by?: string;
-    /** It is not known which run's code has blocked the event loop. */
+    /** True when it is not known which run's code has blocked the event loop. */
     suspected?: true;
   };
   /** The run is paused. The event's node is the step that it is paused at. */
@@ -60,24 +72,26 @@ export interface EventData {
     error?: Failure;
     /** The name of a signal that resumes the run. */
     resumeOn?: string;
-    /** After how long the run is resumed by itself. */
+    /** After how long the run is resumed without a signal or an operator. */
     recheckMs?: number;
-    /** The handler has called `ctx.pause()`, and continues behind that call when the run is resumed. */
+    /** The handler has called `ctx.pause()`, and continues after that call when the run is resumed. */
     continuesWhenResumed?: boolean;
   };
   /** The run is resumed. */
   "run.resumed": {
     by: "operator" | "signal" | "recheck";
-    /** The number of the signal that resumed the run, and is consumed by that. */
+    /** The number of the signal that resumed the run. The signal is consumed and completes no later wait. */
     signal?: number;
-    /** The step that the operator has resumed; other steps that have paused the run stay paused. Absent: all steps. */
+    /**
+     * The only step that the operator has resumed: the other steps stay paused. When absent, all paused steps are resumed.
+     */
     onlyStep?: string;
-    /** Names of calls that only the code has, or only the log, and that the operator has accepted. */
+    /** Names of calls that exist only in the code or only in the log. The operator has accepted these differences. */
     accept?: readonly string[];
-    /** The new name in the code, by the name in the log. */
+    /** By the name of a step in the log: the step's new name in the code. */
     renamed?: Readonly<Record<string, string>>;
   };
-  /** The run is to be canceled. */
+  /** A client, the parent run or the workflow's own code has requested that the run be canceled. */
   "run.cancel_requested": {
     reason?: string;
     /** The run ends at once, without compensation. */
@@ -90,32 +104,37 @@ export interface EventData {
     waitMs: number;
     /** The handler starts over: its calls are forgotten. */
     rewind: boolean;
-    /** The reason is a `TransientError`. */
+    /** The handler is executed again because it threw a `TransientError`. */
     transient?: true;
   };
   /** The wait of a `run.reattempted` is over. */
   "run.woken": Record<string, never>;
-  /** The start time of the run came while it was paused. The run starts when it is resumed. */
+  /** The start time of the run passed while the run was paused. The run starts when it is resumed. */
   "run.became_due": Record<string, never>;
-  /** An operator has moved the run to the step `to`. Its calls are forgotten, and it continues from that step. */
+  /**
+   * An operator has moved the run to the step `to`. The calls of the run are forgotten, and it continues from that step.
+   */
   "run.moved": { to: string };
-  /** One of the next three ends a log. They are not stored, but made from the columns of the run's row. */
+  /**
+   * `run.completed`, `run.failed` or `run.canceled` ends a log. It is not stored, but created from columns of the run's
+   * row.
+   */
   "run.completed": { output?: unknown };
   "run.failed": { error: Failure };
   "run.canceled": { reason?: string };
 
-  /** The step is next, and waits for its start time. */
+  /** The step is the next to be executed, and waits for its start time. */
   "step.scheduled": { waitMs: number };
   /** An attempt at the step has started. */
   "step.started": {
-    /** The time limit of a declared step, also while its body waits. */
+    /** The time limit of a declared step. The time in which its body waits (for a timer, signal or child) is included. */
     timeoutMs?: number;
     /** The name of the worker. */
     worker?: string;
   };
   /** The step has completed. The order of these fields in the stored text is fixed, see `step-completed.ts`. */
   "step.completed": {
-    /** The code has a compensation for the step. */
+    /** The workflow's code defines a compensation for the step. */
     undo?: true;
     /** The ancestry hash, see `ancestry-hash.ts`. */
     hash?: string;
@@ -124,7 +143,7 @@ export interface EventData {
     /** How long the attempt took. */
     ms?: number;
     output?: unknown;
-    /** The step option `input`, which is recorded for readers of the log. */
+    /** The value of the step option `input`, which is recorded only so that it can be read in the log. */
     input?: unknown;
   };
   /** An attempt at the step has failed. */
@@ -137,12 +156,12 @@ export interface EventData {
     transient?: boolean;
     /** The run of the step's job failed, was canceled or timed out, so the next attempt starts another run. */
     jobRunEnded?: true;
-    /** The attempt has moved its cursor, so failures and backoff are counted from here. */
+    /** The attempt has moved its cursor, so this failure is counted as the first, and the backoff starts again. */
     cursorMoved?: true;
     /** The name of the worker. */
     worker?: string;
   };
-  /** The step is executed again after `waitMs`, and its last attempt is no failure. */
+  /** The step is executed again after `waitMs`, although its last attempt did not fail. */
   "step.reattempted": {
     waitMs: number;
     ms?: number;
@@ -159,24 +178,26 @@ export interface EventData {
     ms?: number;
     worker?: string;
   };
-  /** The step, or a condition of its workflow, has canceled the run. */
+  /** The step's code, an exception rule or a condition has canceled the run at this step. */
   "step.canceled": { ms?: number };
 
-  /** This attempt at the node is executed by a run of the job, on any worker that has the job. */
+  /** This attempt at the node is executed by a separate run of the job, on any worker that has the job. */
   "node.dispatched": { job: string };
-  /** An operator wants another attempt at a node that has failed or was skipped. */
+  /** An operator has requested another attempt at a node that has failed or was skipped. */
   "node.reopened": Record<string, never>;
   /** An operator has replaced the graph of the run. */
   "dag.imported": { dag: FrozenDag };
 
-  /** The code sleeps for `ms`, or until an instant. */
+  /** The code sleeps for `ms` milliseconds, or until the instant `until`. */
   "timer.started": { ms?: number; until?: number };
   "timer.fired": Record<string, never>;
   /** A signal has arrived. A later signal with the same `key` is dropped. */
   "signal.received": { name: string; payload?: unknown; key?: string };
   /** The code waits for any or for all of these signals, for at most `timeoutMs`. */
   "wait.started": { names: string[]; mode: "any" | "all"; timeoutMs?: number };
-  /** The wait has consumed signals: the numbers of their `signal.received` events, in the order of `names` for "all". */
+  /**
+   * The wait has consumed `signals`: the numbers of their `signal.received` events, in mode "all" in the order of `names`.
+   */
   "wait.completed": { signals: number[] };
   /** The signals did not arrive in time. */
   "wait.timed_out": Record<string, never>;
@@ -198,21 +219,21 @@ export interface EventData {
     tolerate: number;
     /** How many children were created. */
     spawned: number;
-    /** How many children, from the first, may run. */
+    /** How many children, counted from the first, may run. */
     released: number;
     /** Children of earlier runs of the lineage that were adopted with their results. */
     from?: AdoptedChildren[];
     /** The indexes of adopted children that have failed. */
     failed?: Range[];
   };
-  /** More children were created; `spawned` and `released` as in `map.started`. */
+  /** More children were created. `spawned` and `released` are the new totals of these fields of `map.started`. */
   "map.spawned": { spawned: number; released: number };
-  /** More children may run. */
+  /** More children may run: `released` is the new total. */
   "map.released": { released: number };
-  /** The indexes of the children that have ended since the last such event. */
+  /** The indexes of the children that have completed or failed since the last `map.settled` event of this map. */
   "map.settled": { completed: [number, number][]; failed: [number, number][] };
 
-  /** The run is executed by code whose declared steps have changed. */
+  /** A worker executes the run with code whose declared steps differ from those that the run was last executed with. */
   "shape.changed": {
     /** The new signature. */
     shape: string;
@@ -221,19 +242,22 @@ export interface EventData {
     /** New steps that the run has already passed: it has recorded a step that now comes after them. */
     passedSteps?: string[];
   };
-  /** The case that a branch has chosen. */
+  /** A branch has chosen the case `choice`. */
   "branch.chosen": { choice: string };
   /** `ctx.patched()` has returned true: the run takes the new path of the code. */
   "patch.applied": Record<string, never>;
-  /** The code has made this call (`added: true`) before calls that the log has. Its result is delivered out of order. */
+  /**
+   * The code made this new call (`added: true`) before it repeated all calls of the log. The result is delivered outside
+   * the order of the log, because the log has later calls that were recorded earlier.
+   */
   "call.added": Record<string, never>;
 }
 
-/** A call whose children are meant; the ids of the children are computed from it. */
+/** The call that started children. The ids of the children are computed from the two fields. */
 export interface ChildrenOrigin {
   /** The run that has made the call. */
   run: string;
-  /** The name by which the children know the call. */
+  /** The name of the call in the rows of its children, see `childNode`. */
   node: string;
 }
 
@@ -244,7 +268,10 @@ export interface AdoptedChildren extends ChildrenOrigin {
 
 export type EventType = keyof EventData;
 
-/** One of several events of a commit. They are stored as one row of the type "batch", whose data is a list of these. */
+/**
+ * One event of a commit with several events. They are stored as one row of type "batch", whose data is a list of packed
+ * events.
+ */
 export type PackedEvent = [
   type: string,
   node: string | null,

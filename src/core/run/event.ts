@@ -1,8 +1,8 @@
 /**
  * The events of a log. The log is the only source of truth about a run.
  *
- * The engine passes `data` on as text and decodes it only where the value is needed. User values are encoded once and
- * inserted into `data` as text.
+ * `data` stays encoded text and is decoded only where its value is needed. User values are encoded once, and inserted into
+ * `data` as text.
  */
 
 import { decode } from "../encoding/decode.js";
@@ -16,7 +16,7 @@ export interface StoredEvent {
   readonly seq: number;
   /** An `EventType`, or a type that a newer version of Pawl has written. */
   readonly type: string;
-  /** The key of the call that the event is about. */
+  /** The key of the call that the event is about; null when the event is about the run as a whole. */
   readonly node: string | null;
   /** The number of the step's attempt, from 1. */
   readonly attempt: number | null;
@@ -28,7 +28,7 @@ export interface StoredEvent {
   readonly at: number;
 }
 
-/** An event before the commit, which gives it its number and its timestamp. */
+/** An event before it is committed. The commit assigns its number and its timestamp. */
 export type NewEvent = Omit<StoredEvent, "seq" | "at">;
 
 /** How an attempt at a step ended. */
@@ -80,7 +80,7 @@ function encodeEventData(type: EventType, data: object, encodedValues: Record<st
   return `${joined}}`;
 }
 
-/** The decoded data of an event, which the caller knows to have this type. */
+/** The decoded data of an event. The caller must have checked that the event has this type. */
 export function dataOf<T extends EventType>(event: { readonly data: string | null }, _type: T): EventData[T] {
   return (event.data === null ? {} : decode(event.data)) as EventData[T];
 }

@@ -11,17 +11,17 @@ export interface RunOutcome {
   readonly error: Failure | null;
 }
 
-/** What a run that executes an attempt at a node reports to the run of the graph, in addition to its result. */
+/** What the run of a node's job reports to the run of the graph in addition to its result: retry delay and duration. */
 export type AttemptReport = Parameters<typeof createParentMessage>[4];
 
 export interface FinishWrites {
   readonly next: Extract<NextTaskState, { kind: "finish" }>;
-  /** Messages to the parent, and to the children that are canceled. */
+  /** The messages to the parent and to the children that are canceled. */
   readonly messages: readonly Message[];
 }
 
 /**
- * @param startedAt when the code was first executed; null: it never was
+ * @param startedAt when the run's code was first executed; null when it was never executed
  * @param cancelMessages messages to the children that are canceled with the run, see `cancelChildren`
  */
 export function finishRun(
@@ -38,6 +38,6 @@ export function finishRun(
   };
 }
 
-/** Encodes an error of any size, because a run must be able to end. */
+/** Encodes the error without a size limit, because a run could not end if its error were refused. */
 const encodeError = (error: Failure | null): string | null =>
   error === null ? null : encode(error, { label: "error", limitBytes: Number.POSITIVE_INFINITY });

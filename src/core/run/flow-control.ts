@@ -9,10 +9,13 @@ export type FlowControlAction =
   | { readonly kind: "suspend"; readonly waitMs: number }
   | { readonly kind: "finish"; readonly output: unknown };
 
-/** It is not an Error, because it is no failure and must not be reported by code that reports errors. */
+/** The interrupt is not an Error, because it is no failure, and error reporters in user code must not report it. */
 export class FlowControlInterrupt {
   readonly action: FlowControlAction;
-  /** Whether its effect was recorded. It is both noted by the tracker and thrown, but must take effect only once. */
+  /**
+   * Whether the events of the interrupt were created. The engine gets each interrupt both from the `FlowControlTracker` and
+   * as a thrown value, but must apply it only once.
+   */
   isHandled = false;
 
   constructor(action: FlowControlAction) {

@@ -14,11 +14,11 @@ export const childReducers: EventReducers<"child" | "map"> = {
   "child.failed": (state, event) => endChild(state, event, "failed"),
   "child.canceled": (state, event) => endChild(state, event, "canceled"),
   "map.started": (state, event) => {
-    const { from = null, failed = [], spawned, released, ...fixed } = dataOf(event, "map.started");
+    const { from = null, failed = [], spawned, released, ...fixedFields } = dataOf(event, "map.started");
     const op: MapOp = {
       kind: "map",
       phase: "open",
-      ...fixed,
+      ...fixedFields,
       spawnedCount: spawned,
       releasedCount: released,
       endedCount: 0,
@@ -51,7 +51,7 @@ export const childReducers: EventReducers<"child" | "map"> = {
     for (const index of expandRanges(failed)) {
       if (op.endedIndexes.has(index)) continue;
       recordEndedMapChild(op, index);
-      // After the map has failed, its other children are canceled. They are not a cause of the failure.
+      // After the map has failed, its other children are canceled. Their end is not a cause of the map's failure.
       if (op.phase === "open") op.failedIndexes.push(index);
     }
     op.endedCount = op.endedIndexes.size;

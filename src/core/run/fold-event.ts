@@ -5,14 +5,14 @@ import { scopeSeparator } from "./step-key.js";
 import type { EventType } from "./stored-schema.js";
 
 export type EventReducer = (state: RunState, event: StoredEvent) => void;
-/** The reducers of all events whose type begins with one of these words. */
+/** One reducer for each event type whose first part (before the dot) is `Kind`. */
 export type EventReducers<Kind extends string> = Readonly<
   Record<Extract<EventType, `${Kind}.${string}`>, EventReducer>
 >;
 
 export const callKeyOf = (event: StoredEvent): string => event.node ?? "";
 
-/** Records that the call has its result, which is a reason to run the code. */
+/** Records that the log has a result for the call, which is a reason for a worker to call the workflow's code. */
 export function recordAnswer(state: RunState, event: StoredEvent): void {
   const key = callKeyOf(event);
   state.answeredCalls.push({ key, at: event.at, op: state.ops.get(key) });
@@ -21,8 +21,8 @@ export function recordAnswer(state: RunState, event: StoredEvent): void {
 }
 
 /**
- * Forgets the calls of code that starts over: all calls of the handler, or those of one step's body (`scope`). Attempts keep
- * counting from where they were.
+ * Forgets the calls of code that starts over: all calls of the run, or only the calls of one step's body if `scope` is
+ * given. The numbers of attempts continue after the last attempt before the new start.
  */
 export function forgetCalls(state: RunState, scope?: string): void {
   state.attemptsBeforeRewind ??= new Map();
@@ -38,7 +38,7 @@ export function forgetCalls(state: RunState, scope?: string): void {
     if (scope === undefined || key.startsWith(scope)) state.resumeSignals?.delete(key);
   for (const [key, op] of state.ops) {
     if (scope !== undefined && !key.startsWith(scope)) continue;
-    // An attempt that was scheduled but never started has used its number.
+    // An attempt that was announced but never started has used its number, so the next attempt gets a higher number.
     const wasAnnounced = op.kind === "step" && op.phase === "awaiting_attempt" && state.paused?.node !== key;
     if (op.kind === "step") state.attemptsBeforeRewind.set(key, wasAnnounced ? op.attempt + 1 : op.attempt);
     state.ops.delete(key);

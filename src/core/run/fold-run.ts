@@ -37,7 +37,7 @@ export const runReducers: EventReducers<"run" | "input" | "shape" | "dag" | "bra
   "run.recovered": (state, event) => {
     state.delivery = dataOf(event, "run.recovered").deliveries;
     for (const op of state.ops.values()) {
-      // Dispatched jobs are executed by runs of their own, which the death of this worker does not affect.
+      // A dispatched job is executed by a run of its own, which the death of this run's worker does not affect.
       if (op.kind === "step" && op.phase === "started" && op.job === null) op.isAbandoned = true;
     }
     state.wakeVersion += 1;
@@ -51,9 +51,9 @@ export const runReducers: EventReducers<"run" | "input" | "shape" | "dag" | "bra
   "run.paused": (state, event) => {
     const { reason, error, resumeOn, recheckMs, continuesWhenResumed } = dataOf(event, "run.paused");
     if (continuesWhenResumed === true) state.ops.set(callKeyOf(event), { kind: "pause" });
-    const stuck = event.node === null ? undefined : state.ops.get(event.node);
-    if (stuck?.kind === "step" && stuck.phase === "awaiting_attempt")
-      stuck.pauseCause = { reason, error: error ?? null };
+    const stuckOp = event.node === null ? undefined : state.ops.get(event.node);
+    if (stuckOp?.kind === "step" && stuckOp.phase === "awaiting_attempt")
+      stuckOp.pauseCause = { reason, error: error ?? null };
     state.resumeSignals?.delete(event.node ?? "");
     state.paused = {
       reason,
@@ -65,12 +65,12 @@ export const runReducers: EventReducers<"run" | "input" | "shape" | "dag" | "bra
     };
   },
   "run.resumed": (state, event) => {
-    const stuck = state.paused?.node == null ? undefined : state.ops.get(state.paused.node);
-    // A step that waits for its job keeps waiting, because the job may still be executed and must not run twice.
-    if (stuck?.kind === "step" && stuck.phase === "started" && stuck.isAbandoned) {
-      // The step had started when its worker died, and `onCrash: "pause"` has paused the run. Now it may run again.
-      stuck.phase = "awaiting_attempt";
-      stuck.dueAt = event.at;
+    const stuckOp = state.paused?.node == null ? undefined : state.ops.get(state.paused.node);
+    // A step that waits for its job is not abandoned and keeps waiting, because the job must not run twice.
+    if (stuckOp?.kind === "step" && stuckOp.phase === "started" && stuckOp.isAbandoned) {
+      // The step had started when its worker died, and `onCrash: "pause"` has paused the run. Now the step may run again.
+      stuckOp.phase = "awaiting_attempt";
+      stuckOp.dueAt = event.at;
     }
     const { signal, by, onlyStep, accept, renamed } = dataOf(event, "run.resumed");
     for (const name of accept ?? []) (state.acceptedNames ??= new Set()).add(name);
@@ -97,7 +97,7 @@ export const runReducers: EventReducers<"run" | "input" | "shape" | "dag" | "bra
   },
   "run.expired": (state, event) => {
     state.timeoutFailure = dataOf(event, "run.expired").error;
-    // The limit applies once: compensations and `onFailure` have the time that they need.
+    // The time limit applies only once, so that compensations and `onFailure` can take as long as they need.
     state.deadlineAt = null;
     state.wakeVersion += 1;
   },
@@ -134,7 +134,8 @@ export const runReducers: EventReducers<"run" | "input" | "shape" | "dag" | "bra
     state.wakeVersion += 1;
     for (const [key, op] of state.ops) {
       if (op.kind !== "step" || key.includes(scopeSeparator) || Object.hasOwn(dag.nodes, key)) continue;
-      // The run no longer waits for a removed node. If a later import adds it again, its attempts keep counting.
+      // The run no longer waits for a removed node. If a later import adds the node again, its attempts continue to count
+      // from here.
       (state.attemptsBeforeRewind ??= new Map()).set(key, op.attempt);
       state.ops.delete(key);
     }
@@ -151,7 +152,9 @@ export const runReducers: EventReducers<"run" | "input" | "shape" | "dag" | "bra
   },
 };
 
-/** The presence of the key counts, because a schema may transform an input to `undefined`. */
+/**
+ * The input was transformed if the key exists, even with the value `undefined`, because a schema may return `undefined`.
+ */
 function toCheckedInput(data: { readonly input?: unknown }): NonNullable<RunState["checkedInput"]> {
   return { isTransformed: "input" in data, value: data.input };
 }

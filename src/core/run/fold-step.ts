@@ -7,7 +7,7 @@ import { scopeOf, scopeSeparator } from "./step-key.js";
 
 export const stepReducers: EventReducers<"step" | "node"> = {
   "step.scheduled": (state, event) => {
-    // The attempt that the event names has not started yet.
+    // The attempt in the event has not started yet, so it must not become the step's latest attempt.
     const op = getOrCreateStep(state, { ...event, attempt: null });
     if (hasEnded(op)) return;
     scheduleAttempt(op, event.at + dataOf(event, "step.scheduled").waitMs);
@@ -64,23 +64,23 @@ export const stepReducers: EventReducers<"step" | "node"> = {
   },
   "node.reopened": (state, event) => {
     const op = state.ops.get(callKeyOf(event));
-    // Two operators may have reopened the node at the same time.
+    // If two operators reopen the node at the same time, its next attempt may have started before the second event.
     if (op?.kind !== "step" || op.phase === "completed" || op.phase === "started") return;
-    // A new op object, so that `AnsweredCall.op` distinguishes the former result from the next one.
-    const reopened: StepOp = {
+    // The op is a new object, so that `AnsweredCall.op` distinguishes the former result from the next result.
+    const reopenedOp: StepOp = {
       ...op,
       data: null,
       consecutiveFailures: 0,
       consecutiveTransientFailures: 0,
       countedFailures: 0,
     };
-    state.ops.set(callKeyOf(event), reopened);
-    scheduleAttempt(reopened, event.at);
+    state.ops.set(callKeyOf(event), reopenedOp);
+    scheduleAttempt(reopenedOp, event.at);
     state.wakeVersion += 1;
   },
 };
 
-/** Sets the step to await another attempt, which is due at this instant. */
+/** Sets the step to await another attempt that is due at `dueAt`. */
 export function scheduleAttempt(op: StepOp, dueAt: number): void {
   op.phase = "awaiting_attempt";
   op.dueAt = dueAt;
@@ -138,7 +138,10 @@ function endStep(state: RunState, event: StoredEvent, phase: "completed" | "fail
   recordAnswer(state, event);
 }
 
-/** Withdraws the timers and waits of an ended step's body, because such a wait would consume signals that others wait for. */
+/**
+ * Withdraws the open timers and waits of an ended step's body, because such a wait would consume signals that other calls
+ * wait for.
+ */
 function withdrawBodyWaits(state: RunState, step: string): void {
   if (state.bodyWaits === null || step.includes(scopeSeparator)) return;
   const scope = scopeOf(step);

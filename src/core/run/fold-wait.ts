@@ -27,11 +27,11 @@ export const waitReducers: EventReducers<"timer" | "signal" | "wait"> = {
     state.ops.set(callKeyOf(event), { kind: "wait", phase: "open", names, mode, dueAt, signals: [] });
   },
   "wait.completed": (state, event) => {
-    const consumed = dataOf(event, "wait.completed").signals.map((seq) => consumeSignal(state, seq));
+    const consumedSignals = dataOf(event, "wait.completed").signals.map((seq) => consumeSignal(state, seq));
     const op = state.ops.get(callKeyOf(event));
     if (op?.kind !== "wait") return;
     op.phase = "completed";
-    op.signals = consumed;
+    op.signals = consumedSignals;
     recordAnswer(state, event);
   },
   "wait.timed_out": (state, event) => {
@@ -43,14 +43,14 @@ export const waitReducers: EventReducers<"timer" | "signal" | "wait"> = {
     const op = state.ops.get(callKeyOf(event));
     if (op?.kind === "timer" && op.phase === "open") op.phase = "withdrawn";
     if (op?.kind !== "wait") return;
-    // The code has not seen the signals of a withdrawn wait, so they are pending again.
+    // The signals of a withdrawn wait were not delivered to the workflow's code, so they are pending again.
     if (op.phase === "completed") state.pendingSignals.push(...op.signals);
     state.pendingSignals.sort((a, b) => a.seq - b.seq);
     op.phase = "withdrawn";
   },
 };
 
-/** Removes a signal from the pending ones. */
+/** Removes the signal from the pending signals and returns it. */
 export function consumeSignal(state: RunState, seq: number): Signal {
   const index = state.pendingSignals.findIndex((signal) => signal.seq === seq);
   const [signal] = index < 0 ? [] : state.pendingSignals.splice(index, 1);

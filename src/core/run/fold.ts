@@ -1,6 +1,6 @@
 /**
- * Folds a log into the state of its run, from which everything is computed that Pawl shows or decides about the run.
- * `evolve` folds one event. It is deterministic and does no I/O. It changes the given state in place, because copying the
+ * Folds a log into the state of its run. Everything that Pawl shows or decides about the run is computed from this state.
+ * `evolve` folds one event; it is deterministic and does no I/O. It changes the given state in place, because copying the
  * maps for each event of a log of 10,000 events would be too slow.
  */
 import { DamagedDataError } from "../errors/errors.js";
@@ -35,7 +35,7 @@ export function foldBeforeDamage(events: Iterable<StoredEvent>, lastSeq: number)
   return state;
 }
 
-/** @throws DamagedDataError when the event does not follow the one before it, or cannot be read */
+/** @throws DamagedDataError when the event's number is not the next in the log, or the event cannot be read */
 export function evolve(state: RunState, event: StoredEvent): RunState {
   if (event.seq !== state.seq + 1)
     throw damagedLogError(state.seq + 1, `the log has a gap: event ${event.seq} cannot follow event ${state.seq}`);
@@ -43,7 +43,7 @@ export function evolve(state: RunState, event: StoredEvent): RunState {
   if (event.type === "batch") throw damagedLogError(event.seq, "its row cannot be read");
   if (state.stepStructure !== null && event.node !== null) recordBodyCall(state, event.node, event.type);
   try {
-    // An unknown type was written by a newer version of Pawl, and is ignored.
+    // An event of an unknown type was written by a newer version of Pawl, and is ignored.
     reducers[event.type as EventType]?.(state, event);
   } catch (error) {
     throw damagedLogError(event.seq, error instanceof Error ? error.message : String(error), error);
@@ -55,8 +55,8 @@ export function evolve(state: RunState, event: StoredEvent): RunState {
 }
 
 /**
- * Records a new call of a declared step's body. It must be called before the event is folded: a call that is already in
- * `ops` was made earlier, and the event is its result or a further attempt.
+ * Records a new call of a declared step's body. This function must be called before the event is folded: if the call is
+ * already in `ops`, it was made earlier, and the event is its result or a further attempt.
  */
 function recordBodyCall(state: RunState, node: string, type: string): void {
   const separatorIndex = node.indexOf(scopeSeparator);
@@ -75,12 +75,12 @@ function recordBodyCall(state: RunState, node: string, type: string): void {
 const damagedLogError = (seq: number, problem: string, cause?: unknown) =>
   new DamagedDataError({ column: "events", event: seq, problem }, { cause });
 
-/** A step that completes does not block without end, and neither does the code that has led to it. */
+/** A step that has completed no longer blocks the event loop, and neither does the handler's code before the step. */
 function clearBlockedWorkers(blockedWorkers: NonNullable<RunState["blockedWorkers"]>, step: string | null): void {
   for (const place of [step, "", null]) blockedWorkers.delete(place);
 }
 
-/** Events that a new owner writes before the code makes progress. */
+/** Events that a new owner may write before the workflow's code makes progress. All other events are progress. */
 const startupEventTypes = new Set(["run.started", "input.checked", "run.recovered", "shape.changed", "step.started"]);
 
 const reducers: Readonly<Record<EventType, EventReducer>> = {

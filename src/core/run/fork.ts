@@ -1,6 +1,6 @@
 /**
- * The fork of a log: the events that a retry inherits from the run that it retries. It inherits what was completed and nothing
- * that was only started. The event `run.forked` lists the calls that are made again.
+ * The fork of a log: the events that a retry inherits from the run that it retries. The retry inherits calls that were
+ * completed, and none that were only started. The event `run.forked` lists the calls that the retry makes again.
  */
 import { isCompensation } from "./compensation.js";
 import { type EffectiveLog, effectiveLogOf } from "./effective-log.js";
@@ -13,10 +13,10 @@ import { childNode, outerStep } from "./step-key.js";
 import type { AdoptedChildren, ChildrenOrigin, EventData } from "./stored-schema.js";
 
 export interface ForkOptions {
-  /** The run that has ended. */
+  /** The id of the ended run that is retried. */
   readonly fromRunId: string;
   readonly fromLog: readonly StoredEvent[];
-  /** The retry. */
+  /** The id of the retry. */
   readonly toRunId: string;
   /** The log of the retry, which may have received signals before it starts. */
   readonly toLog: readonly StoredEvent[];
@@ -45,7 +45,7 @@ class ForkBuilder {
   readonly #effectiveLog: EffectiveLog;
   readonly #hasImportedGraph: boolean;
   readonly #newRunSignalKeys: ReadonlySet<string> | null;
-  /** Steps that have canceled the run. They have ended, but are executed again. */
+  /** The steps that have canceled the run. They have ended, but the retry executes them again. */
   readonly #canceledSteps: ReadonlySet<string | null>;
 
   constructor(options: ForkOptions) {
@@ -78,7 +78,7 @@ class ForkBuilder {
     const { seq, at: _at, ...copy } = source;
     switch (copy.type) {
       case "run.started": {
-        // The retry has a start time of its own.
+        // `startedAt` is not copied, because the retry has a start time of its own.
         const { startedAt: _startedAt, ...rest } = dataOf(copy, "run.started");
         return [newEvent("run.started", {}, rest), this.#forkedEvent()];
       }
@@ -91,14 +91,14 @@ class ForkBuilder {
       case "run.moved":
         return [copy];
       case "run.resumed": {
-        // What an operator has declared about changed code also applies to the inherited events.
+        // The code changes that an operator accepted for the retried run also apply to the inherited events.
         const { accept, renamed } = dataOf(copy, "run.resumed");
         const changes = { ...(accept && { accept }), ...(renamed && { renamed }) };
         return Object.keys(changes).length === 0 ? [] : [newEvent("run.resumed", {}, { by: "operator", ...changes })];
       }
     }
     if (copy.node === null || !this.#isKept(copy.node)) return [];
-    // The code has paused the run by `ctx.pause()`, and the retry continues behind that call.
+    // The code has paused the run with `ctx.pause()`. The retry is not paused there, but continues after that call.
     if (copy.type === "run.paused" && this.state.ops.get(copy.node)?.kind === "pause")
       return [copy, newEvent("run.resumed", {}, { by: "operator" })];
     if (copy.type.startsWith("run.")) return [];
@@ -110,17 +110,20 @@ class ForkBuilder {
     return [newEvent("wait.completed", { node: copy.node }, { signals })];
   }
 
-  /** Whether a signal with the same key was sent to the retry as well, and this one was not consumed. */
-  #wasSentToNewRun(received: StoredEvent): boolean {
+  /**
+   * Whether this signal is pending, and a signal with the same key was also sent to the retry. It would arrive there twice.
+   */
+  #wasSentToNewRun(receivedEvent: StoredEvent): boolean {
     if (this.#newRunSignalKeys === null) return false;
-    const { key } = dataOf(received, "signal.received");
+    const { key } = dataOf(receivedEvent, "signal.received");
     if (key === undefined || !this.#newRunSignalKeys.has(key)) return false;
-    return this.state.pendingSignals.some(({ seq }) => seq === received.seq);
+    return this.state.pendingSignals.some(({ seq }) => seq === receivedEvent.seq);
   }
 
   /**
-   * Whether the retry inherits the call. Calls of a compensated step's body are not inherited, because the step starts over;
-   * calls of an unfinished step's body are, as another attempt would reuse them.
+   * Whether the retry inherits the call. Calls of a compensated step's body are not inherited, because the step starts
+   * over. Completed calls of an unfinished step's body are inherited, because another attempt at the step would reuse them
+   * too.
    */
   #isKept(node: string): boolean {
     const step = outerStep(node);
@@ -147,7 +150,7 @@ class ForkBuilder {
     }
   }
 
-  /** The results of a map are stored with its children, so the new log refers to these children. */
+  /** The results of a map are stored in the rows of its children, so the event in the new log refers to these children. */
   #settledMapEvent(node: string): NewEvent {
     const { workflow, count, concurrency, tolerate, adopted, failedIndexes } = this.state.ops.get(node) as MapOp;
     const ownIndexes = indexesNotAdopted(adopted ?? [], count);
@@ -177,7 +180,9 @@ class ForkBuilder {
     return newEvent("run.forked", {}, data);
   }
 
-  /** A step that was compensated gets a new idempotency key in the retry. */
+  /**
+   * By step: the run id in its idempotency key. A compensated step gets a new key, which begins with the id of the retry.
+   */
   #keyRunIds(): Map<string, string> {
     const keyRunIds = new Map(this.state.lineage?.keyRunIds);
     for (const key of this.state.ops.keys()) {
@@ -186,7 +191,7 @@ class ForkBuilder {
     return keyRunIds;
   }
 
-  /** A step may have been executed and compensated in several runs of the lineage, each time with another hash. */
+  /** By step: several hashes, because the step may have been executed and undone in several runs of the lineage. */
   #undoneHashes(): Map<string, string[]> {
     const { ops, lineage } = this.state;
     const undoneHashes = new Map<string, string[]>();
@@ -222,13 +227,13 @@ class ForkBuilder {
   }
 }
 
-function indexesNotAdopted(adopted: readonly AdoptedChildren[], count: number): Range[] {
-  const remaining: Range[] = [];
-  let next = 0;
-  for (const [first, last] of adopted.flatMap(({ indexes }) => indexes).sort(([a], [b]) => a - b)) {
-    if (next < first) remaining.push([next, first - 1]);
-    next = last + 1;
+function indexesNotAdopted(adoptedChildren: readonly AdoptedChildren[], count: number): Range[] {
+  const remainingRanges: Range[] = [];
+  let nextIndex = 0;
+  for (const [first, last] of adoptedChildren.flatMap(({ indexes }) => indexes).sort(([a], [b]) => a - b)) {
+    if (nextIndex < first) remainingRanges.push([nextIndex, first - 1]);
+    nextIndex = last + 1;
   }
-  if (next < count) remaining.push([next, count - 1]);
-  return remaining;
+  if (nextIndex < count) remainingRanges.push([nextIndex, count - 1]);
+  return remainingRanges;
 }

@@ -1,21 +1,24 @@
-/** The runs that execute the jobs of a class's steps: their names in the log, and which of them have ended. */
+/** The runs that execute the jobs of steps and nodes: their names in the log, and which of these runs have ended. */
 import type { FrozenDag } from "../graph/frozen-dag.js";
 import { jobOf } from "../naming/route.js";
 import { isDispatched, type RunState, type StepOp } from "./state.js";
 import { scopeOf, scopeSeparator } from "./step-key.js";
 
-/** The name of the child within its step. The number grows with discarded job runs, not with attempts at the step. */
+/**
+ * The name, within its step, of the call that starts the run of the job. The number grows with discarded job runs, not with
+ * attempts at the step, because an attempt after a worker's death reuses the run.
+ */
 export const jobRunName = (number: number): string => `job_${number}`;
 
-/** Steps whose job has ended, while the end of the step itself is not in the log yet. */
+/** The steps whose job has ended, but whose own end is not in the log yet. */
 export function stepsWhoseJobsEnded(state: RunState): ReadonlySet<string> {
-  const ended = new Set<string>();
+  const endedSteps = new Set<string>();
   for (const [step, op] of state.ops) {
     if (op.kind !== "step" || op.phase !== "started" || op.isAbandoned) continue;
     const child = state.ops.get(currentJobRunKey(step, op));
-    if (child?.kind === "child" && child.phase !== "open" && jobOf(child.workflow) !== null) ended.add(step);
+    if (child?.kind === "child" && child.phase !== "open" && jobOf(child.workflow) !== null) endedSteps.add(step);
   }
-  return ended;
+  return endedSteps;
 }
 
 /** The steps and nodes whose job is executed by another run, with the name of the job. */

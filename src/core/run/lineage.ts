@@ -1,6 +1,6 @@
 /**
- * The link from a retry to the run that it retries. It is stored in the column `parent_node` of the retry, behind the name of
- * the call that started the run, so that ordinary runs need neither a column nor a read for it.
+ * The link from a retry to the run that it retries. The link is stored in the column `parent_node` of the retry, after the
+ * name of the call that started the run, so that runs that are no retries need neither a column nor a read for it.
  */
 
 import { childRunId } from "../naming/ids.js";
@@ -8,7 +8,10 @@ import { compensationKeyOf, isCompensation } from "./compensation.js";
 import type { RunState } from "./state.js";
 import { outerStep } from "./step-key.js";
 
-/** No call has such a name, because the names that users give to their calls contain no "#". */
+/**
+ * Separates the name of the call from the id of the retried run. No name of a call contains it, because names contain no
+ * "#".
+ */
 const retryMarker = "#for:";
 const retryMarkerPattern = /#for:([0-9a-f-]{36})$/i;
 
@@ -26,19 +29,19 @@ export function retriedRunIdOf(row: { readonly parentNode: string | null }): str
 export const callerNode = (parentNode: string): string =>
   parentNode.includes(retryMarker) ? parentNode.replace(retryMarkerPattern, "") : parentNode;
 
-/** The id of the only retry of a run. Two retries would both be responsible for compensating what the run has done. */
+/** The id of the only retry of a run. If a run had two retries, both could compensate the same steps of the run. */
 export const retryIdOf = (runId: string): string => childRunId(runId, "retry", 0);
 
-/** Whether a run without a parent may be a retry. Computed ids are UUIDs of version 8, and others of version 7. */
+/** Whether a run without a parent may be a retry. `retryIdOf` makes UUIDs of version 8; other runs have version 7. */
 export const mayBeRetry = (rootId: string): boolean => rootId[14] === "8";
 
 /** Whether the step was compensated, or is being compensated. */
 export const isCompensationStarted = (state: RunState, step: string): boolean => state.ops.has(compensationKeyOf(step));
 
 /**
- * The run whose id a step's idempotency key begins with. An unfinished step keeps the key of the first run of the lineage. A
- * step that was compensated gets a new key; with the old one a payment provider would return the refunded payment.
- * Compensations are not inherited, so they use the id of the run itself.
+ * The run whose id a step's idempotency key begins with. An unfinished step keeps the key of the first run of the lineage.
+ * A step that was compensated gets a new key: for the old key, a payment provider would return the refunded payment.
+ * Compensations are not inherited, so their keys begin with the id of the run itself.
  */
 export function idempotencyRunIdOf(state: RunState, runId: string, key: string): string {
   if (state.lineage === null) return runId;

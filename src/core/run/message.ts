@@ -15,13 +15,13 @@ export function encodeMessage(to: string, command: Command): Message {
   return { to, kind: type, data: encode(rest, { label: "message", limitBytes: Number.POSITIVE_INFINITY }) };
 }
 
-/** The command of an inbox row; null for a kind that this version does not know, which a newer version may have sent. */
+/** The command of an inbox row; null when its kind is unknown, because a newer version of Pawl has sent it. */
 export function decodeMessage(row: { readonly kind: string; readonly data: string }): Command | null {
   if (!commandTypes.has(row.kind)) return null;
   return { type: row.kind, ...(decode(row.data) as object) } as Command;
 }
 
-/** All types of commands. A message of a type that is missing here would be ignored. */
+/** All types of commands. `decodeMessage` returns null for a message of any other type. */
 const commandTypes = new Set<string>(
   Object.keys({
     signal: true,
@@ -41,7 +41,7 @@ const commandTypes = new Set<string>(
   } satisfies Record<Command["type"], true>),
 );
 
-/** The columns of a run that name the call of its parent; see `RunSpec`. */
+/** The columns of a run that identify the call of the parent run that started it; see `RunSpec`. */
 export interface ParentLink {
   readonly parentId: string | null;
   readonly parentNode: string | null;
@@ -50,8 +50,8 @@ export interface ParentLink {
 }
 
 /**
- * The message that tells the parent how a run ended; null for a run without a parent. A child of a map does not send its
- * output, because there may be thousands of children.
+ * The message that reports to the parent how a run ended; null for a run without a parent. The message of a map's child
+ * does not contain its output, because a map may have thousands of children.
  */
 export function createParentMessage(
   run: ParentLink,
@@ -82,7 +82,7 @@ export function createParentMessage(
   });
 }
 
-/** The end of children of a map. It is encoded only when it is stored, so that several messages can be merged into one. */
+/** Reports the end of children of a map. It is encoded only when it is stored, so that messages can be merged before. */
 class ChildrenMessage implements Message {
   readonly kind = "children";
   readonly to: string;
@@ -117,7 +117,7 @@ class ChildrenMessage implements Message {
   }
 }
 
-/** The end of attempts at nodes. It is encoded only when it is stored, like `ChildrenMessage`. */
+/** Reports the end of attempts at nodes. Like a `ChildrenMessage`, it is encoded only when it is stored. */
 class NodesMessage implements Message {
   readonly kind = "nodes";
   readonly to: string;
@@ -142,8 +142,8 @@ class NodesMessage implements Message {
 }
 
 /**
- * Merges the messages about children of one map, or nodes of one graph, that end in the same commit. The merged message goes
- * with the first of their transitions.
+ * Merges the messages about children of one map, or about nodes of one graph, that end in the same commit. The first of the
+ * children's transitions contains the merged message; the others contain no message.
  */
 export function mergeMessages<T extends { readonly messages: readonly Message[] }>(
   transitions: readonly T[],
@@ -157,14 +157,14 @@ export function mergeMessages<T extends { readonly messages: readonly Message[] 
       continue;
     }
     const key = message instanceof ChildrenMessage ? `${message.to}/${message.node}` : message.to;
-    const first = mergedByKey.get(key);
-    if (first === undefined) {
-      // A copy, because the original messages are sent one by one when the commit has to be split.
+    const mergedMessage = mergedByKey.get(key);
+    if (mergedMessage === undefined) {
+      // The message is copied, because the unmerged originals are sent if the commit has to be split.
       const copy = message.copy();
       mergedByKey.set(key, copy);
       result.push({ ...transition, messages: [copy] });
     } else {
-      first.add(message as never);
+      mergedMessage.add(message as never);
       result.push({ ...transition, messages: emptyList });
     }
   }

@@ -1,4 +1,6 @@
-/** What is written when a run is parked, by its owner or by a client: when it wakes up, its route, and its parking note. */
+/**
+ * Computes what is written when the owner or a client parks a run: when the run wakes up, its route, and its parking note.
+ */
 import { dataOf, type NewEvent } from "./event.js";
 import { evolve } from "./fold.js";
 import { seenVersionIn, writeParkingNote } from "./parking-note.js";
@@ -8,14 +10,14 @@ import { nextDueAt } from "./waiting.js";
 
 type Park = Extract<NextTaskState, { kind: "park" }>;
 
-/** By which workers the task is claimed, and with which priority. */
+/** Determines which workers claim the task, and with which priority. */
 export interface TaskRouting {
   readonly route: string;
   readonly priority: number;
 }
 
 export interface OwnerParkOptions {
-  /** The state must not be used afterwards, because the pending events are folded into it. */
+  /** The caller must not use the state after the call, because the pending events are folded into it. */
   readonly state: RunState;
   /** The events that are written with the park, and when the earliest timer or wait among them is due. */
   readonly pending: {
@@ -23,18 +25,20 @@ export interface OwnerParkOptions {
     readonly wakeInMs: number | null;
     readonly wakeAt: number | null;
   };
-  /** The time of the store's clock, as far as the owner knows it. */
+  /** The latest time of the store's clock that the owner knows. */
   readonly storeNow: number;
-  /** The code was stopped before it could finish, and must run again at once. */
+  /** Whether the worker stopped the workflow's code before it had finished. The next owner must then call it at once. */
   readonly wasCodeStopped: boolean;
-  /** Whether the code still waits for this call; undefined when the code was not run. */
+  /** Returns whether the code still waits for this call; undefined when the worker did not call the code in this turn. */
   readonly isAwaited: ((key: string) => boolean) | undefined;
-  /** The `wakeVersion` that the code has seen: "all" if the code was run; null when it is unknown. */
+  /**
+   * The `wakeVersion` that the code has seen: "all" if the worker called the code in this turn; null when it is unknown.
+   */
   readonly seenVersion: number | "all" | null;
   readonly routing: TaskRouting | null;
 }
 
-/** A worker parks the run that it owns. */
+/** Computes the park of a run by the worker that owns it. */
 export function parkByOwner({
   state,
   pending,
@@ -47,7 +51,7 @@ export function parkByOwner({
   const isInterrupted = wasCodeStopped && state.paused === null;
   const stateDueAt = nextDueAt(state, isAwaited);
   const wakeInMs = isInterrupted ? 0 : state.paused === null ? pending.wakeInMs : null;
-  // The events get provisional timestamps, because the note describes the state after them.
+  // The note describes the state after the pending events, so they are folded now, with provisional timestamps.
   for (const event of pending.events) evolve(state, { ...event, seq: state.seq + 1, at: storeNow });
   const dueAt = state.paused !== null ? null : earlier(stateDueAt, pending.wakeAt);
   const recheckMs = pauseRecheckMs(pending.events);
@@ -62,10 +66,10 @@ export function parkByOwner({
   };
 }
 
-/** The recheck of a pause that is written with this commit is relative to the commit. */
+/** The recheck delay of a pause that is written with this park. It begins at the commit, whose time is not known yet. */
 function pauseRecheckMs(events: readonly NewEvent[]): number | null {
-  const paused = events.findLast(({ type }) => type === "run.paused");
-  return paused === undefined ? null : (dataOf(paused, "run.paused").recheckMs ?? null);
+  const pausedEvent = events.findLast(({ type }) => type === "run.paused");
+  return pausedEvent === undefined ? null : (dataOf(pausedEvent, "run.paused").recheckMs ?? null);
 }
 
 function earlier(a: number | null, b: number | null): number | null {
@@ -73,8 +77,8 @@ function earlier(a: number | null, b: number | null): number | null {
 }
 
 /**
- * A client writes to a run that no worker owns. The run becomes ready if there is something that its code has not seen;
- * otherwise it keeps waiting as before.
+ * Computes the park when a client has written events to a run that no worker owns. The run becomes ready if its code has
+ * not seen all reasons to run; otherwise it keeps waiting as before.
  *
  * @param waiting the parking note in the run's row
  */
@@ -92,10 +96,11 @@ export function parkByClient(state: RunState, waiting: string | null): Park {
 }
 
 /**
- * A client writes to a run that has not started. The run keeps its start time, also while it is paused. When that time comes
- * during the pause, the worker that claims the run records `run.became_due`, and the run starts as soon as it is resumed.
+ * Computes the park when a client has written events to a run that has not started. The run keeps its start time, even
+ * while it is paused. If the start time passes during the pause, the worker that claims the run records `run.became_due`,
+ * and the run starts as soon as it is resumed.
  *
- * @param isStartRequested the client starts the run now
+ * @param isStartRequested whether the client's command is to start the run now
  */
 export function parkNotStarted(state: RunState, isStartRequested: boolean): Park {
   const isPaused = state.paused !== null;
@@ -111,7 +116,10 @@ export function parkNotStarted(state: RunState, isStartRequested: boolean): Park
   };
 }
 
-/** Whether the code of a parked run has a reason to run. Some of a map's children having ended, for example, is none. */
+/**
+ * Whether a worker that has claimed a parked run must call the workflow's code. The end of some, but not all, children of a
+ * map, for example, is no reason.
+ */
 export function shouldRunCode(state: RunState, waiting: string | null, now: number): boolean {
   if (waiting === null) return true;
   const seenVersion = seenVersionIn(waiting);

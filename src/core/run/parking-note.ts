@@ -1,6 +1,6 @@
 /**
- * The note in the row of a parked run (column `waiting`): what the run waits for, for display, and what its code has seen,
- * for the next owner. Only this file writes and reads it.
+ * The note in the row of a parked run (column `waiting`). It says what the run waits for, for display, and which
+ * `wakeVersion` the workflow's code has seen, for the next owner. Only this file writes and reads the note.
  */
 import type { RunState } from "./state.js";
 import type { ParkingNote } from "./stored-schema.js";
@@ -8,15 +8,18 @@ import { currentStep, waitingFor } from "./waiting.js";
 
 const emptyNote: ParkingNote = { waitingFor: [] };
 
-/** @param seenVersion null when it is unknown what the code has seen; then the code is run, which is always safe */
+/**
+ * @param seenVersion the `wakeVersion` that the workflow's code has seen; null when it is unknown: the next owner then
+ * calls the code, which is always safe
+ */
 export function writeParkingNote(state: RunState, seenVersion: number | null): string {
-  const paused = state.paused === null ? {} : { paused: state.paused.reason, pausedAt: state.paused.at };
+  const pauseFields = state.paused === null ? {} : { paused: state.paused.reason, pausedAt: state.paused.at };
   const step = currentStep(state);
   const note: ParkingNote = {
     ...(seenVersion === null ? {} : { seenVersion }),
     seq: state.seq,
     waitingFor: waitingFor(state),
-    ...paused,
+    ...pauseFields,
     ...(step === null ? {} : { step }),
   };
   return JSON.stringify(note);
@@ -29,7 +32,9 @@ export const writePauseNote = (reason: string, pausedAt?: number): string =>
 /** The `RunState.wakeVersion` that the code has seen; null when it is unknown. */
 export const seenVersionIn = (waiting: string | null): number | null => readParkingNote(waiting).seenVersion ?? null;
 
-/** Reads a note. One that cannot be read counts as empty, so the code is run. */
+/**
+ * Reads a note. An unreadable note is treated as empty: without a `seenVersion`, the next owner calls the workflow's code.
+ */
 export function readParkingNote(text: string | null): ParkingNote {
   try {
     return parseParkingNote(text);

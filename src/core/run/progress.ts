@@ -1,4 +1,4 @@
-/** The progress of a run or a step, which is stored beside the cursor. */
+/** Encodes and decodes the progress of a run or a step, which is stored in the same row as the cursor. */
 import type { Progress } from "./stored-schema.js";
 
 const noProgress: Progress = { done: 0, total: null, message: null };

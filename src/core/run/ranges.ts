@@ -1,4 +1,4 @@
-/** Numbers as ranges, so that a log need not list each of 10,000 ended children. Both ends are included. */
+/** A range of numbers that includes both ends. With ranges, a log need not list each of 10,000 ended children. */
 export type Range = [first: number, last: number];
 
 /** Combines numbers to ranges: `[3, 1, 2, 7]` becomes `[[1, 3], [7, 7]]`. */

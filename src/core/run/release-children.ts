@@ -5,10 +5,10 @@ interface MapProgress extends Pick<MapOp, "releasedCount" | "endedCount" | "ende
   readonly endedIndexes: Pick<ReadonlySet<number>, "has">;
 }
 
-/** How many children, at most `upTo`, may be released now. Children that have already ended take no slot. */
+/** The new `releasedCount`, at most `upTo`, that the concurrency of the map allows. Ended children occupy no slot. */
 export function nextReleasedCount(op: MapProgress, upTo: number): number {
-  const running = op.releasedCount - (op.endedCount - op.endedBeforeRelease);
-  let freeSlots = op.concurrency - running;
+  const runningCount = op.releasedCount - (op.endedCount - op.endedBeforeRelease);
+  let freeSlots = op.concurrency - runningCount;
   let releasedCount = op.releasedCount;
   while (releasedCount < upTo) {
     if (!op.endedIndexes.has(releasedCount)) {
@@ -20,7 +20,10 @@ export function nextReleasedCount(op: MapProgress, upTo: number): number {
   return releasedCount;
 }
 
-/** Releases the first `upTo` children. The number never decreases, because it may be raised before its event is folded. */
+/**
+ * Releases the first `upTo` children. A number that is not higher than before is ignored, because a worker may raise the
+ * count before the event that records the release is folded.
+ */
 export function releaseUpTo(op: MapOp, upTo: number): void {
   if (upTo <= op.releasedCount) return;
   for (let index = op.releasedCount; index < upTo; index += 1)

@@ -1,4 +1,4 @@
-/** Declared steps that were renamed while runs were open. The log of an open run keeps the older name. */
+/** Maps declared steps that were renamed while runs were open to the older names, which the logs of these runs keep. */
 
 import type { RunState } from "./state.js";
 import { recordedName } from "./step-name.js";

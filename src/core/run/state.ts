@@ -6,12 +6,12 @@ import type { AdoptedChildren, ChildrenOrigin } from "./stored-schema.js";
 
 /** A signal that the run has received. */
 export interface Signal {
-  /** The number of its `signal.received` event. */
+  /** The number of the signal's `signal.received` event. */
   readonly seq: number;
   readonly name: string;
-  /** When it was received. */
+  /** When the run received the signal. */
   readonly at: number;
-  /** The encoded data of its `signal.received` event; decoded when the signal is delivered to the code. */
+  /** The encoded data of the `signal.received` event. It is decoded when the signal is delivered to the code. */
   readonly data: string | null;
 }
 
@@ -22,34 +22,42 @@ export interface StepOp {
   attempt: number;
   /** Failures that count against the retry policy. */
   countedFailures: number;
-  /** All failures, also those that do not count. The backoff grows with this number. */
+  /** All failures, including those that do not count against the retry policy. The backoff grows with this number. */
   totalFailures: number;
-  /** Attempts in a row that ended with a `TransientError`. A failure that counts resets it. */
+  /** The number of attempts in a row that ended with a `TransientError`. Any other failure resets it to 0. */
   consecutiveTransientFailures: number;
-  /** Counted failures in a row. An attempt that ends without a failure resets it, and so does an operator's `resume`. */
+  /** The number of counted failures in a row. An attempt without a failure, or an operator's `resume`, resets it to 0. */
   consecutiveFailures: number;
-  /** Runs of the step's job that have failed or are no longer needed. After a worker's death the next attempt reuses the run. */
+  /**
+   * The number of runs of the step's job that have failed or are no longer needed. The next attempt starts another run only
+   * if this number has grown; after a worker's death it has not, so the attempt reuses the run.
+   */
   discardedJobRuns: number;
-  /** Continuations in a row that did not move the cursor. */
+  /** The number of continuations in a row that did not move the step's cursor. */
   continuationsWithoutProgress: number;
   /** In phase "awaiting_attempt": the step waits for its start time (`wait` of the step), not for a retry. */
   isScheduled: boolean;
-  /** In phase "awaiting_attempt": the failure that paused the run. Until an operator resumes it, the step is not attempted. */
+  /** In phase "awaiting_attempt": the failure that paused the run. Until the run is resumed, the step is not attempted. */
   pauseCause: { readonly reason: string; readonly error: Failure | null } | null;
-  /** The last attempt asked to start over from the beginning. */
+  /** Whether the last attempt requested that the step start over, so that the next attempt ignores the stored cursor. */
   isRewound: boolean;
   phase: "started" | "awaiting_attempt" | "completed" | "failed" | "skipped";
-  /** In phase "started": the worker died. If false, the step's body waits for something durable, or is running. */
+  /**
+   * In phase "started": whether the worker died. If not, the step's body is running, or waits for a timer, signal or child.
+   */
   isAbandoned: boolean;
-  /** In phase "started": when the time limit of the step is reached, also while its body waits; null without a limit. */
+  /** In phase "started": when the step's time limit ends, even if its body is waiting; null when the step has no limit. */
   deadlineAt: number | null;
   /** In phase "awaiting_attempt": when the next attempt is due. */
   dueAt: number | null;
-  /** The job that executes the latest attempt on any worker, until that attempt has ended; otherwise null. */
+  /**
+   * The job that was dispatched as a separate run for the latest attempt; null when there is none, or the attempt has
+   * ended.
+   */
   job: string | null;
   /** The ancestry hash of the completed attempt, if the step is a node of a graph. */
   ancestryHash: string | null;
-  /** The encoded data of the event that ended the step; decoded when the result is delivered to the code. */
+  /** The encoded data of the event that ended the step. It is decoded when the result is delivered to the code. */
   data: string | null;
 }
 
@@ -64,9 +72,9 @@ export interface WaitOp {
   readonly kind: "wait";
   phase: "open" | "completed" | "timed_out" | "withdrawn";
   readonly names: readonly string[];
-  /** Whether one of the signals completes the wait, or only all of them. */
+  /** "any": one of the signals completes the wait. "all": only all signals together complete it. */
   readonly mode: "any" | "all";
-  /** When the wait times out; null: never. */
+  /** When the wait times out; null when it has no timeout. */
   readonly dueAt: number | null;
   /** The signals that completed the wait. */
   signals: readonly Signal[];
@@ -95,16 +103,20 @@ export interface MapOp {
   readonly tolerate: number;
   /** How many children were created. */
   spawnedCount: number;
-  /** How many children, from the first, may run. */
+  /** How many children, counted from the first, may run. */
   releasedCount: number;
   /** How many children have ended. */
   endedCount: number;
   failedIndexes: number[];
-  /** The children that have ended, by index, because a message about a child may arrive twice. */
+  /**
+   * The indexes of the children that have ended. A count would not do, because a message about a child may arrive twice.
+   */
   readonly endedIndexes: Set<number>;
-  /** How many children ended before they were released (canceled, for example). Their end frees no slot for others. */
+  /**
+   * How many children ended before they were released (canceled, for example). Their end frees no slot for other children.
+   */
   endedBeforeRelease: number;
-  /** Children that were adopted from earlier runs of the lineage. */
+  /** The children that were adopted from earlier runs of the lineage; null when there are none. */
   readonly adopted: readonly AdoptedChildren[] | null;
 }
 
@@ -122,7 +134,7 @@ interface PatchOp {
   readonly kind: "patch";
 }
 
-/** What the log has recorded about one call of user code. */
+/** What the log has recorded about one call that user code has made (a step, a sleep, a wait, a child …). */
 export type Op = StepOp | TimerOp | WaitOp | ChildOp | MapOp | BranchOp | PauseOp | PatchOp;
 
 /** Why a run is paused, and what resumes it. */
@@ -136,7 +148,7 @@ export interface Pause {
   readonly node: string | null;
   /** The name of a signal that resumes the run. */
   readonly resumeOn: string | null;
-  /** When the run is resumed by itself. */
+  /** When the run is resumed without a signal or an operator. */
   readonly recheckAt: number | null;
 }
 
@@ -152,19 +164,19 @@ export interface Ending {
 export interface AnsweredCall {
   readonly key: string;
   readonly at: number;
-  /** The call's op at that time. It distinguishes the result from one that was recorded before the code started over. */
+  /** The call's op when the result was recorded. After the code has started over, the call with this key has another op. */
   readonly op: Op | undefined;
 }
 
-/** What a retry has inherited from the runs that it retries: a failed run, the run which that one retried, and so on. */
+/** What a retry has inherited from the failed run that it retries and, if that run was a retry too, from earlier runs. */
 export interface Lineage {
   /** The first run of the lineage. Idempotency keys begin with its id. */
   readonly rootRunId: string;
-  /** By step: the run whose id the idempotency key begins with, where that is not the root. */
+  /** By step: the run whose id the step's idempotency key begins with, if that run is not the root. */
   readonly keyRunIds: ReadonlyMap<string, string>;
   /** By call: the calls of earlier runs whose children belong to this call, the newest first. */
   readonly childrenOrigins: ReadonlyMap<string, readonly ChildrenOrigin[]>;
-  /** By step that was compensated: its former ancestry hashes, because inherited steps refer to them. */
+  /** By step that was compensated: its former ancestry hashes, which the hashes of inherited steps are computed from. */
   readonly undoneHashes: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -176,27 +188,27 @@ export interface BlockedWorker {
 }
 
 export interface RunState {
-  /** The number of events that were folded. */
+  /** The number of events that were folded, which is also the number of the last event. */
   seq: number;
   /** The calls of user code, by their key. */
   readonly ops: Map<string, Op>;
-  /** The calls whose result is in the log, in the order of the log. The code gets the results in this order. */
+  /** The calls whose result is in the log, in the order of the log. The results are delivered to the code in this order. */
   readonly answeredCalls: AnsweredCall[];
-  /** Received signals that were not consumed, the oldest first. */
+  /** The received signals that no wait or pause has consumed yet, the oldest first. */
   readonly pendingSignals: Signal[];
-  /** The keys of all received signals that had one; null when there are none. */
+  /** The keys of all received signals that were sent with a key; null when there are none. */
   signalKeys: Set<string> | null;
-  /** When the code was first executed. */
+  /** When the run's code was first executed; null when it has not been. */
   startedAt: number | null;
-  /** The input was accepted by its schema. If the schema transformed it, `value` is the result. */
+  /** Set once a schema has accepted the input. If the schema transformed the input, `value` is the transformed input. */
   checkedInput: { readonly isTransformed: boolean; readonly value: unknown } | null;
   /** How the declared steps are ordered; null for a function, whose steps are not declared. */
   stepStructure: "chain" | "graph" | null;
-  /** Calls that were started while the log still had calls that the code had not made (`added: true`). */
+  /** Calls with `added: true` that the code made, on a replay, before it had repeated all calls of the log. */
   addedCalls: Set<string> | null;
-  /** Names of calls that were added to or removed from the code, and that an operator has accepted. */
+  /** The names of calls that were added to or removed from the code, where an operator has accepted the difference. */
   acceptedNames: Set<string> | null;
-  /** Renamed steps: the name in the log, by the name in the code. */
+  /** By the name of a renamed step in the code: the name of the step in the log. */
   logNameByCodeName: Map<string, string> | null;
   /** The signature of the declared steps that the run was last executed with. */
   stepSignature: string | null;
@@ -204,9 +216,9 @@ export interface RunState {
   forkedFrom: string | null;
   /** What a retry has inherited; null for a run that is no retry. */
   lineage: Lineage | null;
-  /** Calls of the retried run that were not inherited. They are made again, although the log has later calls. */
+  /** Calls of the retried run that were not inherited. The code makes them again, although the log has later calls. */
   callsToRedo: Set<string> | null;
-  /** The graph that was last imported; null when the graph is the run's input, or comes from code. */
+  /** The graph that was last imported; null when the graph is the run's input or is defined in code. */
   importedDag: FrozenDag | null;
   /** The keys of timers and waits that were started by the bodies of declared steps. */
   bodyWaits: Set<string> | null;
@@ -214,32 +226,32 @@ export interface RunState {
   bodyCalls: Map<string, Set<string>> | null;
   /** The step that an operator last moved the run to. */
   movedToStep: string | null;
-  /** When the time limit of the run is reached. */
+  /** When the time limit of the run ends; null when the run has no limit. */
   deadlineAt: number | null;
   paused: Pause | null;
-  /** By step ("" for the handler): the signal that ended its last pause, kept until the step ends or pauses again. */
+  /** By step ("" for the handler): the signal that ended its last pause. Removed when the step ends or pauses again. */
   resumeSignals: Map<string, Signal> | null;
   cancelRequest: { readonly reason: string | null; readonly force: boolean } | null;
-  /** The start time of the run came while the run was paused, so it starts as soon as it is resumed. */
+  /** Whether the start time passed while the run was paused, so that the run starts as soon as it is resumed. */
   becameDueWhilePaused: boolean;
   /** The error that the run fails with because it has exceeded its time limit. */
   timeoutFailure: Failure | null;
-  /** When the handler is executed again because it asked for another attempt. */
+  /** When the handler is executed again, because it requested another attempt; null when it has not. */
   reattemptAt: number | null;
   /** How often in a row a `TransientError` of the handler has postponed the run, without a result in between. */
   consecutiveTransientFailures: number;
   ending: Ending | null;
   /** Steps that have a compensation, in the order in which they were completed. */
   readonly undoableSteps: string[];
-  /** How often the handler has started over. Its calls are forgotten, attempts keep counting, and children get new ids. */
+  /** How often the handler has started over. Each time its calls are forgotten, and new children get different ids. */
   generation: number;
   /** By declared step: how often its body has started over. */
   stepGenerations: Map<string, number> | null;
-  /** By step: the number of its last attempt before the code started over. Later attempts count from there. */
+  /** By step: the number of its last attempt before the code started over. The next attempt gets the next number. */
   attemptsBeforeRewind: Map<string, number> | null;
-  /** The delivery of the run in which a worker last recorded progress. Deaths of workers are counted from there. */
+  /** The number of the delivery in which a worker last recorded progress. Later deliveries count as deaths of workers. */
   lastProductiveDelivery: number;
-  /** The number of the latest delivery in the log. */
+  /** The number of the latest delivery of the run to a worker, as far as the log has recorded it. */
   delivery: number;
   /**
    * The workers whose event loop was blocked, by the place in the code: a step, "" for the handler, null when this run is
@@ -247,7 +259,10 @@ export interface RunState {
    * clears all of them.
    */
   blockedWorkers: Map<string | null, BlockedWorker> | null;
-  /** Grows with every event that gives the code a reason to run. The parking note stores the version that the code has seen. */
+  /**
+   * Grows with every event that is a reason for a worker to call the workflow's code. The parking note stores the version
+   * that the code has seen.
+   */
   wakeVersion: number;
 }
 
@@ -292,11 +307,11 @@ export function initialState(): RunState {
   };
 }
 
-/** Whether the step's job was dispatched as a run of its own that has not ended. */
+/** Whether the op is a step whose job was dispatched as a separate run that has not ended. */
 export const isDispatched = (op: Op): op is StepOp & { readonly job: string } =>
   op.kind === "step" && op.phase === "started" && op.job !== null;
 
-/** Whether the log has a result for the code that made this call. */
+/** Whether the log has a result for the call, which a replay can return to the code. */
 export function isAnswered(op: Op): boolean {
   switch (op.kind) {
     case "step":
@@ -315,7 +330,7 @@ export function isAnswered(op: Op): boolean {
   }
 }
 
-/** Whether the step has its result. A step has at most one; later ones are ignored. */
+/** Whether the log has the step's result. A step has at most one result; `fold` ignores later results. */
 export const hasEnded = (op: StepOp) => op.phase === "completed" || op.phase === "failed" || op.phase === "skipped";
 
 /** The status of the run while no worker owns it. */

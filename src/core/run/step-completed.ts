@@ -4,8 +4,8 @@
  *
  *     {"undo":true,"hash":"…","by":"operator","ms":12,"output":…,"input":…}
  *
- * The facts come first, in this order, and each may be absent. User values come behind them, so that no text in a value can
- * be taken for a fact. Only this file writes, reads and changes the data.
+ * The facts (`undo`, `hash`, `by`, `ms`) come first, in this order, and each may be absent. The user values follow after
+ * the facts, so that no text in a user value can be mistaken for a fact. Only this file writes, reads and changes the data.
  */
 import { encode } from "../encoding/encode.js";
 import type { EventData } from "./stored-schema.js";
@@ -13,9 +13,9 @@ import type { EventData } from "./stored-schema.js";
 type StepCompleted = EventData["step.completed"];
 type StepFacts = Omit<StepCompleted, "output" | "input">;
 
-/** @param raw user values that are already encoded */
-export function writeStepCompleted(data: StepCompleted, raw: Readonly<Record<string, string>> = {}): string {
-  return `{${append(factMembers(data), append(valueMember(data, raw, "output"), valueMember(data, raw, "input")))}}`;
+/** @param encodedValues user values that are already encoded, by name; they take precedence over the values in `data` */
+export function writeStepCompleted(data: StepCompleted, encodedValues: Readonly<Record<string, string>> = {}): string {
+  return `{${append(factMembers(data), append(valueMember(data, encodedValues, "output"), valueMember(data, encodedValues, "input")))}}`;
 }
 
 /** Reads the facts, without the user values. Data that cannot be read has no facts. */
@@ -23,7 +23,7 @@ export function readStepFacts(data: string | null): StepFacts {
   return data === null ? {} : readHead(data).facts;
 }
 
-/** Whether the step has an output; a step that has ended its run with `finish()` has none. */
+/** Whether the data contains an output. A step that has ended its run with `finish()` has no output. */
 export const hasStepOutput = (data: string): boolean => outputStart(data) !== null;
 
 /** The encoded output; null when the step has none. */
@@ -32,7 +32,7 @@ export function stepOutputText(data: string): string | null {
   return start === null ? null : data.slice(start, endOfValue(data, start));
 }
 
-/** The same data with this hash. */
+/** Returns the data with this ancestry hash added or replaced. */
 export function withStepHash(data: string, hash: string): string {
   const { facts, length } = readHead(data);
   return `{${append(factMembers({ ...facts, hash }), data.slice(length, -1))}}`;
@@ -46,16 +46,21 @@ function factMembers({ undo, hash, by, ms }: StepFacts): string {
   return ms === undefined ? text : append(text, `"ms":${ms}`);
 }
 
-function valueMember(data: StepCompleted, raw: Readonly<Record<string, string>>, name: "output" | "input"): string {
+function valueMember(
+  data: StepCompleted,
+  encodedValues: Readonly<Record<string, string>>,
+  name: "output" | "input",
+): string {
   const text =
-    raw[name] ?? (name in data ? encode(data[name], { label: name, limitBytes: Number.POSITIVE_INFINITY }) : null);
+    encodedValues[name] ??
+    (name in data ? encode(data[name], { label: name, limitBytes: Number.POSITIVE_INFINITY }) : null);
   return text === null ? "" : `"${name}":${text}`;
 }
 
 const append = (members: string, more: string) =>
   members === "" || more === "" ? members + more : `${members},${more}`;
 
-/** Matches the opening brace and each fact with the comma or the brace behind it. */
+/** Matches the opening brace and the facts, each with the comma or the closing brace that follows it. */
 const headPattern =
   /^\{(?:"undo":(true)[,}])?(?:"hash":"([^"\\]*)"[,}])?(?:"by":"(operator)"[,}])?(?:"ms":(-?\d[\d.e+-]*)[,}])?/;
 

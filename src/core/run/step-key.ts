@@ -1,6 +1,6 @@
-/** The keys of calls in a log: of calls that the body of a declared step makes, and of code that has started over. */
+/** The keys of calls in a log, and the names by which the rows of child runs refer to these calls. */
 
-/** How often the handler, and each declared step, has started over. A `RunState` has both. */
+/** How often the handler, and the body of each declared step, has started over. A `RunState` has these fields. */
 interface Generations {
   readonly generation: number;
   readonly stepGenerations: ReadonlyMap<string, number> | null;
@@ -19,7 +19,10 @@ export function outerStep(key: string): string {
   return separatorIndex < 0 ? key : key.slice(0, separatorIndex);
 }
 
-/** The name by which children know their call. It contains the generation, so that messages of earlier children are ignored. */
+/**
+ * The name of the call in the rows and messages of its children. The name contains the generation, so that the run ignores
+ * messages of children that were started before the code started over.
+ */
 export function childNode(state: Generations, key: string): string {
   const separatorIndex = key.indexOf(scopeSeparator);
   const stepGeneration = separatorIndex < 0 ? 0 : (state.stepGenerations?.get(key.slice(0, separatorIndex)) ?? 0);
@@ -27,7 +30,7 @@ export function childNode(state: Generations, key: string): string {
   return state.generation === 0 ? key : `${key}~${state.generation}`;
 }
 
-/** The call that a child's message refers to; "" when the code has started over since. */
+/** The key of the call that a child's message refers to; "" when the code has started over since the child was started. */
 export function callOfChild(state: Generations, node: string): string {
   if (childNode(state, node) === node) return node;
   const key = node.replace(/~\d+(\.\d+)?$/, "");

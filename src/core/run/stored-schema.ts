@@ -1,10 +1,10 @@
 /**
- * The schema of the JSON that Pawl stores in its tables, by column. Runs that an earlier version of Pawl has started are read
- * by this version, so a change of a shape must raise `storedSchemaVersion` and keep the older shape readable.
+ * The schema of the JSON that Pawl stores in its tables, by column. This version of Pawl reads runs that an earlier version
+ * has started, so a change of a shape must raise `storedSchemaVersion` and keep the older shape readable.
  * `test/stored-schema` fails when a shape has changed and the version has not.
  *
- * The data of events is in `event-data.ts`. Three formats are used outside of the tables too, and are defined elsewhere: the
- * encoding of values (`encoding/tagged-json.ts`), errors (`encoding/error-record.ts`), and frozen graphs, which have a
+ * The data of events is in `event-data.ts`. Three formats are used outside of the tables too, and are defined elsewhere:
+ * the encoding of values (`encoding/tagged-json.ts`), errors (`encoding/error-record.ts`), and frozen graphs, which have a
  * version of their own (`graph/frozen-dag.ts`).
  */
 import type { Failure } from "../encoding/error-record.js";
@@ -16,7 +16,7 @@ export type { AdoptedChildren, ChildrenOrigin, EventData, EventType, PackedEvent
 /** The version of the schema in this file and in `event-data.ts`. */
 export const storedSchemaVersion = 1;
 
-// ── pawl_inbox: `type` is the column `kind`, the rest is `data` ──────────────────────────────────────────────────────
+// ── pawl_inbox: `type` is stored in the column `kind`, the other fields in the column `data` ─────────────────────────
 
 /** A command to a run, from an operator, another run, or a worker. */
 export type Command =
@@ -27,9 +27,12 @@ export type Command =
   /** Resumes a paused run. */
   | {
       readonly type: "resume";
-      /** The encoded output that the operator provides for the step that the run is paused at; null: the step runs again. */
+      /**
+       * The encoded output that the operator provides for the step at which the run is paused; if null, the step runs
+       * again.
+       */
       readonly output: string | null;
-      /** `accept` and `renamed` are recorded in `run.resumed`. */
+      /** `accept` and `renamed` are copied to the event `run.resumed`, which describes them. */
       readonly accept?: readonly string[];
       readonly renamed?: Readonly<Record<string, string>>;
     }
@@ -37,11 +40,13 @@ export type Command =
   | { readonly type: "resumeAt"; readonly step: string }
   /** Skips the step that the run is paused at or waits to attempt. */
   | { readonly type: "skip" }
-  /** Cancels the run; with `force` at once, without running its code and without compensation. */
+  /** Cancels the run. With `force` the run ends at once: neither its code nor its compensations are executed. */
   | { readonly type: "cancel"; readonly reason: string | null; readonly force?: true }
   /** Starts a run that was created without a start time. */
   | { readonly type: "start" }
-  /** Attempts a node again that has not completed. `descendants` are all nodes that depend on it, directly or indirectly. */
+  /**
+   * Attempts a node again that has not completed. `descendants` are all nodes that depend on it, directly or indirectly.
+   */
   | { readonly type: "reattempt"; readonly node: string; readonly descendants: readonly string[] }
   /** Replaces the graph of the run. */
   | { readonly type: "import"; readonly dag: FrozenDag }
@@ -61,18 +66,18 @@ export type Command =
       readonly completed: readonly Range[];
       readonly failed: readonly Range[];
     }
-  /** No live worker has this job any more. The owner of the run pauses it if it waits for the job. */
+  /** No live worker has this job any more. The owner of the run pauses the run if it waits for the job. */
   | { readonly type: "jobGone"; readonly job: string }
-  /** The event loop of the run's worker was blocked. If `step` and `by` are null, it is not known which code has done so. */
+  /** The event loop of the run's worker was blocked. If `step` and `by` are null, it is not known which code blocked it. */
   | {
       readonly type: "blocked";
       /** The name of the worker. */
       readonly worker: string;
       /** The id and epoch of the worker. */
       readonly session: string;
-      /** The step of this run whose code has blocked; "" for its handler. */
+      /** The step of this run whose code blocked the event loop; "" for the handler of this run. */
       readonly step: string | null;
-      /** Another run whose code has blocked. */
+      /** The id of another run whose code blocked the event loop. */
       readonly by: string | null;
     }
   /** Attempts at nodes of the run's graph have ended. */
@@ -93,20 +98,20 @@ export interface NodeResult {
 
 // ── pawl_runs.waiting ────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What a parked run waits for, for display. It has no instants, because they are known only after the commit. */
+/** What a parked run waits for, for display. It contains no due times, because they are known only after the commit. */
 export type Waiting =
   | {
       readonly kind: "sleep";
       /** The name of the sleep. */
       readonly name: string;
     }
-  /** One of these signals, or all of them. */
+  /** The run waits for one of these signals, or for all of them. */
   | {
       readonly kind: "signal";
       /** The names of the signals. */
       readonly names: readonly string[];
     }
-  /** The start time of a step. */
+  /** The run waits for the start time of a step. */
   | {
       readonly kind: "step";
       /** The name of the step. */
@@ -114,7 +119,7 @@ export type Waiting =
       /** The number of the attempt, from 1. */
       readonly attempt: number;
     }
-  /** The next attempt at a step. */
+  /** The run waits for the next attempt at a step that has been attempted before. */
   | {
       readonly kind: "retry";
       /** The name of the step. */
@@ -131,7 +136,7 @@ export type Waiting =
       /** The workflow of the child run. */
       readonly workflow: string;
     }
-  /** The children of a map, of whom `settled` have completed or failed. */
+  /** The run waits for the children of a map. */
   | {
       readonly kind: "map";
       /** The name of the call. */
@@ -143,31 +148,31 @@ export type Waiting =
       /** How many children there are. */
       readonly count: number;
     }
-  /** Nodes whose jobs run elsewhere: the number of nodes, and the names of the jobs. */
+  /** The run waits for nodes whose jobs are executed by separate runs. */
   | {
       readonly kind: "jobs";
       /** How many nodes have not ended. */
       readonly open: number;
-      /** The names of their jobs. */
+      /** The names of the jobs of these nodes. */
       readonly jobs: readonly string[];
     }
-  /** The next attempt of the handler. */
+  /** The run waits for the next execution of its handler, which has requested another attempt. */
   | { readonly kind: "reattempt" };
 
 /**
- * The note in the row of a parked run: what it waits for, for display, and what its code has seen, for the next owner. When
- * a run ends, the store writes the number of its events instead.
+ * The note in the row of a parked run. It says what the run waits for, for display, and which `wakeVersion` the workflow's
+ * code has seen, for the next owner. When a run ends, the store replaces the note by the number of events in the run's log.
  */
 export interface ParkingNote {
-  /** The `RunState.wakeVersion` that the code has seen; absent when it is unknown, and the code has to run. */
+  /** The `RunState.wakeVersion` that the code has seen; absent when it is unknown: the next owner then calls the code. */
   readonly seenVersion?: number;
-  /** The number of events in the log. Only from it can `verify` see that the end of a log is missing. */
+  /** The number of events in the log. Without this number, `verify` could not detect that the end of a log is missing. */
   readonly seq?: number;
   readonly waitingFor: readonly Waiting[];
   /** The reason of the pause, if the run is paused. */
   readonly paused?: string;
   readonly pausedAt?: number;
-  /** The declared step that the run is at. */
+  /** The step of a chain that has started or is scheduled, and the number of its attempt. */
   readonly step?: { readonly name: string; readonly attempt: number };
 }
 
@@ -183,7 +188,7 @@ export interface JobInput<Args = unknown> {
   readonly attempt: number;
   /** How many earlier attempts have failed. */
   readonly failures: number;
-  /** The idempotency key of the node, if it begins with the id of an earlier run of the lineage. */
+  /** The idempotency key of the node; absent unless the key begins with the id of another run of the lineage. */
   readonly key?: string;
 }
 
@@ -192,10 +197,10 @@ export interface JobInput<Args = unknown> {
 /** The progress of a run or a step. Only resumable steps have the last three fields. */
 export interface Progress {
   readonly done: number;
-  /** null when the total is not known. */
+  /** The number that `done` reaches at the end; null when it is not known. */
   readonly total: number | null;
   readonly message: string | null;
-  /** How often the cursor was moved, which is the number of the present item. */
+  /** How often the step has moved its cursor, which is also the index of the present item. */
   readonly moves?: number;
   /** How many items the latest execution has processed; the rate is `items` per `ms`. */
   readonly items?: number;
@@ -205,15 +210,16 @@ export interface Progress {
 
 // ── pawl_workflows.graph ─────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A registered definition, for processes that do not have its code. Only declared steps have the optional fields. */
+/** A registered definition, for processes that do not have the workflow's code. */
 export interface RegisteredWorkflow {
   /** The default priority of its runs. */
   readonly priority: number;
   /** The default tags of its runs. */
   readonly tags: readonly string[];
   readonly hero?: HeroPolicy;
-  /** Queues that its steps have, or had in an earlier version of the code. */
+  /** The queues of the workflow's steps, including the queues that steps had in an earlier version of the code. */
   readonly stepQueues?: readonly string[];
+  /** The declared steps; absent for a function-style workflow. */
   readonly nodes?: readonly DeclaredNode[];
   /** Whether the steps are executed one after another. */
   readonly isChain?: boolean;
@@ -235,7 +241,7 @@ export interface DeclaredNode {
   readonly kind: "step" | "branch";
   /** The job that the step runs instead of code of its own. */
   readonly job?: string;
-  /** The names of the steps that it comes after. */
+  /** The names of the steps that must have ended before this step starts. */
   readonly after: readonly string[];
   /** How long the step waits after the step before it has ended. */
   readonly waitMs?: number;
@@ -245,7 +251,7 @@ export interface DeclaredNode {
 export interface RegisteredShape {
   readonly workflow: string;
   readonly signature: string;
-  /** Each step with the indexes, in this list, of the steps that it comes after. */
+  /** The steps, each with the indexes (in this list) of the steps that must have ended before it starts. */
   readonly steps: readonly (readonly [name: string, ...after: number[]])[];
   readonly aliases?: Aliases;
 }

@@ -1,6 +1,6 @@
 /**
- * The last event of a run. It is not stored, because the run's row has the same facts, and two copies could differ. Readers
- * of a whole log add it.
+ * The last event of a run's log. The event is not stored, because the run's row has the same facts, and two copies could
+ * differ. Code that reads a whole log appends the event with `terminalEventOf`.
  */
 import { decode } from "../encoding/decode.js";
 import type { Failure } from "../encoding/error-record.js";
@@ -30,7 +30,7 @@ function newTerminalEvent({ status, output, error }: RunResultColumns) {
   return newEvent("run.canceled", {}, reason === null ? {} : { reason });
 }
 
-/** null also when the column is damaged: `verify` reports the damage, and the history can still be read. */
+/** Returns null when there is no reason, or when the column is damaged, so that the history can still be read. */
 function cancelReasonIn(error: string | null): string | null {
   if (error === null) return null;
   try {

@@ -1,6 +1,6 @@
 /**
- * A transition: all that one commit does to one run. Workers and clients compute transitions, and a store writes them. They
- * are pure data: payloads are encoded text, instants are epoch milliseconds of the store's clock.
+ * A transition contains all changes that one commit makes to one run. Workers and clients compute transitions, and a store
+ * writes them. Transitions are plain data: payloads are encoded text, instants are epoch milliseconds of the store's clock.
  */
 import type { NewEvent } from "./event.js";
 
@@ -30,7 +30,9 @@ export interface RunSpec {
   readonly startKey: string | null;
   /** The run that started this one; null when a client did. */
   readonly parentId: string | null;
-  /** The key, in the parent's log, of the call that started this run. */
+  /**
+   * The key, in the parent's log, of the call that started this run; in a retry, the link to the retried run is appended.
+   */
   readonly parentNode: string | null;
   /** The index of the run among the children of a map; null when no map started it. */
   readonly parentIndex: number | null;
@@ -42,12 +44,15 @@ export interface RunSpec {
 export interface NewRun extends RunSpec {
   /** The route by which workers claim the task; undefined means the name of the workflow. */
   readonly route?: string;
-  /** A key that is unique among active runs; null when the hero may have several. The store clears it when the run ends. */
+  /**
+   * A key that is unique among active runs; null when the hero may have several runs. The store clears it when the run
+   * ends.
+   */
   readonly heroKey: string | null;
   /**
    * When the task becomes due. `now`: at once. `at`: at the instant `ms`. `in`: `ms` milliseconds after the commit. `held`:
-   * when a parent's transition names the run in `releasedChildIds`. `owned`: the worker that commits owns the run from the
-   * start, as its first delivery; this is allowed only in a fenced commit.
+   * when a transition of the parent names the run in `releasedChildIds`. `owned`: not now, because the committing worker
+   * owns the run from its creation, which counts as the first delivery; `owned` is allowed only in a fenced commit.
    */
   readonly due: { readonly kind: "now" | "held" | "owned" } | { readonly kind: "at" | "in"; readonly ms: number };
 }
@@ -70,15 +75,15 @@ export interface CursorWrite {
   readonly progress?: string | null;
 }
 
-/** What a commit does to the task of a run, and to the columns of the run's row that are computed from the log. */
+/** How a commit changes the task of a run, and the columns of the run's row that are computed from the log. */
 export type NextTaskState =
-  /** The worker keeps the run; only in a fenced commit. The rows of the run and of its task are not written. */
+  /** The worker keeps the run, and the rows of the run and its task are not written. Allowed only in a fenced commit. */
   | { readonly kind: "keep" }
   /**
    * The run is parked: the task has no owner, and its count of deliveries becomes 0.
    *
-   * In a fenced commit the run is not parked when its inbox has messages that the commit does not drain. Its events are
-   * written, the worker keeps the run, and `CommitResult.notParked` names it. No other worker is woken then.
+   * In a fenced commit the run is not parked if its inbox has messages that the commit does not drain. The store then
+   * writes the events, the worker keeps the run, `CommitResult.notParked` names the run, and no other worker is woken.
    */
   | {
       readonly kind: "park";
@@ -88,8 +93,8 @@ export type NextTaskState =
       /** When the run's code was first executed; written only if the row has no such instant yet. */
       readonly startedAt: number | "now" | null;
       /**
-       * The task becomes due at the earlier of `wakeAt` (an instant) and `wakeInMs` (milliseconds after the commit), at once
-       * if that is not in the future. With both null, only a message or another commit makes it due.
+       * The task becomes due at the earlier of `wakeAt` (an instant) and `wakeInMs` (milliseconds after the commit), at
+       * once if that is not in the future. If both are null, only a message or another commit makes the task due.
        */
       readonly wakeAt: number | null;
       readonly wakeInMs: number | null;
@@ -98,13 +103,16 @@ export type NextTaskState =
       /** The priority of the task from now on; undefined keeps it. The run's row is not changed. */
       readonly priority?: number;
       /**
-       * The task stays due as it is (ready, parked or held), and `wakeAt` and `wakeInMs` are null. Only clients use it, for
-       * runs that have not started: between the client's read and its commit, the parent may release such a run or its start
-       * time may come.
+       * The commit does not change when the task is due (ready, parked or held); `wakeAt` and `wakeInMs` are null. Only
+       * clients set this, for runs that have not started, because between the client's read and its commit the parent may
+       * release such a run, or its start time may pass.
        */
       readonly keepsDueTime?: true;
     }
-  /** The run ends: its task is deleted. The commit is refused while the run's inbox has messages that it does not drain. */
+  /**
+   * The run ends, and its task is deleted. The store refuses the commit if the run's inbox has messages that it does not
+   * drain.
+   */
   | {
       readonly kind: "finish";
       readonly status: TerminalStatus;
@@ -112,35 +120,38 @@ export type NextTaskState =
       readonly output: string | null;
       /** The encoded error of a failed run, or the encoded reason of a canceled one. */
       readonly error: string | null;
-      /** As in `park`. */
+      /** When the run's code was first executed; written only if the row has no such instant yet. */
       readonly startedAt: number | "now" | null;
     };
 
-/** All that one commit does to one run. A batch contains at most one transition per run. */
+/** All changes that one commit makes to one run. A batch contains at most one transition per run. */
 export interface Transition {
   readonly runId: string;
   /** The number of events in the log before this transition; the first of `events` becomes number `afterSeq + 1`. */
   readonly afterSeq: number;
-  /** New events of the log. They are stored as one row of the events table, also when there are several. */
+  /** New events of the log. All of them are stored in one row of the events table. */
   readonly events: readonly NewEvent[];
   readonly next: NextTaskState;
   /** Inbox rows whose content is now in `events`. They are deleted, and the task's count of pending messages is lowered. */
   readonly drainedInboxIds: readonly number[];
-  /** Children that are created in the same transaction. One whose id exists was created earlier, and is left as it is. */
+  /**
+   * Children that are created in the same transaction. A child whose id already exists was created earlier and is not
+   * changed.
+   */
   readonly newChildren: readonly NewRun[];
   /** Messages to other runs. A parked recipient becomes ready at once; a message to a run without a task is dropped. */
   readonly messages: readonly Message[];
-  /** Held children that become ready. Those that are no longer parked are left as they are. */
+  /** Held children that become ready. Children that are no longer parked are not changed. */
   readonly releasedChildIds: readonly string[];
   readonly cursors: readonly CursorWrite[];
 }
 
-/** The empty list that transitions share. */
+/** One empty list for all transitions, so that none has to allocate its own. */
 export const emptyList: readonly never[] = [];
 
 export const keepOwner: NextTaskState = { kind: "keep" };
 
-/** A transition with these changes and no others. Unless `next` is given, the worker keeps the run. */
+/** Creates a transition with only these changes. Without `next`, the worker keeps the run. */
 export function createTransition(
   runId: string,
   afterSeq: number,

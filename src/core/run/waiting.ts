@@ -1,4 +1,4 @@
-/** What a run waits for, computed from its state: for display, and for the time at which its task becomes due. */
+/** Computes from a run's state what the run waits for (for display), and when its task becomes due. */
 import { compensationKeyOf, isCompensation } from "./compensation.js";
 import { hasEnded, isDispatched, type Op, type RunState } from "./state.js";
 import { outerStep, scopeSeparator } from "./step-key.js";
@@ -10,11 +10,11 @@ export function waitingFor(state: RunState): Waiting[] {
   if (state.reattemptAt !== null) waiting.push({ kind: "reattempt" });
   const isCompensating = isBeingCompensated(state);
   for (const [name, op] of state.ops) {
-    // The handler has ended, so the run no longer waits for its calls.
+    // While steps are compensated the handler has ended, so the run no longer waits for the handler's calls.
     if (isCompensating && !isCompensationCall(name)) continue;
     if (op.kind === "timer" && op.phase === "open") waiting.push({ kind: "sleep", name });
     else if (op.kind === "wait" && op.phase === "open") waiting.push({ kind: "signal", names: op.names });
-    // A step that has paused the run waits for an operator. It is listed only while the run is paused.
+    // A step that has paused the run waits to be resumed, so it is listed only while the run is paused.
     else if (op.kind === "step" && op.phase === "awaiting_attempt" && (op.pauseCause === null || state.paused !== null))
       waiting.push({ kind: op.isScheduled ? "step" : "retry", step: name, attempt: op.attempt + 1 });
     else if (op.kind === "child" && op.phase === "open")
@@ -23,9 +23,9 @@ export function waitingFor(state: RunState): Waiting[] {
       waiting.push({ kind: "map", name, workflow: op.workflow, settled: op.endedCount, count: op.count });
     }
   }
-  const dispatched = [...state.ops.values()].filter(isDispatched);
-  const jobs = [...new Set(dispatched.map((op) => op.job as string))];
-  if (dispatched.length > 0) waiting.push({ kind: "jobs", open: dispatched.length, jobs });
+  const dispatchedSteps = [...state.ops.values()].filter(isDispatched);
+  const jobs = [...new Set(dispatchedSteps.map((op) => op.job as string))];
+  if (dispatchedSteps.length > 0) waiting.push({ kind: "jobs", open: dispatchedSteps.length, jobs });
   return waiting;
 }
 
@@ -34,7 +34,7 @@ function isBeingCompensated({ undoableSteps, cancelRequest, ops }: RunState): bo
   return cancelRequest !== null || undoableSteps.some((step) => ops.has(compensationKeyOf(step)));
 }
 
-/** Whether the call is a compensation, a call of its body, or `onFailure`. */
+/** Whether the call is a compensation, a call of a compensation's body, or `onFailure`. */
 function isCompensationCall(key: string): boolean {
   const step = outerStep(key);
   return isCompensation(step) || step === onFailureStep;
@@ -66,7 +66,8 @@ export interface NextStep {
 }
 
 /**
- * The next step of a chain when none has started or is scheduled: the one after the last that has ended, or the first.
+ * The next step of a chain while no step is in progress or scheduled: the step after the one that ended last, or else the
+ * step that the run was moved to, or else the first step.
  *
  * @param startsAt the start time of a run that has not started
  */
@@ -81,20 +82,26 @@ export function nextStep(state: RunState, chain: readonly ChainStep[], startsAt:
   const chainIndexOf = (name: string) => chain.findIndex((step) => step.name === name);
   const isEndedStep = ([name, op]: [string, Op]) =>
     op.kind === "step" && hasEnded(op) && !name.includes(scopeSeparator) && chainIndexOf(name) >= 0;
-  const last = [...state.ops].findLast(isEndedStep)?.[0];
-  const step = chain[last === undefined ? Math.max(0, chainIndexOf(state.movedToStep ?? "")) : chainIndexOf(last) + 1];
+  const lastEndedStep = [...state.ops].findLast(isEndedStep)?.[0];
+  const step =
+    chain[
+      lastEndedStep === undefined ? Math.max(0, chainIndexOf(state.movedToStep ?? "")) : chainIndexOf(lastEndedStep) + 1
+    ];
   if (step === undefined) return null;
   const previousEndAt =
-    last === undefined ? state.startedAt : state.answeredCalls.findLast(({ key }) => key === last)?.at;
+    lastEndedStep === undefined
+      ? state.startedAt
+      : state.answeredCalls.findLast(({ key }) => key === lastEndedStep)?.at;
   const baseAt = previousEndAt ?? startsAt;
   const attempt = (state.attemptsBeforeRewind?.get(step.name) ?? 0) + 1;
   return { name: step.name, attempt, dueAt: baseAt === null ? null : baseAt + (step.waitMs ?? 0) };
 }
 
 /**
- * When the run has something to do without a message; null when only a message can wake it.
+ * The earliest instant at which the run has something to do without a message; null when only a message can wake the run.
  *
- * @param isAwaited whether the code still waits for a call. Other calls must not wake the run again and again.
+ * @param isAwaited returns whether the code still waits for the call. Calls that the code no longer awaits are ignored,
+ * because they would wake the run again and again.
  */
 export function nextDueAt(state: RunState, isAwaited: (key: string) => boolean = () => true): number | null {
   if (state.paused !== null) return state.paused.recheckAt;
