@@ -33,7 +33,7 @@ export interface Explanation {
     | "about_to_run";
   /** The reason in one or two sentences. */
   readonly text: string;
-  /** Since when the run has been in this situation; null if that is not known. */
+  /** Since when this reason has applied; null if that is not known. */
   readonly since: Date | null;
   /** When the run continues if nothing else happens; null if that is not known. */
   readonly until: Date | null;
@@ -48,7 +48,7 @@ export async function explainRun(store: Store, run: RunRecord, runtime: Runtime)
   const log = await readLog(store, run);
   const state = foldOrNull(run, log);
   if (state === null) return explainDamaged(run);
-  // A paused run that has not started stays due, and only the pause holds it.
+  // A paused run that has not started may be due, but the pause is the reason why no worker starts it.
   if (state.startedAt === null && state.paused !== null && task.state !== "owned")
     return explainPaused(state.paused, null);
   if (due !== null) return state.cancelRequest === null ? due : { ...due, text: `${beingCanceledText} ${due.text}` };
@@ -66,7 +66,7 @@ export async function explainRun(store: Store, run: RunRecord, runtime: Runtime)
   return { ...(await explainWaiting(store, { log, state, dag })), until: toDate(task.dueAt) };
 }
 
-/** null: the log cannot be folded, and the run is paused for that reason, which its row has. */
+/** Returns null if the log is damaged and a worker has paused the run for that reason, which its row contains. */
 function foldOrNull(run: RunRecord, log: readonly StoredEvent[]): RunState | null {
   try {
     return fold(log);
@@ -86,21 +86,21 @@ function explainDamaged(run: RunRecord): Explanation {
 
 const beingCanceledText = "It is being canceled: a worker has to compensate its completed steps.";
 
-/** The data of a run that has started. */
 interface RunFacts {
   readonly log: readonly StoredEvent[];
   readonly state: RunState;
+  /** The frozen graph of the run; null if the run has none. */
   readonly dag: FrozenDag | null;
 }
 
-/** A cancel or a pause that was acknowledged and has not taken effect yet. */
+/** A cancel or a pause that was acknowledged to its caller and has not taken effect yet. */
 interface PendingRequest {
   readonly kind: "cancel" | "pause";
   readonly reason: string | null;
   readonly at: number | null;
 }
 
-/** The request that the worker has already taken from the inbox. */
+/** The request that the worker has already recorded in the log. */
 function acceptedRequest(log: readonly StoredEvent[], { cancelRequest, paused }: RunState): PendingRequest | null {
   if (cancelRequest === null) return paused === null ? null : { kind: "pause", reason: paused.reason, at: paused.at };
   const at = log.findLast(({ type }) => type === "run.cancel_requested")?.at ?? null;
@@ -116,7 +116,7 @@ async function unreadRequest(store: Store, runId: string): Promise<PendingReques
   return { kind, reason: reasonIn(row), at: row.at };
 }
 
-/** null also for a damaged message, which the worker drops with a warning. */
+/** Returns null if the message has no reason or is damaged; the worker drops a damaged message with a warning. */
 function reasonIn(row: InboxRow): string | null {
   try {
     const command = decodeMessage(row);

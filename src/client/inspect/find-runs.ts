@@ -18,7 +18,7 @@ export type FindBy =
 
 const findOptions = new Set(["idempotencyKey", "hero"]);
 
-/** Returns active runs, newest first; if there are none, the newest run that has ended. */
+/** Returns the active runs, newest first; if no run is active, the newest run that has ended. */
 export async function findRuns(
   store: Store,
   workflow: string,
@@ -31,7 +31,7 @@ export async function findRuns(
   return active.length > 0 ? active : store.runs({ ...filter, limit: 1 });
 }
 
-/** @throws RunNotFoundError if there is none, InvalidStateError if several are active */
+/** @throws RunNotFoundError if no run matches, InvalidStateError if several matching runs are active */
 export async function findSingleRun(store: Store, workflow: string, by: FindBy): Promise<RunRecord> {
   const [run, secondRun] = await findRuns(store, workflow, by, 2);
   if (run === undefined) throw new RunNotFoundError("", `A run of workflow "${workflow}" ${describeFindBy(by)}`);

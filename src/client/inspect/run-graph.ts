@@ -23,16 +23,16 @@ import { registrationOf } from "../start/registration.js";
 import type { ExecutionInfo } from "./executions.js";
 import { type NodeInfo, nodesFromExecutions, nodesOf, type PlannedNode } from "./nodes.js";
 
-/** The number of names in an error, because a built graph may have thousands of nodes. */
+/** The most node names that an error lists, because a built graph may have thousands of nodes. */
 const maxNamesShown = 20;
 
-/** The frozen graph of a run; null if it has none. The log is folded only if the run may have one. */
+/** Returns the frozen graph of a run; null if the run has none. Folds the log only if the run has a frozen graph. */
 export function frozenGraphOf(run: RunRecord, log: readonly StoredEvent[]): FrozenDag | null {
   const isFrozen = run.version === frozenDagVersion || log.some(({ type }) => type === "dag.imported");
   return isFrozen ? dagOf(run, fold(log)) : null;
 }
 
-/** The name of a node. Logs of frozen graphs have ids; elsewhere the name of a node is its id. */
+/** The name of the node with this id in the log. Only frozen graphs have separate ids; elsewhere the id is the name. */
 export function nodeName(dag: FrozenDag | null, id: string): string {
   return dag !== null && Object.hasOwn(dag.nodes, id) ? (dag.nodes[id] as FrozenNode).name : id;
 }
@@ -44,7 +44,7 @@ export async function readGraph(store: Store, run: RunRecord): Promise<RunGraph>
   return new RunGraph(run, state, dagOf(run, state), record === null ? null : registrationOf(record).nodes);
 }
 
-/** Reads the predecessors of each node, by the graph or the steps that the run was last executed with. */
+/** Returns a function that finds the predecessors of a node, by the graph or steps that the run was last executed with. */
 export async function readParents(store: Store, run: RunRecord, state: RunState): Promise<PredecessorsOf> {
   const dag = dagOf(run, state);
   if (dag !== null) return predecessorsInDag(dag);
@@ -94,14 +94,15 @@ export class RunGraph {
       );
     const nodes = Object.fromEntries(
       this.#declared.map(({ name, job, after }): [string, FrozenNode] => {
-        // Without arguments, which may be a function, the node stays a step of its class when it is imported.
+        // The arguments of the job are left out, because they may be a function. If the graph is imported again, the class
+        // still provides them.
         return [name, { name, ...(job === undefined ? {} : { job }), depends_on: after }];
       }),
     );
     return signDag(nodes, new Date(this.#run.createdAt));
   }
 
-  /** The id of a node, from its id or its name. */
+  /** Returns the id of the node that an operator names by its id or by its name. */
   idOf(node: string): string {
     if (this.#dag === null) return node;
     if (Object.hasOwn(this.#dag.nodes, node)) return node;
