@@ -19,7 +19,7 @@ import { isShapeRecord } from "./shape-registry.js";
 export interface QueueInfo {
   /** The name of the queue. */
   readonly name: string;
-  /** The names of the workflows that use the queue, or whose steps do. */
+  /** The names of the workflows that use the queue for their runs or for some of their steps. */
   readonly workflows: readonly string[];
   /** The number of runs that are due and that no worker executes. */
   readonly depth: number;
@@ -27,7 +27,7 @@ export interface QueueInfo {
   readonly oldestAgeMs: number | null;
   /** The number of runs that are being executed. */
   readonly executing: number;
-  /** The names of the live workers that serve the queue, also while it is paused. */
+  /** The names of the live workers that take runs from the queue, or would take them if it were not paused. */
   readonly workers: readonly string[];
   /** The pause of the queue; null if it is not paused. */
   readonly paused: {
@@ -90,7 +90,7 @@ export interface QueueLoad {
   readonly executing: number;
 }
 
-/** The load of these routes over all versions. */
+/** Sums the load of these routes over all versions of their workflows. */
 export function loadOf(
   routes: ReadonlySet<string>,
   counts: {
@@ -135,7 +135,7 @@ export async function resumeQueue(store: Store, name: string): Promise<void> {
   await store.maintenance.resumeQueue(checkName("queue", name));
 }
 
-/** The queue that a task of this route is in, if it is paused. */
+/** Returns the pause of the queue that tasks of this route are in; null if the queue is not paused. */
 export async function pausedQueueOf(store: Store, workflow: string, route: string): Promise<PausedQueue | null> {
   const paused = await store.maintenance.pausedQueues();
   if (paused.length === 0) return null;
