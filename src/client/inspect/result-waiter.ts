@@ -1,6 +1,6 @@
 /**
- * Waits for runs to end. Hints of the store tell it when to read the runs. Because hints can be lost, it also polls, once for
- * all waiting callers. One query reads up to 500 runs.
+ * Waits for runs to end. It reads the runs when the store sends a hint. Because hints can be lost, it also polls, with one
+ * timer for all waiting callers. One query reads up to 500 runs.
  */
 
 import { adaptivePollInterval } from "../../concurrency/poll-interval.js";

@@ -21,7 +21,7 @@ export interface TimelineInterval {
   readonly to: Date | null;
 }
 
-/** Returns the executions sorted by start time; without a start, by the time of their end or the time they are scheduled for. */
+/** Sorts the executions by start time; an execution without a start, by its end or by the time it is scheduled for. */
 export function timelineOf(executions: readonly ExecutionInfo[]): TimelineInterval[] {
   const startTimeOf = ({ startedAt, scheduledFor, finishedAt }: ExecutionInfo) =>
     (startedAt ?? finishedAt ?? scheduledFor)?.getTime() ?? Number.POSITIVE_INFINITY;

@@ -1,4 +1,4 @@
-/** The differences that `verify` finds. Each has a stable kind, the run, the values in the log and the table, and a sentence. */
+/** The differences that `verify` finds: each has a stable kind, its run, the values in log and table, and a sentence. */
 import { encode } from "../../core/encoding/encode.js";
 
 /** The kind of a difference. New kinds may be added, but the meaning of a kind never changes. */

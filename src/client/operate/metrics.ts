@@ -37,8 +37,8 @@ export interface WorkflowMetrics {
   /** The metrics count only runs that were created since this instant. */
   readonly since: Date;
   /**
-   * Whether more than 10,000 runs were created since `since`. If so, the metrics count only the newest 10,000, and `since` is
-   * the creation time of the oldest of them.
+   * Whether more than 10,000 runs were created since the given instant. If so, the metrics count only the newest 10,000, and
+   * `since` is the creation time of the oldest of them.
    */
   readonly truncated: boolean;
   /** The number of runs by status, the number of all runs, and the number of runs that have not ended. */
@@ -93,7 +93,7 @@ function summarize(
   const durations: number[] = [];
   const waits: number[] = [];
   for (const { status, createdAt, startedAt, finishedAt } of samples) {
-    // A damaged row may have an unknown status; no status counts such a run.
+    // A damaged row may have an unknown status; its run is then counted under no status.
     if (Object.hasOwn(counts, status)) counts[status] += 1;
     if (finishedAt === null) counts.active += 1;
     if (startedAt !== null) waits.push(startedAt - createdAt);

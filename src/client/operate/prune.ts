@@ -4,8 +4,8 @@
  * to children of the failed run, and without its retry, the failed run could be retried a second time.
  *
  * Leaves are deleted first and the root last, so that an interrupted prune leaves a connected tree that the next prune
- * finds. After each batch, `prune` pauses for as long as the batch took, at most a second, so that other users of the
- * database are not slowed down for long.
+ * finds. After each batch, `prune` pauses for as long as the batch took, but at most a second, so that it uses only about
+ * half of the database's time.
  */
 
 import { checkOptions, checkWholeNumber } from "../../core/naming/check-options.js";

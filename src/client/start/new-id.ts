@@ -1,4 +1,4 @@
-/** Makes ids of runs. Random bytes are fetched in bulk, because a call for ten bytes costs more than the rest of the id. */
+/** Makes ids of runs. It gets random bytes for 256 ids at once, because a call for each id costs more than making the id. */
 import { uuidv7 } from "../../core/naming/ids.js";
 import { randomHex } from "../../runtime/random-hex.js";
 import type { Runtime } from "../../runtime/runtime.js";

@@ -1,4 +1,4 @@
-/** Splits many starts into pages, so that the memory for encoded and unwritten runs is bounded. */
+/** Splits many new runs into pages, so that the memory for encoded runs that are not written yet is bounded. */
 
 import type { Runtime } from "../../runtime/runtime.js";
 import { yieldToEventLoop } from "../../runtime/wait.js";
@@ -6,15 +6,15 @@ import type { NewRun } from "../../store/contract/store.js";
 
 export const runsPerPage = 1_000;
 const bytesPerPage = 8 * 1024 * 1024;
-/** Up to these limits the runs of a call are made once and written together; beyond them they are made a second time. */
+/** Up to these limits, all new runs of a call stay in memory and are one page. Beyond them, each run is made twice. */
 const maxKeptRuns = 20_000;
 const maxKeptBytes = 32 * 1024 * 1024;
 
 type CreateRun<Input> = (input: Input) => NewRun | Promise<NewRun>;
 
 /**
- * Makes all runs before it yields the first page, so that an input that cannot be stored does not leave half of them
- * started. If they are too many to keep in memory, they are made again, page by page.
+ * Makes all runs before it yields the first page, so that an input that cannot be stored throws before any run is started.
+ * If the runs are too many to keep in memory, it makes them a second time, page by page.
  */
 export async function* newRunsInPages<Input>(
   inputs: readonly Input[],
@@ -37,7 +37,7 @@ export async function* newRunsInPages<Input>(
   if (page.length > 0) yield page;
 }
 
-/** Makes all runs; null if they are too many to keep. It yields to the event loop after each page. */
+/** Makes all runs; returns null if they are too many to keep in memory. Yields to the event loop after every 1,000 runs. */
 async function createAll<Input>(
   inputs: readonly Input[],
   createRun: CreateRun<Input>,
@@ -47,7 +47,7 @@ async function createAll<Input>(
   let bytes = 0;
   for (let index = 0; index < inputs.length; index += 1) {
     const created = createRun(inputs[index] as Input);
-    // Without a schema the run is made synchronously, and a promise for each would cost more than making it.
+    // Without a schema, `createRun` is synchronous, and awaiting each run would cost more than making it.
     const run = created instanceof Promise ? await created : created;
     bytes += run.input.length;
     if (kept !== null && kept.length < maxKeptRuns && bytes < maxKeptBytes) kept.push(run);
