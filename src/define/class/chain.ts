@@ -7,7 +7,7 @@ export interface ChainStep extends StepDeclaration {
   readonly name: string;
 }
 
-/** @param declarations those of the base class first, those of the class itself last */
+/** @param declarations one entry per class of the hierarchy: the base class first, the class itself last */
 export function resolveChain(
   workflow: string,
   declarations: readonly Declarations[],
@@ -44,7 +44,7 @@ function unknownAnchorError(workflow: string, step: ChainStep, anchor: string, n
   });
 }
 
-/** Names each step without a name after its position among the declared steps: step_1, step_2 … */
+/** Gives a step without a name a name by its position among the declared steps: step_1, step_2 … */
 function nameSteps(steps: readonly StepDeclaration[]): ChainStep[] {
   return steps.map((step, index) => ({ ...step, name: step.name ?? `step_${index + 1}` }));
 }
@@ -60,9 +60,12 @@ function checkUnique(workflow: string, steps: readonly ChainStep[]): void {
   }
 }
 
-/** Inserts the steps that have `beforeStep` or `afterStep`. Such a step may refer to another one, so this repeats until all are in. */
+/**
+ * Inserts the steps that have `beforeStep` or `afterStep` into the chain. Such a step may refer to another step of this kind
+ * that is not inserted yet, so the loop repeats until all are inserted.
+ */
 function insertAll(workflow: string, chain: ChainStep[], positioned: readonly ChainStep[]): void {
-  /** The last step inserted after each anchor. The next one goes behind it, so that steps keep their declared order. */
+  /** By anchor: the step that was last inserted after it. The next step is inserted after that one, in declared order. */
   const lastInsertedAfter = new Map<string, string>();
   let waiting = [...positioned];
   while (waiting.length > 0) {

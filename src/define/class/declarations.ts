@@ -1,4 +1,4 @@
-/** The steps and options that one class declares. Each class has its own, so a subclass never changes its parent. */
+/** The steps and options that one class declares. Each class has its own object, so a subclass never changes its parent. */
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkName } from "../../core/naming/names.js";
 import { scopeSeparator } from "../../core/run/step-key.js";
@@ -14,11 +14,11 @@ import {
 export type AnyCondition = boolean | string | ((w: any) => unknown);
 
 export interface StepDeclaration {
-  /** null: the step is named after its position. */
+  /** The name of the step; null if it gets its name from its position in the chain. */
   readonly name: string | null;
   readonly kind: "plain" | "resumable" | "task";
   readonly options: AnyStepOptions;
-  /** null: the method of that name, or the job of the options. */
+  /** The function of the step; null if the step runs the method of its name, or the job in its options. */
   readonly fn: ((w: any, iter?: any) => unknown) | null;
 }
 
@@ -117,7 +117,7 @@ const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1
 
 const hasName = (fn: unknown): fn is (...args: any[]) => unknown => typeof fn === "function" && fn.name !== "";
 
-/** Refuses the separator in names: calls inside a step are recorded as `step/call`. */
+/** Refuses a name that contains "/", because calls inside a step are recorded as `step/call`. */
 function checkStepName(name: unknown): string {
   const checked = checkName("step", name);
   if (!checked.includes(scopeSeparator)) return checked;

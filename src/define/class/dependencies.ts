@@ -1,4 +1,4 @@
-/** Resolves the predecessors of the steps and tasks of a class: by position in the chain, or as `dependsOn` says. */
+/** Finds the predecessors of the steps and tasks of a class: the previous step of the chain, or the names in `dependsOn`. */
 import { GraphError } from "../../core/errors/errors.js";
 import { topologicalSort } from "../../core/graph/topological-sort.js";
 import { suggestNames } from "../name-suggestions.js";
@@ -10,10 +10,10 @@ export interface OrderedStep {
 }
 
 /**
- * Called after all insertions into the chain, because only then the previous step of each step is known.
+ * Must be called after `beforeStep` and `afterStep` were applied, because only then the previous step of each step is known.
  *
  * @param chain the steps in their order
- * @param tasks the nodes beside the chain
+ * @param tasks the nodes that are not part of the chain
  * @returns steps and tasks in topological order
  */
 export function resolveDependencies(

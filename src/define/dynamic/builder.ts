@@ -1,4 +1,4 @@
-/** Builds a graph at run time. The user's code runs once, and the nodes that it added are frozen as data. */
+/** Builds a graph at run time. The user's function is called once, and the nodes that it added are stored as data. */
 
 import { GraphError, InvalidInputError } from "../../core/errors/errors.js";
 import {
@@ -24,10 +24,10 @@ export interface NodeRef {
   readonly name: string;
 }
 
-/** The predecessors of a node: nodes or names of nodes. null: none, so the node starts at once. */
+/** The predecessors of a node: nodes or names of nodes. null: the node has no predecessors and starts at once. */
 export type DependsOn = NodeRef | string | readonly (NodeRef | string)[] | null;
 
-/** The type of a job's arguments; unknown for a job that is given by its name. */
+/** The type of a job's arguments; `unknown` if the job is given by its name. */
 export type ArgsOf<Job> = Job extends JobDefinition<infer Args, any> ? Args : unknown;
 type NodeArgsOption<Job> = [ArgsOf<Job>] extends [void]
   ? {
@@ -44,7 +44,7 @@ type NodeArgsOption<Job> = [ArgsOf<Job>] extends [void]
         readonly args: ArgsOf<Job>;
       };
 
-/** Options of `g.node`. `args` are the arguments of the job and must be given if the job takes any. */
+/** Options of `g.node`. `args` are the arguments of the job; they are required if the job takes arguments. */
 export type NodeOptions<Job extends JobDefinition | string = JobDefinition | string> = {
   /** The job that the node runs: what `job(…)` returned, or its name. */
   readonly job: Job;
@@ -67,7 +67,7 @@ type ItemArgsOption<Item, Job> = [ArgsOf<Job>] extends [void]
         readonly args: (item: Item, index: number) => ArgsOf<Job>;
       };
 
-/** Options of `g.fanOut`. `args` makes the arguments of the job and must be given if the job takes any. */
+/** Options of `g.fanOut`. `args` makes the arguments of the job for an item; it is required if the job takes arguments. */
 export type FanOutOptions<Item, Job extends JobDefinition | string> = {
   /** Makes the name of each node. Names must be unique within the graph. */
   readonly name: (item: Item, index: number) => string;
@@ -93,7 +93,7 @@ export class GraphBuilder {
   readonly #runtime: Runtime;
   readonly #nodes = new Map<string, UnfrozenNode>();
   readonly #idsByName = new Map<string, string>();
-  /** The default predecessors of the next node. */
+  /** The default predecessors of the next node: the previous node, or the nodes of the previous `fanOut`. */
   #previous: readonly NodeRef[] = [];
 
   /** @internal */
@@ -103,8 +103,8 @@ export class GraphBuilder {
   }
 
   /**
-   * Adds a node that runs a job after the previous node, or after what `dependsOn` names. Throws a GraphError if the name
-   * is taken.
+   * Adds a node that runs a job after the previous node, or after the nodes in `dependsOn`. Throws a GraphError if another
+   * node has the name.
    *
    * @example
    * ```ts
@@ -191,7 +191,7 @@ export class GraphBuilder {
     }
   }
 
-  /** @internal The graph as data. */
+  /** @internal Returns the graph as data. */
   freezeDag(at: Date, options: DagOptions): FrozenDag {
     if (this.#nodes.size === 0)
       throw new GraphError(
