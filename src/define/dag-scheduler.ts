@@ -1,4 +1,4 @@
-/** Runs the nodes of a graph: a node starts when all its predecessors have ended, at the same time as other ready nodes. */
+/** Runs the nodes of a graph: a node starts when all its predecessors are completed or skipped; ready nodes run in parallel. */
 
 export interface ScheduledNode {
   /** The name of the node in the log. */
@@ -10,13 +10,13 @@ export interface ScheduledNode {
 export interface DagPlan<Node extends ScheduledNode> {
   readonly nodes: readonly Node[];
   readonly concurrency: number;
-  /** After a node has failed: start no new node ("stop"), or all nodes that do not depend on it ("continue"). */
+  /** What happens after a node has failed: "stop" starts no new node, "continue" starts the nodes that do not depend on it. */
   readonly onFailure: "stop" | "continue";
-  /** The state of the node in the log; null if the log does not have it. */
+  /** Returns the state of the node in the log; null if the log has no event of the node. */
   recordedState(node: Node): NodeEnd | "open" | null;
-  /** Whether to skip the node. Called when all predecessors have ended; it also records the skip. */
+  /** Returns whether to skip the node, and if so, records that. Called when all predecessors are completed or skipped. */
   shouldSkip(node: Node, endedOf: (key: string) => NodeEnd | undefined): boolean;
-  /** Runs the node. Resolves when the node is completed or skipped. */
+  /** Runs the node. Resolves when the node is completed or skipped, and rejects when it has failed. */
   execute(node: Node): Promise<"completed" | "skipped">;
 }
 
@@ -27,21 +27,21 @@ export interface NodeFailure<Node> {
   readonly error: unknown;
 }
 
-/** Resolves with the failures when no node runs and no further node can start. */
+/** Runs the graph. Resolves with the failed nodes when no node is running and no further node can start. */
 export function runDag<Node extends ScheduledNode>(plan: DagPlan<Node>): Promise<readonly NodeFailure<Node>[]> {
   return new DagRun(plan).run();
 }
 
 class DagRun<Node extends ScheduledNode> {
   readonly #plan: DagPlan<Node>;
-  /** The number of predecessors that have not ended, by key. */
+  /** By the key of a node: the number of its predecessors that are not completed or skipped. */
   readonly #openDependencies = new Map<string, number>();
   readonly #successors = new Map<string, Node[]>();
   readonly #nodeEnds = new Map<string, NodeEnd>();
-  /** Nodes whose predecessors have all ended. */
+  /** Nodes whose predecessors are all completed or skipped. */
   readonly #ready: Node[] = [];
   readonly #failures: NodeFailure<Node>[] = [];
-  /** Ready nodes that the log does not have. */
+  /** Ready nodes of which the log has no event. */
   readonly #unrecorded: Node[] = [];
   /** The index of the first ready node that was not processed yet. */
   #nextReady = 0;
@@ -73,14 +73,14 @@ class DagRun<Node extends ScheduledNode> {
     });
   }
 
-  /** Starts every node that can start. A loop instead of a recursion, because a chain may have thousands of recorded steps. */
+  /** Starts every node that can start. It loops instead of calling itself, because a chain may have thousands of recorded steps. */
   #advance(): void {
     do this.#processReady();
     while (this.#startNext());
     if (this.#running === 0) this.#resolve(this.#failures);
   }
 
-  /** Recorded nodes go first: a node that had started keeps its place within the concurrency. */
+  /** Processes recorded nodes before unrecorded ones start, so that a node that had already started is within the concurrency. */
   #processReady(): void {
     for (; this.#nextReady < this.#ready.length; this.#nextReady += 1) {
       const node = this.#ready[this.#nextReady] as Node;
@@ -88,14 +88,15 @@ class DagRun<Node extends ScheduledNode> {
       if (ended === null) this.#unrecorded.push(node);
       else if (ended === "completed" || ended === "skipped") this.#recordEnd(node, ended);
       else {
-        // Its error is known only when its execution rejects, which is after other nodes would have started.
+        // The node is executed to get its recorded error. The flag is set now, because that error arrives only after other
+        // nodes would have started.
         if (ended === "failed") this.#hasFailed = true;
         this.#startNode(node);
       }
     }
   }
 
-  /** Starts or skips the next unrecorded node; false if there is none, or if it has to wait. */
+  /** Starts or skips the next unrecorded node. Returns false if there is none, or if it must not start now. */
   #startNext(): boolean {
     const node = this.#unrecorded[this.#nextUnrecorded];
     if (node === undefined || this.#running >= this.#plan.concurrency) return false;
@@ -124,7 +125,7 @@ class DagRun<Node extends ScheduledNode> {
       this.#recordEnd(node, ended);
       this.#advance();
     } catch (error) {
-      // The plan reads from the log, whose rows can be damaged.
+      // The functions of the plan read the log and throw if it is damaged.
       this.#reject(error);
     }
   }

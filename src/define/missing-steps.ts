@@ -2,13 +2,13 @@
 import type { StepEngine } from "./step-engine.js";
 
 export interface MissingSteps {
-  /** A step that started and did not end. Only its code could finish it, so the run has to be paused. */
+  /** A missing step that started and did not end; null if there is none. Only its code could finish it, so the run is paused. */
   readonly openStep: string | null;
-  /** Missing steps that could be among `unrecorded` under another name. */
+  /** Missing steps that may have been renamed: each could be one of the steps in `unrecorded`. */
   readonly vanished: readonly string[];
-  /** Steps of the code that the log does not have. */
+  /** Steps of the code of which the log has no event. */
   readonly unrecorded: readonly string[];
-  /** Steps that started and were then removed from the code on purpose. */
+  /** Missing steps that started, did not end and were removed from the code on purpose. The run skips them. */
   readonly skippable: readonly string[];
 }
 
@@ -33,7 +33,7 @@ export function findMissingSteps(
   };
 }
 
-/** Steps outside of an imported graph are skipped, because the operator who imported it left them out. */
+/** Returns the open steps that an imported graph lacks as skippable, because the operator left them out of the graph. */
 export function skipStepsOutsideDag(engine: StepEngine, names: ReadonlySet<string>): MissingSteps {
   const open = engine.recordedSteps.filter(({ name, phase }) => phase === "open" && !names.has(name));
   return { openStep: null, vanished: [], unrecorded: [], skippable: open.map(({ name }) => name) };

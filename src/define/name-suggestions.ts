@@ -1,9 +1,9 @@
-/** Ends the error about an unknown name with the nearest name and the names that exist. */
+/** Makes the end of an error about an unknown name: the nearest name, and the names that exist. */
 import { didYouMean } from "../core/naming/nearest-word.js";
 
 const maxNamesShown = 20;
 
-/** The end of a sentence, from its semicolon on: `; did you mean "charge"? Its steps are "charge", "ship".` */
+/** Returns the end of a sentence, from its semicolon on: `; did you mean "charge"? Its steps are "charge", "ship".` */
 export function suggestNames(unknownName: string, nouns: string, names: readonly string[]): string {
   if (names.length === 0) return `; it has no ${nouns}.`;
   const suggestion = didYouMean(unknownName, names);

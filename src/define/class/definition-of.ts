@@ -37,7 +37,7 @@ export function definitionOf(workflow: WorkflowClass): WorkflowDefinition {
   return definition;
 }
 
-/** Static members that users add to a class. `Workflow` cannot declare them, because the type of `loadHero` depends on the class. */
+/** Static members of user classes. `Workflow` cannot declare them, because the type of `loadHero` depends on the class. */
 interface HeroStatics {
   readonly heroType?: unknown;
   readonly loadHero?: unknown;

@@ -154,7 +154,7 @@ function partsOf({ onException }: PolicyLevel): readonly PolicyPart[] {
   return Array.isArray(onException) ? onException : [onException as PolicyPart];
 }
 
-/** A rule with a matching function wins over a rule with a class; of several classes, the nearest to the error's class wins. */
+/** A rule with a matching function wins over rules with classes; of several classes, the nearest to the error's class wins. */
 function mostSpecificRule(error: unknown, parts: readonly PolicyPart[]): ExceptionRule | undefined {
   let best: ExceptionRule | undefined;
   let bestDistance = Number.POSITIVE_INFINITY;

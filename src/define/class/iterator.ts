@@ -10,7 +10,7 @@ import type { Checkpoints } from "../step-engine.js";
 
 /** Items that are fetched page by page, for `iter.records` and `iter.batches`. */
 export interface Pages<Item, Cursor> {
-  /** Returns at most `limit` items after the cursor `after`, in the order of their keys; `after` is null for the first page. */
+  /** Returns at most `limit` items after the key `after`, in the order of their keys; `after` is null for the first page. */
   fetch(after: Cursor | null, limit: number): readonly Item[] | Promise<readonly Item[]>;
   /** The key of an item, as a property or a function. The keys must grow from item to item. */
   readonly key: keyof Item | ((item: Item) => Cursor);

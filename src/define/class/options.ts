@@ -24,7 +24,7 @@ interface ExceptionOptions {
   readonly maxReattempts?: number;
   /** What happens when the reattempts are used up. Default "pause". */
   readonly terminalAction?: TerminalAction;
-  /** The delays before reattempts. Default: 1 s, doubling, at most an hour, with jitter. `maxReattempts` limits their number. */
+  /** The delays before reattempts, which `maxReattempts` limits. Default: 1 s, doubling, at most an hour, with jitter. */
   readonly retry?: Omit<RetryOptions, "attempts" | "retryIf">;
 }
 

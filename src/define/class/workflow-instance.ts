@@ -17,7 +17,7 @@ export interface InstanceContext<Hero, Input, Output> extends Omit<WorkflowConte
 export interface WorkflowInstance<Hero, Input, Output> extends InstanceContext<Hero, Input, Output> {
   /** Exists only for the compiler, to carry the type of the output; never set. */
   readonly __output?: Output;
-  /** Called before each execution of a step, after the conditions of the step were checked. If it throws, the step does not run. */
+  /** Called before each execution of a step, after its conditions were checked. If it throws, the step does not run. */
   beforeStepExecution(execution: StepExecution): Awaitable<void>;
   /** Called after each execution of a step, however it ended. */
   afterStepExecution(execution: StepExecution): Awaitable<void>;

@@ -12,7 +12,7 @@ import type { StepIterator } from "./iterator.js";
 import type { ClassOptions, JobStepOptions, ResumableStepOptions, StepDeclarationOptions } from "./options.js";
 import type { WorkflowClass, WorkflowInstance } from "./workflow-instance.js";
 
-/** The property that marks workflow classes. The symbol is global, so classes of another copy of the package are recognised. */
+/** Marks workflow classes. The symbol is global, so classes of another copy of the package are recognised. */
 const classBrand: unique symbol = Symbol.for("pawl.workflow-class");
 
 type AnyClass = abstract new () => Workflow<any, any, any>;
@@ -99,7 +99,10 @@ export abstract class Workflow<Hero = unknown, Input = void, Output = void>
     declarationsOf(this).cancelIf(conditions);
   }
 
-  /** Lists steps that you removed from the class. A run that is at such a step skips it; if it is not listed, the run is paused. */
+  /**
+   * Lists steps that you removed from the class. An open run that is at such a step skips it; a run at a removed step that is
+   * not listed is paused.
+   */
   static removedSteps<C extends AnyClass>(this: C, names: readonly string[]): void {
     declarationsOf(this).removeSteps(names);
   }
@@ -219,7 +222,7 @@ export type LoadsHeroOf<C extends WorkflowClass> = [HeroRef] extends [HeroOf<C>]
         readonly loadHero: (id: string) => Awaitable<HeroOf<C> | null | undefined>;
       };
 
-/** The argument after the name. Options without a function are allowed only if the name is a method's, or if they name a job. */
+/** The argument after the name. Options alone are allowed only if a method has the name, or if the options name a job. */
 type StepArgument<C extends AnyClass, Name, Job extends JobDefinition | string> =
   Name extends MethodName<InstanceType<C>>
     ? StepFunction<C> | StepDeclarationOptions<InstanceType<C>> | JobStepOptions<InstanceType<C>, Job>
