@@ -361,19 +361,20 @@ export class Client {
   }
 
   async #launchRuns(runs: readonly NewRun[], tx: unknown): Promise<RunHandle<any, any>[]> {
-    const launched = tx === undefined ? await this.#launcher.launch(runs) : await this.#launchInTransaction(tx, runs);
+    const launchResults =
+      tx === undefined ? await this.#launcher.launch(runs) : await this.#launchInTransaction(tx, runs);
     return runs.map((run, index) => {
-      const { refusal, warning } = launched[index] as LaunchResult;
+      const { refusal, warning } = launchResults[index] as LaunchResult;
       const id = refusal === null ? run.id : existingRunId(run, refusal);
       return new RunHandle(id, this.#handles, { warning, created: refusal === null });
     });
   }
 
   async #retry(id: string): Promise<RunHandle<any, any>> {
-    const failed = await this.store.run(id);
-    if (failed === null) throw new RunNotFoundError(id);
-    const registration = await this.#registrar.registration(failed.workflow);
-    const { run, isNew, refusal } = await retryRun(this.store, failed, registration?.hero);
+    const failedRun = await this.store.run(id);
+    if (failedRun === null) throw new RunNotFoundError(id);
+    const registration = await this.#registrar.registration(failedRun.workflow);
+    const { run, isNew, refusal } = await retryRun(this.store, failedRun, registration?.hero);
     if (isNew && refusal === null) publishStatus(this.log, run, "pending", await this.store.now());
     const created = isNew && refusal === null;
     return new RunHandle(refusal === null ? run.id : existingRunId(run as NewRun, refusal), this.#handles, { created });

@@ -1,4 +1,4 @@
-/** The types of `ctx` and of the arguments of its calls. The worker implements them, so defining a workflow needs no worker. */
+/** The types of `ctx` and of the arguments of its calls. The worker implements them, so definitions do not import it. */
 import type { Duration } from "../core/naming/duration.js";
 import type { RetryOptions } from "../core/naming/retry-policy.js";
 import type { HeroRef } from "./hero.js";
@@ -38,8 +38,8 @@ export interface StepTools {
   /** The logger that was given to `connect`. */
   readonly log: Logger;
   /**
-   * The signal that resumed the run after this step threw a `PauseError` with `resumeOn`; null if an operator resumed the run
-   * or this step did not pause it. The value stays the same until the step ends or pauses the run again.
+   * The signal that resumed the run after this step threw a `PauseError` with `resumeOn`; null if the run was resumed in
+   * another way, or this step did not pause it. The value stays the same until the step ends or pauses the run again.
    */
   readonly resumedBy: ResumedBy | null;
   /** Stores the progress of the step, for `run.progress()`. Each call overwrites the progress of the previous call. */
@@ -359,13 +359,13 @@ export interface WorkflowContext<Input = unknown> {
     options?: CallOptions,
   ): Promise<Awaited<ReturnType<Cases[keyof Cases]>>>;
 
-  /** The time of the last recorded event whose result the code has received; the same on replay. */
+  /** The time of the last event of the log that the code has received; the same on replay. */
   now(): Date;
   /** A random number from 0 up to, but not including, 1; the same on replay. */
   random(): number;
   /** A random UUID; the same on replay. */
   uuid(): string;
-  /** Stores the progress of the run (in a step of a class or graph: of the step), for `run.progress()`. */
+  /** Stores the progress of the run, or of the step of a class or graph, for `run.progress()`. Overwrites earlier progress. */
   progress(done: number, total?: number, message?: string): void;
   /**
    * Returns false for runs that had passed this call before the patch was deployed, otherwise true. Branch on it to change
@@ -375,7 +375,7 @@ export interface WorkflowContext<Input = unknown> {
 
   /** Cancels the run. Completed steps are compensated first, and its children are canceled. */
   cancel(reason?: string): never;
-  /** Pauses the run until `run.resume()`. In a step, the step then runs again; in the handler, the code continues after the call. */
+  /** Pauses the run until `run.resume()`. A step that called it then runs again; a handler continues after the call. */
   pause(reason?: string): never;
   /** In a step: skips the step, whose result is `undefined`. In the handler: completes the run without output. */
   skip(): never;

@@ -1,4 +1,4 @@
-/** Runs the nodes of a graph: a node starts when all its predecessors are completed or skipped; ready nodes run in parallel. */
+/** Runs the nodes of a graph: a node starts when all its predecessors are completed or skipped. Nodes run in parallel. */
 
 export interface ScheduledNode {
   /** The name of the node in the log. */
@@ -10,7 +10,7 @@ export interface ScheduledNode {
 export interface DagPlan<Node extends ScheduledNode> {
   readonly nodes: readonly Node[];
   readonly concurrency: number;
-  /** What happens after a node has failed: "stop" starts no new node, "continue" starts the nodes that do not depend on it. */
+  /** After a node has failed, "stop" starts no new node; "continue" starts the nodes that do not depend on the failed one. */
   readonly onFailure: "stop" | "continue";
   /** Returns the state of the node in the log; null if the log has no event of the node. */
   recordedState(node: Node): NodeEnd | "open" | null;
@@ -35,27 +35,27 @@ export function runDag<Node extends ScheduledNode>(plan: DagPlan<Node>): Promise
 class DagRun<Node extends ScheduledNode> {
   readonly #plan: DagPlan<Node>;
   /** By the key of a node: the number of its predecessors that are not completed or skipped. */
-  readonly #openDependencies = new Map<string, number>();
+  readonly #openDependencyCounts = new Map<string, number>();
   readonly #successors = new Map<string, Node[]>();
   readonly #nodeEnds = new Map<string, NodeEnd>();
   /** Nodes whose predecessors are all completed or skipped. */
-  readonly #ready: Node[] = [];
+  readonly #readyNodes: Node[] = [];
   readonly #failures: NodeFailure<Node>[] = [];
   /** Ready nodes of which the log has no event. */
-  readonly #unrecorded: Node[] = [];
+  readonly #unrecordedNodes: Node[] = [];
   /** The index of the first ready node that was not processed yet. */
   #nextReady = 0;
   /** The index of the first unrecorded node that was not started yet. */
   #nextUnrecorded = 0;
   #hasFailed = false;
-  #running = 0;
+  #runningCount = 0;
   #resolve: (failures: readonly NodeFailure<Node>[]) => void = () => {};
   #reject: (error: unknown) => void = () => {};
 
   constructor(plan: DagPlan<Node>) {
     this.#plan = plan;
     for (const node of plan.nodes) {
-      this.#openDependencies.set(node.key, node.after.length);
+      this.#openDependencyCounts.set(node.key, node.after.length);
       for (const before of node.after) {
         const list = this.#successors.get(before);
         if (list === undefined) this.#successors.set(before, [node]);
@@ -68,29 +68,29 @@ class DagRun<Node extends ScheduledNode> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
-      for (const node of this.#plan.nodes) if (node.after.length === 0) this.#ready.push(node);
+      for (const node of this.#plan.nodes) if (node.after.length === 0) this.#readyNodes.push(node);
       this.#advance();
     });
   }
 
-  /** Starts every node that can start. It loops instead of calling itself, because a chain may have thousands of recorded steps. */
+  /** Starts every node that can start. It is a loop and no recursion, because a chain may have thousands of recorded steps. */
   #advance(): void {
     do this.#processReady();
     while (this.#startNext());
-    if (this.#running === 0) this.#resolve(this.#failures);
+    if (this.#runningCount === 0) this.#resolve(this.#failures);
   }
 
-  /** Processes recorded nodes before unrecorded ones start, so that a node that had already started is within the concurrency. */
+  /** Starts recorded open nodes before unrecorded ones, so that nodes that had already started stay within the concurrency. */
   #processReady(): void {
-    for (; this.#nextReady < this.#ready.length; this.#nextReady += 1) {
-      const node = this.#ready[this.#nextReady] as Node;
-      const ended = this.#plan.recordedState(node);
-      if (ended === null) this.#unrecorded.push(node);
-      else if (ended === "completed" || ended === "skipped") this.#recordEnd(node, ended);
+    for (; this.#nextReady < this.#readyNodes.length; this.#nextReady += 1) {
+      const node = this.#readyNodes[this.#nextReady] as Node;
+      const recordedState = this.#plan.recordedState(node);
+      if (recordedState === null) this.#unrecordedNodes.push(node);
+      else if (recordedState === "completed" || recordedState === "skipped") this.#recordEnd(node, recordedState);
       else {
         // The node is executed to get its recorded error. The flag is set now, because that error arrives only after other
         // nodes would have started.
-        if (ended === "failed") this.#hasFailed = true;
+        if (recordedState === "failed") this.#hasFailed = true;
         this.#startNode(node);
       }
     }
@@ -98,8 +98,8 @@ class DagRun<Node extends ScheduledNode> {
 
   /** Starts or skips the next unrecorded node. Returns false if there is none, or if it must not start now. */
   #startNext(): boolean {
-    const node = this.#unrecorded[this.#nextUnrecorded];
-    if (node === undefined || this.#running >= this.#plan.concurrency) return false;
+    const node = this.#unrecordedNodes[this.#nextUnrecorded];
+    if (node === undefined || this.#runningCount >= this.#plan.concurrency) return false;
     if (this.#hasFailed && this.#plan.onFailure === "stop") return false;
     this.#nextUnrecorded += 1;
     if (this.#plan.shouldSkip(node, (key) => this.#nodeEnds.get(key))) this.#recordEnd(node, "skipped");
@@ -108,7 +108,7 @@ class DagRun<Node extends ScheduledNode> {
   }
 
   #startNode(node: Node): void {
-    this.#running += 1;
+    this.#runningCount += 1;
     this.#plan.execute(node).then(
       (ended) => this.#onNodeEnd(node, ended),
       (error) => {
@@ -120,7 +120,7 @@ class DagRun<Node extends ScheduledNode> {
   }
 
   #onNodeEnd(node: Node, ended: NodeEnd): void {
-    this.#running -= 1;
+    this.#runningCount -= 1;
     try {
       this.#recordEnd(node, ended);
       this.#advance();
@@ -134,9 +134,9 @@ class DagRun<Node extends ScheduledNode> {
     this.#nodeEnds.set(node.key, ended);
     if (ended === "failed") return;
     for (const successor of this.#successors.get(node.key) ?? []) {
-      const remaining = (this.#openDependencies.get(successor.key) as number) - 1;
-      this.#openDependencies.set(successor.key, remaining);
-      if (remaining === 0) this.#ready.push(successor);
+      const remaining = (this.#openDependencyCounts.get(successor.key) as number) - 1;
+      this.#openDependencyCounts.set(successor.key, remaining);
+      if (remaining === 0) this.#readyNodes.push(successor);
     }
   }
 }

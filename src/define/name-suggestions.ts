@@ -7,7 +7,7 @@ const maxNamesShown = 20;
 export function suggestNames(unknownName: string, nouns: string, names: readonly string[]): string {
   if (names.length === 0) return `; it has no ${nouns}.`;
   const suggestion = didYouMean(unknownName, names);
-  const shown = names.slice(0, maxNamesShown).map((name) => `"${name}"`);
-  const more = names.length > maxNamesShown ? ` and ${names.length - maxNamesShown} more` : "";
-  return `${suggestion === "" ? "; its" : `${suggestion} Its`} ${nouns} are ${shown.join(", ")}${more}.`;
+  const shownNames = names.slice(0, maxNamesShown).map((name) => `"${name}"`);
+  const moreText = names.length > maxNamesShown ? ` and ${names.length - maxNamesShown} more` : "";
+  return `${suggestion === "" ? "; its" : `${suggestion} Its`} ${nouns} are ${shownNames.join(", ")}${moreText}.`;
 }

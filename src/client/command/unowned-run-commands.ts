@@ -57,9 +57,13 @@ export async function applyCommands(
   if (run === null || task === undefined || isBusy(task)) return lostRace;
   const { seq: lastSeq, paused: pausedBefore } = state;
   const needsCompensation = openCompensations(state).length > 0;
-  const received = commands.map((command): ReceivedCommand => ({ command, at: now, strict: true, isUnowned: true }));
+  const receivedCommands = commands.map(
+    (command): ReceivedCommand => ({ command, at: now, strict: true, isUnowned: true }),
+  );
   // A run that exceeded its time limit and has steps to compensate does not end here, because only a worker can compensate.
-  const decidedEvents = decide(state, received, now).filter(({ type }) => !needsCompensation || type !== "run.failed");
+  const decidedEvents = decide(state, receivedCommands, now).filter(
+    ({ type }) => !needsCompensation || type !== "run.failed",
+  );
   const events = await withAncestryHashes(store, run, state, decidedEvents);
   if (command.type === "start" && task.dueAt !== null)
     throw new InvalidStateError(`Run ${runId} has been started already.`, { runId, status: run.status });
@@ -132,10 +136,12 @@ function canceledEvent(command: Command): NewEvent {
 
 /** After a failed commit: whether the events were written and only the reply was lost. */
 async function wasWritten(store: Store, runId: string, lastSeq: number, events: readonly NewEvent[]): Promise<boolean> {
-  const written = await store.log(runId, { after: lastSeq, limit: events.length });
+  const writtenEvents = await store.log(runId, { after: lastSeq, limit: events.length });
   return (
-    written.length === events.length &&
-    events.every((event, index) => written[index]?.type === event.type && written[index]?.data === event.data)
+    writtenEvents.length === events.length &&
+    events.every(
+      (event, index) => writtenEvents[index]?.type === event.type && writtenEvents[index]?.data === event.data,
+    )
   );
 }
 

@@ -44,9 +44,14 @@ export function foldLog(runId: string, log: Iterable<StoredEvent>): RunState {
  * throws for it, too, so only callers that do not fold the log need this check.
  */
 export function checkEventsReadable(runId: string, log: readonly StoredEvent[]): void {
-  const unreadable = log.find(({ type }) => type === "batch");
-  if (unreadable === undefined) return;
-  throw new DamagedDataError({ runId, column: "events", event: unreadable.seq, problem: "its row cannot be read" });
+  const unreadableEvent = log.find(({ type }) => type === "batch");
+  if (unreadableEvent === undefined) return;
+  throw new DamagedDataError({
+    runId,
+    column: "events",
+    event: unreadableEvent.seq,
+    problem: "its row cannot be read",
+  });
 }
 
 /** Calls `work`, which reads the log of a run. If `work` throws an error about unreadable data, the error names the run. */

@@ -76,7 +76,7 @@ class ExecutionsBuilder {
   readonly #executions: MutableExecution[] = [];
   /** The latest execution of each step. */
   readonly #latestByStep = new Map<string, MutableExecution>();
-  readonly #planned = new Map<string, PlannedAttempt>();
+  readonly #plannedByStep = new Map<string, PlannedAttempt>();
   /**
    * Executions whose end is in the log. An abandoned execution is not among them: its worker seemed dead, but may still
    * record the end of the step.
@@ -98,10 +98,10 @@ class ExecutionsBuilder {
   }
 
   #addPlanned(): void {
-    for (const { step, attempt, scheduledFor, isBlockedByPause } of this.#planned.values()) {
+    for (const { step, attempt, scheduledFor, isBlockedByPause } of this.#plannedByStep.values()) {
       if (!isBlockedByPause) this.#addExecution(step, attempt).scheduledFor = new Date(scheduledFor);
     }
-    this.#planned.clear();
+    this.#plannedByStep.clear();
   }
 
   addEvent(event: StoredEvent): void {
@@ -138,7 +138,7 @@ class ExecutionsBuilder {
     const attempt = (event.attempt ?? 0) + 1;
     // Another operator reopened the node at the same time, and the new attempt has already started.
     if ((this.#latestByStep.get(step)?.attempt ?? 0) >= attempt) return;
-    this.#planned.set(step, {
+    this.#plannedByStep.set(step, {
       step,
       attempt,
       scheduledFor: event.at,
@@ -181,7 +181,7 @@ class ExecutionsBuilder {
     execution.error = data.error === undefined ? null : reviveFailure(data.error);
     const waitMs = data.retryMs ?? data.waitMs;
     if (waitMs !== undefined)
-      this.#planned.set(step, {
+      this.#plannedByStep.set(step, {
         step,
         attempt: attempt + 1,
         scheduledFor: event.at + waitMs,
@@ -193,10 +193,10 @@ class ExecutionsBuilder {
   #executionOf(step: string, attempt: number): MutableExecution {
     const latest = this.#latestByStep.get(step);
     if (latest?.attempt === attempt) return latest;
-    const planned = this.#planned.get(step);
+    const plannedAttempt = this.#plannedByStep.get(step);
     const execution = this.#addExecution(step, attempt);
-    if (planned?.attempt === attempt) execution.scheduledFor = new Date(planned.scheduledFor);
-    this.#planned.delete(step);
+    if (plannedAttempt?.attempt === attempt) execution.scheduledFor = new Date(plannedAttempt.scheduledFor);
+    this.#plannedByStep.delete(step);
     return execution;
   }
 
@@ -230,12 +230,12 @@ class ExecutionsBuilder {
   }
 
   #blockPlanned(step: string | null): void {
-    const planned = step === null ? undefined : this.#planned.get(step);
-    if (planned !== undefined) planned.isBlockedByPause = planned.wasBlockedByPause = true;
+    const plannedAttempt = step === null ? undefined : this.#plannedByStep.get(step);
+    if (plannedAttempt !== undefined) plannedAttempt.isBlockedByPause = plannedAttempt.wasBlockedByPause = true;
   }
 
   #unblockPlanned(at: number): void {
-    for (const planned of this.#planned.values()) {
+    for (const planned of this.#plannedByStep.values()) {
       if (!planned.isBlockedByPause) continue;
       planned.isBlockedByPause = false;
       planned.scheduledFor = at;
@@ -249,7 +249,7 @@ class ExecutionsBuilder {
   }
 
   #cancelScheduled(at: number): void {
-    for (const [step, planned] of this.#planned) if (planned.wasBlockedByPause) this.#planned.delete(step);
+    for (const [step, planned] of this.#plannedByStep) if (planned.wasBlockedByPause) this.#plannedByStep.delete(step);
     this.#addPlanned();
     for (const execution of this.#executions)
       if (execution.state === "scheduled") finish(execution, "canceled", "canceled_by_flow_control", at);

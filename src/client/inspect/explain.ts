@@ -44,14 +44,17 @@ export async function explainRun(store: Store, run: RunRecord, runtime: Runtime)
   const [task] = await store.tasks([run.id]);
   // The run ended between the two reads.
   if (task === undefined) return explainRun(store, (await store.run(run.id)) ?? run, runtime);
-  const due = task.state === "owned" ? null : await explainDue(store, run, task, runtime);
+  const dueExplanation = task.state === "owned" ? null : await explainDue(store, run, task, runtime);
   const log = await readLog(store, run);
   const state = foldOrNull(run, log);
   if (state === null) return explainDamaged(run);
   // A paused run that has not started may be due, but the pause is the reason why no worker starts it.
   if (state.startedAt === null && state.paused !== null && task.state !== "owned")
     return explainPaused(state.paused, null);
-  if (due !== null) return state.cancelRequest === null ? due : { ...due, text: `${beingCanceledText} ${due.text}` };
+  if (dueExplanation !== null)
+    return state.cancelRequest === null
+      ? dueExplanation
+      : { ...dueExplanation, text: `${beingCanceledText} ${dueExplanation.text}` };
   const dag = dagOf(run, state);
   if (task.state === "owned") {
     const pendingRequest =
@@ -136,8 +139,8 @@ export async function explainDue(
   if (task.state === "owned" || (task.state === "parked" && (task.dueAt === null || task.dueAt > (await store.now()))))
     return null;
   const since = toDate(task.dueAt);
-  const paused = await pausedQueueOf(store, run.workflow, task.route);
-  if (paused !== null) return explainPausedQueue(paused, since);
+  const pausedQueue = await pausedQueueOf(store, run.workflow, task.route);
+  if (pausedQueue !== null) return explainPausedQueue(pausedQueue, since);
   const sinceWhen = since === null ? "It is due" : `It has been due since ${since.toISOString()}`;
   const liveWorkers = await findLiveWorkers(store, runtime);
   const capableWorkers = liveWorkers.filter((worker) => canExecute(worker, task, run));
@@ -157,9 +160,9 @@ export async function explainDue(
 }
 
 function explainPausedQueue({ name, pausedAt, reason }: PausedQueue, dueSince: Date | null): Explanation {
-  const why = reason === null ? "" : `: ${reason}`;
-  const due = dueSince === null ? "It is due" : `It has been due since ${dueSince.toISOString()}`;
-  const text = `${due}, but its queue "${name}" has been paused since ${iso(pausedAt)}, until an operator resumes the queue${why}`;
+  const reasonText = reason === null ? "" : `: ${reason}`;
+  const dueText = dueSince === null ? "It is due" : `It has been due since ${dueSince.toISOString()}`;
+  const text = `${dueText}, but its queue "${name}" has been paused since ${iso(pausedAt)}, until an operator resumes the queue${reasonText}`;
   return { because: "queue_paused", text, since: new Date(pausedAt), until: null };
 }
 
@@ -204,20 +207,20 @@ function explainOwned(
   hasExpiredLease: boolean,
   { log, state, dag, pendingRequest }: RunFacts & { readonly pendingRequest: PendingRequest | null },
 ): Explanation {
-  const last = log.at(-1);
-  const since = toDate(last?.at ?? null);
+  const lastEvent = log.at(-1);
+  const since = toDate(lastEvent?.at ?? null);
   const name = worker === undefined ? "a worker" : `worker "${worker.name}" (${worker.host}, pid ${worker.pid})`;
   if (worker !== undefined && hasExpiredLease) {
     const heartbeatText = new Date(worker.heartbeatAt).toISOString();
     const text = `It belongs to ${name}, whose last heartbeat was at ${heartbeatText}. Any live worker takes it over.${requestText(pendingRequest)}`;
     return { because: "worker_lease_expired", text, since: new Date(worker.heartbeatAt), until: null };
   }
-  const executing = [...state.ops].filter(([, op]) => op.kind === "step" && op.phase === "started");
-  const steps = executing
+  const executingSteps = [...state.ops].filter(([, op]) => op.kind === "step" && op.phase === "started");
+  const steps = executingSteps
     .map(([step]) => `${describeNode(dag, step)}${sinceText(log, step, "step.started")}`)
     .join(", ");
   const text = `It is being executed by ${name}${steps === "" ? `. ${betweenStepsText}` : `: ${steps}.`}`;
-  const isUndoing = executing.length > 0 && executing.every(([step]) => isCompensation(step));
+  const isUndoing = executingSteps.length > 0 && executingSteps.every(([step]) => isCompensation(step));
   const effectText = pendingRequest === null || isUndoing ? "" : takesEffectText;
   return { because: "executing", text: text + requestText(pendingRequest) + effectText, since, until: null };
 }
@@ -298,9 +301,9 @@ function sinceText(log: readonly StoredEvent[], node: string, type: string): str
 }
 
 function lastErrorText(log: readonly StoredEvent[], step: string): string {
-  const failed = log.findLast(({ node, type }) => node === step && type === "step.failed");
-  if (failed?.data == null) return "";
-  const { error } = JSON.parse(failed.data) as { readonly error?: { readonly message?: string } };
+  const failedEvent = log.findLast(({ node, type }) => node === step && type === "step.failed");
+  if (failedEvent?.data == null) return "";
+  const { error } = JSON.parse(failedEvent.data) as { readonly error?: { readonly message?: string } };
   return error?.message === undefined ? "" : `, because of: ${error.message}`;
 }
 

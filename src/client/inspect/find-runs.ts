@@ -27,8 +27,8 @@ export async function findRuns(
 ): Promise<readonly RunRecord[]> {
   const filter = { workflow: checkName("workflow", workflow), ...filterOf(by) };
   if (filter.startKey !== undefined) return store.runs({ ...filter, limit: 1 });
-  const active = await store.runs({ ...filter, active: true, limit });
-  return active.length > 0 ? active : store.runs({ ...filter, limit: 1 });
+  const activeRuns = await store.runs({ ...filter, active: true, limit });
+  return activeRuns.length > 0 ? activeRuns : store.runs({ ...filter, limit: 1 });
 }
 
 /** @throws RunNotFoundError if no run matches, InvalidStateError if several matching runs are active */

@@ -26,6 +26,6 @@ export async function readNextStep(
 
 /** Whether the run was started with a function as its code. A function declares no steps, so its next step is unknown. */
 function isFunctionRun(log: readonly StoredEvent[]): boolean {
-  const started = log.find(({ type }) => type === "run.started");
-  return started !== undefined && dataOf(started, "run.started").steps === undefined;
+  const startedEvent = log.find(({ type }) => type === "run.started");
+  return startedEvent !== undefined && dataOf(startedEvent, "run.started").steps === undefined;
 }

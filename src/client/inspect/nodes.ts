@@ -41,10 +41,10 @@ export interface NodeInfo {
   readonly ancestryHash: string | null;
 }
 
-export function nodesOf(declared: readonly PlannedNode[], executions: readonly ExecutionInfo[]): NodeInfo[] {
-  const latest = new Map(executions.map((execution) => [execution.node, execution]));
-  const nodes = declared.map(({ id, name, kind, job = null, after }) => {
-    const execution = latest.get(id ?? name);
+export function nodesOf(declaredNodes: readonly PlannedNode[], executions: readonly ExecutionInfo[]): NodeInfo[] {
+  const latestByNode = new Map(executions.map((execution) => [execution.node, execution]));
+  const nodes = declaredNodes.map(({ id, name, kind, job = null, after }) => {
+    const execution = latestByNode.get(id ?? name);
     return {
       id: id ?? name,
       name,
@@ -56,12 +56,12 @@ export function nodesOf(declared: readonly PlannedNode[], executions: readonly E
     };
   });
   const declaredIds = new Set(nodes.map(({ id }) => id));
-  for (const execution of latest.values()) {
+  for (const execution of latestByNode.values()) {
     const { node } = execution;
     // Calls inside a step (`step/call`), compensations (`step#…`) and `onFailure` have executions but are not nodes.
     if (declaredIds.has(node) || /[/#]/.test(node) || node === "on_failure") continue;
-    const removed = { id: node, name: node, kind: "step", job: null, after: [], state: "removed" } as const;
-    nodes.push({ ...removed, ...executionFields(execution) } as never);
+    const removedNode = { id: node, name: node, kind: "step", job: null, after: [], state: "removed" } as const;
+    nodes.push({ ...removedNode, ...executionFields(execution) } as never);
   }
   return nodes as NodeInfo[];
 }

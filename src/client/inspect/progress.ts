@@ -21,8 +21,8 @@ export interface ProgressInfo {
 }
 
 export function progressOf(rows: readonly CursorRow[]): ProgressInfo[] {
-  const ordered = [...rows].sort((a, b) => (a.node < b.node ? -1 : 1));
-  return ordered.flatMap((row) => {
+  const sortedRows = [...rows].sort((a, b) => (a.node < b.node ? -1 : 1));
+  return sortedRows.flatMap((row) => {
     if (row.progress === null) return [];
     const { done, total, message, items = 0, ms = 0 } = readProgress(row.progress);
     const rate = items > 0 && ms > 0 ? (items * 1_000) / ms : null;

@@ -77,12 +77,12 @@ type StepPosition = { readonly name: string; readonly attempt: number } | null;
 
 /** @param position the current step, if the caller found it in the log because the row does not contain it */
 export function toRunInfo(run: RunRecord, position: StepPosition = null): RunInfo<any, any> {
-  const damaged: DamagedField[] = [];
+  const damagedFields: DamagedField[] = [];
   const read = <T>(field: string, work: () => T, fallback: T): T => {
     try {
       return work();
     } catch (error) {
-      damaged.push({ field, error: error as DamagedDataError });
+      damagedFields.push({ field, error: error as DamagedDataError });
       return fallback;
     }
   };
@@ -114,7 +114,8 @@ export function toRunInfo(run: RunRecord, position: StepPosition = null): RunInf
     waitingFor: note.waitingFor,
     pauseReason: run.status === "paused" ? (note.paused ?? null) : null,
     explanation: null,
-    damaged: damaged.length === 0 ? noDamage : damaged.map((damage) => ({ ...damage, field: fieldOf(damage) })),
+    damaged:
+      damagedFields.length === 0 ? noDamage : damagedFields.map((damage) => ({ ...damage, field: fieldOf(damage) })),
   };
 }
 
@@ -129,8 +130,8 @@ function checkRowReadable({ id, damage }: RunRecord): void {
 
 /** @throws DamagedDataError if a field of the run's row could not be read */
 export function checkUndamaged<I, O>(info: RunInfo<I, O>): RunInfo<I, O> {
-  const [first] = info.damaged;
-  if (first !== undefined) throw first.error;
+  const [firstDamage] = info.damaged;
+  if (firstDamage !== undefined) throw firstDamage.error;
   return info;
 }
 

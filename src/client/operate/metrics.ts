@@ -122,7 +122,7 @@ async function readQueueAndWorkers(
   now: number,
   runtime: Runtime,
 ): Promise<Pick<WorkflowMetrics, "queue" | "workers">> {
-  const [backlog, executing, paused, workers] = await Promise.all([
+  const [backlog, ownedTaskCounts, pausedQueues, workers] = await Promise.all([
     store.maintenance.backlog(),
     store.maintenance.ownedTaskCounts(),
     store.maintenance.pausedQueues(),
@@ -133,8 +133,8 @@ async function readQueueAndWorkers(
   return {
     queue: {
       name,
-      ...loadOf(routeNames, { backlog, executing, now }),
-      paused: pauseInfoOf(paused.find((queue) => queue.name === name)),
+      ...loadOf(routeNames, { backlog, executing: ownedTaskCounts, now }),
+      paused: pauseInfoOf(pausedQueues.find((queue) => queue.name === name)),
     },
     workers: workersForRoutes(routeNames, workers).map((worker) => healthOf(worker, now, runtime)),
   };

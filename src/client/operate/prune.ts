@@ -65,8 +65,8 @@ export async function prune(store: Store, options: PruneOptions, runtime: Runtim
   );
   const workflow = options.workflow === undefined ? null : nameOf(options.workflow);
   for await (const roots of oldRoots(store, endedBefore, workflow)) {
-    const old = roots.filter(({ finishedAt }) => finishedAt !== null && finishedAt < endedBefore);
-    await pruner.removeTreesOf(await withoutRetries(store, old));
+    const endedRoots = roots.filter(({ finishedAt }) => finishedAt !== null && finishedAt < endedBefore);
+    await pruner.removeTreesOf(await withoutRetries(store, endedRoots));
     if (pruner.isOver) break;
   }
   return { runs: pruner.runs, trees: pruner.trees };
@@ -100,10 +100,10 @@ async function* oldRoots(
 async function withoutRetries(store: Store, roots: readonly RootRun[]): Promise<readonly RootRun[]> {
   const retries = await store.runsById(roots.map(({ id }) => id).filter(mayBeRetry));
   if (retries.length === 0) return roots;
-  const predecessors = new Map(retries.map((run) => [run.id, retriedRunIdOf(run)]));
-  const predecessorIds = [...predecessors.values()].filter((id) => id !== null);
-  const existing = new Set((await store.runsById(predecessorIds)).map(({ id }) => id));
-  return roots.filter(({ id }) => !existing.has(predecessors.get(id) ?? ""));
+  const predecessorIdByRetryId = new Map(retries.map((run) => [run.id, retriedRunIdOf(run)]));
+  const predecessorIds = [...predecessorIdByRetryId.values()].filter((id) => id !== null);
+  const existingIds = new Set((await store.runsById(predecessorIds)).map(({ id }) => id));
+  return roots.filter(({ id }) => !existingIds.has(predecessorIdByRetryId.get(id) ?? ""));
 }
 
 interface PrunerOptions {
@@ -153,18 +153,18 @@ class Pruner {
     const rootOf = new Map(roots.map(({ id }) => [id, id]));
     let level: readonly Pick<ChildRun, "id" | "hasFailed">[] = roots;
     while (level.length > 0) {
-      const next: ChildRun[] = [];
+      const nextLevel: ChildRun[] = [];
       for await (const child of childrenAndRetriesOf(this.#store, level)) {
         const { id, parentId, finishedAt } = child;
         const root = rootOf.get(parentId) as string;
         rootOf.set(id, root);
-        next.push(child);
+        nextLevel.push(child);
         if (finishedAt === null || finishedAt >= this.#endedBefore) trees.delete(root);
         else trees.get(root)?.push(id);
         if (rootOf.size > maxRunsInMemory && roots.length > 1) return "too many";
       }
       // A tree with a run that is open or ended recently is not deleted, so its further descendants need not be read.
-      level = next.filter(({ id }) => trees.has(rootOf.get(id) as string));
+      level = nextLevel.filter(({ id }) => trees.has(rootOf.get(id) as string));
     }
     return [...trees.values()].map((tree) => tree.reverse());
   }
@@ -201,9 +201,9 @@ async function* childrenAndRetriesOf(
     store,
     runs.map(({ id }) => id),
   );
-  const failed = runs.filter(({ hasFailed }) => hasFailed).map(({ id }) => id);
-  for (let from = 0; from < failed.length; from += rootsPerPage) {
-    const predecessorByRetryId = new Map(failed.slice(from, from + rootsPerPage).map((id) => [retryIdOf(id), id]));
+  const failedIds = runs.filter(({ hasFailed }) => hasFailed).map(({ id }) => id);
+  for (let from = 0; from < failedIds.length; from += rootsPerPage) {
+    const predecessorByRetryId = new Map(failedIds.slice(from, from + rootsPerPage).map((id) => [retryIdOf(id), id]));
     // `hasFailed` says whether to search for a further retry. A canceled retry may have one, too, so it counts as failed.
     for (const { id, finishedAt, status } of await store.runsById([...predecessorByRetryId.keys()]))
       yield { id, parentId: predecessorByRetryId.get(id) as string, finishedAt, hasFailed: status !== "completed" };
@@ -211,9 +211,9 @@ async function* childrenAndRetriesOf(
 }
 
 async function* childrenOf(store: Store, parentIds: readonly string[]): AsyncGenerator<ChildRun> {
-  const sorted = parentIds.toSorted();
-  for (let from = 0; from < sorted.length; from += rootsPerPage) {
-    const parents = sorted.slice(from, from + rootsPerPage);
+  const sortedParentIds = parentIds.toSorted();
+  for (let from = 0; from < sortedParentIds.length; from += rootsPerPage) {
+    const parents = sortedParentIds.slice(from, from + rootsPerPage);
     let after: ChildKey | null = null;
     for (;;) {
       const page: readonly ChildRun[] = await store.maintenance.childRuns(parents, { after, limit: childrenPerPage });

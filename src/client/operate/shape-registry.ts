@@ -53,12 +53,12 @@ export interface PossibleParents {
 }
 
 export class ShapeRegistry {
-  readonly #byWorkflow = new Map<string, WorkflowShape[]>();
+  readonly #shapesByWorkflow = new Map<string, WorkflowShape[]>();
   /**
    * A cache whose key is the list of nodes. `withLogNames` returns the same list object for all runs, unless steps were
    * renamed.
    */
-  readonly #parents = new WeakMap<readonly ShapedNode[], PredecessorsOf>();
+  readonly #parentsByNodes = new WeakMap<readonly ShapedNode[], PredecessorsOf>();
 
   static async read(store: Store): Promise<ShapeRegistry> {
     return new ShapeRegistry((await store.maintenance.workflows()).filter(isShapeRecord));
@@ -78,9 +78,9 @@ export class ShapeRegistry {
         name,
         after: after.map((place) => steps[place]?.[0] as string),
       }));
-      const workflowShapes = this.#byWorkflow.get(workflow);
+      const workflowShapes = this.#shapesByWorkflow.get(workflow);
       const shape = { signature, nodes, aliases };
-      if (workflowShapes === undefined) this.#byWorkflow.set(workflow, [shape]);
+      if (workflowShapes === undefined) this.#shapesByWorkflow.set(workflow, [shape]);
       else workflowShapes.push(shape);
     } catch {
       // See the comment of this method.
@@ -88,8 +88,8 @@ export class ShapeRegistry {
   }
 
   #parentsOf(nodes: readonly ShapedNode[]): PredecessorsOf {
-    let parentsOf = this.#parents.get(nodes);
-    if (parentsOf === undefined) this.#parents.set(nodes, (parentsOf = predecessorsOfNodes(nodes)));
+    let parentsOf = this.#parentsByNodes.get(nodes);
+    if (parentsOf === undefined) this.#parentsByNodes.set(nodes, (parentsOf = predecessorsOfNodes(nodes)));
     return parentsOf;
   }
 
@@ -97,13 +97,13 @@ export class ShapeRegistry {
     const byRecordedShape: PredecessorsOf[] = [];
     const byOtherShapes: PredecessorsOf[] = [];
     const states = [state, ...withUndoneSteps(state)];
-    for (const { signature, nodes, aliases } of this.#byWorkflow.get(workflow) ?? []) {
-      const list = signature === state.stepSignature ? byRecordedShape : byOtherShapes;
+    for (const { signature, nodes, aliases } of this.#shapesByWorkflow.get(workflow) ?? []) {
+      const listOfShape = signature === state.stepSignature ? byRecordedShape : byOtherShapes;
       const parentsFor = (possibleState: RunState) =>
         this.#parentsOf(withLogNames(nodes, { state: possibleState, definition: { aliases } }));
-      for (const possibleState of states) list.push(parentsFor(possibleState));
+      for (const possibleState of states) listOfShape.push(parentsFor(possibleState));
       if (state.callsToRedo !== null)
-        for (const possibleState of states) list.push(parentsFor(withoutRedo(possibleState)));
+        for (const possibleState of states) listOfShape.push(parentsFor(withoutRedo(possibleState)));
     }
     return { byRecordedShape, byOtherShapes };
   }

@@ -65,7 +65,8 @@ class AncestryChecker {
   readonly #run: RunRecord;
   readonly #state: RunState;
   readonly #shapes: ShapeRegistry;
-  #dagParents: { readonly imported: RunState["importedDag"]; readonly parentsOf: PredecessorsOf | null } | null = null;
+  #dagParentsCache: { readonly imported: RunState["importedDag"]; readonly parentsOf: PredecessorsOf | null } | null =
+    null;
 
   constructor(run: RunRecord, state: RunState, shapes: ShapeRegistry) {
     this.#run = run;
@@ -75,21 +76,24 @@ class AncestryChecker {
 
   check(event: CompletedStepEvent): WrongHash | "unknown" | null {
     const { byRecordedShape, byOtherShapes } = this.#possibleParents();
-    const actual = hashOf(event);
-    const expected = byRecordedShape.flatMap((parentsOf) => this.#possibleHashes(parentsOf, event));
+    const actualHash = hashOf(event);
+    const expectedHashes = byRecordedShape.flatMap((parentsOf) => this.#possibleHashes(parentsOf, event));
     // A missing hash is accepted only if no possible shape has the step. A retry has inherited steps that were executed with
     // any earlier shape of the workflow, so all shapes are possible for a retry.
     const isRetry = this.#state.callsToRedo !== null && this.#state.stepSignature !== undeclaredSignature;
     const hashesThatMayBeMissing = isRetry
       ? [...byRecordedShape, ...byOtherShapes].flatMap((parentsOf) => this.#possibleHashes(parentsOf, event))
-      : expected;
+      : expectedHashes;
     const isExpected =
-      actual === null ? hashesThatMayBeMissing.every((hash) => hash === null) : expected.includes(actual);
-    if (isExpected && expected.length > 0) return null;
-    if (actual !== null && byOtherShapes.some((parentsOf) => this.#possibleHashes(parentsOf, event).includes(actual)))
+      actualHash === null ? hashesThatMayBeMissing.every((hash) => hash === null) : expectedHashes.includes(actualHash);
+    if (isExpected && expectedHashes.length > 0) return null;
+    if (
+      actualHash !== null &&
+      byOtherShapes.some((parentsOf) => this.#possibleHashes(parentsOf, event).includes(actualHash))
+    )
       return null;
     if (byRecordedShape.length === 0) return "unknown";
-    return { node: event.node, expected: expected[0] ?? null, actual };
+    return { node: event.node, expected: expectedHashes[0] ?? null, actual: actualHash };
   }
 
   #possibleParents(): {
@@ -108,11 +112,11 @@ class AncestryChecker {
   /** Caches the result until another graph is imported: parsing a graph of 10,000 nodes for each of them took 90 seconds. */
   #readDagParents(): PredecessorsOf | null {
     const imported = this.#state.importedDag;
-    if (this.#dagParents === null || this.#dagParents.imported !== imported) {
+    if (this.#dagParentsCache === null || this.#dagParentsCache.imported !== imported) {
       const dag = dagOf(this.#run, this.#state);
-      this.#dagParents = { imported, parentsOf: dag === null ? null : predecessorsInDag(dag) };
+      this.#dagParentsCache = { imported, parentsOf: dag === null ? null : predecessorsInDag(dag) };
     }
-    return this.#dagParents.parentsOf;
+    return this.#dagParentsCache.parentsOf;
   }
 
   /**

@@ -126,14 +126,14 @@ function* expectedChildren(runId: string, state: RunState): Generator<ExpectedCh
 }
 
 function* childrenOfMap(runId: string, node: string, op: MapOp): Generator<ExpectedChild> {
-  const failed = new Set(op.failedIndexes);
+  const failedIndexes = new Set(op.failedIndexes);
   // A retry adopts children of the run that it retries. These children have ids of that run and are checked with it.
-  const adopted = new Set((op.adopted ?? []).flatMap((one) => [...expandRanges(one.indexes)]));
+  const adoptedIndexes = new Set((op.adopted ?? []).flatMap((one) => [...expandRanges(one.indexes)]));
   for (let index = 0; index < op.spawnedCount; index += 1) {
-    if (adopted.has(index)) continue;
+    if (adoptedIndexes.has(index)) continue;
     const state = !op.endedIndexes.has(index)
       ? "open"
-      : failed.has(index)
+      : failedIndexes.has(index)
         ? "not completed"
         : // The log does not record how the children ended that were still open when the map failed.
           op.phase === "failed"

@@ -43,16 +43,16 @@ export class Launcher {
     if (first === undefined) return [];
     // A worker adopts the first runs. From the first run that no worker can adopt, all are queued, so that no run overtakes
     // an earlier one.
-    const adopted: Promise<LaunchResult>[] = [];
+    const adoptions: Promise<LaunchResult>[] = [];
     for (const run of runs) {
       const adopter = run.due.kind === "now" ? this.#adopterFor(run) : null;
       if (adopter === null) break;
-      adopted.push(this.#adopt(adopter, run));
+      adoptions.push(this.#adopt(adopter, run));
     }
-    const remainingRuns = adopted.length === 0 ? runs : runs.slice(adopted.length);
-    const queued = remainingRuns.length === 0 ? [] : this.#queue(remainingRuns);
+    const remainingRuns = adoptions.length === 0 ? runs : runs.slice(adoptions.length);
+    const queuedResults = remainingRuns.length === 0 ? [] : this.#queue(remainingRuns);
     // All promises are awaited together: if one is rejected before the others, their rejections are not unhandled.
-    return (await Promise.all([Promise.all(adopted), queued])).flat();
+    return (await Promise.all([Promise.all(adoptions), queuedResults])).flat();
   }
 
   #adopterFor({ route, workflow, version }: NewRun): Adopter | null {

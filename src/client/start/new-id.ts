@@ -9,18 +9,18 @@ const idsPerPool = 256;
 export class IdSource {
   readonly #runtime: Runtime;
   #pool = "";
-  #used = 0;
+  #usedDigits = 0;
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
   }
 
   next(): string {
-    if (this.#used === this.#pool.length) {
+    if (this.#usedDigits === this.#pool.length) {
       this.#pool = randomHex(this.#runtime, (digitsPerId / 2) * idsPerPool);
-      this.#used = 0;
+      this.#usedDigits = 0;
     }
-    this.#used += digitsPerId;
-    return uuidv7(this.#runtime.now(), this.#pool.slice(this.#used - digitsPerId, this.#used));
+    this.#usedDigits += digitsPerId;
+    return uuidv7(this.#runtime.now(), this.#pool.slice(this.#usedDigits - digitsPerId, this.#usedDigits));
   }
 }

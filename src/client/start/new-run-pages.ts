@@ -21,8 +21,8 @@ export async function* newRunsInPages<Input>(
   createRun: CreateRun<Input>,
   runtime: Runtime,
 ): AsyncGenerator<readonly NewRun[]> {
-  const kept = await createAll(inputs, createRun, runtime);
-  if (kept !== null) return yield kept;
+  const keptRuns = await createAll(inputs, createRun, runtime);
+  if (keptRuns !== null) return yield keptRuns;
   let page: NewRun[] = [];
   let bytes = 0;
   for (const input of inputs) {
@@ -43,16 +43,16 @@ async function createAll<Input>(
   createRun: CreateRun<Input>,
   runtime: Runtime,
 ): Promise<readonly NewRun[] | null> {
-  let kept: NewRun[] | null = [];
+  let keptRuns: NewRun[] | null = [];
   let bytes = 0;
   for (let index = 0; index < inputs.length; index += 1) {
-    const created = createRun(inputs[index] as Input);
+    const runOrPromise = createRun(inputs[index] as Input);
     // Without a schema, `createRun` is synchronous, and awaiting each run would cost more than making it.
-    const run = created instanceof Promise ? await created : created;
+    const run = runOrPromise instanceof Promise ? await runOrPromise : runOrPromise;
     bytes += run.input.length;
-    if (kept !== null && kept.length < maxKeptRuns && bytes < maxKeptBytes) kept.push(run);
-    else kept = null;
+    if (keptRuns !== null && keptRuns.length < maxKeptRuns && bytes < maxKeptBytes) keptRuns.push(run);
+    else keptRuns = null;
     if (index % runsPerPage === runsPerPage - 1) await yieldToEventLoop(runtime);
   }
-  return kept;
+  return keptRuns;
 }

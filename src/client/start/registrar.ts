@@ -12,7 +12,7 @@ import { WorkflowNames } from "./workflow-names.js";
 export class Registrar {
   readonly #store: Store;
   readonly #log: Logger;
-  readonly #definitions = new Set<WorkflowDefinition>();
+  readonly #registeredDefinitions = new Set<WorkflowDefinition>();
   readonly #names = new WorkflowNames();
   /** The names of workflows for which a warning was logged. */
   readonly #warnedNames = new Set<string>();
@@ -24,7 +24,7 @@ export class Registrar {
 
   /** Writes the definitions that this process has not written before. */
   async register(definitions: readonly WorkflowDefinition[]): Promise<void> {
-    const newDefinitions = definitions.filter((definition) => !this.#definitions.has(definition));
+    const newDefinitions = definitions.filter((definition) => !this.#registeredDefinitions.has(definition));
     if (newDefinitions.length === 0) return;
     for (const definition of newDefinitions) this.#names.reserveForWorkflow(definition);
     this.#warnOfNames(newDefinitions);
@@ -40,7 +40,7 @@ export class Registrar {
       }),
       ...shapes,
     ]);
-    for (const definition of newDefinitions) this.#definitions.add(definition);
+    for (const definition of newDefinitions) this.#registeredDefinitions.add(definition);
   }
 
   #warnOfNames(definitions: readonly WorkflowDefinition[]): void {
@@ -70,9 +70,9 @@ export class Registrar {
    * SQLite has one writer, so the registration waits for the caller's transaction, and waiting for it here would deadlock.
    */
   async registerFor(definition: WorkflowDefinition, tx: unknown): Promise<void> {
-    const registered = this.register([definition]);
-    if (tx === undefined) return registered;
-    registered.catch((error) => this.#log.warn(`Workflow "${definition.name}" could not be registered yet.`, error));
+    const registering = this.register([definition]);
+    if (tx === undefined) return registering;
+    registering.catch((error) => this.#log.warn(`Workflow "${definition.name}" could not be registered yet.`, error));
   }
 
   /** @throws InvalidInputError if the name belongs to a workflow */

@@ -30,13 +30,14 @@ export async function retryRun(
       runId: run.id,
       status: run.status,
     });
-  let last = run;
-  let existing = await store.run(retryIdOf(last.id));
+  let lastInLine = run;
+  let existingRetry = await store.run(retryIdOf(lastInLine.id));
   // If the retry was canceled, the new run retries that retry instead of `run`. Each run then has one retry at most, so no
   // two open runs use the same idempotency keys.
-  for (; existing?.status === "canceled"; existing = await store.run(retryIdOf(last.id))) last = existing;
-  if (existing !== null) return { run: checkOpen(run, existing), isNew: false, refusal: null };
-  const retry = createSuccessor(last, hero);
+  for (; existingRetry?.status === "canceled"; existingRetry = await store.run(retryIdOf(lastInLine.id)))
+    lastInLine = existingRetry;
+  if (existingRetry !== null) return { run: checkOpen(run, existingRetry), isNew: false, refusal: null };
+  const retry = createSuccessor(lastInLine, hero);
   const result = await store.commit({ fence: null, transitions: [], starts: [retry] });
   return { run: retry, isNew: true, refusal: result.kind === "committed" ? (result.refused[0] ?? null) : null };
 }
@@ -74,8 +75,8 @@ function createSuccessor(run: RunRecord, hero: HeroPolicy): NewRun {
 
 function checkOpen(run: RunRecord, retry: RunRecord): RunRecord {
   if (retry.finishedAt === null) return retry;
-  const next = retry.status === "failed" ? "; retry that one" : "";
-  throw new InvalidStateError(`Run ${run.id} was retried as run ${retry.id}, which is ${retry.status}${next}.`, {
+  const advice = retry.status === "failed" ? "; retry that one" : "";
+  throw new InvalidStateError(`Run ${run.id} was retried as run ${retry.id}, which is ${retry.status}${advice}.`, {
     runId: run.id,
     status: run.status,
   });

@@ -46,9 +46,9 @@ export class WorkerAvailability {
   /** Ignores errors: the run has been started, and its start must not fail because the warning cannot be computed. */
   async #read(): Promise<void> {
     try {
-      const live = await findLiveWorkers(this.#store, this.#runtime);
+      const liveWorkers = await findLiveWorkers(this.#store, this.#runtime);
       this.#routesWithWorkers = new Set(
-        live.flatMap(({ routes }) => routes.map((route) => `${route.workflow}@${route.version}`)),
+        liveWorkers.flatMap(({ routes }) => routes.map((route) => `${route.workflow}@${route.version}`)),
       );
       this.#cachedUntil = this.#runtime.now() + cacheTtlMs;
     } catch {

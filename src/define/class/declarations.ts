@@ -58,17 +58,17 @@ export class Declarations {
   addStep(kind: StepDeclaration["kind"], parts: readonly unknown[]): void {
     const methodName = { plain: "step", resumable: "resumableStep", task: "task" }[kind];
     this.#checkNotSealed(methodName);
-    const rest = [...parts];
-    const explicitName = typeof rest[0] === "string" ? checkStepName(rest.shift()) : null;
-    const options = typeof rest[0] === "object" ? rest.shift() : {};
-    const fn = rest.shift();
+    const remainingParts = [...parts];
+    const explicitName = typeof remainingParts[0] === "string" ? checkStepName(remainingParts.shift()) : null;
+    const options = typeof remainingParts[0] === "object" ? remainingParts.shift() : {};
+    const fn = remainingParts.shift();
     const noun = kind === "task" ? "task" : "step";
     const subject =
       explicitName === null
         ? `a ${noun} of workflow ${this.#workflowName}`
         : `${noun} "${explicitName}" of workflow ${this.#workflowName}`;
     const isNamed = explicitName !== null || (kind !== "task" && fn !== undefined) || hasName(fn);
-    if (rest.length > 0 || (fn !== undefined && typeof fn !== "function") || !isNamed) {
+    if (remainingParts.length > 0 || (fn !== undefined && typeof fn !== "function") || !isNamed) {
       const nameSyntax = kind === "task" ? "name" : "name?";
       throw new InvalidInputError(
         `Write ${subject} as ${methodName}(${nameSyntax}, options?, function), or ${methodName}(method, options?).`,
@@ -119,19 +119,19 @@ const hasName = (fn: unknown): fn is (...args: any[]) => unknown => typeof fn ==
 
 /** Refuses a name that contains "/", because calls inside a step are recorded as `step/call`. */
 function checkStepName(name: unknown): string {
-  const checked = checkName("step", name);
-  if (!checked.includes(scopeSeparator)) return checked;
-  throw new InvalidInputError(`The step name "${checked}" contains "${scopeSeparator}"; choose another.`);
+  const checkedName = checkName("step", name);
+  if (!checkedName.includes(scopeSeparator)) return checkedName;
+  throw new InvalidInputError(`The step name "${checkedName}" contains "${scopeSeparator}"; choose another.`);
 }
 
 const declarations = new WeakMap<object, Declarations>();
 
 export function declarationsOf(workflowClass: { readonly name: string }): Declarations {
-  let own = declarations.get(workflowClass);
-  if (own === undefined)
+  let ownDeclarations = declarations.get(workflowClass);
+  if (ownDeclarations === undefined)
     declarations.set(
       workflowClass,
-      (own = new Declarations(workflowClass.name === "" ? "(unnamed class)" : workflowClass.name)),
+      (ownDeclarations = new Declarations(workflowClass.name === "" ? "(unnamed class)" : workflowClass.name)),
     );
-  return own;
+  return ownDeclarations;
 }

@@ -149,15 +149,16 @@ const engineOf = (ctx: WorkflowContext<any>) =>
 
 /** Returns the class and its parent classes, without `Workflow`; the class that directly extends `Workflow` comes first. */
 function classHierarchy(workflow: WorkflowClass): WorkflowClass[] {
-  const line: WorkflowClass[] = [];
+  const hierarchy: WorkflowClass[] = [];
   for (
     let type: WorkflowClass = workflow;
     typeof type === "function" && type.prototype instanceof Workflow;
     type = Object.getPrototypeOf(type)
   )
-    line.unshift(type);
-  if (line.length === 0) throw new InvalidInputError("Workflow itself cannot be run; pass a class that extends it.");
-  return line;
+    hierarchy.unshift(type);
+  if (hierarchy.length === 0)
+    throw new InvalidInputError("Workflow itself cannot be run; pass a class that extends it.");
+  return hierarchy;
 }
 
 function nameOf(workflow: WorkflowClass, declarations: Declarations): string {

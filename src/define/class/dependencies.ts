@@ -33,15 +33,15 @@ export function resolveDependencies(
     stepsByName.set(step.name, { step, after: [...new Set([...toList(dependsOn), ...toList(alsoDependsOn)])] });
   }
   for (const { step, after } of stepsByName.values()) {
-    const unknown = after.find((name) => !stepsByName.has(name));
-    if (unknown === undefined) continue;
+    const unknownName = after.find((name) => !stepsByName.has(name));
+    if (unknownName === undefined) continue;
     const others = [...stepsByName.keys()].filter((name) => name !== step.name);
-    const suggestion = suggestNames(unknown, "other steps and tasks", others);
+    const suggestion = suggestNames(unknownName, "other steps and tasks", others);
     throw new GraphError(
-      `"${step.name}" of workflow ${workflow} depends on "${unknown}", which does not exist${suggestion}`,
+      `"${step.name}" of workflow ${workflow} depends on "${unknownName}", which does not exist${suggestion}`,
       {
         workflow,
-        nodes: [step.name, unknown],
+        nodes: [step.name, unknownName],
       },
     );
   }

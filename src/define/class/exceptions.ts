@@ -156,16 +156,16 @@ function partsOf({ onException }: PolicyLevel): readonly PolicyPart[] {
 
 /** A rule with a matching function wins over rules with classes; of several classes, the nearest to the error's class wins. */
 function mostSpecificRule(error: unknown, parts: readonly PolicyPart[]): ExceptionRule | undefined {
-  let best: ExceptionRule | undefined;
+  let bestRule: ExceptionRule | undefined;
   let bestDistance = Number.POSITIVE_INFINITY;
   for (const part of parts) {
     if (typeof part !== "object" || part.on === undefined) continue;
     const distance = distanceTo(error, part.on);
     if (distance >= bestDistance) continue;
-    best = part;
+    bestRule = part;
     bestDistance = distance;
   }
-  return best;
+  return bestRule;
 }
 
 function distanceTo(error: unknown, on: NonNullable<ExceptionRule["on"]>): number {
@@ -174,14 +174,14 @@ function distanceTo(error: unknown, on: NonNullable<ExceptionRule["on"]>): numbe
   let distance = Number.POSITIVE_INFINITY;
   for (const errorClass of Array.isArray(on) ? (on as readonly ErrorClass[]) : [on as ErrorClass]) {
     if (!(error instanceof errorClass)) continue;
-    let steps = 1;
+    let classDistance = 1;
     for (
       let type = error.constructor;
       type !== errorClass && typeof type === "function";
       type = Object.getPrototypeOf(type)
     )
-      steps += 1;
-    distance = Math.min(distance, steps);
+      classDistance += 1;
+    distance = Math.min(distance, classDistance);
   }
   return distance;
 }

@@ -23,12 +23,12 @@ async function findStartIndex(chain: Chain, engine: StepEngine): Promise<number>
   const { recordedSteps, resumeAtStep } = engine;
   const indexOf = (name: string) => chain.steps.findIndex((step) => step.name === name);
   const isRemoved = (name: string) => chain.removedSteps.has(name) || engine.isAccepted(name);
-  const current = recordedSteps.findLast((step) => step.phase === "open");
-  if (current !== undefined) {
-    const place = indexOf(current.name);
+  const openStep = recordedSteps.findLast((step) => step.phase === "open");
+  if (openStep !== undefined) {
+    const place = indexOf(openStep.name);
     if (place >= 0) return place;
-    if (!isRemoved(current.name)) return pauseForMissingStep(chain, engine, current.name);
-    await engine.skipRemovedStep(current.name);
+    if (!isRemoved(openStep.name)) return pauseForMissingStep(chain, engine, openStep.name);
+    await engine.skipRemovedStep(openStep.name);
   }
   for (const { name, phase } of recordedSteps.filter((step) => step.phase !== "open").reverse()) {
     const place = indexOf(name);

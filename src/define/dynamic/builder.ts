@@ -94,7 +94,7 @@ export class GraphBuilder {
   readonly #nodes = new Map<string, UnfrozenNode>();
   readonly #idsByName = new Map<string, string>();
   /** The default predecessors of the next node: the previous node, or the nodes of the previous `fanOut`. */
-  #previous: readonly NodeRef[] = [];
+  #previousNodes: readonly NodeRef[] = [];
 
   /** @internal */
   constructor(workflow: string, runtime: Runtime) {
@@ -116,7 +116,7 @@ export class GraphBuilder {
     checkOptions(`Node "${String(name)}"`, options ?? {}, nodeOptions);
     const { job, args, dependsOn } = (options ?? {}) as NodeOptions;
     const node = this.#add(name, job, args, this.#resolveDependsOn(name, dependsOn));
-    this.#previous = [node];
+    this.#previousNodes = [node];
     return node;
   }
 
@@ -146,12 +146,12 @@ export class GraphBuilder {
     const nodes = Array.from(items, (item, index) =>
       this.#add(options.name(item, index), options.job, options.args?.(item, index), dependsOn),
     );
-    if (nodes.length > 0) this.#previous = nodes;
+    if (nodes.length > 0) this.#previousNodes = nodes;
     return nodes;
   }
 
   #resolveDependsOn(name: string, dependsOn: DependsOn | undefined): readonly (NodeRef | string)[] {
-    if (dependsOn === undefined) return this.#previous;
+    if (dependsOn === undefined) return this.#previousNodes;
     if (dependsOn === null) return [];
     const list = Array.isArray(dependsOn) ? dependsOn : [dependsOn];
     for (const entry of list) {
@@ -165,23 +165,23 @@ export class GraphBuilder {
   }
 
   #add(name: string, job: JobDefinition | string, args: unknown, dependsOn: UnfrozenNode["dependsOn"]): NodeRef {
-    const checked = checkName("node", name);
-    if (checked.includes(scopeSeparator))
-      throw new InvalidInputError(`The node name "${checked}" contains "${scopeSeparator}"; choose another.`);
-    if (this.#idsByName.has(checked))
-      throw new GraphError(`Graph "${this.#workflow}" has two nodes called "${checked}"; rename one of them.`, {
+    const checkedName = checkName("node", name);
+    if (checkedName.includes(scopeSeparator))
+      throw new InvalidInputError(`The node name "${checkedName}" contains "${scopeSeparator}"; choose another.`);
+    if (this.#idsByName.has(checkedName))
+      throw new GraphError(`Graph "${this.#workflow}" has two nodes called "${checkedName}"; rename one of them.`, {
         workflow: this.#workflow,
-        nodes: [checked],
+        nodes: [checkedName],
       });
     const jobName = typeof job === "string" ? job : job?.job;
     if (jobName === undefined)
       throw new InvalidInputError(
-        `Node "${checked}" of graph "${this.#workflow}" needs a \`job\`: one made by job(…), or the name of one.`,
+        `Node "${checkedName}" of graph "${this.#workflow}" needs a \`job\`: one made by job(…), or the name of one.`,
       );
     const id = this.#newId();
-    this.#idsByName.set(checked, id);
-    this.#nodes.set(id, { name: checked, job: checkName("job", jobName, 190), args, dependsOn });
-    return { id, name: checked };
+    this.#idsByName.set(checkedName, id);
+    this.#nodes.set(id, { name: checkedName, job: checkName("job", jobName, 190), args, dependsOn });
+    return { id, name: checkedName };
   }
 
   #newId(): string {

@@ -222,7 +222,7 @@ export const isNode = (value: unknown): value is AnyNode =>
   value instanceof StepHandle || value instanceof BranchHandle;
 
 function checkNodeName(name: unknown): void {
-  const checked = checkName("step", name);
-  if (checked.includes(scopeSeparator))
-    throw new InvalidInputError(`The step name "${checked}" contains "${scopeSeparator}"; choose another.`);
+  const checkedName = checkName("step", name);
+  if (checkedName.includes(scopeSeparator))
+    throw new InvalidInputError(`The step name "${checkedName}" contains "${scopeSeparator}"; choose another.`);
 }

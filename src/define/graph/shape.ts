@@ -96,12 +96,12 @@ function sortNodes(workflow: string, nodesByName: ReadonlyMap<string, ShapeNode>
 
 /** Whether the node `name` precedes the node `descendant`, directly or through other nodes. */
 export function isAncestor(shape: Shape, name: string, descendant: string): boolean {
-  const seen = new Set<string>();
+  const visitedNames = new Set<string>();
   const toVisit = [...(shape.byName.get(descendant)?.after ?? [])];
   for (let next = toVisit.pop(); next !== undefined; next = toVisit.pop()) {
     if (next === name) return true;
-    if (seen.has(next)) continue;
-    seen.add(next);
+    if (visitedNames.has(next)) continue;
+    visitedNames.add(next);
     toVisit.push(...(shape.byName.get(next)?.after ?? []));
   }
   return false;
