@@ -1,4 +1,4 @@
-/** The client: starts runs, finds them and operates them. It needs no workers, and by name no workflow code. */
+/** The client: starts runs, finds them and operates them. It needs no worker, and it can start a workflow by name only. */
 
 import { RunNotFoundError, WorkflowNotFoundError } from "../core/errors/errors.js";
 import type { FrozenDag } from "../core/graph/frozen-dag.js";
@@ -46,7 +46,7 @@ import {
   type StartableWithoutHero,
 } from "./start/start-args.js";
 
-/** An idempotency key or a hero belongs to one run, so `startMany` does not take them. */
+/** The options of `startMany`. It does not accept an idempotency key or a hero, because each belongs to one run. */
 const startManyOptions = new Set(
   [...startOptions].filter((option) => option !== "idempotencyKey" && option !== "hero"),
 );
@@ -121,7 +121,7 @@ export class Client {
   }
 
   /**
-   * A workflow by its name, for processes that do not have its code.
+   * Returns an object for a workflow that is known by its name, for processes that do not have its code.
    *
    * @example
    * ```ts
@@ -145,7 +145,7 @@ export class Client {
         const [handle] = await this.#startRuns<Input, Output>(registeredDefinition, [input as Input], options);
         return handle as RunHandle<Input, Output>;
       },
-      /** The handle of a run of the workflow. */
+      /** Returns the handle of a run of the workflow. */
       run: (id: string): RunHandle<Input, Output> => this.#createHandle(id),
     };
   }
@@ -190,21 +190,21 @@ export class Client {
   }
 
   /**
-   * The handle of a run by its id. Throws RunNotFoundError if the id is no UUID; whether the run exists is checked by the
-   * methods of the handle.
+   * Returns the handle of the run with this id. Throws RunNotFoundError if the id is no UUID; the methods of the handle check
+   * whether the run exists.
    */
   run<Input = unknown, Output = unknown>(id: string): RunHandle<Input, Output>;
-  /** The handle of a run by its id, typed by the workflow. */
+  /** Returns the handle of the run with this id, with the input and output types of the workflow. */
   run<Input, Output>(definition: WorkflowDefinition<Input, Output>, id: string): RunHandle<Input, Output>;
-  /** The handle of a run by its id, typed by the class. */
+  /** Returns the handle of the run with this id, with the input and output types of the class. */
   run<Class extends WorkflowClass>(workflow: Class, id: string): RunHandle<InputOf<Class>, OutputOf<Class>>;
   run(first: string | AnyWorkflow, second?: string): RunHandle<any, any> {
     return this.#createHandle(typeof first === "string" ? first : (second as string));
   }
 
   /**
-   * Finds the run that was started with an idempotency key, or the run of a hero: the active one, otherwise the newest.
-   * Returns null if there is none.
+   * Finds the run that was started with an idempotency key, or a run of a hero: the newest active run, otherwise the newest
+   * run. Returns null if no run matches.
    *
    * @example
    * ```ts
@@ -220,7 +220,7 @@ export class Client {
   }
 
   /**
-   * Sends a signal to the run that `find` returns. Throws RunNotFoundError if there is none, and InvalidStateError if
+   * Sends a signal to the run that `find` returns. Throws RunNotFoundError if no run matches, and InvalidStateError if
    * several runs of the hero are active or the run has ended.
    *
    * @example
@@ -249,13 +249,13 @@ export class Client {
   runs(filter: RunsFilter = {}): Promise<{
     /** The runs of this page. */
     readonly runs: RunInfo[];
-    /** The `cursor` of the next page; null if this is the last one. */
+    /** The `cursor` of the next page; null if this is the last page. */
     readonly next: string | null;
   }> {
     return listRuns(this.store, filter);
   }
 
-  /** Lists all known workers, live and dead. Dead workers are forgotten after a day. */
+  /** Lists all known workers, live and dead. Dead workers are removed from the list after a day. */
   async workers(): Promise<readonly WorkerHealth[]> {
     const [workers, now] = await Promise.all([this.store.workers(), this.store.now()]);
     return workers.map((worker) => healthOf(worker, now, this.runtime));
@@ -275,8 +275,8 @@ export class Client {
   }
 
   /**
-   * Pauses a queue: workers finish the runs that they execute and take no more from it; new starts wait. Throws
-   * InvalidInputError if no workflow has the queue.
+   * Pauses a queue: workers continue the runs that they execute but take no more runs from the queue, and new runs wait.
+   * Throws InvalidInputError if no workflow has the queue.
    */
   pauseQueue(name: string, reason?: string): Promise<void> {
     return pauseQueue(this.store, name, reason);
@@ -288,8 +288,9 @@ export class Client {
   }
 
   /**
-   * Deletes runs that ended longer ago than `olderThan`, with their logs and children; a run stays while one of its children
-   * is open or ended later. Their idempotency keys may be used again. With `connect(url, { retention })` workers do this.
+   * Deletes runs that ended longer ago than `olderThan`, with their logs and children. A run is not deleted while one of its
+   * children is open or ended more recently. The idempotency keys of deleted runs may be used again. With
+   * `connect(url, { retention })` workers do this.
    *
    * @example
    * ```ts
@@ -306,7 +307,7 @@ export class Client {
     return verify(this.store, runId, this.runtime);
   }
 
-  /** @internal Adds a worker of this process, which adopts runs that are started here while it has room. */
+  /** @internal Adds a worker of this process. While it has room, it executes runs that this client starts without a claim. */
   protected addAdopter(worker: Adopter): void {
     this.#launcher.adopters.add(worker);
   }
@@ -316,7 +317,7 @@ export class Client {
     this.#results.close();
   }
 
-  /** @internal Writes definitions into the registry, once per process and definition. */
+  /** @internal Writes definitions into the registry, each once per process. */
   register(definitions: readonly WorkflowDefinition[]): Promise<void> {
     return this.#registrar.register(definitions);
   }
@@ -360,19 +361,20 @@ export class Client {
   }
 
   async #launchRuns(runs: readonly NewRun[], tx: unknown): Promise<RunHandle<any, any>[]> {
-    const launched = tx === undefined ? await this.#launcher.launch(runs) : await this.#launchInTransaction(tx, runs);
+    const launchResults =
+      tx === undefined ? await this.#launcher.launch(runs) : await this.#launchInTransaction(tx, runs);
     return runs.map((run, index) => {
-      const { refusal, warning } = launched[index] as LaunchResult;
+      const { refusal, warning } = launchResults[index] as LaunchResult;
       const id = refusal === null ? run.id : existingRunId(run, refusal);
       return new RunHandle(id, this.#handles, { warning, created: refusal === null });
     });
   }
 
   async #retry(id: string): Promise<RunHandle<any, any>> {
-    const failed = await this.store.run(id);
-    if (failed === null) throw new RunNotFoundError(id);
-    const registration = await this.#registrar.registration(failed.workflow);
-    const { run, isNew, refusal } = await retryRun(this.store, failed, registration?.hero);
+    const failedRun = await this.store.run(id);
+    if (failedRun === null) throw new RunNotFoundError(id);
+    const registration = await this.#registrar.registration(failedRun.workflow);
+    const { run, isNew, refusal } = await retryRun(this.store, failedRun, registration?.hero);
     if (isNew && refusal === null) publishStatus(this.log, run, "pending", await this.store.now());
     const created = isNew && refusal === null;
     return new RunHandle(refusal === null ? run.id : existingRunId(run as NewRun, refusal), this.#handles, { created });

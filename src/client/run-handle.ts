@@ -48,7 +48,7 @@ export interface HandleServices {
   readonly log: Logger;
   readonly results: ResultWaiter;
   readonly commands: RunCommands;
-  /** Starts a run that continues where this one failed. */
+  /** Starts a run that continues where the run with this id failed. */
   retry(id: string): Promise<RunHandle<any, any>>;
 }
 
@@ -59,9 +59,12 @@ export interface HandleServices {
 export class RunHandle<Input = unknown, Output = unknown> {
   /** The id of the run. */
   readonly id: string;
-  /** After `start`: a problem that the caller should know, such as that no live worker has the workflow; otherwise null. */
+  /** After `start`: a warning for the caller, such as that no live worker has the workflow; otherwise null. */
   readonly warning: string | null;
-  /** After `start`: whether the call created the run; false if a run with its idempotency key existed. Otherwise null. */
+  /**
+   * On a handle that `start` returned: whether the call created the run; false if a run with this idempotency key existed.
+   * On other handles null.
+   */
   readonly created: boolean | null;
   readonly #services: HandleServices;
   readonly #store: Store;
@@ -105,8 +108,8 @@ export class RunHandle<Input = unknown, Output = unknown> {
   }
 
   /**
-   * While a worker executes the run, only the log has its current step, because the row is written when the run is parked.
-   * The row of a parked run has it, except for a pending or paused run that is between two steps.
+   * Finds the current step in the log, for runs whose row does not contain it: a run that a worker executes, because its row
+   * is written when it is parked, and a pending or paused run that is between two steps. Otherwise returns null.
    */
   async #currentStep(run: RunRecord) {
     if (run.status === "running") {
@@ -180,8 +183,8 @@ export class RunHandle<Input = unknown, Output = unknown> {
   }
 
   /**
-   * Sends a signal, by its name or by its handle, which checks the type of the payload. The run keeps it until its code
-   * waits for it. Throws InvalidStateError if the run has ended, unless it received a signal with this `key` before.
+   * Sends a signal, by its name or by its handle, with which the compiler checks the payload. The run stores the signal until
+   * its code waits for it. Throws InvalidStateError if the run has ended, unless it received a signal with this `key` before.
    *
    * @example
    * ```ts
@@ -208,13 +211,13 @@ export class RunHandle<Input = unknown, Output = unknown> {
     });
   }
 
-  /** Pauses the run: steps that execute finish and are recorded, and no further step starts. */
+  /** Pauses the run: steps that are executing finish and are recorded, and no further step starts. */
   async pause(reason?: string): Promise<void> {
     await this.#send({ type: "pause", reason: checkReason(reason) });
   }
 
   /**
-   * Resumes a paused run: a step that failed runs again, a step that waited for its time keeps it.
+   * Resumes a paused run: a step that failed runs again, and a step that was scheduled for later keeps its time.
    *
    * @example
    * ```ts
@@ -225,7 +228,10 @@ export class RunHandle<Input = unknown, Output = unknown> {
     await this.#send(resumeCommand(options));
   }
 
-  /** Resumes a paused run of a class at this step, at once and without its `wait`; the steps behind it run again. For chains only. */
+  /**
+   * Resumes a paused run of a class at this step, at once and without its `wait`; the steps after it run again. Only for
+   * classes whose steps are a chain.
+   */
   async resumeAt(step: string): Promise<void> {
     await this.#send({ type: "resumeAt", step: checkName("step", step) });
   }
@@ -250,7 +256,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
 
   /**
    * Retries a failed run: starts a new, linked run that continues from the failed step with the recorded results. Steps that
-   * did not complete keep their idempotency keys. A run has one retry: while it is open, this returns it again.
+   * did not complete keep their idempotency keys. A run has one retry: while the retry is open, this call returns it again.
    */
   retry(): Promise<RunHandle<Input, Output>> {
     return this.#services.retry(this.id);
@@ -259,7 +265,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
   /** Reads the log of the run, a page of events at a time. */
   async history(
     page: {
-      /** Starts behind the event with this number. Default 0: from the first event. */
+      /** Starts after the event with this number. Default 0: from the first event. */
       readonly after?: number;
       /** How many events to read, 1 to 1,000. Default 1,000. */
       readonly limit?: number;
@@ -268,7 +274,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
     return readHistory(this.#store, await this.#readRun(), page);
   }
 
-  /** Lists every attempt at every step, in the order in which the log has them, and the attempts that are scheduled. */
+  /** Lists every attempt at every step in the order of the log, and after them the attempts that are scheduled. */
   async executions(): Promise<ExecutionInfo[]> {
     const run = await this.#readRun();
     const log = await readLog(this.#store, run);

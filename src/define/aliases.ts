@@ -3,7 +3,7 @@ import { InvalidInputError } from "../core/errors/errors.js";
 import { checkName } from "../core/naming/names.js";
 import type { Aliases } from "../core/run/stored-schema.js";
 
-/** Refuses a former name that two steps claim, or that a step still has: one step would take the record of another. */
+/** Refuses a former name that two steps claim, or that a step still has: a step would get the recorded result of another. */
 export function checkAliases(owner: string, aliases: unknown): Aliases | null {
   if (aliases === undefined) return null;
   if (typeof aliases !== "object" || aliases === null || Array.isArray(aliases))

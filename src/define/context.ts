@@ -1,4 +1,4 @@
-/** The types of `ctx` and of everything passed to it. The worker implements them; definitions need no engine. */
+/** The types of `ctx` and of the arguments of its calls. The worker implements them, so definitions do not import it. */
 import type { Duration } from "../core/naming/duration.js";
 import type { RetryOptions } from "../core/naming/retry-policy.js";
 import type { HeroRef } from "./hero.js";
@@ -10,13 +10,13 @@ export interface Logger {
   debug(...args: unknown[]): void;
   /** Logs normal operation. */
   info(...args: unknown[]): void;
-  /** Logs something that needs attention, although the work goes on. */
+  /** Logs a problem that needs attention, although work continues. */
   warn(...args: unknown[]): void;
   /** Logs a failure. */
   error(...args: unknown[]): void;
 }
 
-/** The signal that ended a pause which your code asked for with `PauseError(message, { resumeOn })`. */
+/** The signal that ended a pause which your code requested with `PauseError(message, { resumeOn })`. */
 export interface ResumedBy {
   /** The name of the signal. */
   readonly signal: string;
@@ -27,8 +27,8 @@ export interface ResumedBy {
 /** The argument of a step's function. */
 export interface StepTools {
   /**
-   * A key for the outside world, such as a payment provider. It is the same for all attempts at this step, also in a
-   * retry of the run.
+   * A key for other systems, such as a payment provider. It is the same for all attempts at this step, also in a retry of
+   * the run.
    */
   readonly idempotencyKey: string;
   /** The number of this attempt, from 1. */
@@ -38,19 +38,19 @@ export interface StepTools {
   /** The logger that was given to `connect`. */
   readonly log: Logger;
   /**
-   * The signal that resumed the run after this step threw a `PauseError` with `resumeOn`; null if the run was resumed
-   * otherwise or never paused here. It stays the same until the step ends or pauses the run again.
+   * The signal that resumed the run after this step threw a `PauseError` with `resumeOn`; null if the run was resumed in
+   * another way, or this step did not pause it. The value stays the same until the step ends or pauses the run again.
    */
   readonly resumedBy: ResumedBy | null;
-  /** Stores how far the step is, for `run.progress()`. Each call overwrites the one before. */
+  /** Stores the progress of the step, for `run.progress()`. Each call overwrites the progress of the previous call. */
   progress(done: number, total?: number, message?: string): void;
 }
 
 /** Options of every recorded call. */
 export interface CallOptions {
   /**
-   * Set it on a call that you add before calls that open runs have already recorded. Without it such a run is paused,
-   * because the call could be a recorded one under another name.
+   * Set it on a call that you add before calls that open runs have already recorded. Without `added`, such a run is paused,
+   * because the new call could be one of the recorded calls under a new name.
    */
   readonly added?: boolean;
 }
@@ -59,9 +59,9 @@ export interface CallOptions {
 export interface StepOptions<Output = any> extends CallOptions {
   /** How often and how soon the step is tried again after it throws. Default: the workflow's `retry`. */
   readonly retry?: RetryOptions;
-  /** The time limit of each attempt. An attempt that exceeds it has failed, whatever its code still does. Default: none. */
+  /** The time limit of each attempt. An attempt that exceeds it fails, even if its code still runs. Default: none. */
   readonly timeout?: Duration;
-  /** A value that is recorded beside the result, for readers of the history. */
+  /** A value that is recorded with the result, for readers of the history. */
   readonly input?: unknown;
   /**
    * What happens when the worker dies during the step. `"rerun"` (default) runs the step again. `"pause"` runs it at most
@@ -72,7 +72,7 @@ export interface StepOptions<Output = any> extends CallOptions {
   /**
    * Undoes the step when the run fails or is canceled later. Compensations run in reverse order of completion, are
    * retried like steps and run at least once; their `idempotencyKey` differs from the step's and is the same for all
-   * attempts. If one fails for good, the run is paused, and `resume()` tries it again.
+   * attempts. If the last attempt at a compensation fails, the run is paused, and `resume()` tries it again.
    */
   compensate?(step: StepTools, output: Output): unknown;
 }
@@ -87,7 +87,7 @@ export interface WaitOptions extends CallOptions {
 export interface SignalHandle<Payload = unknown> {
   /** The name of the signal. */
   readonly signal: string;
-  /** Carries the type only; never set. */
+  /** Exists only for the compiler, to carry the type of the payload; never set. */
   readonly payload?: Payload;
 }
 
@@ -99,13 +99,13 @@ export interface SignalOptions {
   /** A signal with the same key is delivered to the run once: the id of the webhook or of the click, for example. */
   readonly key?: string;
   /**
-   * Your own open transaction (one connection, not a pool): the signal is sent if and when it commits. Commit soon, as
-   * the worker of the run may have to wait until then.
+   * Your own open transaction (one connection, not a pool): the signal is sent if and when the transaction commits. Commit
+   * soon, because the worker of the run may have to wait until then.
    */
   readonly tx?: unknown;
 }
 
-/** The arguments behind a signal's name. The payload may be left out if its type allows `undefined`. */
+/** The arguments after the name of a signal. The payload may be left out if its type allows `undefined`. */
 export type SignalArgs<Payload> = [undefined] extends [Payload]
   ? [payload?: Payload, options?: SignalOptions]
   : [payload: Payload, options?: SignalOptions];
@@ -134,7 +134,7 @@ export interface ChildOptions extends CallOptions {
   readonly name?: string;
   /** The tags of the child. Default: those of its workflow. */
   readonly tags?: readonly string[];
-  /** The priority of the child; higher goes first. Default: that of its workflow. */
+  /** The priority of the child: workers claim higher ones first. Default: the priority of its workflow. */
   readonly priority?: number;
 }
 
@@ -158,7 +158,7 @@ export interface MapFailure {
   readonly error: Error;
 }
 
-/** The outputs in the order of the items. A tolerated failure leaves `undefined` in its place and is listed in `failures`. */
+/** The outputs in the order of the items. The output of a child that did not complete is `undefined`; see `failures`. */
 export type MapResult<Output> = Output[] & {
   /** The children that did not complete, in the order of their items. */
   readonly failures: readonly MapFailure[];
@@ -168,11 +168,11 @@ export type MapResult<Output> = Output[] & {
 export interface RaceWinner<Arms extends Record<string, unknown>> {
   /** The name of the arm. */
   readonly name: keyof Arms & string;
-  /** What its promise resolved to. */
+  /** The value that the promise of the arm resolved to. */
   readonly value: Awaited<Arms[keyof Arms]>;
 }
 
-/** The arguments behind a child workflow. The input may be left out if the child takes none. */
+/** The arguments after a child workflow. The input may be left out if the child takes none. */
 export type ChildArgs<Input, Options> = [Input] extends [void]
   ? [input?: Input, options?: Options]
   : [input: Input, options?: Options];
@@ -183,8 +183,8 @@ type PayloadOf<Name> = Name extends SignalHandle<infer Payload> ? Payload : unkn
 export type ChildWorkflow<Input, Output> = RunnableDefinition<Input, Output> | RunnableClass<Input, Output> | string;
 
 /**
- * The `ctx` of a workflow. Its asynchronous calls are recorded: after a crash or a wait the code runs again and gets the
- * recorded results.
+ * The `ctx` of a workflow. Its asynchronous calls are recorded: after a crash or a wait, a worker calls the workflow's code
+ * again, and the calls return the recorded results.
  */
 export interface WorkflowContext<Input = unknown> {
   /** The id of the run. */
@@ -205,8 +205,8 @@ export interface WorkflowContext<Input = unknown> {
   /** The logger that was given to `connect`. In the handler of a function, log lines appear again on replay. */
   readonly log: Logger;
   /**
-   * The signal that ended a pause which this step, or the handler outside of its steps, asked for with a `PauseError`
-   * and `resumeOn`; otherwise null.
+   * The signal that ended a pause which this step, or the handler outside of its steps, requested with a `PauseError` and
+   * `resumeOn`; otherwise null.
    */
   readonly resumedBy: ResumedBy | null;
 
@@ -262,8 +262,8 @@ export interface WorkflowContext<Input = unknown> {
   sleepUntil(name: string, date: Date | number, options?: CallOptions): Promise<void>;
 
   /**
-   * Waits for a signal and returns its payload, or null after the timeout. A signal that arrived earlier and was not
-   * consumed yet counts.
+   * Waits for a signal and returns its payload, or null after the timeout. If a signal with this name arrived earlier and was
+   * not consumed, the call returns it at once.
    *
    * @example
    * ```ts
@@ -298,8 +298,8 @@ export interface WorkflowContext<Input = unknown> {
     options?: WaitOptions,
   ): Promise<Record<string, PayloadOf<Names[number]>> | null>;
   /**
-   * Returns the first of several promises of `ctx`. Sleeps and waits that lost are withdrawn: they do not wake the run
-   * and consume no signal. If the first promise to settle rejects, its error is thrown.
+   * Waits for the first of several promises of `ctx` to settle and returns its name and value; if it rejects, throws its
+   * error. The other sleeps and waits are withdrawn: they do not wake the run and consume no signal.
    *
    * @example
    * ```ts
@@ -342,7 +342,7 @@ export interface WorkflowContext<Input = unknown> {
   map<I, O>(child: ChildWorkflow<I, O>, items: readonly I[], options?: MapOptions): Promise<MapResult<O>>;
 
   /**
-   * Calls `choose` once, records its choice and runs that case. On replay the recorded choice is used.
+   * Calls `choose` once, records the case that it returns and runs that case. On replay the recorded case is used.
    *
    * @example
    * ```ts
@@ -359,38 +359,38 @@ export interface WorkflowContext<Input = unknown> {
     options?: CallOptions,
   ): Promise<Awaited<ReturnType<Cases[keyof Cases]>>>;
 
-  /** The time of the last event that reached this code; the same on replay. */
+  /** The time of the last event of the log that the code has received; the same on replay. */
   now(): Date;
   /** A random number from 0 up to, but not including, 1; the same on replay. */
   random(): number;
   /** A random UUID; the same on replay. */
   uuid(): string;
-  /** Stores how far the run is (in a step of a class or graph: the step), for `run.progress()`. Overwrites the last call. */
+  /** Stores the progress of the run, or of the step of a class or graph, for `run.progress()`. Overwrites earlier progress. */
   progress(done: number, total?: number, message?: string): void;
   /**
-   * False for runs that had passed this place before the patch was deployed, true for all others: branch on it to change
-   * the code of a workflow under open runs.
+   * Returns false for runs that had passed this call before the patch was deployed, otherwise true. Branch on it to change
+   * the code of a workflow that has open runs.
    */
   patched(id: string): boolean;
 
   /** Cancels the run. Completed steps are compensated first, and its children are canceled. */
   cancel(reason?: string): never;
-  /** Pauses the run until `run.resume()`. In a step, the step then runs again; in the handler, the code goes on behind the call. */
+  /** Pauses the run until `run.resume()`. A step that called it then runs again; a handler continues after the call. */
   pause(reason?: string): never;
   /** In a step: skips the step, whose result is `undefined`. In the handler: completes the run without output. */
   skip(): never;
   /** In a step: runs the step again, which does not count as a failure. In the handler: runs the handler again. */
   reattempt(options?: {
-    /** How long to wait before that. Default 0. */
+    /** How long to wait before the next attempt. Default 0. */
     readonly wait?: Duration;
-    /** Forgets what the step, or the handler, has recorded. Default false. */
+    /** Discards the calls that the step, or the handler, has recorded, so that they are made again. Default false. */
     readonly rewind?: boolean;
   }): never;
   /** Completes the run with this output. */
   finish(output?: unknown): never;
-  /** Ends this execution of the step, or of the handler, and continues in a new one. */
+  /** Ends this execution of the step, or of the handler, and continues in a new execution. */
   suspend(options?: {
-    /** How long to wait before that. Default 0. */
+    /** How long to wait before the new execution. Default 0. */
     readonly wait?: Duration;
   }): never;
 }

@@ -22,7 +22,7 @@ export interface FailureInfo<Input = unknown> {
   readonly error: Error;
 }
 
-/** Called for every exception in a step, also if the step is retried. An exception that it throws itself is only logged. */
+/** Called for every exception in a step, even if the step is retried. If the reporter throws, its exception is only logged. */
 export type ErrorReporter = (error: unknown, about: ErrorContext) => void;
 
 /** Where an exception happened. */
@@ -41,11 +41,11 @@ export interface ErrorContext {
 export interface DeclaredStepsInfo {
   /** "chain": the steps run one after another. "graph": steps may run at the same time. */
   readonly kind: "chain" | "graph";
-  /** A hash that changes when names, dependencies or cases do. */
+  /** A hash that changes when names, dependencies or cases change. */
   readonly signature: string;
   /** The steps in topological order. */
   readonly nodes: readonly DeclaredNode[];
-  /** The queues that steps have of their own. */
+  /** The queues that are set on steps. */
   readonly queues: readonly string[];
   /** Whether a step has a queue or a priority of its own. */
   readonly hasStepRouting: boolean;
@@ -58,7 +58,7 @@ export type WorkflowStyle = "function" | "class" | "graph";
 export interface WorkflowDefinition<Input = any, Output = any> extends RunnableDefinition<Input, Output> {
   /** How the workflow was written. */
   readonly style: WorkflowStyle;
-  /** The version that pins its runs; "" if it has none, and then open runs continue with any code of this name. */
+  /** The version that its runs need; "" if it has none: its open runs then continue with any code of this name. */
   readonly version: string;
   /** The name of its queue; null: a queue of its own, named like the workflow. */
   readonly queue: string | null;
@@ -78,9 +78,9 @@ export interface WorkflowDefinition<Input = any, Output = any> extends RunnableD
   readonly onFailure: ((info: FailureInfo<any>) => unknown) | null;
   /** Called for every exception in a step; null: not set. */
   readonly onError: ErrorReporter | null;
-  /** The hooks of a function or a graph; null: none, or a class, which has methods instead. */
+  /** The hooks of a function or a graph; null if it has none, and for a class, whose hooks are methods. */
   readonly hooks: StepHooks | null;
-  /** Which heroes its runs take. */
+  /** The rules for the heroes of its runs. */
   readonly hero: HeroPolicy;
   /** The former names of renamed steps; null: none was renamed. */
   readonly aliases: Aliases | null;

@@ -1,9 +1,9 @@
-/** The hero of a run, the thing that the run is about: its reference, and the checks at the start of a run. */
+/** The hero of a run, which is the user, order or other object that the run is about: its reference and its checks. */
 import { InvalidInputError } from "../core/errors/errors.js";
 import { checkName } from "../core/naming/names.js";
 import type { HeroPolicy } from "../core/run/stored-schema.js";
 
-/** The reference to a hero: the thing of yours that a run is about, such as a user or an order. */
+/** The reference to a hero: the object in your data that a run is about, such as a user or an order. */
 export interface HeroRef<Type extends string = string> {
   /** The kind of hero, such as "User". */
   readonly type: Type;
@@ -11,10 +11,10 @@ export interface HeroRef<Type extends string = string> {
   readonly id: string;
 }
 
-/** The policy of a workflow that says nothing about heroes: any hero, or none. */
+/** The policy of a workflow that sets no rules for heroes: its runs may have any hero, or none. */
 export const defaultHeroPolicy: HeroPolicy = { type: null, required: false, allowMultiple: false };
 
-/** Checks the hero of a new run, also of a child, against the policy of its workflow. */
+/** Checks the hero of a new run, which may be a child run, against the policy of its workflow. */
 export function checkHero(name: string, policy: HeroPolicy, hero: HeroRef | undefined): HeroRef | null {
   if (hero === undefined || hero === null) {
     if (!policy.required) return null;
@@ -41,7 +41,7 @@ function invalidHeroError(name: string, { type }: HeroPolicy, hero: unknown): In
   );
 }
 
-/** @throws InvalidInputError that shows how to write a numeric id */
+/** @throws InvalidInputError if the id is no string; for a numeric id, the error shows how to convert it */
 export function heroId({ type, id }: { readonly type: unknown; readonly id: unknown }): string {
   if (typeof id !== "number" && typeof id !== "bigint") return checkName("hero id", id);
   throw new InvalidInputError(

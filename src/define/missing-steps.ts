@@ -2,13 +2,13 @@
 import type { StepEngine } from "./step-engine.js";
 
 export interface MissingSteps {
-  /** A step that started and did not end. Only its code could finish it, so the run has to be paused. */
+  /** A missing step that started and did not end; null if none did. Only its code could finish it, so the run is paused. */
   readonly openStep: string | null;
-  /** Missing steps that could be among `unrecorded` under another name. */
+  /** Missing steps that may have been renamed: each could be one of the steps in `unrecorded`. */
   readonly vanished: readonly string[];
-  /** Steps of the code that the log does not have. */
+  /** Steps of the code of which the log has no event. */
   readonly unrecorded: readonly string[];
-  /** Steps that started and were then removed from the code on purpose. */
+  /** Missing steps that started, did not end and were removed from the code on purpose. The run skips them. */
   readonly skippable: readonly string[];
 }
 
@@ -21,22 +21,22 @@ export function findMissingSteps(
   names: ReadonlySet<string>,
   removed: ReadonlySet<string>,
 ): MissingSteps {
-  const missing = engine.recordedSteps.filter(({ name, phase }) => phase !== "skipped" && !names.has(name));
+  const missingSteps = engine.recordedSteps.filter(({ name, phase }) => phase !== "skipped" && !names.has(name));
   const isExpected = (name: string) => removed.has(name) || engine.isAccepted(name);
-  const unexpected = missing.filter(({ name }) => !isExpected(name));
-  const unrecorded = unexpected.length === 0 ? [] : [...names].filter((name) => isUnrecorded(engine, name));
+  const unexpectedSteps = missingSteps.filter(({ name }) => !isExpected(name));
+  const unrecorded = unexpectedSteps.length === 0 ? [] : [...names].filter((name) => isUnrecorded(engine, name));
   return {
-    openStep: unexpected.find(({ phase }) => phase === "open")?.name ?? null,
-    vanished: unrecorded.length === 0 ? [] : unexpected.map(({ name }) => name),
+    openStep: unexpectedSteps.find(({ phase }) => phase === "open")?.name ?? null,
+    vanished: unrecorded.length === 0 ? [] : unexpectedSteps.map(({ name }) => name),
     unrecorded,
-    skippable: missing.filter(({ name, phase }) => phase === "open" && isExpected(name)).map(({ name }) => name),
+    skippable: missingSteps.filter(({ name, phase }) => phase === "open" && isExpected(name)).map(({ name }) => name),
   };
 }
 
-/** Steps outside of an imported graph are skipped, because the operator who imported it left them out. */
+/** Returns the open steps that an imported graph lacks as skippable, because the operator left them out of the graph. */
 export function skipStepsOutsideDag(engine: StepEngine, names: ReadonlySet<string>): MissingSteps {
-  const open = engine.recordedSteps.filter(({ name, phase }) => phase === "open" && !names.has(name));
-  return { openStep: null, vanished: [], unrecorded: [], skippable: open.map(({ name }) => name) };
+  const openSteps = engine.recordedSteps.filter(({ name, phase }) => phase === "open" && !names.has(name));
+  return { openStep: null, vanished: [], unrecorded: [], skippable: openSteps.map(({ name }) => name) };
 }
 
 const isUnrecorded = (engine: StepEngine, name: string) => engine.recordOf(name) === null && !engine.isAccepted(name);

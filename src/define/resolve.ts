@@ -48,8 +48,8 @@ function isWorkflow(value: unknown): value is AnyWorkflow {
 }
 
 /**
- * Returns the workflows and jobs that a module exports and ignores its other exports, also base classes that lack steps
- * of their own. The list goes into `pawl.worker({ workflows })`.
+ * Returns the workflows and jobs that a module exports, for `pawl.worker({ workflows })`. Ignores other exports, and base
+ * classes whose steps have their methods only in the classes that extend them.
  *
  * @example
  * ```ts
@@ -61,7 +61,7 @@ export function discoverWorkflows(module: object): WorkflowDefinition[] {
   return [...new Set(workflows.filter((workflow) => !isIncompleteBase(workflow, workflows)).map(asDefinition))];
 }
 
-/** Whether the class cannot be compiled by itself and only serves as the base of other classes. */
+/** Whether another exported class extends the class, and the class itself lacks methods for some of its steps. */
 function isIncompleteBase(workflow: AnyWorkflow, others: readonly AnyWorkflow[]): boolean {
   if (!isWorkflowClass(workflow)) return false;
   const isExtended = others.some((other) => isWorkflowClass(other) && other.prototype instanceof workflow);

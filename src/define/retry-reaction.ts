@@ -1,4 +1,4 @@
-/** Decides by a retry policy what follows an exception in a step: another attempt, a pause or a failure. */
+/** Decides by a retry policy what happens after an exception in a step: another attempt, a pause or a failure. */
 
 import {
   GraphError,
@@ -30,11 +30,14 @@ export function reactByRetryPolicy(
   };
 }
 
-/** Whether another attempt would end the same way: a value that cannot be stored, or code that misuses its graph. */
+/** Whether another attempt would fail in the same way: a value cannot be stored, or the code misuses its graph. */
 export const isNotRetryable = (error: unknown): boolean =>
   error instanceof SerializationError || error instanceof PayloadTooLargeError || error instanceof GraphError;
 
-/** Whether the error only postpones the step: thrown by user code, or by the database in a transactional step. */
+/**
+ * Whether the error only postpones the step and does not use up an attempt: a TransientError of user code, or a transient
+ * error of the database in a transactional step.
+ */
 export function isTransientError(error: unknown): boolean {
   return error instanceof TransientError || (error instanceof StoreError && error.transient);
 }

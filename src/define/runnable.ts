@@ -1,20 +1,20 @@
 /**
- * The input and output types of workflows, for the calls of `ctx` that run children. Definitions and classes refer to
- * the type of `ctx`, so `ctx` cannot refer to them without a cycle.
+ * The types of workflows as the calls of `ctx` that run children see them. The types of definitions and classes refer to the
+ * type of `ctx`, so the type of `ctx` refers to these smaller types, to avoid a cycle of imports.
  */
 
-/** The brand of definitions. It is global, so definitions made by another copy of the package are recognised. */
+/** Marks definitions. The symbol is global, so definitions made by another copy of the package are recognised. */
 export const definitionBrand: unique symbol = Symbol.for("pawl.definition");
 
 /** The part of a `WorkflowDefinition` that its callers need: `Input` is what `start` takes, `Output` what `result` returns. */
 export interface RunnableDefinition<Input, Output> {
   /** Marks a definition. */
   readonly [definitionBrand]: true;
-  /** The name of the workflow. Runs and workers refer to the workflow by it. */
+  /** The name of the workflow, by which runs and workers refer to it. */
   readonly name: string;
   /** The code of the workflow. */
   readonly handler: (ctx: any, input: any) => Output | Promise<Output>;
-  /** Carries the type only; never set. */
+  /** Exists only for the compiler, to carry the type of the input; never set. */
   readonly __input?: (input: Input) => void;
 }
 
@@ -28,6 +28,6 @@ export type RunnableClass<Input, Output> = new () => {
   readonly executionId: string;
   /** The idempotency key of this step. */
   readonly idempotencyKey: string;
-  /** Carries the type only; never set. */
+  /** Exists only for the compiler, to carry the type of the output; never set. */
   readonly __output?: Output;
 };

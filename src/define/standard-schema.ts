@@ -10,9 +10,9 @@ export interface StandardSchemaV1<Input = unknown, Output = Input> {
     readonly version: 1;
     /** The library that made the schema. */
     readonly vendor: string;
-    /** Checks a value: returns the value as the schema transforms it, or what is wrong with it. */
+    /** Checks a value: returns the value as the schema transforms it, or a list of issues. */
     readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
-    /** Carries the types only. */
+    /** Exists only for the compiler, to carry the types. */
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
   };
 }
@@ -22,11 +22,11 @@ type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] };
 
-/** What is wrong with a value. */
+/** One reason why a value is invalid. */
 interface SchemaIssue {
-  /** A sentence about it. */
+  /** The reason in one sentence. */
   readonly message: string;
-  /** Where in the value it is. */
+  /** The keys that lead to the invalid part of the value. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
  * The interface between the worker and the authoring styles whose steps are declared (class and graph). The worker puts
- * a `StepEngine` into `ctx` under a symbol that the package does not export, because it is not for users.
+ * a `StepEngine` into `ctx` under a symbol that the package does not export, because users must not call the engine.
  */
 
 import type { Semaphore } from "../concurrency/semaphore.js";
@@ -17,22 +17,22 @@ export interface StepEngine {
   readonly recordedSteps: readonly RecordedStep[];
   /** Whether the run was executed as a chain or as a graph so far; null before its first execution. */
   readonly executedAs: "chain" | "graph" | null;
-  /** The step that an operator moved the run to with `resumeAt`. */
+  /** The step that an operator moved the run to with `resumeAt`; null if the run was not moved. */
   readonly resumeAtStep: string | null;
-  /** Runs the step unless the log has its result. Resolves when the step is completed or skipped. */
+  /** Runs the step unless its result is in the log. Resolves when the step is completed or skipped. */
   execute(step: DeclaredStep): Promise<unknown>;
-  /** The graph that an operator imported into the run; it replaces the graph of the code. */
+  /** The graph that an operator imported into the run, which replaces the graph of the code; null if there is none. */
   readonly dag: FrozenDag | null;
-  /** Hands the node to any worker that has its job. Resolves when the node is completed or skipped. */
+  /** Starts the node's job on any worker that has the job. Resolves when the node is completed or skipped. */
   dispatch(node: DispatchedNode): Promise<unknown>;
-  /** Registers the steps whose `compensate` may be needed later. */
+  /** Registers the steps, so that the engine can call their `compensate` if the run fails or is canceled. */
   compensateWith(steps: Iterable<DeclaredStep>): void;
   recordOf(step: string): StepRecord | null;
   /** Records that a step does not run because a branch chose another case. */
   recordSkipped(step: string): void;
   /** Records that an open step is skipped because the definition lists it as removed. */
   skipRemovedStep(step: string): Promise<void>;
-  /** Pauses the run until an operator acts. With `step`, `skip()` can skip that step. The promise never resolves. */
+  /** Pauses the run until an operator resumes it or, if `step` is given, skips that step. The promise never resolves. */
   pauseWithError(error: Error, step?: string): Promise<never>;
   /** Whether an operator accepted, in `resume({ accept })`, that the code lacks this recorded step. */
   isAccepted(step: string): boolean;
@@ -46,7 +46,7 @@ export interface DispatchedNode {
   readonly name: string;
   readonly job: string;
   readonly args: unknown;
-  /** When the graph was frozen, for the error that no worker has the job any more. */
+  /** When the graph was frozen; the error that no worker has the job contains it. */
   readonly frozenAt: string;
 }
 
@@ -83,23 +83,23 @@ export interface DeclaredStep {
 
 export interface StepJob {
   readonly name: string;
-  /** The same step with another job, which an operator put into an imported graph. */
+  /** Returns the same step with another job, for an imported graph in which an operator replaced the job. */
   withJob(job: string): DeclaredStep;
 }
 
-/** The attempts at a step before the one that threw. */
+/** The attempts at a step before the attempt that threw. */
 export interface StepHistory {
-  /** Reattempts in a row that exceptions caused. */
+  /** The number of reattempts in a row that exceptions caused. */
   readonly reattempts: number;
-  /** Attempts in a row that a transient error postponed. */
+  /** The number of attempts in a row that a transient error postponed. */
   readonly postponed: number;
-  /** Failures that count against the retry policy. */
+  /** The number of failures that count against the retry policy. */
   readonly failures: number;
-  /** All failures, also those that do not count against the retry policy. */
+  /** The number of all failures, including those that do not count against the retry policy. */
   readonly totalFailures: number;
 }
 
-/** The state of a step in the log. The output is a getter that decodes on access. */
+/** The state of a step in the log. `output` is a getter that decodes the stored text on access. */
 export type StepRecord =
   | { readonly phase: "completed"; readonly output: unknown }
   | { readonly phase: "skipped" | "failed" | "open" };
@@ -112,7 +112,7 @@ export interface CheckpointOptions {
 }
 
 export type Reaction =
-  /** `countsAsReattempt`: whether it counts against `maxReattempts` or the attempts of the retry policy. */
+  /** `countsAsReattempt`: whether the new attempt counts against `maxReattempts` or the attempts of the retry policy. */
   | { readonly kind: "reattempt"; readonly waitMs: number; readonly countsAsReattempt: boolean }
   | { readonly kind: "fail" }
   | { readonly kind: "pause" }
@@ -127,17 +127,17 @@ export interface StepScope {
   readonly execution: StepTools & { readonly id: string; readonly name: string };
   /** The cursor of a resumable step; null for other steps. */
   readonly checkpoints: Checkpoints | null;
-  /** Whether the body runs again to continue after a durable wait, as the same attempt. */
+  /** Whether the body is called again, in the same attempt, to continue after a durable wait. */
   readonly resumesAfterWait: boolean;
-  /** The number of the job's run that this attempt uses (1, 2, …). It grows only after a run of the job failed. */
+  /** The number of the job's run that this attempt uses (1, 2, …). It is increased only after a run of the job failed. */
   readonly jobRunNumber: number;
-  /** Notes that the job's run failed, so the next attempt starts another one. */
+  /** Marks the job's run as failed, so that the next attempt starts another run of the job. */
   markJobFailed(): void;
-  /** Runs user code that must not make recorded calls. `what` names it in the error. */
+  /** Runs user code that must not make recorded calls. `what` names that code in the error. */
   withoutRecords<T>(what: string, work: () => Promise<T>): Promise<T>;
   /** Calls user code in a watchdog frame, so that a blocked event loop is attributed to this step. */
   inFrame<T>(call: () => T): T;
-  /** Leaves the step. The action is noted first, so a `catch` in user code cannot revoke it. */
+  /** Leaves the step by throwing. The action takes effect even if user code catches what is thrown. */
   leave(action: FlowControlAction): never;
 }
 
@@ -148,11 +148,11 @@ export interface Checkpoints {
   readonly resumed: boolean;
   /** Whether this execution moved the cursor. */
   readonly advanced: boolean;
-  /** Moves the cursor durably and counts an item as done. Leaves the step if it is to be interrupted. */
+  /** Moves the cursor durably and counts an item as done. Leaves the step if the step is to be interrupted. */
   set(cursor: unknown): Promise<void>;
-  /** Makes the cursor durable, and leaves the step if it is to be interrupted. */
+  /** Makes the cursor durable, and leaves the step if the step is to be interrupted. */
   checkpoint(): Promise<void>;
-  /** Moves the cursor and leaves the step; the next execution starts there after `waitMs`. */
+  /** Moves the cursor and leaves the step; the next execution starts from the cursor after `waitMs`. */
   skipTo(cursor: unknown, waitMs: number): never;
   /** Sets the number of items, for progress. */
   total(count: number): void;

@@ -41,7 +41,7 @@ export type HookContext<Input = any> = Pick<
   | "suspend"
 >;
 
-/** Hooks of a function or a graph. An exception in a hook counts as one of the step: its retry policy decides. */
+/** Hooks of a function or a graph. An exception in a hook is treated like one of the step: the step's retry policy applies. */
 export interface StepHooks<Input = any> {
   /** Called before each execution of a step. If it throws, the step does not run. */
   beforeStepExecution?(execution: StepExecution, ctx: HookContext<Input>): Awaitable<void>;
@@ -62,7 +62,7 @@ export interface StepHooks<Input = any> {
 
 export const hookNames = ["beforeStepExecution", "afterStepExecution", "aroundStepExecution"] as const;
 
-/** The hooks among the options; null if there are none, so that steps skip the calls. */
+/** Returns the hooks among the options; null if there are none, so that executing a step does not call hooks at all. */
 export function checkHooks(owner: string, options: StepHooks): StepHooks | null {
   const hooks: Record<string, unknown> = {};
   for (const name of hookNames) {
@@ -111,7 +111,8 @@ export async function runWithHooks(
       return guardPromise(
         Promise.reject(new InvalidStateError(`aroundStepExecution called next() twice for step "${execution.step}".`)),
       );
-    // Guarded, because a hook may not await it; the outcome is awaited below in any case.
+    // A hook may fail to await this promise, and an unhandled rejection would end the process, so the promise is guarded.
+    // `await running` below awaits it in any case.
     running = guardPromise(
       (async () => {
         output = await host.inFrame(body);
@@ -137,7 +138,7 @@ export async function runWithHooks(
   return output;
 }
 
-/** The exception of the step is the one that counts, so an exception of its `after` hook is only logged. */
+/** The exception of the step decides what happens next, so an exception of its `after` hook is only logged. */
 async function callAfterHook(hooks: BoundHooks, execution: StepExecution, { runId, log }: HookHost): Promise<void> {
   try {
     await hooks.after(execution);

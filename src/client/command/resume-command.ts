@@ -9,8 +9,8 @@ export interface ResumeOptions {
   /** The result of the step that the run is paused at; the step then counts as completed. */
   readonly output?: unknown;
   /**
-   * Names of calls that only the code or only the log has. Accepted calls of the code run, accepted calls of the log are
-   * ignored.
+   * Names of calls that only the code or only the log contains. An accepted call that only the code contains is executed; an
+   * accepted call that only the log contains is ignored.
    */
   readonly accept?: readonly string[];
   /** Renamed calls: the name in the log, and the name in the code now, such as `{ bill: "charge" }`. */

@@ -1,9 +1,10 @@
 /**
- * Commands for runs: signals, pause, resume, cancel and so on. The client applies a command to a parked run itself, with
- * the same pure `decide` that a worker uses (`unowned-run-commands.ts`); a run that a worker owns gets it in its inbox.
+ * Commands for runs: signals, pause, resume, cancel and so on. If a run is parked, the client applies the command itself,
+ * with the same pure `decide` that a worker uses (`unowned-run-commands.ts`). If a worker owns the run, the client puts the
+ * command into the run's inbox, which the worker reads.
  *
- * The commands of this process for one run are sent one after another, and waiting signals are sent together: a burst of
- * a thousand signals takes a few commits instead of a thousand races for the same row.
+ * A process sends its commands for one run one after another, and signals that wait for their turn are sent together: a
+ * burst of a thousand signals takes a few commits instead of a thousand commits that compete for the same row.
  */
 
 import { InvalidStateError, RunNotFoundError, StoreError } from "../../core/errors/errors.js";
@@ -18,9 +19,9 @@ import type { Store, TaskRecord } from "../../store/contract/store.js";
 import { checkTransaction } from "../start/callers-transaction.js";
 import { applyCommands, type CommandServices, isBusy } from "./unowned-run-commands.js";
 
-/** How often a run may change while a client tries to write to it before the client gives up. */
+/** How often a client tries to send a command. A try fails if the run changes between the client's reads and its commit. */
 const maxTries = 50;
-/** After this many lost races a command goes into the inbox of the run, where it cannot lose a race. */
+/** After this many failed tries, the client puts the command into the inbox of the run, which needs no unchanged run. */
 const lostRacesBeforeInbox = 3;
 const maxSignalsPerBatch = 500;
 
@@ -32,7 +33,7 @@ interface PendingCommand {
 
 export class RunCommands {
   readonly #services: CommandServices;
-  /** The waiting commands by run. A run has an entry exactly while one of its commands is being sent. */
+  /** By run: the commands that wait for their turn. A run has an entry exactly while `#sendAll` sends its commands. */
   readonly #pendingByRun = new Map<string, PendingCommand[]>();
 
   constructor(services: CommandServices) {
@@ -61,7 +62,8 @@ export class RunCommands {
         );
         for (const { resolve } of batch) resolve();
       } catch (error) {
-        // After the end of a run, a signal that was delivered before succeeds and others fail, so each is sent alone.
+        // The run has ended. Repeating a signal that the run received before succeeds and a new signal fails, so each signal
+        // is sent alone to get its own result.
         if (batch.length > 1 && error instanceof InvalidStateError)
           for (const pending of batch) await this.#sendAlone(runId, pending);
         else for (const { reject } of batch) reject(error);
@@ -110,7 +112,8 @@ export class RunCommands {
       }
       const outcome = await applyCommands(this.#services, runId, commands);
       if (outcome === "done") return;
-      // A message in its inbox would start a run that is held, or planned for later, before its time.
+      // The inbox is not used for a run that has not started ("lost race before it began"): a message in its inbox would
+      // start it before its time.
       shouldUseInbox = outcome === "lost race" && (type === "signal" || tries >= lostRacesBeforeInbox);
       if (outcome === "lost race before it began") await randomBackoff(tries, this.#services.runtime);
     }
@@ -120,8 +123,8 @@ export class RunCommands {
   }
 
   /**
-   * Called when the run has no task. Returns true if the run has ended and the commands were applied before, false if
-   * the run has not ended: then it moved between two reads, and the caller tries again.
+   * Called when the run has no task. Returns true if the run has ended and the commands were applied before. Returns false if
+   * the run has not ended, because it changed between two reads; the caller then tries again. Otherwise throws.
    */
   async #isAlreadyApplied(runId: string, commands: readonly Command[]): Promise<boolean> {
     const run = await this.#services.store.run(runId);
@@ -137,7 +140,7 @@ export class RunCommands {
     });
   }
 
-  /** Whether all commands are signals whose keys the log has: the sender repeats them because it missed the first reply. */
+  /** Whether all commands are signals whose keys the log contains. A sender that missed the first reply repeats a signal. */
   async #wasDelivered(runId: string, commands: readonly Command[]): Promise<boolean> {
     const isKeyed = (command: Command) => command.type === "signal" && command.key !== null;
     if (!commands.every(isKeyed)) return false;
@@ -151,7 +154,7 @@ export class RunCommands {
     const { store } = this.#services;
     for (const command of commands) {
       if (command.type === "resumeAt" && task.state === "owned") {
-        // The result of a step that is still running would be recorded after the move, as if it belonged there.
+        // A step that is still running would record its result after the run was moved, as if it had run at the new position.
         throw new InvalidStateError(`Run ${runId} is still being executed; wait until it is paused.`, {
           runId,
           status: "running",
@@ -166,7 +169,7 @@ export class RunCommands {
   }
 }
 
-/** Signals only change the buffer of signals, so several of them can be applied in one commit. */
+/** The number of commands to send next: one, or several signals, which do not affect each other and fit into one commit. */
 function batchLength(pendingCommands: readonly PendingCommand[]): number {
   const isSignal = ({ command }: PendingCommand) => command.type === "signal";
   if (!isSignal(pendingCommands[0] as PendingCommand)) return 1;
@@ -184,13 +187,14 @@ const checkedCommands = new Set<Command["type"]>([
   "import",
 ]);
 
-/** Throws if the command does not fit the state of the run, because its owner would ignore the message silently. */
+/** Throws if the command is invalid in the current state of the run, because the owner would ignore the message silently. */
 async function checkApplicable(store: Store, runId: string, command: Command): Promise<void> {
-  // Read the inbox first: a message that the owner takes in between is then seen twice, which does no harm, and not missed.
+  // The inbox is read before the log: a message that the owner moves to the log between the reads is then seen twice, which
+  // does no harm. In the other order it would be missed.
   const inbox = (await store.inbox([runId])).get(runId) ?? [];
   const log = (await store.logs([runId])).get(runId) ?? [];
   const now = await store.now();
-  // Commands that were acknowledged before count, although the owner has not applied them yet.
+  // Commands in the inbox are treated as applied: they were acknowledged to their senders, and the owner will apply them.
   const unreadCommands = inbox.flatMap((row): ReceivedCommand[] => {
     const unreadCommand = decodeMessage(row);
     return unreadCommand === null ? [] : [{ command: unreadCommand, at: row.at, strict: false }];

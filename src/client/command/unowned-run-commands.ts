@@ -1,9 +1,10 @@
 /**
- * Commands for a run that no worker owns: the client decides them from the log and commits the events itself.
+ * Applies commands to a run that no worker owns: the client computes the events from the log and commits them itself.
  *
- * The log is read first, and the commit is refused unless the log still ends at the same event. So the rows read after the
- * log belong to the same state: every commit that changes the rows of a started run also appends an event. The exception
- * is the start time of a run that has not started, which its parent changes without an event, so a client never writes it.
+ * The client reads the log first, and the store refuses the commit unless the log still ends at the same event. The rows
+ * that are read after the log therefore belong to the same state, because every commit that changes the rows of a started
+ * run also appends an event. The exception is the start time of a run that has not started: its parent changes it without an
+ * event, so a client never overwrites it.
  */
 
 import type { Failure } from "../../core/encoding/error-record.js";
@@ -34,10 +35,13 @@ export interface CommandServices {
   readonly log: Logger;
 }
 
-/** Whether only a worker may write to the log: a worker owns the run, or its inbox has messages that come first. */
+/** Whether only a worker may write to the log: a worker owns the run, or its inbox has messages that must be applied first. */
 export const isBusy = (task: TaskRecord): boolean => task.state === "owned" || task.pendingMessages > 0;
 
-/** "lost race": the run was claimed or written to between the reads and the commit, and nothing was written. */
+/**
+ * "lost race": a worker claimed the run, or another process wrote to it, between the client's reads and its commit, so
+ * nothing was written. "lost race before it began": the same for a run that has not started.
+ */
 export type CommandOutcome = "done" | "lost race" | "lost race before it began";
 
 export async function applyCommands(
@@ -53,9 +57,13 @@ export async function applyCommands(
   if (run === null || task === undefined || isBusy(task)) return lostRace;
   const { seq: lastSeq, paused: pausedBefore } = state;
   const needsCompensation = openCompensations(state).length > 0;
-  const received = commands.map((command): ReceivedCommand => ({ command, at: now, strict: true, isUnowned: true }));
+  const receivedCommands = commands.map(
+    (command): ReceivedCommand => ({ command, at: now, strict: true, isUnowned: true }),
+  );
   // A run that exceeded its time limit and has steps to compensate does not end here, because only a worker can compensate.
-  const decidedEvents = decide(state, received, now).filter(({ type }) => !needsCompensation || type !== "run.failed");
+  const decidedEvents = decide(state, receivedCommands, now).filter(
+    ({ type }) => !needsCompensation || type !== "run.failed",
+  );
   const events = await withAncestryHashes(store, run, state, decidedEvents);
   if (command.type === "start" && task.dueAt !== null)
     throw new InvalidStateError(`Run ${runId} has been started already.`, { runId, status: run.status });
@@ -84,8 +92,8 @@ export async function applyCommands(
 }
 
 /**
- * An operator can cancel a run even if its log is damaged. Nothing is compensated then, because the completed steps are not
- * known for sure, and only the children that the log still names are canceled.
+ * Folds the log. If the log is damaged, only a cancel is possible: it uses the events before the damage. No step is then
+ * compensated, because the list of completed steps may be incomplete, and only the children in those events are canceled.
  */
 async function readState(
   store: Store,
@@ -126,12 +134,14 @@ function canceledEvent(command: Command): NewEvent {
   return newEvent("run.canceled", {}, reason === null ? {} : { reason });
 }
 
-/** Whether the commit succeeded and only its reply was lost: the log has exactly these events. */
+/** After a failed commit: whether the events were written and only the reply was lost. */
 async function wasWritten(store: Store, runId: string, lastSeq: number, events: readonly NewEvent[]): Promise<boolean> {
-  const written = await store.log(runId, { after: lastSeq, limit: events.length });
+  const writtenEvents = await store.log(runId, { after: lastSeq, limit: events.length });
   return (
-    written.length === events.length &&
-    events.every((event, index) => written[index]?.type === event.type && written[index]?.data === event.data)
+    writtenEvents.length === events.length &&
+    events.every(
+      (event, index) => writtenEvents[index]?.type === event.type && writtenEvents[index]?.data === event.data,
+    )
   );
 }
 

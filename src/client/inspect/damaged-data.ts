@@ -1,4 +1,7 @@
-/** Errors about stored data that cannot be read. They name the run and the place, so a damaged row affects one run only. */
+/**
+ * Errors about stored data that cannot be read. They name the run and the column or event, so that an operator can repair
+ * the row.
+ */
 import { decode } from "../../core/encoding/decode.js";
 import { DamagedDataError, SerializationError } from "../../core/errors/errors.js";
 import { fold } from "../../core/run/fold.js";
@@ -36,14 +39,22 @@ export function foldLog(runId: string, log: Iterable<StoredEvent>): RunState {
   }
 }
 
-/** Throws if the log has a row that cannot be read. For readers that do not fold the log, which would notice it. */
+/**
+ * Throws if the log has a row that cannot be read; the store returns such a row as an event of type "batch". Folding the log
+ * throws for it, too, so only callers that do not fold the log need this check.
+ */
 export function checkEventsReadable(runId: string, log: readonly StoredEvent[]): void {
-  const unreadable = log.find(({ type }) => type === "batch");
-  if (unreadable === undefined) return;
-  throw new DamagedDataError({ runId, column: "events", event: unreadable.seq, problem: "its row cannot be read" });
+  const unreadableEvent = log.find(({ type }) => type === "batch");
+  if (unreadableEvent === undefined) return;
+  throw new DamagedDataError({
+    runId,
+    column: "events",
+    event: unreadableEvent.seq,
+    problem: "its row cannot be read",
+  });
 }
 
-/** Calls a function that reads the log of a run, and names the run in its errors about unreadable data. */
+/** Calls `work`, which reads the log of a run. If `work` throws an error about unreadable data, the error names the run. */
 export async function rethrowAsRunDamage<T>(runId: string, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
@@ -52,10 +63,10 @@ export async function rethrowAsRunDamage<T>(runId: string, work: () => T | Promi
   }
 }
 
-/** Returns the error; if it is about unreadable data, returns one that names the run. */
+/** Returns an error that names the run if `error` is about unreadable data, otherwise `error` itself. */
 export function toRunDamage(runId: string, error: unknown): unknown {
   if (error instanceof DamagedDataError) {
-    // An error about the registration of a workflow belongs to no run and names the workflow.
+    // The error names the run already, or it is about the registration of a workflow, which belongs to no run.
     if (error.runId !== undefined || error.column !== "events") return error;
     return error.ofRun(runId);
   }

@@ -17,21 +17,21 @@ export interface ExecutionInfo {
   /** The number of the attempt, from 1. */
   readonly attempt: number;
   /**
-   * The name of the worker that ran it. The log has it only for executions that took more than 100 ms or failed; null for
-   * others, and for nodes that run a job, which is a run of its own.
+   * The name of the worker that ran the execution. The log has the name only for executions that took more than 100 ms or
+   * failed. Otherwise null, also for a node that runs a job, because the job is a run of its own.
    */
   readonly worker: string | null;
-  /** How far the execution is. */
+  /** The state of the execution. */
   readonly state: "scheduled" | "executing" | "completed" | "failed" | "canceled" | "skipped";
   /** How it ended, such as "success" or "timed_out"; null while it has not ended. */
   readonly outcome: string | null;
-  /** The time that it was scheduled for; null if it did not have to wait. */
+  /** The time that the execution was scheduled for; null if it did not have to wait. */
   readonly scheduledFor: Date | null;
-  /** When it started; null if it has not. */
+  /** When the execution started; null if it has not started. */
   readonly startedAt: Date | null;
-  /** When it ended; null if it has not. */
+  /** When the execution ended; null if it has not ended. */
   readonly finishedAt: Date | null;
-  /** The exception that ended it; null if there was none. */
+  /** The exception that ended the execution; null if there was none. */
   readonly error: Error | null;
   /**
    * For a completed step of a class or graph: a SHA-256 over its id, attempt and output and the hashes of its
@@ -46,7 +46,7 @@ export interface ExecutionInfo {
 
 type MutableExecution = { -readonly [Field in keyof ExecutionInfo]: ExecutionInfo[Field] };
 
-/** @param next the next step of the run, if the log does not have it yet */
+/** @param next the next step of the run, if the log has no event of that step yet; otherwise null */
 export function executionsOf(
   runId: string,
   log: readonly StoredEvent[],
@@ -64,7 +64,10 @@ interface PlannedAttempt {
   scheduledFor: number;
   /** The previous attempt paused the run, so this attempt is scheduled only when an operator resumes the run. */
   isBlockedByPause: boolean;
-  /** Whether it was blocked at some time. Then it is not listed as canceled when the run is canceled. */
+  /**
+   * Whether `isBlockedByPause` was ever true. If so, the attempt is not listed when the run ends or starts over; other
+   * planned attempts are then listed as canceled.
+   */
   wasBlockedByPause: boolean;
 }
 
@@ -73,8 +76,11 @@ class ExecutionsBuilder {
   readonly #executions: MutableExecution[] = [];
   /** The latest execution of each step. */
   readonly #latestByStep = new Map<string, MutableExecution>();
-  readonly #planned = new Map<string, PlannedAttempt>();
-  /** Executions whose end is in the log. An abandoned execution is not among them, and its end may still follow. */
+  readonly #plannedByStep = new Map<string, PlannedAttempt>();
+  /**
+   * Executions whose end is in the log. An abandoned execution is not among them: its worker seemed dead, but may still
+   * record the end of the step.
+   */
   readonly #endedInLog = new Set<MutableExecution>();
   readonly #dispatchedElsewhere = new Set<MutableExecution>();
 
@@ -92,10 +98,10 @@ class ExecutionsBuilder {
   }
 
   #addPlanned(): void {
-    for (const { step, attempt, scheduledFor, isBlockedByPause } of this.#planned.values()) {
+    for (const { step, attempt, scheduledFor, isBlockedByPause } of this.#plannedByStep.values()) {
       if (!isBlockedByPause) this.#addExecution(step, attempt).scheduledFor = new Date(scheduledFor);
     }
-    this.#planned.clear();
+    this.#plannedByStep.clear();
   }
 
   addEvent(event: StoredEvent): void {
@@ -120,7 +126,7 @@ class ExecutionsBuilder {
     if (event.type.startsWith("step.") && event.node !== null) this.#onStepEvent(event, event.node, event.attempt ?? 1);
   }
 
-  /** Another worker executes the node, so it is not abandoned when the run's own worker dies. */
+  /** Another worker may execute the node, so the execution is not abandoned when the worker that owns the run dies. */
   #onDispatched(event: StoredEvent, step: string): void {
     const execution = this.#executionOf(step, event.attempt ?? 1);
     execution.state = "executing";
@@ -130,9 +136,9 @@ class ExecutionsBuilder {
 
   #onReopened(event: StoredEvent, step: string): void {
     const attempt = (event.attempt ?? 0) + 1;
-    // Another operator reopened the node at the same time, and it has already started.
+    // Another operator reopened the node at the same time, and the new attempt has already started.
     if ((this.#latestByStep.get(step)?.attempt ?? 0) >= attempt) return;
-    this.#planned.set(step, {
+    this.#plannedByStep.set(step, {
       step,
       attempt,
       scheduledFor: event.at,
@@ -143,7 +149,7 @@ class ExecutionsBuilder {
 
   #onStepEvent(event: StoredEvent, step: string, attempt: number): void {
     const execution = this.#executionOf(step, attempt);
-    // The first end counts: the body of a step that was skipped may still end by itself.
+    // Later events of an ended execution are ignored: the body of a skipped step may still be running and end by itself.
     if (this.#endedInLog.has(execution)) return;
     if (event.type === "step.scheduled") {
       execution.scheduledFor = new Date(event.at + dataOf(event, "step.scheduled").waitMs);
@@ -167,7 +173,7 @@ class ExecutionsBuilder {
     this.#endedInLog.add(execution);
     execution.state = stateOf(event);
     execution.outcome = event.outcome;
-    // `by` is set for steps that an operator or the code skipped, which never ran.
+    // `by` is set if an operator or the code skipped the step. Such a step never ran, so it has no start.
     if (data.by === undefined) execution.startedAt = earliest(execution.startedAt, event.at - (data.ms ?? 0));
     execution.finishedAt = new Date(event.at);
     execution.worker = data.worker ?? execution.worker;
@@ -175,7 +181,7 @@ class ExecutionsBuilder {
     execution.error = data.error === undefined ? null : reviveFailure(data.error);
     const waitMs = data.retryMs ?? data.waitMs;
     if (waitMs !== undefined)
-      this.#planned.set(step, {
+      this.#plannedByStep.set(step, {
         step,
         attempt: attempt + 1,
         scheduledFor: event.at + waitMs,
@@ -187,10 +193,10 @@ class ExecutionsBuilder {
   #executionOf(step: string, attempt: number): MutableExecution {
     const latest = this.#latestByStep.get(step);
     if (latest?.attempt === attempt) return latest;
-    const planned = this.#planned.get(step);
+    const plannedAttempt = this.#plannedByStep.get(step);
     const execution = this.#addExecution(step, attempt);
-    if (planned?.attempt === attempt) execution.scheduledFor = new Date(planned.scheduledFor);
-    this.#planned.delete(step);
+    if (plannedAttempt?.attempt === attempt) execution.scheduledFor = new Date(plannedAttempt.scheduledFor);
+    this.#plannedByStep.delete(step);
     return execution;
   }
 
@@ -224,26 +230,26 @@ class ExecutionsBuilder {
   }
 
   #blockPlanned(step: string | null): void {
-    const planned = step === null ? undefined : this.#planned.get(step);
-    if (planned !== undefined) planned.isBlockedByPause = planned.wasBlockedByPause = true;
+    const plannedAttempt = step === null ? undefined : this.#plannedByStep.get(step);
+    if (plannedAttempt !== undefined) plannedAttempt.isBlockedByPause = plannedAttempt.wasBlockedByPause = true;
   }
 
   #unblockPlanned(at: number): void {
-    for (const planned of this.#planned.values()) {
+    for (const planned of this.#plannedByStep.values()) {
       if (!planned.isBlockedByPause) continue;
       planned.isBlockedByPause = false;
       planned.scheduledFor = at;
     }
   }
 
-  /** Scheduled executions are canceled, and later executions continue no earlier one. */
+  /** Cancels scheduled executions. The executions that follow are not linked to earlier executions of their steps. */
   #startOver(at: number): void {
     this.#cancelScheduled(at);
     this.#latestByStep.clear();
   }
 
   #cancelScheduled(at: number): void {
-    for (const [step, planned] of this.#planned) if (planned.wasBlockedByPause) this.#planned.delete(step);
+    for (const [step, planned] of this.#plannedByStep) if (planned.wasBlockedByPause) this.#plannedByStep.delete(step);
     this.#addPlanned();
     for (const execution of this.#executions)
       if (execution.state === "scheduled") finish(execution, "canceled", "canceled_by_flow_control", at);
@@ -251,13 +257,16 @@ class ExecutionsBuilder {
 
   #end(event: StoredEvent): void {
     this.#cancelScheduled(event.at);
-    // The worker did not die, so these are canceled and not abandoned: the run ended without waiting for them.
+    // The run ended without waiting for these executions. They are not "abandoned", because no worker died.
     for (const execution of this.#executions)
       if (execution.state === "executing") finish(execution, "canceled", "canceled_by_flow_control", event.at);
   }
 }
 
-/** The start of a long step is recorded late, so the start computed from its duration may be earlier than the recorded one. */
+/**
+ * The start of a long step is recorded late, so the start that is computed from its duration may be earlier than the
+ * recorded start.
+ */
 function earliest(recorded: Date | null, computedStartAt: number): Date {
   return recorded !== null && recorded.getTime() <= computedStartAt ? recorded : new Date(computedStartAt);
 }
@@ -268,7 +277,7 @@ function finish(execution: MutableExecution, state: ExecutionInfo["state"], outc
   execution.finishedAt = new Date(at);
 }
 
-/** The state follows from the type of the event, except for these outcomes. */
+/** The state follows from the type of the event, except for three outcomes, which decide the state themselves. */
 function stateOf({ type, outcome }: StoredEvent): ExecutionInfo["state"] {
   if (outcome === "workflow_paused") return "canceled";
   if (outcome === "skipped_by_exception" || outcome === "timed_out") return "failed";

@@ -33,7 +33,7 @@ export interface Explanation {
     | "about_to_run";
   /** The reason in one or two sentences. */
   readonly text: string;
-  /** Since when the run has been in this situation; null if that is not known. */
+  /** Since when this reason has applied; null if that is not known. */
   readonly since: Date | null;
   /** When the run continues if nothing else happens; null if that is not known. */
   readonly until: Date | null;
@@ -44,14 +44,17 @@ export async function explainRun(store: Store, run: RunRecord, runtime: Runtime)
   const [task] = await store.tasks([run.id]);
   // The run ended between the two reads.
   if (task === undefined) return explainRun(store, (await store.run(run.id)) ?? run, runtime);
-  const due = task.state === "owned" ? null : await explainDue(store, run, task, runtime);
+  const dueExplanation = task.state === "owned" ? null : await explainDue(store, run, task, runtime);
   const log = await readLog(store, run);
   const state = foldOrNull(run, log);
   if (state === null) return explainDamaged(run);
-  // A paused run that has not started stays due, and only the pause holds it.
+  // A paused run that has not started may be due, but the pause is the reason why no worker starts it.
   if (state.startedAt === null && state.paused !== null && task.state !== "owned")
     return explainPaused(state.paused, null);
-  if (due !== null) return state.cancelRequest === null ? due : { ...due, text: `${beingCanceledText} ${due.text}` };
+  if (dueExplanation !== null)
+    return state.cancelRequest === null
+      ? dueExplanation
+      : { ...dueExplanation, text: `${beingCanceledText} ${dueExplanation.text}` };
   const dag = dagOf(run, state);
   if (task.state === "owned") {
     const pendingRequest =
@@ -66,7 +69,7 @@ export async function explainRun(store: Store, run: RunRecord, runtime: Runtime)
   return { ...(await explainWaiting(store, { log, state, dag })), until: toDate(task.dueAt) };
 }
 
-/** null: the log cannot be folded, and the run is paused for that reason, which its row has. */
+/** Returns null if the log is damaged and a worker has paused the run for that reason, which its row contains. */
 function foldOrNull(run: RunRecord, log: readonly StoredEvent[]): RunState | null {
   try {
     return fold(log);
@@ -86,21 +89,21 @@ function explainDamaged(run: RunRecord): Explanation {
 
 const beingCanceledText = "It is being canceled: a worker has to compensate its completed steps.";
 
-/** The data of a run that has started. */
 interface RunFacts {
   readonly log: readonly StoredEvent[];
   readonly state: RunState;
+  /** The frozen graph of the run; null if the run has none. */
   readonly dag: FrozenDag | null;
 }
 
-/** A cancel or a pause that was acknowledged and has not taken effect yet. */
+/** A cancel or a pause that was acknowledged to its caller and has not taken effect yet. */
 interface PendingRequest {
   readonly kind: "cancel" | "pause";
   readonly reason: string | null;
   readonly at: number | null;
 }
 
-/** The request that the worker has already taken from the inbox. */
+/** The request that the worker has already recorded in the log. */
 function acceptedRequest(log: readonly StoredEvent[], { cancelRequest, paused }: RunState): PendingRequest | null {
   if (cancelRequest === null) return paused === null ? null : { kind: "pause", reason: paused.reason, at: paused.at };
   const at = log.findLast(({ type }) => type === "run.cancel_requested")?.at ?? null;
@@ -116,7 +119,7 @@ async function unreadRequest(store: Store, runId: string): Promise<PendingReques
   return { kind, reason: reasonIn(row), at: row.at };
 }
 
-/** null also for a damaged message, which the worker drops with a warning. */
+/** Returns null if the message has no reason or is damaged; the worker drops a damaged message with a warning. */
 function reasonIn(row: InboxRow): string | null {
   try {
     const command = decodeMessage(row);
@@ -136,8 +139,8 @@ export async function explainDue(
   if (task.state === "owned" || (task.state === "parked" && (task.dueAt === null || task.dueAt > (await store.now()))))
     return null;
   const since = toDate(task.dueAt);
-  const paused = await pausedQueueOf(store, run.workflow, task.route);
-  if (paused !== null) return explainPausedQueue(paused, since);
+  const pausedQueue = await pausedQueueOf(store, run.workflow, task.route);
+  if (pausedQueue !== null) return explainPausedQueue(pausedQueue, since);
   const sinceWhen = since === null ? "It is due" : `It has been due since ${since.toISOString()}`;
   const liveWorkers = await findLiveWorkers(store, runtime);
   const capableWorkers = liveWorkers.filter((worker) => canExecute(worker, task, run));
@@ -157,9 +160,9 @@ export async function explainDue(
 }
 
 function explainPausedQueue({ name, pausedAt, reason }: PausedQueue, dueSince: Date | null): Explanation {
-  const why = reason === null ? "" : `: ${reason}`;
-  const due = dueSince === null ? "It is due" : `It has been due since ${dueSince.toISOString()}`;
-  const text = `${due}, but its queue "${name}" has been paused since ${iso(pausedAt)}, until an operator resumes the queue${why}`;
+  const reasonText = reason === null ? "" : `: ${reason}`;
+  const dueText = dueSince === null ? "It is due" : `It has been due since ${dueSince.toISOString()}`;
+  const text = `${dueText}, but its queue "${name}" has been paused since ${iso(pausedAt)}, until an operator resumes the queue${reasonText}`;
   return { because: "queue_paused", text, since: new Date(pausedAt), until: null };
 }
 
@@ -204,20 +207,20 @@ function explainOwned(
   hasExpiredLease: boolean,
   { log, state, dag, pendingRequest }: RunFacts & { readonly pendingRequest: PendingRequest | null },
 ): Explanation {
-  const last = log.at(-1);
-  const since = toDate(last?.at ?? null);
+  const lastEvent = log.at(-1);
+  const since = toDate(lastEvent?.at ?? null);
   const name = worker === undefined ? "a worker" : `worker "${worker.name}" (${worker.host}, pid ${worker.pid})`;
   if (worker !== undefined && hasExpiredLease) {
     const heartbeatText = new Date(worker.heartbeatAt).toISOString();
     const text = `It belongs to ${name}, whose last heartbeat was at ${heartbeatText}. Any live worker takes it over.${requestText(pendingRequest)}`;
     return { because: "worker_lease_expired", text, since: new Date(worker.heartbeatAt), until: null };
   }
-  const executing = [...state.ops].filter(([, op]) => op.kind === "step" && op.phase === "started");
-  const steps = executing
+  const executingSteps = [...state.ops].filter(([, op]) => op.kind === "step" && op.phase === "started");
+  const steps = executingSteps
     .map(([step]) => `${describeNode(dag, step)}${sinceText(log, step, "step.started")}`)
     .join(", ");
   const text = `It is being executed by ${name}${steps === "" ? `. ${betweenStepsText}` : `: ${steps}.`}`;
-  const isUndoing = executing.length > 0 && executing.every(([step]) => isCompensation(step));
+  const isUndoing = executingSteps.length > 0 && executingSteps.every(([step]) => isCompensation(step));
   const effectText = pendingRequest === null || isUndoing ? "" : takesEffectText;
   return { because: "executing", text: text + requestText(pendingRequest) + effectText, since, until: null };
 }
@@ -298,9 +301,9 @@ function sinceText(log: readonly StoredEvent[], node: string, type: string): str
 }
 
 function lastErrorText(log: readonly StoredEvent[], step: string): string {
-  const failed = log.findLast(({ node, type }) => node === step && type === "step.failed");
-  if (failed?.data == null) return "";
-  const { error } = JSON.parse(failed.data) as { readonly error?: { readonly message?: string } };
+  const failedEvent = log.findLast(({ node, type }) => node === step && type === "step.failed");
+  if (failedEvent?.data == null) return "";
+  const { error } = JSON.parse(failedEvent.data) as { readonly error?: { readonly message?: string } };
   return error?.message === undefined ? "" : `, because of: ${error.message}`;
 }
 

@@ -18,7 +18,7 @@ export type FindBy =
 
 const findOptions = new Set(["idempotencyKey", "hero"]);
 
-/** Returns active runs, newest first; if there are none, the newest run that has ended. */
+/** Returns the active runs, newest first; if no run is active, the newest run that has ended. */
 export async function findRuns(
   store: Store,
   workflow: string,
@@ -27,11 +27,11 @@ export async function findRuns(
 ): Promise<readonly RunRecord[]> {
   const filter = { workflow: checkName("workflow", workflow), ...filterOf(by) };
   if (filter.startKey !== undefined) return store.runs({ ...filter, limit: 1 });
-  const active = await store.runs({ ...filter, active: true, limit });
-  return active.length > 0 ? active : store.runs({ ...filter, limit: 1 });
+  const activeRuns = await store.runs({ ...filter, active: true, limit });
+  return activeRuns.length > 0 ? activeRuns : store.runs({ ...filter, limit: 1 });
 }
 
-/** @throws RunNotFoundError if there is none, InvalidStateError if several are active */
+/** @throws RunNotFoundError if no run matches, InvalidStateError if several matching runs are active */
 export async function findSingleRun(store: Store, workflow: string, by: FindBy): Promise<RunRecord> {
   const [run, secondRun] = await findRuns(store, workflow, by, 2);
   if (run === undefined) throw new RunNotFoundError("", `A run of workflow "${workflow}" ${describeFindBy(by)}`);

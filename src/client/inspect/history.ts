@@ -44,7 +44,7 @@ export async function readHistory(
   });
 }
 
-/** The error names the event, so that the reader can continue behind it with `history({ after: error.event })`. */
+/** Names the event in its error, so that the caller can read on after that event with `history({ after: error.event })`. */
 function decodeData(runId: string, { seq, type, data }: StoredEvent): Record<string, unknown> {
   try {
     if (type === "batch") throw new TypeError("its row cannot be read");

@@ -10,21 +10,21 @@ import type { RunStatus, Store } from "../../store/contract/store.js";
 import { parseInstant } from "../start/new-run.js";
 import { type RunInfo, toRunInfo } from "./run-info.js";
 
-/** The filter of `pawl.runs`. A run is listed if it matches all that are set. */
+/** The filter of `pawl.runs`. A run is listed if it matches all conditions that are set. */
 export interface RunsFilter {
   /** Only runs of this workflow, given by its code or its name. */
   readonly workflow?: AnyWorkflow | string;
   /** Only runs with this status. */
   readonly status?: RunStatus;
-  /** true: only runs that have not ended. false: only runs that have. */
+  /** true: only runs that have not ended. false: only runs that have ended. */
   readonly active?: boolean;
   /** Only runs of this hero. */
   readonly hero?: HeroRef;
-  /** Only runs that were started with this key. Together with `workflow` that is at most one run. */
+  /** Only runs that were started with this key. A workflow has at most one run for each key. */
   readonly idempotencyKey?: string;
   /** Only runs that have this tag. */
   readonly tag?: string;
-  /** Only children of this run, which include the nodes of graphs. null: only runs that are no children. */
+  /** Only children of this run, including the jobs of graph nodes. null: only runs that have no parent. */
   readonly parentId?: string | null;
   /** Only runs that were created at this instant or later. */
   readonly createdAfter?: Date | number;

@@ -16,7 +16,7 @@ const stateStyles: Readonly<Record<NodeInfo["state"], string>> = {
   removed: "stroke:#6b7280,stroke-dasharray:2 2,color:#6b7280",
 };
 
-/** The Mermaid class of each node is its state. */
+/** Draws each node with its state as its Mermaid class, which sets its colour. */
 export function nodesAsMermaid(nodes: readonly DrawnNode[]): string {
   const ids = new Map(nodes.map(({ name }, index) => [name, `n${index + 1}`]));
   const boxes = nodes.map((node) => `  ${ids.get(node.name)}${boxOf(node)}:::${node.state}`);

@@ -5,7 +5,10 @@ import type { RunRecord, Store, StoredEvent } from "../../store/contract/store.j
 import { isReadable, registrationOf } from "../start/registration.js";
 import { foldLog } from "./damaged-data.js";
 
-/** null: the workflow is no chain, its steps are not registered, or the log has the current step. */
+/**
+ * Returns null if the run has ended, its workflow is no chain, the steps of the workflow are not registered, or the log
+ * already has an event of the current step.
+ */
 export async function readNextStep(
   store: Store,
   run: RunRecord,
@@ -21,8 +24,8 @@ export async function readNextStep(
   return nextStep(state, nodes, task?.dueAt ?? null);
 }
 
-/** Whether the run has started as a function, whose steps are not declared. */
+/** Whether the run was started with a function as its code. A function declares no steps, so its next step is unknown. */
 function isFunctionRun(log: readonly StoredEvent[]): boolean {
-  const started = log.find(({ type }) => type === "run.started");
-  return started !== undefined && dataOf(started, "run.started").steps === undefined;
+  const startedEvent = log.find(({ type }) => type === "run.started");
+  return startedEvent !== undefined && dataOf(startedEvent, "run.started").steps === undefined;
 }

@@ -1,7 +1,7 @@
 /** Combines the steps that a workflow declares with the executions of a run. */
 import type { ExecutionInfo } from "./executions.js";
 
-/** A declared node. In a frozen graph a node has an id; elsewhere its name is its id. */
+/** A declared node. `id` is set only in a frozen graph; elsewhere the name of a node is its id. */
 export interface PlannedNode {
   readonly id?: string;
   readonly name: string;
@@ -22,15 +22,18 @@ export interface NodeInfo {
   readonly job: string | null;
   /** The names of its predecessors. */
   readonly after: readonly string[];
-  /** The state of its latest execution. "pending": it has none. "removed": the run has it, but the code no longer does. */
+  /**
+   * The state of its latest execution. "pending": the node has no execution yet. "removed": the run has executed the node,
+   * but the code no longer declares it.
+   */
   readonly state: ExecutionInfo["state"] | "pending" | "removed";
-  /** The number of its latest attempt; 0 if it has none. */
+  /** The number of its latest attempt; 0 if there is no attempt yet. */
   readonly attempt: number;
-  /** How its latest execution ended; null if it has not. */
+  /** How its latest execution ended; null if it has not ended. */
   readonly outcome: string | null;
-  /** When its latest execution started; null if it has not. */
+  /** When its latest execution started; null if it has not started. */
   readonly startedAt: Date | null;
-  /** When its latest execution ended; null if it has not. */
+  /** When its latest execution ended; null if it has not ended. */
   readonly finishedAt: Date | null;
   /** The exception of its latest execution; null if there was none. */
   readonly error: Error | null;
@@ -38,10 +41,10 @@ export interface NodeInfo {
   readonly ancestryHash: string | null;
 }
 
-export function nodesOf(declared: readonly PlannedNode[], executions: readonly ExecutionInfo[]): NodeInfo[] {
-  const latest = new Map(executions.map((execution) => [execution.node, execution]));
-  const nodes = declared.map(({ id, name, kind, job = null, after }) => {
-    const execution = latest.get(id ?? name);
+export function nodesOf(declaredNodes: readonly PlannedNode[], executions: readonly ExecutionInfo[]): NodeInfo[] {
+  const latestByNode = new Map(executions.map((execution) => [execution.node, execution]));
+  const nodes = declaredNodes.map(({ id, name, kind, job = null, after }) => {
+    const execution = latestByNode.get(id ?? name);
     return {
       id: id ?? name,
       name,
@@ -53,12 +56,12 @@ export function nodesOf(declared: readonly PlannedNode[], executions: readonly E
     };
   });
   const declaredIds = new Set(nodes.map(({ id }) => id));
-  for (const execution of latest.values()) {
+  for (const execution of latestByNode.values()) {
     const { node } = execution;
-    // Calls inside a step (`step/call`), compensations and `onFailure` are not nodes.
+    // Calls inside a step (`step/call`), compensations (`step#…`) and `onFailure` have executions but are not nodes.
     if (declaredIds.has(node) || /[/#]/.test(node) || node === "on_failure") continue;
-    const removed = { id: node, name: node, kind: "step", job: null, after: [], state: "removed" } as const;
-    nodes.push({ ...removed, ...executionFields(execution) } as never);
+    const removedNode = { id: node, name: node, kind: "step", job: null, after: [], state: "removed" } as const;
+    nodes.push({ ...removedNode, ...executionFields(execution) } as never);
   }
   return nodes as NodeInfo[];
 }

@@ -6,11 +6,11 @@ import type { CursorRow } from "../../store/contract/store.js";
 export interface ProgressInfo {
   /** The name of the step; "" for the run itself. */
   readonly node: string;
-  /** How much is done. */
+  /** How much of `total` is done. */
   readonly done: number;
-  /** How much there is to do; null if that was not given. */
+  /** How much there is to do; null if the step did not report it. */
   readonly total: number | null;
-  /** The message of the last report; null if that was not given. */
+  /** The message of the last report; null if it had none. */
   readonly message: string | null;
   /** The items per second in the latest execution of a resumable step; null if that is not known. */
   readonly rate: number | null;
@@ -21,8 +21,8 @@ export interface ProgressInfo {
 }
 
 export function progressOf(rows: readonly CursorRow[]): ProgressInfo[] {
-  const ordered = [...rows].sort((a, b) => (a.node < b.node ? -1 : 1));
-  return ordered.flatMap((row) => {
+  const sortedRows = [...rows].sort((a, b) => (a.node < b.node ? -1 : 1));
+  return sortedRows.flatMap((row) => {
     if (row.progress === null) return [];
     const { done, total, message, items = 0, ms = 0 } = readProgress(row.progress);
     const rate = items > 0 && ms > 0 ? (items * 1_000) / ms : null;

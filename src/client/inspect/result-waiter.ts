@@ -1,6 +1,6 @@
 /**
- * Waits for runs to end. Hints wake it, and one poll for all waiting callers is the fallback. A wake-up costs one read for
- * up to 500 runs.
+ * Waits for runs to end. It reads the runs when the store sends a hint. Because hints can be lost, it also polls, with one
+ * timer for all waiting callers. One query reads up to 500 runs.
  */
 
 import { adaptivePollInterval } from "../../concurrency/poll-interval.js";
@@ -20,7 +20,10 @@ export class ResultWaiter {
   readonly #idsToRead = new Set<string>();
   #stopWatching: (() => void) | null = null;
   #cancelPollTimer: (() => void) | null = null;
-  /** When a caller last started to wait, or a run was last found to have ended. The poll slows down from here. */
+  /**
+   * When a caller last started to wait, or a run was last found to have ended. The longer ago this is, the longer the poll
+   * interval.
+   */
   #lastActivityAt = Number.NEGATIVE_INFINITY;
   #isReading = false;
 
@@ -29,7 +32,10 @@ export class ResultWaiter {
     this.#runtime = runtime;
   }
 
-  /** Calls the listener when the run has ended, or with an error if it does not exist. Returns a function that stops waiting. */
+  /**
+   * Calls the listener with the run when it has ended, or with an error if the run does not exist or the client is closed.
+   * Returns a function that stops waiting.
+   */
   wait(runId: string, listener: Listener): () => void {
     this.#startWatching();
     let listeners = this.#listenersByRun.get(runId);

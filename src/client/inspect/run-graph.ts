@@ -23,16 +23,16 @@ import { registrationOf } from "../start/registration.js";
 import type { ExecutionInfo } from "./executions.js";
 import { type NodeInfo, nodesFromExecutions, nodesOf, type PlannedNode } from "./nodes.js";
 
-/** The number of names in an error, because a built graph may have thousands of nodes. */
+/** The most node names that an error lists, because a built graph may have thousands of nodes. */
 const maxNamesShown = 20;
 
-/** The frozen graph of a run; null if it has none. The log is folded only if the run may have one. */
+/** Returns the frozen graph of a run; null if the run has none. Folds the log only if the run has a frozen graph. */
 export function frozenGraphOf(run: RunRecord, log: readonly StoredEvent[]): FrozenDag | null {
   const isFrozen = run.version === frozenDagVersion || log.some(({ type }) => type === "dag.imported");
   return isFrozen ? dagOf(run, fold(log)) : null;
 }
 
-/** The name of a node. Logs of frozen graphs have ids; elsewhere the name of a node is its id. */
+/** The name of the node with this id in the log. Only frozen graphs have separate ids; elsewhere the id is the name. */
 export function nodeName(dag: FrozenDag | null, id: string): string {
   return dag !== null && Object.hasOwn(dag.nodes, id) ? (dag.nodes[id] as FrozenNode).name : id;
 }
@@ -44,7 +44,7 @@ export async function readGraph(store: Store, run: RunRecord): Promise<RunGraph>
   return new RunGraph(run, state, dagOf(run, state), record === null ? null : registrationOf(record).nodes);
 }
 
-/** Reads the predecessors of each node, by the graph or the steps that the run was last executed with. */
+/** Returns a function that finds the predecessors of a node, by the graph or steps that the run was last executed with. */
 export async function readParents(store: Store, run: RunRecord, state: RunState): Promise<PredecessorsOf> {
   const dag = dagOf(run, state);
   if (dag !== null) return predecessorsInDag(dag);
@@ -56,21 +56,21 @@ export class RunGraph {
   readonly #run: RunRecord;
   readonly #state: RunState;
   readonly #dag: FrozenDag | null;
-  readonly #declared: readonly DeclaredNode[] | null;
+  readonly #declaredNodes: readonly DeclaredNode[] | null;
 
-  constructor(run: RunRecord, state: RunState, dag: FrozenDag | null, declared: readonly DeclaredNode[] | null) {
+  constructor(run: RunRecord, state: RunState, dag: FrozenDag | null, declaredNodes: readonly DeclaredNode[] | null) {
     this.#run = run;
     this.#state = state;
     this.#dag = dag;
-    this.#declared = declared;
+    this.#declaredNodes = declaredNodes;
   }
 
   /** All declared nodes with their states; for a function, which declares none, the steps that have run. */
   nodes(executions: readonly ExecutionInfo[]): NodeInfo[] {
     if (this.#dag === null)
-      return nodesOf(this.#declared?.map(toPlannedNode) ?? nodesFromExecutions(executions), executions);
+      return nodesOf(this.#declaredNodes?.map(toPlannedNode) ?? nodesFromExecutions(executions), executions);
     const { nodes } = this.#dag;
-    const frozen = Object.entries(nodes).map(
+    const frozenNodes = Object.entries(nodes).map(
       ([id, { name, job, depends_on }]): PlannedNode => ({
         id,
         name,
@@ -79,7 +79,7 @@ export class RunGraph {
         after: depends_on.map((before) => nodes[before]?.name ?? before),
       }),
     );
-    return nodesOf(frozen, executions);
+    return nodesOf(frozenNodes, executions);
   }
 
   exportJson(): string {
@@ -88,25 +88,26 @@ export class RunGraph {
 
   /** Freezes the registered steps as if the run had been created with them. */
   #freezeDeclared(): FrozenDag {
-    if (this.#declared === null)
+    if (this.#declaredNodes === null)
       throw new InvalidStateError(
         `Run ${this.#run.id} has no graph: it is a function, whose steps are known only as its code runs.`,
       );
     const nodes = Object.fromEntries(
-      this.#declared.map(({ name, job, after }): [string, FrozenNode] => {
-        // Without arguments, which may be a function, the node stays a step of its class when it is imported.
+      this.#declaredNodes.map(({ name, job, after }): [string, FrozenNode] => {
+        // The arguments of the job are left out, because they may be a function. If the graph is imported again, the class
+        // still provides them.
         return [name, { name, ...(job === undefined ? {} : { job }), depends_on: after }];
       }),
     );
     return signDag(nodes, new Date(this.#run.createdAt));
   }
 
-  /** The id of a node, from its id or its name. */
+  /** Returns the id of the node that an operator names by its id or by its name. */
   idOf(node: string): string {
     if (this.#dag === null) return node;
     if (Object.hasOwn(this.#dag.nodes, node)) return node;
-    const found = Object.entries(this.#dag.nodes).find(([, { name }]) => name === node);
-    if (found !== undefined) return found[0];
+    const entry = Object.entries(this.#dag.nodes).find(([, { name }]) => name === node);
+    if (entry !== undefined) return entry[0];
     throw this.#unknownNodeError(
       node,
       Object.values(this.#dag.nodes).map(({ name }) => name),
@@ -125,36 +126,36 @@ export class RunGraph {
 
   descendantsOf(node: string): string[] {
     if (this.#dag !== null) return descendantsIn(edgesOf(this.#dag.nodes), node);
-    const declared = this.#declared;
-    if (declared === null)
+    const declaredNodes = this.#declaredNodes;
+    if (declaredNodes === null)
       throw new InvalidStateError(
         `Run ${this.#run.id} has no nodes that can be tried again: it is a function, whose steps are known only as its code runs. ` +
           "If it is paused, resume it; if it has failed, retry it.",
         { runId: this.#run.id, status: this.#run.status },
       );
-    const names = declared.map(({ name }) => name);
+    const names = declaredNodes.map(({ name }) => name);
     if (!names.includes(node)) throw this.#unknownNodeError(node, names);
     return descendantsIn(
-      declared.map(({ name, after }) => [name, after]),
+      declaredNodes.map(({ name, after }) => [name, after]),
       node,
     );
   }
 
   #unknownNodeError(node: string, names: readonly string[]): InvalidInputError {
-    const shown = names.slice(0, maxNamesShown).map((name) => `"${name}"`);
+    const shownNames = names.slice(0, maxNamesShown).map((name) => `"${name}"`);
     const more = names.length > maxNamesShown ? ` and ${names.length - maxNamesShown} more` : "";
-    return new InvalidInputError(`Run ${this.#run.id} has no node "${node}"; it has ${shown.join(", ")}${more}.`);
+    return new InvalidInputError(`Run ${this.#run.id} has no node "${node}"; it has ${shownNames.join(", ")}${more}.`);
   }
 
   /** Checks a graph that is to replace the graph of the run: completed and started nodes must stay as they are. */
   async checkImport(store: Store, json: unknown): Promise<FrozenDag> {
-    const dag = parseDag(this.#run.workflow, json);
-    const old = this.#dag ?? this.#freezeDeclared();
-    const declared = new Map(this.#declared?.map(({ name, job }) => [name, job]));
-    for (const [id, node] of Object.entries(old.nodes)) {
+    const importedDag = parseDag(this.#run.workflow, json);
+    const currentDag = this.#dag ?? this.#freezeDeclared();
+    const declaredJobByName = new Map(this.#declaredNodes?.map(({ name, job }) => [name, job]));
+    for (const [id, node] of Object.entries(currentDag.nodes)) {
       const op = this.#state.ops.get(id);
       if (op?.kind !== "step" || (op.phase !== "completed" && op.phase !== "started")) continue;
-      const importedNode = dag.nodes[id];
+      const importedNode = importedDag.nodes[id];
       const nodeText = `Node "${node.name}" (${id}) has ${op.phase === "completed" ? "completed" : "started"}`;
       if (importedNode === undefined)
         throw new GraphError(`${nodeText}; it must stay in the graph.`, { nodes: [node.name] });
@@ -162,12 +163,12 @@ export class RunGraph {
         throw new GraphError(`${nodeText}; its dependencies must stay as they are.`, { nodes: [node.name] });
     }
     const jobs = new Set<string>();
-    for (const [id, { name, job }] of Object.entries(dag.nodes)) {
+    for (const [id, { name, job }] of Object.entries(importedDag.nodes)) {
       const op = this.#state.ops.get(id);
       if (op?.kind === "step" && op.phase === "completed") continue;
       if (job !== undefined) {
-        if (declared.get(name) !== job) jobs.add(job);
-      } else if (!declared.has(name))
+        if (declaredJobByName.get(name) !== job) jobs.add(job);
+      } else if (!declaredJobByName.has(name))
         throw new GraphError(
           `Node "${name}" (${id}) names no job, and its workflow has no step of that name; add a job, or rename the node.`,
           {
@@ -179,10 +180,10 @@ export class RunGraph {
       if ((await store.workflow(jobWorkflow(job))) === null)
         throw new GraphError(
           `No worker has ever registered the job "${job}"; start a worker that has it, then import the graph.`,
-          { nodes: nodeNamesOfJob(dag, job) },
+          { nodes: nodeNamesOfJob(importedDag, job) },
         );
     }
-    return dag;
+    return importedDag;
   }
 }
 

@@ -20,7 +20,7 @@ export interface RunInfo<Input = unknown, Output = unknown> {
   readonly version: string;
   /** The queue of its workflow. */
   readonly queue: string;
-  /** Its priority; higher goes first. */
+  /** Its priority: workers claim runs with a higher priority first. */
   readonly priority: number;
   /** Its status. */
   readonly status: RunStatus;
@@ -45,24 +45,24 @@ export interface RunInfo<Input = unknown, Output = unknown> {
   readonly parentId: string | null;
   /** When it was created. */
   readonly createdAt: Date;
-  /** When it started; null if it has not. */
+  /** When it started; null if it has not started. */
   readonly startedAt: Date | null;
-  /** When it ended; null if it has not. */
+  /** When it ended; null if it has not ended. */
   readonly finishedAt: Date | null;
   /** When it was paused; null if it is not paused. */
   readonly pausedAt: Date | null;
   /** When it was canceled; null if it was not. */
   readonly canceledAt: Date | null;
   /**
-   * The current or next step of a run of a class that is a chain; otherwise null. `pawl.runs()` does not know it for runs
-   * that have not started or are being executed.
+   * The current or next step of a run of a class whose steps are a chain; otherwise null. In `pawl.runs()` it is null also
+   * for runs that have not started or are being executed.
    */
   readonly currentStep: string | null;
   /** The id of the execution of `currentStep`. */
   readonly currentExecution: string | null;
   /** What a parked run waits for. */
   readonly waitingFor: readonly Waiting[];
-  /** Why the run is paused; null if it is not. */
+  /** Why the run is paused; null if it is not paused. */
   readonly pauseReason: string | null;
   /** Why no worker executes a run that is due. Only `get()` sets it; otherwise null. */
   readonly explanation: string | null;
@@ -75,14 +75,14 @@ export interface RunInfo<Input = unknown, Output = unknown> {
 
 type StepPosition = { readonly name: string; readonly attempt: number } | null;
 
-/** @param position the current step, if the row does not have it */
+/** @param position the current step, if the caller found it in the log because the row does not contain it */
 export function toRunInfo(run: RunRecord, position: StepPosition = null): RunInfo<any, any> {
-  const damaged: DamagedField[] = [];
+  const damagedFields: DamagedField[] = [];
   const read = <T>(field: string, work: () => T, fallback: T): T => {
     try {
       return work();
     } catch (error) {
-      damaged.push({ field, error: error as DamagedDataError });
+      damagedFields.push({ field, error: error as DamagedDataError });
       return fallback;
     }
   };
@@ -114,13 +114,14 @@ export function toRunInfo(run: RunRecord, position: StepPosition = null): RunInf
     waitingFor: note.waitingFor,
     pauseReason: run.status === "paused" ? (note.paused ?? null) : null,
     explanation: null,
-    damaged: damaged.length === 0 ? noDamage : damaged.map((damage) => ({ ...damage, field: fieldOf(damage) })),
+    damaged:
+      damagedFields.length === 0 ? noDamage : damagedFields.map((damage) => ({ ...damage, field: fieldOf(damage) })),
   };
 }
 
 const noDamage: readonly DamagedField[] = [];
 
-/** If the store could not read a column, the field is that column. */
+/** `checkRowReadable` reports every unreadable column under "status", so the name of the column comes from its error. */
 const fieldOf = ({ field, error }: DamagedField): string => (field === "status" ? error.column : field);
 
 function checkRowReadable({ id, damage }: RunRecord): void {
@@ -129,8 +130,8 @@ function checkRowReadable({ id, damage }: RunRecord): void {
 
 /** @throws DamagedDataError if a field of the run's row could not be read */
 export function checkUndamaged<I, O>(info: RunInfo<I, O>): RunInfo<I, O> {
-  const [first] = info.damaged;
-  if (first !== undefined) throw first.error;
+  const [firstDamage] = info.damaged;
+  if (firstDamage !== undefined) throw firstDamage.error;
   return info;
 }
 

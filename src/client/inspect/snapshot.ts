@@ -10,11 +10,11 @@ import type { RunStatus, StoredEvent } from "../../store/contract/store.js";
 export interface RunSnapshot {
   /** The number of the last event. */
   readonly seq: number;
-  /** When the last event happened; null if there was none. */
+  /** When the last event happened; null if there was no event. */
   readonly at: Date | null;
   /** The status. A run that a worker was executing shows as "waiting". */
   readonly status: RunStatus;
-  /** The steps in the log. */
+  /** The steps that the log has up to that event. */
   readonly steps: readonly StepSnapshot[];
   /** What the run was waiting for. */
   readonly waitingFor: readonly Waiting[];
@@ -35,7 +35,7 @@ export interface StepSnapshot {
   readonly name: string;
   /** The state of the step. */
   readonly state: "scheduled" | "executing" | "completed" | "failed" | "skipped";
-  /** The number of the latest attempt, or of the one that was scheduled. */
+  /** The number of the latest attempt; for a scheduled step, the number of the attempt that was scheduled. */
   readonly attempt: number;
 }
 

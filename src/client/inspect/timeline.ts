@@ -9,19 +9,19 @@ export interface TimelineInterval {
   readonly step: string;
   /** The number of the attempt, from 1. */
   readonly attempt: number;
-  /** How far the execution is. */
+  /** The state of the execution. */
   readonly state: ExecutionInfo["state"];
-  /** How it ended; null if it has not. */
+  /** How it ended; null if it has not ended. */
   readonly outcome: string | null;
   /** The time that it was scheduled for; null if it did not have to wait. */
   readonly scheduledFor: Date | null;
-  /** When it started; null if it has not. */
+  /** When it started; null if it has not started. */
   readonly from: Date | null;
-  /** When it ended; null if it has not. */
+  /** When it ended; null if it has not ended. */
   readonly to: Date | null;
 }
 
-/** Sorted by start time; executions that have not started come last. */
+/** Sorts the executions by start time; an execution without a start, by its end or by the time it is scheduled for. */
 export function timelineOf(executions: readonly ExecutionInfo[]): TimelineInterval[] {
   const startTimeOf = ({ startedAt, scheduledFor, finishedAt }: ExecutionInfo) =>
     (startedAt ?? finishedAt ?? scheduledFor)?.getTime() ?? Number.POSITIVE_INFINITY;

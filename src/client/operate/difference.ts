@@ -1,4 +1,4 @@
-/** The findings of `verify`: a stable kind, the run, the values of the log and the table, and a sentence. */
+/** The differences that `verify` finds: each has a stable kind, its run, the values in log and table, and a sentence. */
 import { encode } from "../../core/encoding/encode.js";
 
 /** The kind of a difference. New kinds may be added, but the meaning of a kind never changes. */
@@ -13,31 +13,31 @@ export type DifferenceKind =
   | "log.without_run"
   /** Two signals with the same key were received. */
   | "log.duplicate_signal_key"
-  /** The ancestry hash of a step is not the one that the log gives. */
+  /** The ancestry hash of a step differs from the hash that is recomputed from the log. */
   | "log.ancestry"
-  /** The status in the row is not the one by the log, or contradicts the end of the run. */
+  /** The status in the row differs from the status that follows from the log, or contradicts the end of the run. */
   | "run.status"
-  /** The start time in the row is not the one by the log. */
+  /** The start time in the row differs from the start time in the log. */
   | "run.started_at"
   /** The run ended before the last event of its log. */
   | "run.finished_at"
-  /** A completed run has no output, or another run has one. */
+  /** A completed run has no output, or a run that did not complete has an output. */
   | "run.output"
   /** The error in the row contradicts the status. */
   | "run.error"
-  /** The note of what a parked run waits for is missing, or is not the one by the log. */
+  /** The note of what a parked run waits for is missing, or differs from what the log says. */
   | "run.waiting"
-  /** The run has ended and still occupies its hero, or it occupies another hero than its own. */
+  /** The run has ended but still blocks new runs for its hero, or it blocks new runs for a hero that is not its own. */
   | "run.hero_key"
   /** The run is a child and has an idempotency key. */
   | "run.start_key"
-  /** The id of a child is computed from its parent, and this id does not match. */
+  /** The id of a child is computed from the id of its parent and the call, and the stored id differs from that. */
   | "run.parent"
   /** The parent of the run does not exist. */
   | "run.parent_missing"
   /** The run is a retry, and the run that it retries does not exist. */
   | "run.predecessor_missing"
-  /** The run is open although its parent has ended, and nothing cancels it. */
+  /** The run is open although its parent has ended, and no cancel was requested. */
   | "run.outlives_parent"
   /** The run has not ended and has no task, so no worker finds it. */
   | "task.missing"
@@ -45,17 +45,17 @@ export type DifferenceKind =
   | "task.left_over"
   /** A task exists for a run that does not exist. */
   | "task.without_run"
-  /** The task is of another workflow or version than its run. */
+  /** The task names a workflow or version that is not the one of its run. */
   | "task.route"
   /** The columns of the task contradict each other. */
   | "task.state"
   /** The owner of the task is dead or unknown, so no worker executes the run. */
   | "task.owner"
-  /** The due time of the task is not the one by the log. */
+  /** The due time of the task differs from the due time that follows from the log. */
   | "task.due"
-  /** The task is not due and not owned, and the run waits for nothing that could happen. */
+  /** The task is not due and not owned, and the run waits for no event that could wake it. */
   | "task.stuck"
-  /** The number of messages in the task is not that of the inbox. */
+  /** The number of messages that the task counts differs from the number in the inbox. */
   | "task.message_count"
   /** Messages exist for a run that has no task. */
   | "inbox.without_task"
@@ -63,9 +63,9 @@ export type DifferenceKind =
   | "cursor.without_run"
   /** The run has started a child that does not exist. */
   | "child.missing"
-  /** The status of a child is not the one by the log of its parent. */
+  /** The status of a child differs from the status that the log of its parent records. */
   | "child.status"
-  /** The child has ended, and its parent waits without a message about it. */
+  /** The child has ended, but its parent still waits for it and has no message about the end in its inbox. */
   | "child.parent_not_notified";
 
 /** A difference that `pawl.verify()` found. */
@@ -74,7 +74,7 @@ export interface Difference {
   readonly kind: DifferenceKind;
   /** The id of the run; null for a row that belongs to no run. */
   readonly runId: string | null;
-  /** The value by the log. */
+  /** The value in the log, or the value that follows from the log. */
   readonly log: unknown;
   /** The value in the table. */
   readonly table: unknown;

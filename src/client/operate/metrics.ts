@@ -12,7 +12,7 @@ import { healthOf, type WorkerHealth } from "./workers.js";
 
 /** Options of `pawl.metrics`. */
 export interface MetricsOptions {
-  /** Counts runs that were created since then. Default: one day ago. */
+  /** Counts only runs that were created since this instant. Default: one day ago. */
   readonly since?: Date | number;
 }
 
@@ -34,11 +34,14 @@ export interface Distribution {
 export interface WorkflowMetrics {
   /** The name of the workflow. */
   readonly workflow: string;
-  /** The metrics count runs that were created since then. */
+  /** The metrics count only runs that were created since this instant. */
   readonly since: Date;
-  /** Whether there are more than 10,000 such runs. Then the metrics count the newest 10,000, and `since` is adjusted. */
+  /**
+   * Whether more than 10,000 runs were created since the given instant. If so, the metrics count only the newest 10,000, and
+   * `since` is the creation time of the oldest of them.
+   */
   readonly truncated: boolean;
-  /** The number of runs by status, in total, and of active runs. */
+  /** The number of runs by status, the number of all runs, and the number of runs that have not ended. */
   readonly runs: Readonly<Record<RunStatus | "total" | "active", number>>;
   /** The share of completed runs among completed and failed runs; null if there are none. */
   readonly successRate: number | null;
@@ -90,7 +93,7 @@ function summarize(
   const durations: number[] = [];
   const waits: number[] = [];
   for (const { status, createdAt, startedAt, finishedAt } of samples) {
-    // A damaged row may have an unknown status; it counts in the total only.
+    // A damaged row may have an unknown status; its run is then counted under no status.
     if (Object.hasOwn(counts, status)) counts[status] += 1;
     if (finishedAt === null) counts.active += 1;
     if (startedAt !== null) waits.push(startedAt - createdAt);
@@ -119,7 +122,7 @@ async function readQueueAndWorkers(
   now: number,
   runtime: Runtime,
 ): Promise<Pick<WorkflowMetrics, "queue" | "workers">> {
-  const [backlog, executing, paused, workers] = await Promise.all([
+  const [backlog, ownedTaskCounts, pausedQueues, workers] = await Promise.all([
     store.maintenance.backlog(),
     store.maintenance.ownedTaskCounts(),
     store.maintenance.pausedQueues(),
@@ -130,8 +133,8 @@ async function readQueueAndWorkers(
   return {
     queue: {
       name,
-      ...loadOf(routeNames, { backlog, executing, now }),
-      paused: pauseInfoOf(paused.find((queue) => queue.name === name)),
+      ...loadOf(routeNames, { backlog, executing: ownedTaskCounts, now }),
+      paused: pauseInfoOf(pausedQueues.find((queue) => queue.name === name)),
     },
     workers: workersForRoutes(routeNames, workers).map((worker) => healthOf(worker, now, runtime)),
   };

@@ -1,10 +1,11 @@
 /**
- * Deletes runs that ended long ago, as whole trees: a parent and its children belong together, because the ids of children
- * are computed from the parent's. A failed run and its retry belong together too: the retry may refer to children of the
- * failed run, and the failed run must not be retried a second time because its retry is deleted.
+ * Deletes runs that ended long ago, as whole trees: a parent and its children are deleted together, because the ids of
+ * children are computed from the id of the parent. A failed run and its retry are deleted together, too: the retry may refer
+ * to children of the failed run, and without its retry, the failed run could be retried a second time.
  *
  * Leaves are deleted first and the root last, so that an interrupted prune leaves a connected tree that the next prune
- * finds. After each small batch it pauses for as long as the batch took, so it uses at most half of the database's time.
+ * finds. After each batch, `prune` pauses for as long as the batch took, but at most a second, so that it uses only about
+ * half of the database's time.
  */
 
 import { checkOptions, checkWholeNumber } from "../../core/naming/check-options.js";
@@ -21,9 +22,9 @@ export interface PruneOptions {
   readonly olderThan: Duration;
   /** Deletes only runs of this workflow, with their children. Default: runs of all workflows. */
   readonly workflow?: AnyWorkflow | string;
-  /** Stops after this many runs, when the run and its children that are being deleted are done. Default: no limit. */
+  /** Stops after this many runs. It deletes whole trees, so it may delete a few runs more. Default: no limit. */
   readonly limit?: number;
-  /** Stops after the current batch. */
+  /** Stops the deletion after the current batch when this signal fires. */
   readonly signal?: AbortSignal;
   /** Deletes nothing and only counts. Default false. */
   readonly dryRun?: boolean;
@@ -48,7 +49,7 @@ export interface PruneResult {
 const rootsPerPage = 200;
 const runsPerBatch = 200;
 const childrenPerPage = 1_000;
-/** Several trees are collected together up to this number of runs. */
+/** If the trees of a page of roots have more runs than this, the page is split and its halves are pruned one by one. */
 const maxRunsInMemory = 20_000;
 const maxPauseMs = 1_000;
 
@@ -64,14 +65,14 @@ export async function prune(store: Store, options: PruneOptions, runtime: Runtim
   );
   const workflow = options.workflow === undefined ? null : nameOf(options.workflow);
   for await (const roots of oldRoots(store, endedBefore, workflow)) {
-    const old = roots.filter(({ finishedAt }) => finishedAt !== null && finishedAt < endedBefore);
-    await pruner.removeTreesOf(await withoutRetries(store, old));
+    const endedRoots = roots.filter(({ finishedAt }) => finishedAt !== null && finishedAt < endedBefore);
+    await pruner.removeTreesOf(await withoutRetries(store, endedRoots));
     if (pruner.isOver) break;
   }
   return { runs: pruner.runs, trees: pruner.trees };
 }
 
-/** Runs that ended before an instant were also created before it, so the creation time limits the scan. */
+/** Scans by creation time, because runs that ended before an instant were also created before that instant. */
 async function* oldRoots(
   store: Store,
   createdBefore: number,
@@ -92,14 +93,17 @@ async function* oldRoots(
   }
 }
 
-/** Leaves out retries, which belong to the tree of the run that they retry, unless that run was deleted by hand. */
+/**
+ * Leaves out retries, because a retry is deleted with the tree of the run that it retries. If that run no longer exists, for
+ * example because it was deleted by hand, the retry is a root itself.
+ */
 async function withoutRetries(store: Store, roots: readonly RootRun[]): Promise<readonly RootRun[]> {
   const retries = await store.runsById(roots.map(({ id }) => id).filter(mayBeRetry));
   if (retries.length === 0) return roots;
-  const predecessors = new Map(retries.map((run) => [run.id, retriedRunIdOf(run)]));
-  const predecessorIds = [...predecessors.values()].filter((id) => id !== null);
-  const existing = new Set((await store.runsById(predecessorIds)).map(({ id }) => id));
-  return roots.filter(({ id }) => !existing.has(predecessors.get(id) ?? ""));
+  const predecessorIdByRetryId = new Map(retries.map((run) => [run.id, retriedRunIdOf(run)]));
+  const predecessorIds = [...predecessorIdByRetryId.values()].filter((id) => id !== null);
+  const existingIds = new Set((await store.runsById(predecessorIds)).map(({ id }) => id));
+  return roots.filter(({ id }) => !existingIds.has(predecessorIdByRetryId.get(id) ?? ""));
 }
 
 interface PrunerOptions {
@@ -143,24 +147,24 @@ class Pruner {
     await this.#removeAll(trees);
   }
 
-  /** The trees of these roots in which every run has ended, each with its leaves first. */
+  /** Returns the trees of these roots in which every run ended long enough ago; in each tree, the leaves come first. */
   async #collectEndedTrees(roots: readonly RootRun[]): Promise<readonly (readonly string[])[] | "too many"> {
     const trees = new Map(roots.map(({ id }) => [id, [id]]));
     const rootOf = new Map(roots.map(({ id }) => [id, id]));
     let level: readonly Pick<ChildRun, "id" | "hasFailed">[] = roots;
     while (level.length > 0) {
-      const next: ChildRun[] = [];
+      const nextLevel: ChildRun[] = [];
       for await (const child of childrenAndRetriesOf(this.#store, level)) {
         const { id, parentId, finishedAt } = child;
         const root = rootOf.get(parentId) as string;
         rootOf.set(id, root);
-        next.push(child);
+        nextLevel.push(child);
         if (finishedAt === null || finishedAt >= this.#endedBefore) trees.delete(root);
         else trees.get(root)?.push(id);
         if (rootOf.size > maxRunsInMemory && roots.length > 1) return "too many";
       }
-      // The descendants of a tree that stays need not be read.
-      level = next.filter(({ id }) => trees.has(rootOf.get(id) as string));
+      // A tree with a run that is open or ended recently is not deleted, so its further descendants need not be read.
+      level = nextLevel.filter(({ id }) => trees.has(rootOf.get(id) as string));
     }
     return [...trees.values()].map((tree) => tree.reverse());
   }
@@ -182,13 +186,13 @@ class Pruner {
     }
   }
 
-  /** An abort ends the pause early and is no error. */
+  /** An abort ends the pause early and does not throw. */
   async #pauseBetweenBatches(ms: number): Promise<void> {
     await sleepUnlessAborted(this.#runtime, Math.min(ms, maxPauseMs), this.#signal);
   }
 }
 
-/** Children, and retries as if they were children of the runs that they retry. */
+/** Yields the children of these runs, and their retries as if a retry were a child of the run that it retries. */
 async function* childrenAndRetriesOf(
   store: Store,
   runs: readonly Pick<ChildRun, "id" | "hasFailed">[],
@@ -197,19 +201,19 @@ async function* childrenAndRetriesOf(
     store,
     runs.map(({ id }) => id),
   );
-  const failed = runs.filter(({ hasFailed }) => hasFailed).map(({ id }) => id);
-  for (let from = 0; from < failed.length; from += rootsPerPage) {
-    const predecessorByRetryId = new Map(failed.slice(from, from + rootsPerPage).map((id) => [retryIdOf(id), id]));
-    // A canceled retry may have a retry, too, so it counts as failed.
+  const failedIds = runs.filter(({ hasFailed }) => hasFailed).map(({ id }) => id);
+  for (let from = 0; from < failedIds.length; from += rootsPerPage) {
+    const predecessorByRetryId = new Map(failedIds.slice(from, from + rootsPerPage).map((id) => [retryIdOf(id), id]));
+    // `hasFailed` says whether to search for a further retry. A canceled retry may have one, too, so it counts as failed.
     for (const { id, finishedAt, status } of await store.runsById([...predecessorByRetryId.keys()]))
       yield { id, parentId: predecessorByRetryId.get(id) as string, finishedAt, hasFailed: status !== "completed" };
   }
 }
 
 async function* childrenOf(store: Store, parentIds: readonly string[]): AsyncGenerator<ChildRun> {
-  const sorted = parentIds.toSorted();
-  for (let from = 0; from < sorted.length; from += rootsPerPage) {
-    const parents = sorted.slice(from, from + rootsPerPage);
+  const sortedParentIds = parentIds.toSorted();
+  for (let from = 0; from < sortedParentIds.length; from += rootsPerPage) {
+    const parents = sortedParentIds.slice(from, from + rootsPerPage);
     let after: ChildKey | null = null;
     for (;;) {
       const page: readonly ChildRun[] = await store.maintenance.childRuns(parents, { after, limit: childrenPerPage });

@@ -19,7 +19,7 @@ import { isShapeRecord } from "./shape-registry.js";
 export interface QueueInfo {
   /** The name of the queue. */
   readonly name: string;
-  /** The names of the workflows that use the queue, or whose steps do. */
+  /** The names of the workflows that use the queue for their runs or for some of their steps. */
   readonly workflows: readonly string[];
   /** The number of runs that are due and that no worker executes. */
   readonly depth: number;
@@ -27,7 +27,7 @@ export interface QueueInfo {
   readonly oldestAgeMs: number | null;
   /** The number of runs that are being executed. */
   readonly executing: number;
-  /** The names of the live workers that serve the queue, also while it is paused. */
+  /** The names of the live workers that take runs from the queue, or would take them if it were not paused. */
   readonly workers: readonly string[];
   /** The pause of the queue; null if it is not paused. */
   readonly paused: {
@@ -39,7 +39,7 @@ export interface QueueInfo {
 }
 
 export async function listQueues(store: Store, runtime: Runtime): Promise<QueueInfo[]> {
-  const [workflows, paused, backlog, executing, workers, now] = await Promise.all([
+  const [workflows, pausedQueues, backlog, ownedTaskCounts, workers, now] = await Promise.all([
     store.maintenance.workflows(),
     store.maintenance.pausedQueues(),
     store.maintenance.backlog(),
@@ -49,15 +49,15 @@ export async function listQueues(store: Store, runtime: Runtime): Promise<QueueI
   ]);
   const queues = queuesOf(workflows);
   // A paused queue is listed even if no workflow uses it any more, because an operator may want to resume it.
-  for (const { name } of paused) if (!queues.has(name)) queues.set(name, { workflows: [], routes: new Set() });
+  for (const { name } of pausedQueues) if (!queues.has(name)) queues.set(name, { workflows: [], routes: new Set() });
   return [...queues]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, { workflows: names, routes }]) => ({
       name,
       workflows: [...new Set(names)].sort(),
-      ...loadOf(routes, { backlog, executing, now }),
+      ...loadOf(routes, { backlog, executing: ownedTaskCounts, now }),
       workers: workersForRoutes(routes, workers).map((worker) => worker.name),
-      paused: pauseInfoOf(paused.find((queue) => queue.name === name)),
+      paused: pauseInfoOf(pausedQueues.find((queue) => queue.name === name)),
     }));
 }
 
@@ -90,7 +90,7 @@ export interface QueueLoad {
   readonly executing: number;
 }
 
-/** The load of these routes over all versions. */
+/** Sums the load of these routes over all versions of their workflows. */
 export function loadOf(
   routes: ReadonlySet<string>,
   counts: {
@@ -99,21 +99,21 @@ export function loadOf(
     readonly now: number;
   },
 ): QueueLoad {
-  const due = counts.backlog.filter(({ route }) => routes.has(route));
-  const owned = counts.executing.filter(({ route }) => routes.has(route));
-  const oldest = Math.min(...due.map(({ oldestDueAt }) => oldestDueAt));
+  const dueRoutes = counts.backlog.filter(({ route }) => routes.has(route));
+  const ownedRoutes = counts.executing.filter(({ route }) => routes.has(route));
+  const oldestDueAt = Math.min(...dueRoutes.map(({ oldestDueAt }) => oldestDueAt));
   return {
-    depth: due.reduce((sum, { dueCount }) => sum + dueCount, 0),
-    oldestAgeMs: due.length === 0 ? null : Math.max(0, counts.now - oldest),
-    executing: owned.reduce((sum, { ownedCount }) => sum + ownedCount, 0),
+    depth: dueRoutes.reduce((sum, { dueCount }) => sum + dueCount, 0),
+    oldestAgeMs: dueRoutes.length === 0 ? null : Math.max(0, counts.now - oldestDueAt),
+    executing: ownedRoutes.reduce((sum, { ownedCount }) => sum + ownedCount, 0),
   };
 }
 
 export const workersForRoutes = (routes: ReadonlySet<string>, workers: readonly WorkerRecord[]): WorkerRecord[] =>
   workers.filter((worker) => worker.routes.some(({ workflow }) => routes.has(workflow)));
 
-export const pauseInfoOf = (paused: PausedQueue | undefined): QueueInfo["paused"] =>
-  paused === undefined ? null : { at: new Date(paused.pausedAt), reason: paused.reason };
+export const pauseInfoOf = (pausedQueue: PausedQueue | undefined): QueueInfo["paused"] =>
+  pausedQueue === undefined ? null : { at: new Date(pausedQueue.pausedAt), reason: pausedQueue.reason };
 
 /** Refuses an unknown name, because an operator who misspells a queue would believe that it is paused. */
 export async function pauseQueue(store: Store, name: string, reason: string | undefined): Promise<void> {
@@ -135,11 +135,11 @@ export async function resumeQueue(store: Store, name: string): Promise<void> {
   await store.maintenance.resumeQueue(checkName("queue", name));
 }
 
-/** The queue that a task of this route is in, if it is paused. */
+/** Returns the pause of the queue that tasks of this route are in; null if the queue is not paused. */
 export async function pausedQueueOf(store: Store, workflow: string, route: string): Promise<PausedQueue | null> {
-  const paused = await store.maintenance.pausedQueues();
-  if (paused.length === 0) return null;
+  const pausedQueues = await store.maintenance.pausedQueues();
+  if (pausedQueues.length === 0) return null;
   const record = await store.workflow(workflow);
   const queue = record === null ? undefined : routesOf(record).find((queueRoute) => queueRoute.route === route)?.queue;
-  return paused.find(({ name }) => name === queue) ?? null;
+  return pausedQueues.find(({ name }) => name === queue) ?? null;
 }

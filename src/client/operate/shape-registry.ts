@@ -1,7 +1,8 @@
 /**
- * The current and former shapes of workflows with declared steps. Ancestry hashes depend on the shape, and clients that
- * recompute them do not have the code, so each shape is a row of the registry, under a name that no workflow can have.
- * The row is written when a definition is registered, so that executing a step costs nothing more.
+ * The current and former shapes of workflows with declared steps; a shape is the steps with their predecessors. Ancestry
+ * hashes depend on the shape, and clients that recompute the hashes do not have the code, so each shape is stored as a row
+ * of the workflow registry, under a name that no workflow can have. The row is written when a definition is registered, so
+ * executing a step needs no additional write.
  */
 import type { PredecessorsOf } from "../../core/graph/predecessors.js";
 import { predecessorsOfNodes } from "../../core/graph/predecessors.js";
@@ -17,7 +18,7 @@ const shapeNamePrefix = "\tshape:";
 
 export const isShapeRecord = ({ name }: { readonly name: string }): boolean => name.startsWith(shapeNamePrefix);
 
-/** null: the workflow declares no steps. */
+/** Makes the registry row for the shape of a workflow; null if the workflow declares no steps. */
 export function shapeRegistration({ name, declared, aliases }: WorkflowDefinition): WorkflowRegistration | null {
   if (declared === null) return null;
   const { signature, nodes } = declared;
@@ -28,7 +29,8 @@ export function shapeRegistration({ name, declared, aliases }: WorkflowDefinitio
     steps: nodes.map((node) => [node.name, ...node.after.map((before) => indexByName.get(before) as number)]),
     ...(aliases === null ? {} : { aliases }),
   };
-  // The aliases are part of the id: runs may have been executed with either set of aliases, so both rows are kept.
+  // The aliases are part of the id, so that a change of the aliases adds a row: earlier runs were executed with the former
+  // aliases, and checking their hashes needs the former row.
   const id = sha256Hex(JSON.stringify([name, signature, aliases])).slice(0, 32);
   return { name: `${shapeNamePrefix}${id}`, queue: null, version: null, signature, graph: JSON.stringify(row) };
 }
@@ -41,16 +43,22 @@ interface WorkflowShape {
 
 /** The predecessors of a step, by each shape that its run may have been executed with. */
 export interface PossibleParents {
-  /** By the shape that the log names; empty if no worker has registered that shape. */
+  /** The predecessors by the shape that the log names; empty if no worker has registered that shape. */
   readonly byRecordedShape: readonly PredecessorsOf[];
-  /** By the other shapes of the workflow: an operator's output may be applied before newer code has recorded its shape. */
+  /**
+   * The predecessors by the other shapes of the workflow. They are possible because an operator may give the output of a
+   * step before a worker with newer code has recorded its shape in the log.
+   */
   readonly byOtherShapes: readonly PredecessorsOf[];
 }
 
 export class ShapeRegistry {
-  readonly #byWorkflow = new Map<string, WorkflowShape[]>();
-  /** A cache by list of nodes. The list is the same object each time unless the log has renamed nodes. */
-  readonly #parents = new WeakMap<readonly ShapedNode[], PredecessorsOf>();
+  readonly #shapesByWorkflow = new Map<string, WorkflowShape[]>();
+  /**
+   * A cache whose key is the list of nodes. `withLogNames` returns the same list object for all runs, unless steps were
+   * renamed.
+   */
+  readonly #parentsByNodes = new WeakMap<readonly ShapedNode[], PredecessorsOf>();
 
   static async read(store: Store): Promise<ShapeRegistry> {
     return new ShapeRegistry((await store.maintenance.workflows()).filter(isShapeRecord));
@@ -70,9 +78,9 @@ export class ShapeRegistry {
         name,
         after: after.map((place) => steps[place]?.[0] as string),
       }));
-      const workflowShapes = this.#byWorkflow.get(workflow);
+      const workflowShapes = this.#shapesByWorkflow.get(workflow);
       const shape = { signature, nodes, aliases };
-      if (workflowShapes === undefined) this.#byWorkflow.set(workflow, [shape]);
+      if (workflowShapes === undefined) this.#shapesByWorkflow.set(workflow, [shape]);
       else workflowShapes.push(shape);
     } catch {
       // See the comment of this method.
@@ -80,8 +88,8 @@ export class ShapeRegistry {
   }
 
   #parentsOf(nodes: readonly ShapedNode[]): PredecessorsOf {
-    let parentsOf = this.#parents.get(nodes);
-    if (parentsOf === undefined) this.#parents.set(nodes, (parentsOf = predecessorsOfNodes(nodes)));
+    let parentsOf = this.#parentsByNodes.get(nodes);
+    if (parentsOf === undefined) this.#parentsByNodes.set(nodes, (parentsOf = predecessorsOfNodes(nodes)));
     return parentsOf;
   }
 
@@ -89,27 +97,30 @@ export class ShapeRegistry {
     const byRecordedShape: PredecessorsOf[] = [];
     const byOtherShapes: PredecessorsOf[] = [];
     const states = [state, ...withUndoneSteps(state)];
-    for (const { signature, nodes, aliases } of this.#byWorkflow.get(workflow) ?? []) {
-      const list = signature === state.stepSignature ? byRecordedShape : byOtherShapes;
+    for (const { signature, nodes, aliases } of this.#shapesByWorkflow.get(workflow) ?? []) {
+      const listOfShape = signature === state.stepSignature ? byRecordedShape : byOtherShapes;
       const parentsFor = (possibleState: RunState) =>
         this.#parentsOf(withLogNames(nodes, { state: possibleState, definition: { aliases } }));
-      for (const possibleState of states) list.push(parentsFor(possibleState));
+      for (const possibleState of states) listOfShape.push(parentsFor(possibleState));
       if (state.callsToRedo !== null)
-        for (const possibleState of states) list.push(parentsFor(withoutRedo(possibleState)));
+        for (const possibleState of states) listOfShape.push(parentsFor(withoutRedo(possibleState)));
     }
     return { byRecordedShape, byOtherShapes };
   }
 }
 
-/** For a retry: the state as the failed run had it, without calls that have to run again. */
+/**
+ * For a retry: steps that it inherited got their hashes in the failed run, whose state had no `callsToRedo`. The names in
+ * the log are therefore resolved without them.
+ */
 const withoutRedo = (state: RunState): RunState => ({ ...state, callsToRedo: null });
 
-/** For a retry: the state as the failed run had it, with the steps that were compensated since. */
+/** For a retry: returns the state with the steps that the failed run had completed and then compensated. */
 function withUndoneSteps(state: RunState): RunState[] {
   const undoneHashes = state.lineage?.undoneHashes;
   if (undoneHashes === undefined || undoneHashes.size === 0) return [];
   const ops = new Map(state.ops);
-  // Only the presence of the key matters, so any op will do.
+  // Names are resolved by whether the log has a key, so the kind of the op does not matter.
   for (const key of undoneHashes.keys()) if (!ops.has(key)) ops.set(key, { kind: "patch" });
   return [{ ...state, ops }];
 }

@@ -5,7 +5,7 @@ import type { ShapeRegistry } from "./shape-registry.js";
 export interface StoredRun {
   readonly row: AuditedRun;
   readonly run: RunRecord;
-  /** Including the terminal event if the run has ended. */
+  /** The stored events and, if the run has ended, the terminal event. */
   readonly log: readonly StoredEvent[];
   readonly inbox: readonly InboxRow[];
   /** The epochs of the workers that are marked as live, by id. */

@@ -14,7 +14,7 @@ import type { ShapeRegistry } from "./shape-registry.js";
 
 export interface WrongHash {
   readonly node: string;
-  /** null: the step should have no hash. */
+  /** The hash that was recomputed; null if the step should have no hash. */
   readonly expected: string | null;
   readonly actual: string | null;
 }
@@ -45,7 +45,10 @@ export function checkAncestry(run: RunRecord, log: readonly StoredEvent[], shape
 
 type CompletedStepEvent = StoredEvent & { readonly node: string; readonly data: string };
 
-/** A step that ended its run with `finish()` has no output and no hash. */
+/**
+ * Whether the event should have an ancestry hash, or has one. A step that ended its run with `finish()` has no output and
+ * no hash, and calls inside a step have no hash either.
+ */
 const isHashed = (event: StoredEvent): event is CompletedStepEvent =>
   event.type === "step.completed" &&
   event.node !== null &&
@@ -62,7 +65,8 @@ class AncestryChecker {
   readonly #run: RunRecord;
   readonly #state: RunState;
   readonly #shapes: ShapeRegistry;
-  #dagParents: { readonly imported: RunState["importedDag"]; readonly parentsOf: PredecessorsOf | null } | null = null;
+  #dagParentsCache: { readonly imported: RunState["importedDag"]; readonly parentsOf: PredecessorsOf | null } | null =
+    null;
 
   constructor(run: RunRecord, state: RunState, shapes: ShapeRegistry) {
     this.#run = run;
@@ -72,21 +76,24 @@ class AncestryChecker {
 
   check(event: CompletedStepEvent): WrongHash | "unknown" | null {
     const { byRecordedShape, byOtherShapes } = this.#possibleParents();
-    const actual = hashOf(event);
-    const expected = byRecordedShape.flatMap((parentsOf) => this.#possibleHashes(parentsOf, event));
-    // A missing hash is accepted only if no possible shape has the step. A retry has taken over steps that any earlier shape
-    // of the workflow may have executed, so all shapes are possible for it.
+    const actualHash = hashOf(event);
+    const expectedHashes = byRecordedShape.flatMap((parentsOf) => this.#possibleHashes(parentsOf, event));
+    // A missing hash is accepted only if no possible shape has the step. A retry has inherited steps that were executed with
+    // any earlier shape of the workflow, so all shapes are possible for a retry.
     const isRetry = this.#state.callsToRedo !== null && this.#state.stepSignature !== undeclaredSignature;
     const hashesThatMayBeMissing = isRetry
       ? [...byRecordedShape, ...byOtherShapes].flatMap((parentsOf) => this.#possibleHashes(parentsOf, event))
-      : expected;
+      : expectedHashes;
     const isExpected =
-      actual === null ? hashesThatMayBeMissing.every((hash) => hash === null) : expected.includes(actual);
-    if (isExpected && expected.length > 0) return null;
-    if (actual !== null && byOtherShapes.some((parentsOf) => this.#possibleHashes(parentsOf, event).includes(actual)))
+      actualHash === null ? hashesThatMayBeMissing.every((hash) => hash === null) : expectedHashes.includes(actualHash);
+    if (isExpected && expectedHashes.length > 0) return null;
+    if (
+      actualHash !== null &&
+      byOtherShapes.some((parentsOf) => this.#possibleHashes(parentsOf, event).includes(actualHash))
+    )
       return null;
     if (byRecordedShape.length === 0) return "unknown";
-    return { node: event.node, expected: expected[0] ?? null, actual };
+    return { node: event.node, expected: expectedHashes[0] ?? null, actual: actualHash };
   }
 
   #possibleParents(): {
@@ -102,20 +109,23 @@ class AncestryChecker {
       : { byRecordedShape: [dagParents], byOtherShapes: [...byRecordedShape, ...byOtherShapes] };
   }
 
-  /** Cached per graph of the run: reading a graph of 10,000 nodes again for each of its nodes took 90 seconds. */
+  /** Caches the result until another graph is imported: parsing a graph of 10,000 nodes for each of them took 90 seconds. */
   #readDagParents(): PredecessorsOf | null {
     const imported = this.#state.importedDag;
-    if (this.#dagParents === null || this.#dagParents.imported !== imported) {
+    if (this.#dagParentsCache === null || this.#dagParentsCache.imported !== imported) {
       const dag = dagOf(this.#run, this.#state);
-      this.#dagParents = { imported, parentsOf: dag === null ? null : predecessorsInDag(dag) };
+      this.#dagParentsCache = { imported, parentsOf: dag === null ? null : predecessorsInDag(dag) };
     }
-    return this.#dagParents.parentsOf;
+    return this.#dagParentsCache.parentsOf;
   }
 
-  /** One hash, unless the step was taken over from another run together with its predecessors. */
+  /**
+   * Returns the hashes that the step may have: several if an operator gave its output or if it was inherited from another
+   * run, otherwise one. A null in the list means that the step should have no hash.
+   */
   #possibleHashes(parentsOf: PredecessorsOf, event: CompletedStepEvent): (string | null)[] {
     const { node, attempt, data } = event;
-    // An operator may give the output of a step that the code does not have.
+    // An operator may give the output of a step that the code does not have. Such a step has a hash without predecessors.
     const parents = parentsOf(node) ?? (isByOperator(event) && !isCompensation(node) ? [] : null);
     if (parents === null) return [null];
     const output = stepOutputText(data) ?? "";
@@ -124,8 +134,8 @@ class AncestryChecker {
   }
 
   /**
-   * @param isOperatorOutput whether an operator gave the output. The step then started before the code changed, and its new
-   *   predecessors may have completed while the command was on its way.
+   * @param isOperatorOutput whether an operator gave the output of the step. If so, the step may have started before the
+   *   code changed, and a predecessor may have completed while the command was being sent; the hash then lacks it.
    */
   #possibleParentHashes(parent: string, isOperatorOutput: boolean): readonly (string | null)[] {
     const { ops, lineage } = this.#state;
@@ -140,9 +150,10 @@ const hashOf = ({ data }: StoredEvent) => readStepFacts(data).hash ?? null;
 
 const isByOperator = ({ data }: CompletedStepEvent) => readStepFacts(data).by === "operator";
 
+/** Beyond this number of combinations, `combinations` ignores the remaining lists, to bound time and memory. */
 const maxCombinations = 1_000;
 
-/** All combinations of one hash from each list, without the nulls. */
+/** Returns all ways to choose one entry of each list. A null stands for "no hash" and is left out of the result. */
 function combinations(lists: readonly (readonly (string | null)[])[]): string[][] {
   let result: string[][] = [[]];
   for (const list of lists) {

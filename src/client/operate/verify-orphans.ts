@@ -1,4 +1,4 @@
-/** Finds orphaned rows, whose runs do not exist, and unreadable rows that belong to no run. */
+/** Finds orphaned rows, whose run or task does not exist, and unreadable rows of workers and workflows. */
 import type { OrphanTable, Store } from "../../store/contract/store.js";
 import { isReadable } from "../start/registration.js";
 import type { Difference, DifferenceKind } from "./difference.js";

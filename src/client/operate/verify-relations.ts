@@ -11,7 +11,7 @@ import type { Findings } from "./difference.js";
 
 const childrenPerPage = 500;
 
-/** The state of a child by the log of its parent. */
+/** A child as the log of its parent records it. */
 interface ExpectedChild {
   readonly id: string;
   readonly state: "open" | "completed" | "failed" | "canceled" | "ended" | "not completed";
@@ -19,7 +19,7 @@ interface ExpectedChild {
   readonly isReleased: boolean;
 }
 
-/** @param relatedRuns the existing parents, and the existing runs that retries continue, by id */
+/** @param relatedRuns by id: the parent of the run and the run that it retries, if they exist */
 export async function checkRelations(
   audit: Audit,
   { row, relatedRuns }: { readonly row: AuditedRun; readonly relatedRuns: ReadonlyMap<string, AuditedRun> },
@@ -67,7 +67,10 @@ async function checkChildren(audit: Audit, row: AuditedRun, state: RunState, fin
   }
 }
 
-/** Reports a missing child unless its whole tree has ended: an interrupted prune deletes children before their parent. */
+/**
+ * Reports a missing child unless all its ancestors have ended: `prune` deletes children before their parents, so an
+ * interrupted `prune` leaves parents without children.
+ */
 async function reportMissingChild(
   audit: Audit,
   row: AuditedRun,
@@ -123,16 +126,16 @@ function* expectedChildren(runId: string, state: RunState): Generator<ExpectedCh
 }
 
 function* childrenOfMap(runId: string, node: string, op: MapOp): Generator<ExpectedChild> {
-  const failed = new Set(op.failedIndexes);
-  // Children that a retry has adopted belong to the run that it continues, and are checked there.
-  const adopted = new Set((op.adopted ?? []).flatMap((one) => [...expandRanges(one.indexes)]));
+  const failedIndexes = new Set(op.failedIndexes);
+  // A retry adopts children of the run that it retries. These children have ids of that run and are checked with it.
+  const adoptedIndexes = new Set((op.adopted ?? []).flatMap((one) => [...expandRanges(one.indexes)]));
   for (let index = 0; index < op.spawnedCount; index += 1) {
-    if (adopted.has(index)) continue;
+    if (adoptedIndexes.has(index)) continue;
     const state = !op.endedIndexes.has(index)
       ? "open"
-      : failed.has(index)
+      : failedIndexes.has(index)
         ? "not completed"
-        : // The log does not say how children ended after the map had failed.
+        : // The log does not record how the children ended that were still open when the map failed.
           op.phase === "failed"
           ? "ended"
           : "completed";

@@ -19,7 +19,7 @@ import { checkTask } from "./verify-task.js";
 
 export interface RunExamination {
   readonly findings: Findings;
-  /** null if the log cannot be folded. */
+  /** The state of the run, computed from its log; null if the log cannot be folded. */
   readonly state: RunState | null;
   /** The number of hashes that could not be recomputed. */
   readonly uncheckedHashes: number;
@@ -36,7 +36,7 @@ export function examineRun(stored: StoredRun): RunExamination {
   return { findings, state, uncheckedHashes };
 }
 
-/** Checks that every encoded value can be decoded, also if nothing else reads it. */
+/** Checks that every encoded value can be decoded, because the other checks do not read all values. */
 function checkReadable({ run, log, inbox }: StoredRun, findings: Findings): void {
   const { id } = run;
   const read = (what: string, work: () => unknown, values: object) => {
@@ -91,7 +91,7 @@ function checkKeys(row: AuditedRun, findings: Findings): void {
       table: heroKey,
     });
   if (parentId === null) {
-    // A retry names only the run that it continues.
+    // The `parentNode` of a retry contains only the run that it retries, and no call.
     const namesNoCall = parentNode === null || callerNode(parentNode) === "";
     if (!namesNoCall || parentIndex !== null || parentAttempt !== null)
       findings.add("run.parent", "names the call of a parent that it does not have.", { table: parentNode });
@@ -105,7 +105,7 @@ function checkKeys(row: AuditedRun, findings: Findings): void {
     });
 }
 
-/** The id that the parent computes for this call; null if there is no such call. */
+/** Returns the id that the parent computes for the call that the row names; null if no call has such columns. */
 function expectedIdOf({ parentId, parentNode, parentIndex, parentAttempt }: AuditedRun): string | null {
   if (parentId === null || parentNode === null) return null;
   const node = callerNode(parentNode);
@@ -126,7 +126,7 @@ function checkOpen(stored: StoredRun, state: RunState | null, findings: Findings
   checkTask(stored, row.task, state, findings);
 }
 
-/** The end of a run is only in its row: the row must be consistent, and the log must have no later event. */
+/** The end of a run is stored only in its row, so the columns must agree, and no event may be later than the end. */
 function checkEnded({ row, run, log }: StoredRun, findings: Findings): void {
   const { status, finishedAt } = row;
   if (activeStatuses.has(status))
@@ -134,7 +134,7 @@ function checkEnded({ row, run, log }: StoredRun, findings: Findings): void {
   if (row.task !== null)
     findings.add("task.left_over", `has ended (${status}) but still has a task.`, { log: status, table: row.task });
   const { seq } = readParkingNote(run.waiting);
-  // The last event is made from the row and was not counted.
+  // The last event of `log` is the terminal event. It is made from the row, and `seq` does not count it.
   const events = log.length - 1;
   if (seq !== undefined && seq !== events)
     findings.add("log.short", `had ${seq} events when it ended, and its log has ${events}.`, {

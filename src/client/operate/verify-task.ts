@@ -53,7 +53,8 @@ function checkOwner({ liveEpochs }: StoredRun, task: AuditedTask, findings: Find
 
 function checkAgainstLog({ row, run }: StoredRun, task: AuditedTask, state: RunState, findings: Findings): void {
   const note = readParkingNote(run.waiting);
-  // Until an owner parks the run, its changes are only in the log, also if the owner died.
+  // An owner writes the row only when it parks the run, so while the run is owned, or after its owner died, only the log
+  // is current.
   const isRowCurrent = task.state !== "owned" && task.deliveries === 0;
   if (note.seq !== undefined && (state.seq < note.seq || (isRowCurrent && state.seq > note.seq)))
     findings.add("log.short", `had ${note.seq} events when it was parked, and its log has ${state.seq}.`, {
@@ -68,13 +69,19 @@ function checkAgainstLog({ row, run }: StoredRun, task: AuditedTask, state: RunS
   else checkParked(run.waiting, note, task, state, findings);
 }
 
-/** A run that has not started keeps its start time, also while it is paused. Without one, something has to release it. */
+/**
+ * A run that has not started has a due time, also while it is paused. If it has none, its parent or `run.start()` must be
+ * going to release it, or its time came during a pause and it starts when it is resumed.
+ */
 function checkNotStarted(row: AuditedRun, task: AuditedTask, state: RunState, findings: Findings): void {
   if (task.dueAt !== null || awaitsRelease(row) || (state.paused !== null && state.becameDueWhilePaused)) return;
   findings.add("task.stuck", "has not started, is not due, and nothing will start it.", { table: task });
 }
 
-/** A built graph may be stored to be started later. A child of a map waits for its parent: see `verify-relations.ts`. */
+/**
+ * Whether the run may wait to be released: a built graph by `run.start()`, a child of a map by its parent.
+ * `verify-relations.ts` checks whether the parent has released the child.
+ */
 const awaitsRelease = ({ version, parentId, parentIndex }: AuditedRun) =>
   parentId === null ? version === frozenDagVersion : parentIndex !== null;
 

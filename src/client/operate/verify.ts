@@ -2,8 +2,9 @@
  * Reads all stored data and compares each log with the row and the task of its run, each run with its children and its
  * parent, and every other row with its run. The log is the source of truth: a difference is a bug or a manual change.
  *
- * Workers may continue meanwhile. A suspicious run is read again a moment later, and a difference counts only if the run
- * did not change while it was read. Memory is bounded: a page of rows, and payloads and logs of up to 8 MiB.
+ * Workers may execute runs meanwhile. A run with a difference is therefore read again a moment later, and the difference is
+ * reported only if the run did not change while it was read. `verify` has at most a page of rows, and payloads and logs of
+ * 8 MiB (or of one larger run), in memory.
  */
 
 import { retriedRunIdOf } from "../../core/run/lineage.js";
@@ -34,7 +35,7 @@ export interface Verification {
 const runsPerPage = 200;
 const maxBytesPerBatch = 8 * 1024 * 1024;
 const maxDifferences = 1_000;
-/** The delays before suspicious runs are read again. A run that is being executed changes between two reads. */
+/** The delays before runs with differences are read again. There are several, because a run may change during each read. */
 const recheckDelaysMs = [50, 250, 1_000];
 
 export async function verify(store: Store, onlyRunId: string | undefined, runtime: Runtime): Promise<Verification> {
@@ -125,14 +126,14 @@ async function examineRows(
   return verifiedRuns;
 }
 
-/** The parents of these runs, and the runs that retries among them continue. */
+/** Reads the parents of these runs and, for retries, the runs that they retry. */
 async function readRelatedRuns(store: Store, rows: readonly AuditedRun[]): Promise<ReadonlyMap<string, AuditedRun>> {
   const ids = new Set(rows.flatMap((row) => [row.parentId, retriedRunIdOf(row)]).filter((id) => id !== null));
   const relatedRows = ids.size === 0 ? [] : await store.maintenance.audit.runsById([...ids]);
   return new Map(relatedRows.map((row) => [row.id, row]));
 }
 
-/** Returns the differences of suspicious runs that are still there and whose run did not change while it was read. */
+/** Reads the runs again and returns the differences that still exist in runs that did not change while they were read. */
 async function confirmDifferences(store: Store, suspects: readonly string[], runtime: Runtime): Promise<Difference[]> {
   const { audit } = store.maintenance;
   const differences: Difference[] = [];
@@ -143,7 +144,7 @@ async function confirmDifferences(store: Store, suspects: readonly string[], run
     await sleep(runtime, waitMs);
     const movedIds: string[] = [];
     differencesOfMovedRuns = [];
-    // A worker with other code may have registered new shapes in between.
+    // The shapes are read again, because a worker with other code may have registered new ones since the last read.
     const shapes = await ShapeRegistry.read(store);
     for (const batch of batchesOf(await audit.runsById(unconfirmedIds))) {
       const verifiedRuns = await examineRows(store, batch, shapes);
@@ -162,13 +163,16 @@ async function confirmDifferences(store: Store, suspects: readonly string[], run
   return [...differences, ...differencesOfMovedRuns];
 }
 
-/** Whether the difference is in the log alone, so that it counts even if the run changes all the time. */
+/** Whether the difference is in the log alone. Events never change, so it is reported even if the run keeps changing. */
 const concernsLogOnly = ({ kind }: Difference) => kind === "log.unreadable" || kind === "log.duplicate_signal_key";
 
 const isUnchanged = (before: AuditedRun, after: AuditedRun | undefined) =>
   JSON.stringify(before) === JSON.stringify(after);
 
-/** Searches twice and returns what was found both times: a run may be created or deleted between reads of two tables. */
+/**
+ * Searches twice and returns the rows that were found both times, because a run that is created or deleted between the reads
+ * of two tables looks like an orphan.
+ */
 async function confirmOrphans(store: Store, runtime: Runtime): Promise<Difference[]> {
   const firstTexts = new Set<string>();
   for await (const { text } of orphanedAndUnreadableRows(store)) firstTexts.add(text);

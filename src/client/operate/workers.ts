@@ -1,4 +1,4 @@
-/** Workers as users see them: where they run, whether they are live, and which workflows they have. */
+/** Describes workers for users: where they run, whether they are live, and which workflows and jobs they execute. */
 
 import { frozenDagVersion, graphRoute, jobWorkflow } from "../../core/naming/route.js";
 import type { Runtime } from "../../runtime/runtime.js";
@@ -25,7 +25,7 @@ export interface WorkerHealth {
   readonly heartbeatAt: Date;
   /** How long after a heartbeat its lease expires, in milliseconds. Other workers then take its runs. */
   readonly leaseMs: number;
-  /** The number of runs that it executes, of all its workflows. */
+  /** The number of runs that it is executing, over all its workflows. */
   readonly executing: number;
   /** The workflows that it executes. */
   readonly workflows: readonly {
@@ -61,13 +61,14 @@ type WorkerCapabilities = Pick<WorkerHealth, "workflows" | "jobs" | "graphs">;
 
 const jobPrefix = jobWorkflow("");
 
-/** The workflows and jobs behind the routes of a worker, which has further routes for queues of steps and for graphs. */
+/** Finds the workflows and jobs of a worker from its routes. Some routes are for queues of steps and for graphs. */
 export function capabilitiesOf(routes: readonly Route[]): WorkerCapabilities {
   const graphs = routes.some(({ workflow }) => workflow === graphRoute);
   const isJobRoute = ({ workflow }: Route) => graphs && workflow.startsWith(jobPrefix);
   const workflows = new Map<string, { readonly name: string; readonly version: string }>();
   for (const route of routes) {
-    // The queue of a step follows a tab. A route that would be too long is only a tab and a hash.
+    // In the route of a step's queue, a tab and the queue follow the name of the workflow. A route that would be too long is
+    // replaced by a tab and a hash, so its name is empty here.
     const [name] = route.workflow.split("\t") as [string];
     if (name !== "" && !isJobRoute(route))
       workflows.set(titleOf(name, route.version), { name, version: route.version });
@@ -78,13 +79,13 @@ export function capabilitiesOf(routes: readonly Route[]): WorkerCapabilities {
 
 const byTitle = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]) => (a < b ? -1 : 1);
 
-/** The workflow and version of a run, or its built graph, for display. */
+/** Returns a text that names the workflow and version of a run, or its built graph, for display. */
 export function titleOf(workflow: string, version: string): string {
   if (version === frozenDagVersion) return `graph ${workflow}`;
   return version === "" ? workflow : `${workflow} ${version}`;
 }
 
-/** "Onboarding, order 2; jobs: Double, Notify" */
+/** Returns a text such as "Onboarding, order 2; jobs: Double, Notify". */
 export function describeCapabilities({ workflows, jobs, graphs }: WorkerCapabilities): string {
   const names = workflows.map(({ name, version }) => titleOf(name, version)).join(", ");
   const graphText = jobs.length > 0 ? `jobs: ${jobs.join(", ")}` : graphs ? "graphs" : "";

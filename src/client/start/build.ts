@@ -1,4 +1,4 @@
-/** Turns a graph that is built at run time into a new run, whose input is the frozen graph. */
+/** Makes a new run from a graph that is built at run time; the frozen graph becomes the input of the run. */
 import { encode } from "../../core/encoding/encode.js";
 import { InvalidInputError } from "../../core/errors/errors.js";
 import type { DagOptions } from "../../core/graph/frozen-dag.js";
@@ -29,7 +29,7 @@ export interface BuildServices {
   readonly ids: IdSource;
 }
 
-/** @param now the time of the store */
+/** @param now the current time by the clock of the store */
 export async function createGraphRun(
   name: string,
   build: (g: GraphBuilder) => unknown,

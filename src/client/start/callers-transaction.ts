@@ -4,7 +4,8 @@ import { InvalidInputError } from "../../core/errors/errors.js";
 const txRequirement = "`tx` takes the one connection on which you have begun your transaction";
 
 /**
- * Refuses a pool, whose statements may go to other connections and would not be part of the transaction.
+ * Refuses a value that cannot run statements in the caller's transaction. A pool, for example, may run each statement on
+ * another connection, outside of the transaction.
  *
  * @param effect what would happen without a transaction, such as "the run would be started"
  */
@@ -31,15 +32,18 @@ const hasMethods = (value: object, ...names: readonly string[]) =>
 const canQuery = (tx: object) =>
   hasMethods(tx, "query") || hasMethods(tx, "prepare", "exec") || hasMethods(tx, "execute", "commit", "rollback");
 
-/** A client of `@libsql/client`, whose statements each commit by themselves. */
+/** Whether the value is a client of `@libsql/client`, which commits each statement by itself. */
 const isLibsqlClient = (tx: unknown) =>
   typeof tx === "object" && tx !== null && hasMethods(tx, "execute", "batch", "transaction");
 
-/** A pool of `mysql2`, which has `getConnection`, or of `pg`, which counts its connections. */
+/** Whether the value is a pool of `mysql2`, which has `getConnection`, or of `pg`, which counts its connections. */
 const isPool = (tx: object) =>
   hasMethods(tx, "getConnection") || ("totalCount" in tx && "idleCount" in tx && !hasMethods(tx, "release"));
 
-/** Only `pg`, `better-sqlite3` and `node:sqlite` show whether a transaction is open. */
+/**
+ * Whether the connection says that it has no open transaction. Only `pg`, `better-sqlite3` and `node:sqlite` say so; for
+ * other drivers the result is false.
+ */
 function hasNoTransaction(tx: {
   readonly getTransactionStatus?: () => unknown;
   readonly inTransaction?: unknown;

@@ -1,4 +1,4 @@
-/** Handles a start that was rejected as a duplicate: it is the same start again, or an error. */
+/** Handles a start that the store rejected as a duplicate: a repetition of the same start succeeds, any other start throws. */
 import { isDeepStrictEqual } from "node:util";
 import { decode } from "../../core/encoding/decode.js";
 import { AlreadyActiveError, InvalidInputError } from "../../core/errors/errors.js";
@@ -6,7 +6,10 @@ import { type FrozenDag, isSamePlan } from "../../core/graph/frozen-dag.js";
 import { frozenDagVersion } from "../../core/naming/route.js";
 import type { NewRun, RefusedStart } from "../../store/contract/store.js";
 
-/** @returns the id of the run that an identical start created before */
+/**
+ * @returns the id of the run that an identical start created before
+ * @throws AlreadyActiveError if the hero has an active run, InvalidInputError if the key was used with another input
+ */
 export function existingRunId(run: NewRun, refusal: RefusedStart): string {
   const { existing } = refusal;
   if (refusal.reason === "heroKey") {

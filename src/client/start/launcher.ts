@@ -1,4 +1,4 @@
-/** Makes new runs durable: a worker of this process adopts them if it has room, otherwise any worker claims them. */
+/** Makes new runs durable. A worker of this process executes a run at once if it has room; other runs wait for any worker. */
 
 import { FencedError } from "../../core/errors/errors.js";
 import type { Logger } from "../../define/context.js";
@@ -8,7 +8,7 @@ import { publishStatus } from "../../telemetry/publish.js";
 import { StartBatcher } from "./start-batcher.js";
 import { WorkerAvailability } from "./worker-availability.js";
 
-/** A worker of this process that starts a run itself, without a claim, while it has room. */
+/** A worker of this process that can write a new run and own it from the start, so that no worker has to claim it. */
 export interface Adopter {
   canAdopt(workflow: string, version: string): boolean;
   adopt(run: NewRun): Promise<{ readonly at: number; readonly refusal: RefusedStart | null }>;
@@ -34,22 +34,25 @@ export class Launcher {
     this.#startBatcher = new StartBatcher(store, runtime, (run, at) => publishStatus(log, run, "pending", at));
   }
 
-  /** @param runs of one workflow
-   * @returns the results in the order of the runs */
+  /**
+   * @param runs new runs, all of one workflow
+   * @returns the results in the order of the runs
+   */
   async launch(runs: readonly NewRun[]): Promise<readonly LaunchResult[]> {
     const [first] = runs;
     if (first === undefined) return [];
-    // Runs are adopted while there is room; the rest is queued, so that they start in their order.
-    const adopted: Promise<LaunchResult>[] = [];
+    // A worker adopts the first runs. From the first run that no worker can adopt, all are queued, so that no run overtakes
+    // an earlier one.
+    const adoptions: Promise<LaunchResult>[] = [];
     for (const run of runs) {
       const adopter = run.due.kind === "now" ? this.#adopterFor(run) : null;
       if (adopter === null) break;
-      adopted.push(this.#adopt(adopter, run));
+      adoptions.push(this.#adopt(adopter, run));
     }
-    const remainingRuns = adopted.length === 0 ? runs : runs.slice(adopted.length);
-    const queued = remainingRuns.length === 0 ? [] : this.#queue(remainingRuns);
-    // Awaited together, so that if both fail, the second rejection is not unhandled.
-    return (await Promise.all([Promise.all(adopted), queued])).flat();
+    const remainingRuns = adoptions.length === 0 ? runs : runs.slice(adoptions.length);
+    const queuedResults = remainingRuns.length === 0 ? [] : this.#queue(remainingRuns);
+    // All promises are awaited together: if one is rejected before the others, their rejections are not unhandled.
+    return (await Promise.all([Promise.all(adoptions), queuedResults])).flat();
   }
 
   #adopterFor({ route, workflow, version }: NewRun): Adopter | null {
@@ -74,8 +77,8 @@ export class Launcher {
   }
 
   /**
-   * The warning for runs that are started in the caller's transaction. The transaction may occupy the connection that this
-   * read needs, so the start waits for it only briefly.
+   * Returns the warning for runs that are started in the caller's transaction. That transaction may occupy the connection
+   * that reading the workers needs, so the start waits for the warning only briefly.
    */
   async warningWithTimeout(
     runs: readonly NewRun[],

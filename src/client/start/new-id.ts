@@ -1,4 +1,4 @@
-/** Makes ids of runs. Random bytes are fetched in bulk, because a call for ten bytes costs more than the rest of the id. */
+/** Makes ids of runs. It gets random bytes for 256 ids at once, because a call for each id costs more than making the id. */
 import { uuidv7 } from "../../core/naming/ids.js";
 import { randomHex } from "../../runtime/random-hex.js";
 import type { Runtime } from "../../runtime/runtime.js";
@@ -9,18 +9,18 @@ const idsPerPool = 256;
 export class IdSource {
   readonly #runtime: Runtime;
   #pool = "";
-  #used = 0;
+  #usedDigits = 0;
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
   }
 
   next(): string {
-    if (this.#used === this.#pool.length) {
+    if (this.#usedDigits === this.#pool.length) {
       this.#pool = randomHex(this.#runtime, (digitsPerId / 2) * idsPerPool);
-      this.#used = 0;
+      this.#usedDigits = 0;
     }
-    this.#used += digitsPerId;
-    return uuidv7(this.#runtime.now(), this.#pool.slice(this.#used - digitsPerId, this.#used));
+    this.#usedDigits += digitsPerId;
+    return uuidv7(this.#runtime.now(), this.#pool.slice(this.#usedDigits - digitsPerId, this.#usedDigits));
   }
 }

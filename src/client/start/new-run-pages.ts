@@ -1,4 +1,4 @@
-/** Splits many starts into pages, so that the memory for encoded and unwritten runs is bounded. */
+/** Splits many new runs into pages, so that the memory for encoded runs that are not written yet is bounded. */
 
 import type { Runtime } from "../../runtime/runtime.js";
 import { yieldToEventLoop } from "../../runtime/wait.js";
@@ -6,23 +6,23 @@ import type { NewRun } from "../../store/contract/store.js";
 
 export const runsPerPage = 1_000;
 const bytesPerPage = 8 * 1024 * 1024;
-/** Up to these limits the runs of a call are made once and written together; beyond them they are made a second time. */
+/** Up to these limits, all new runs of a call stay in memory and are one page. Beyond them, each run is made twice. */
 const maxKeptRuns = 20_000;
 const maxKeptBytes = 32 * 1024 * 1024;
 
 type CreateRun<Input> = (input: Input) => NewRun | Promise<NewRun>;
 
 /**
- * Makes all runs before it yields the first page, so that an input that cannot be stored does not leave half of them
- * started. If they are too many to keep in memory, they are made again, page by page.
+ * Makes all runs before it yields the first page, so that an input that cannot be stored throws before any run is started.
+ * If the runs are too many to keep in memory, it makes them a second time, page by page.
  */
 export async function* newRunsInPages<Input>(
   inputs: readonly Input[],
   createRun: CreateRun<Input>,
   runtime: Runtime,
 ): AsyncGenerator<readonly NewRun[]> {
-  const kept = await createAll(inputs, createRun, runtime);
-  if (kept !== null) return yield kept;
+  const keptRuns = await createAll(inputs, createRun, runtime);
+  if (keptRuns !== null) return yield keptRuns;
   let page: NewRun[] = [];
   let bytes = 0;
   for (const input of inputs) {
@@ -37,22 +37,22 @@ export async function* newRunsInPages<Input>(
   if (page.length > 0) yield page;
 }
 
-/** Makes all runs; null if they are too many to keep. It yields to the event loop after each page. */
+/** Makes all runs; returns null if they are too many to keep in memory. Yields to the event loop after every 1,000 runs. */
 async function createAll<Input>(
   inputs: readonly Input[],
   createRun: CreateRun<Input>,
   runtime: Runtime,
 ): Promise<readonly NewRun[] | null> {
-  let kept: NewRun[] | null = [];
+  let keptRuns: NewRun[] | null = [];
   let bytes = 0;
   for (let index = 0; index < inputs.length; index += 1) {
-    const created = createRun(inputs[index] as Input);
-    // Without a schema the run is made synchronously, and a promise for each would cost more than making it.
-    const run = created instanceof Promise ? await created : created;
+    const runOrPromise = createRun(inputs[index] as Input);
+    // Without a schema, `createRun` is synchronous, and awaiting each run would cost more than making it.
+    const run = runOrPromise instanceof Promise ? await runOrPromise : runOrPromise;
     bytes += run.input.length;
-    if (kept !== null && kept.length < maxKeptRuns && bytes < maxKeptBytes) kept.push(run);
-    else kept = null;
+    if (keptRuns !== null && keptRuns.length < maxKeptRuns && bytes < maxKeptBytes) keptRuns.push(run);
+    else keptRuns = null;
     if (index % runsPerPage === runsPerPage - 1) await yieldToEventLoop(runtime);
   }
-  return kept;
+  return keptRuns;
 }

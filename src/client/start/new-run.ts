@@ -22,13 +22,13 @@ export interface StartOptions {
   readonly idempotencyKey?: string;
   /** The hero of the run. A second active run of the workflow for the same hero throws an AlreadyActiveError. */
   readonly hero?: HeroRef;
-  /** Allows several active runs for one hero. Default: as the workflow class says, otherwise false. */
+  /** Allows several active runs for one hero. Default: the `allowMultiple` of the workflow class, otherwise false. */
   readonly allowMultiple?: boolean;
   /** Starts the run after this time. Default: at once. Not together with `startAt`. */
   readonly delay?: Duration;
   /** Starts the run at this instant: a Date, or milliseconds since 1970. Not together with `delay`. */
   readonly startAt?: Date | number;
-  /** The priority of the run, a whole number; higher goes first. Default: that of the workflow. */
+  /** The priority of the run, a whole number: workers claim higher ones first. Default: the priority of the workflow. */
   readonly priority?: number;
   /** Tags in addition to those of the workflow, for `pawl.runs({ tag })`. */
   readonly tags?: readonly string[];
@@ -49,7 +49,7 @@ export const startOptions: ReadonlySet<string> = new Set([
 
 export type StartableDefinition = Pick<WorkflowDefinition, "name" | "version" | "queue" | "priority" | "tags" | "hero">;
 
-/** Checks once what all runs of one call have in common, and returns a function that makes the row for an input. */
+/** Checks the definition and the options once for all runs of a call, and returns a function that makes a run for an input. */
 export function newRunFactory(
   definition: StartableDefinition,
   options: StartOptions,

@@ -12,9 +12,9 @@ import { WorkflowNames } from "./workflow-names.js";
 export class Registrar {
   readonly #store: Store;
   readonly #log: Logger;
-  readonly #definitions = new Set<WorkflowDefinition>();
+  readonly #registeredDefinitions = new Set<WorkflowDefinition>();
   readonly #names = new WorkflowNames();
-  /** Names of classes that a warning was logged for. */
+  /** The names of workflows for which a warning was logged. */
   readonly #warnedNames = new Set<string>();
 
   constructor(store: Store, log: Logger) {
@@ -22,9 +22,9 @@ export class Registrar {
     this.#log = log;
   }
 
-  /** Writes each definition once per process. */
+  /** Writes the definitions that this process has not written before. */
   async register(definitions: readonly WorkflowDefinition[]): Promise<void> {
-    const newDefinitions = definitions.filter((definition) => !this.#definitions.has(definition));
+    const newDefinitions = definitions.filter((definition) => !this.#registeredDefinitions.has(definition));
     if (newDefinitions.length === 0) return;
     for (const definition of newDefinitions) this.#names.reserveForWorkflow(definition);
     this.#warnOfNames(newDefinitions);
@@ -40,7 +40,7 @@ export class Registrar {
       }),
       ...shapes,
     ]);
-    for (const definition of newDefinitions) this.#definitions.add(definition);
+    for (const definition of newDefinitions) this.#registeredDefinitions.add(definition);
   }
 
   #warnOfNames(definitions: readonly WorkflowDefinition[]): void {
@@ -52,7 +52,10 @@ export class Registrar {
     }
   }
 
-  /** Reads former queues of steps: a run may be parked in a queue that the code no longer names, and workers must find it. */
+  /**
+   * Reads the former queues of steps from the registry. They stay registered, because a run may be parked in a queue that
+   * the code no longer names, and workers must still find that run.
+   */
   async #readEarlierQueues(definitions: readonly WorkflowDefinition[]): Promise<Map<string, readonly string[]>> {
     const earlierQueues = new Map<string, readonly string[]>();
     for (const { name, declared } of definitions) {
@@ -62,11 +65,14 @@ export class Registrar {
     return earlierQueues;
   }
 
-  /** Does not wait for the registration if the caller has an open transaction: SQLite has one writer, so it would deadlock. */
+  /**
+   * Registers the definition before a start. If the caller has an open transaction, this does not wait for the registration:
+   * SQLite has one writer, so the registration waits for the caller's transaction, and waiting for it here would deadlock.
+   */
   async registerFor(definition: WorkflowDefinition, tx: unknown): Promise<void> {
-    const registered = this.register([definition]);
-    if (tx === undefined) return registered;
-    registered.catch((error) => this.#log.warn(`Workflow "${definition.name}" could not be registered yet.`, error));
+    const registering = this.register([definition]);
+    if (tx === undefined) return registering;
+    registering.catch((error) => this.#log.warn(`Workflow "${definition.name}" could not be registered yet.`, error));
   }
 
   /** @throws InvalidInputError if the name belongs to a workflow */

@@ -19,7 +19,7 @@ export interface Registration {
   readonly isChain: boolean;
 }
 
-/** @throws DamagedDataError if the record cannot be read, because a run must not start without its registered rules */
+/** @throws DamagedDataError if the record cannot be read, because a run must not start without the registered hero rules */
 export function registrationOf({ name, queue, version, graph }: WorkflowRecord): Registration {
   const registered = parseRegistration(graph);
   if (registered === null) {
@@ -43,7 +43,7 @@ export function registrationOf({ name, queue, version, graph }: WorkflowRecord):
 
 export const isReadable = ({ graph }: WorkflowRecord): boolean => parseRegistration(graph) !== null;
 
-/** null if it cannot be read. */
+/** Returns null if the text cannot be parsed. */
 function parseRegistration(graph: string | null): Partial<RegisteredWorkflow> | null {
   try {
     const registered: unknown = JSON.parse(graph ?? "{}");
@@ -53,17 +53,17 @@ function parseRegistration(graph: string | null): Partial<RegisteredWorkflow> | 
   }
 }
 
-/** The current and former queues of its steps; none if the row is damaged, so that other workflows are still listed. */
+/** The current and former queues of its steps. Returns none for a damaged row, so that listing all queues does not fail. */
 export const stepQueuesOf = ({ graph }: WorkflowRecord): readonly string[] =>
   parseRegistration(graph)?.stepQueues ?? [];
 
 export interface QueueRoute {
-  /** The route of the tasks, which workers claim by. */
+  /** The route in the tasks; a worker claims tasks by route. */
   readonly route: string;
   readonly queue: string;
 }
 
-/** All routes that tasks of a workflow may have: first that of the workflow, then those of its steps' queues. */
+/** Returns all routes that tasks of a workflow may have: first the route of the workflow, then those of its steps' queues. */
 export function routesOf(workflow: WorkflowRecord): QueueRoute[] {
   const ofSteps = stepQueuesOf(workflow).map((queue) => ({ route: routeOf(workflow.name, queue), queue }));
   return [{ route: workflow.name, queue: workflow.queue }, ...ofSteps];

@@ -10,15 +10,15 @@ import type { NewRun, RefusedStart, RunRecord, Store } from "../../store/contrac
 
 export interface RetryResult {
   readonly run: NewRun | RunRecord;
-  /** false: the retry existed before and is open. */
+  /** Whether this call created the retry; false if an open retry existed before. */
   readonly isNew: boolean;
-  /** Set if the hero has another active run now. */
+  /** Set if the store rejected the retry because its hero has another active run; otherwise null. */
   readonly refusal: RefusedStart | null;
 }
 
 /**
- * Commits the new run. Its row names the run that it continues; the worker that starts it copies the recorded results into
- * its log, because the worker has the code and can wait for children that are still being canceled.
+ * Commits the new run, whose row names the run that it retries. The worker that starts the new run copies the recorded
+ * results into its log, because only the worker has the code and can wait for children that are still being canceled.
  */
 export async function retryRun(
   store: Store,
@@ -30,17 +30,22 @@ export async function retryRun(
       runId: run.id,
       status: run.status,
     });
-  let last = run;
-  let existing = await store.run(retryIdOf(last.id));
-  // A canceled retry is replaced by its own successor, so that no two runs of the line use the same idempotency keys.
-  for (; existing?.status === "canceled"; existing = await store.run(retryIdOf(last.id))) last = existing;
-  if (existing !== null) return { run: checkOpen(run, existing), isNew: false, refusal: null };
-  const retry = createSuccessor(last, hero);
+  let lastInLine = run;
+  let existingRetry = await store.run(retryIdOf(lastInLine.id));
+  // If the retry was canceled, the new run retries that retry instead of `run`. Each run then has one retry at most, so no
+  // two open runs use the same idempotency keys.
+  for (; existingRetry?.status === "canceled"; existingRetry = await store.run(retryIdOf(lastInLine.id)))
+    lastInLine = existingRetry;
+  if (existingRetry !== null) return { run: checkOpen(run, existingRetry), isNew: false, refusal: null };
+  const retry = createSuccessor(lastInLine, hero);
   const result = await store.commit({ fence: null, transitions: [], starts: [retry] });
   return { run: retry, isNew: true, refusal: result.kind === "committed" ? (result.refused[0] ?? null) : null };
 }
 
-/** The idempotency key of the start stays with the first run. The retry of a child has no parent, which went on without it. */
+/**
+ * Makes the run that retries `run`. It does not get the idempotency key of the start, which stays with the first run. The
+ * retry of a child has no parent, because the parent has already continued without the child.
+ */
 function createSuccessor(run: RunRecord, hero: HeroPolicy): NewRun {
   const {
     status: _s,
@@ -70,8 +75,8 @@ function createSuccessor(run: RunRecord, hero: HeroPolicy): NewRun {
 
 function checkOpen(run: RunRecord, retry: RunRecord): RunRecord {
   if (retry.finishedAt === null) return retry;
-  const next = retry.status === "failed" ? "; retry that one" : "";
-  throw new InvalidStateError(`Run ${run.id} was retried as run ${retry.id}, which is ${retry.status}${next}.`, {
+  const advice = retry.status === "failed" ? "; retry that one" : "";
+  throw new InvalidStateError(`Run ${run.id} was retried as run ${retry.id}, which is ${retry.status}${advice}.`, {
     runId: run.id,
     status: run.status,
   });

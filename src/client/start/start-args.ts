@@ -1,4 +1,4 @@
-/** The types of the arguments and the result of `start`. */
+/** The types of the arguments and the result of `start`, and the function that tells input and options apart. */
 import { InvalidInputError } from "../../core/errors/errors.js";
 import type { HeroOf, HeroTypeOf, InputOf, MayLackHero, OutputOf } from "../../define/class/class-types.js";
 import type { LoadsHeroOf } from "../../define/class/workflow.js";
@@ -9,7 +9,7 @@ import type { AnyWorkflow } from "../../define/resolve.js";
 import type { RunHandle } from "../run-handle.js";
 import type { StartOptions } from "./new-run.js";
 
-/** The arguments behind a workflow. The input may be left out if its type is void. */
+/** The arguments of `start` after the workflow. The input may be left out if its type is void. */
 export type StartArgs<Input> = [Input] extends [void]
   ? [input?: Input, options?: StartOptions]
   : [input: Input, options?: StartOptions];
@@ -28,7 +28,7 @@ type ClassStartOptions<C extends WorkflowClass> = Omit<StartOptions, "hero"> &
 
 /**
  * A class with a hero needs the option `hero`, and a class with an input needs the input. A class that loads its hero and
- * takes no input may be started with the options alone, because they cannot be mistaken for an input.
+ * takes no input may be started with the options alone, because it has no input that the options could be mistaken for.
  */
 type ClassStartArgs<C extends WorkflowClass> =
   MayLackHero<HeroOf<C>> extends true
@@ -41,17 +41,20 @@ type ClassStartArgs<C extends WorkflowClass> =
         : [input: undefined, options: ClassStartOptions<C>]
       : [input: InputOf<C>, options: ClassStartOptions<C>];
 
-/** A hero whose type is more than its reference has to be loaded; `Startable` checks that the class does. */
+/**
+ * Whether the class loads its hero. A class whose hero is only a reference may do without `loadHero`; for any other hero,
+ * `Startable` requires that the class has it.
+ */
 type LoadsHero<C extends WorkflowClass> = [HeroRef] extends [HeroOf<C>] ? HasLoader<C> : true;
 type HasLoader<C> = C extends { readonly loadHero: unknown } ? true : false;
 
-// One signature for definitions and classes: with overloads, the compiler reports only the last one, so a caller who
-// forgot the input of a function was told that the function is not a class.
+// `start` has one signature for definitions and classes instead of overloads. The compiler reports only why the last
+// overload does not match, so a caller who forgot the input of a function would read that the function is not a class.
 
-/** A further requirement on the workflow: a class must have a loader for its hero. */
+/** The requirement of `start` on the workflow: a class must have `loadHero` if its hero has to be loaded. */
 export type Startable<W extends AnyWorkflow> = [W] extends [WorkflowClass] ? LoadsHeroOf<W> : unknown;
 
-/** The arguments of `start` behind this workflow. */
+/** The arguments of `start` after this workflow. */
 export type StartArgsOf<W extends AnyWorkflow> = [W] extends [WorkflowDefinition<infer Input>]
   ? StartArgs<Input>
   : [W] extends [WorkflowClass]
@@ -86,8 +89,8 @@ export type HandleOf<W extends AnyWorkflow> = [W] extends [WorkflowDefinition<in
     : never;
 
 /**
- * A class whose runs need a hero and take no input may be started with the options alone, `start(Onboarding, { hero })`.
- * The argument cannot be an input, because the call would then lack the required hero.
+ * Tells the input and the options apart. A class whose runs need a hero and take no input may be started with the options
+ * alone, `start(Onboarding, { hero })`: the argument cannot be an input, because the call would then lack the required hero.
  */
 export function inputAndOptions(
   { name, hero }: Pick<WorkflowDefinition, "name" | "hero">,

@@ -1,4 +1,4 @@
-/** Group commit for starts: runs that are started during a commit are written together by the next one. */
+/** Group commit for starts: runs that are started while a commit is in progress are written together by the next commit. */
 
 import { Batcher, countFitting } from "../../concurrency/batcher.js";
 import { isTransient } from "../../concurrency/retry-until-reachable.js";
@@ -8,7 +8,7 @@ import { sleep } from "../../runtime/wait.js";
 import type { NewRun, RefusedStart, Store } from "../../store/contract/store.js";
 import { inCleanContext } from "../../telemetry/async-context.js";
 
-/** The starts of one call, which resolves when all of them are written. */
+/** One call of `start`. Its promise resolves when all its runs are written. */
 interface StartCall {
   readonly refusals: (RefusedStart | null)[];
   openCount: number;
@@ -24,9 +24,12 @@ interface PendingStart {
 
 const maxBatchSize = 500;
 const maxBytes = 4 * 1024 * 1024;
-/** How long the database may be unreachable, during a restart for example, before a start fails. */
+/** How long a start is retried while the database is unreachable, during a restart for example, before the start fails. */
 const retryTimeoutMs = 25_000;
-/** Commits with keys may wait for a caller's open transaction, and each of them occupies a connection of the store. */
+/**
+ * A commit of runs with unique keys may have to wait for a caller's open transaction that uses the same key, and occupies a
+ * connection of the store meanwhile. This limits how many connections such commits occupy.
+ */
 const maxKeyedCommits = 3;
 
 export class StartBatcher {
@@ -36,18 +39,18 @@ export class StartBatcher {
   readonly #unkeyedBatcher: Batcher<PendingStart>;
   readonly #keyedBatcher: Batcher<PendingStart>;
 
-  /** @param onStarted called for each run that was created */
+  /** @param onStarted is called for each run that was created, and not for duplicates */
   constructor(store: Store, runtime: Runtime, onStarted: (run: NewRun, at: number) => void) {
     this.#store = store;
     this.#runtime = runtime;
     this.#onStarted = onStarted;
-    // A write serves many callers, so it runs outside of the async context of each of them.
+    // One write contains runs of many callers, so it must not run in the async context (trace, for example) of one of them.
     const write = (batch: readonly PendingStart[]) => inCleanContext(() => this.#write(batch));
     this.#unkeyedBatcher = new Batcher({ write, batchSizeOf, maxConcurrentWrites: 1 });
     this.#keyedBatcher = new Batcher({ write, batchSizeOf, maxConcurrentWrites: maxKeyedCommits });
   }
 
-  /** @returns for each run, in their order, whether it was rejected as a duplicate */
+  /** @returns for each run, in the order of `runs`, the refusal if the store rejected it as a duplicate, otherwise null */
   start(runs: readonly NewRun[]): Promise<readonly (RefusedStart | null)[]> {
     return new Promise((resolve, reject) => {
       const call: StartCall = { refusals: new Array(runs.length).fill(null), openCount: runs.length, resolve, reject };
@@ -68,11 +71,11 @@ export class StartBatcher {
       }
     } catch (error) {
       if (isTransient(error) && this.#runtime.monotonic() - firstTriedAt + waitMs < retryTimeoutMs) {
-        // The commit may have succeeded. Trying again is safe, because the same ids are not created twice.
+        // The commit may have succeeded although it threw. Repeating it is safe: the store does not create an id twice.
         await sleep(this.#runtime, waitMs);
         return this.#write(batch, waitMs * 2, firstTriedAt);
       }
-      // A start that cannot be written must not fail the others, so each is tried alone.
+      // One run that cannot be written must not fail the other runs of the batch, so each run is written alone.
       if (batch.length === 1) return batch[0]?.call.reject(error);
       for (const start of batch) await this.#write([start]);
     }

@@ -1,4 +1,4 @@
-/** Warns about starts that no live worker can execute: on the handle of the run, and once in the log. */
+/** Warns about started runs that no live worker can execute: on the handle of each run, and once per workflow in the log. */
 
 import { graphRoute } from "../../core/naming/route.js";
 import type { Logger } from "../../define/context.js";
@@ -24,11 +24,11 @@ export class WorkerAvailability {
     this.#runtime = runtime;
   }
 
-  /** The warning for the caller that started a run of this route; null if a live worker has it. */
+  /** Returns the warning for the caller that started a run of this workflow; null if a live worker has the workflow. */
   async warningFor(workflow: string, version: string): Promise<string | null> {
     const route = `${workflow}@${version}`;
     if (this.#routesWithWorkers.has(route) && this.#runtime.now() < this.#cachedUntil) return null;
-    // The worker may be new, so the workers are read again, once for all concurrent starts.
+    // A worker may have been started since the last read, so the workers are read again, once for all concurrent starts.
     this.#pendingRead ??= this.#read().finally(() => {
       this.#pendingRead = null;
     });
@@ -43,12 +43,12 @@ export class WorkerAvailability {
     return warning;
   }
 
-  /** An error is ignored, because the start has succeeded and must not fail for the sake of a warning. */
+  /** Ignores errors: the run has been started, and its start must not fail because the warning cannot be computed. */
   async #read(): Promise<void> {
     try {
-      const live = await findLiveWorkers(this.#store, this.#runtime);
+      const liveWorkers = await findLiveWorkers(this.#store, this.#runtime);
       this.#routesWithWorkers = new Set(
-        live.flatMap(({ routes }) => routes.map((route) => `${route.workflow}@${route.version}`)),
+        liveWorkers.flatMap(({ routes }) => routes.map((route) => `${route.workflow}@${route.version}`)),
       );
       this.#cachedUntil = this.#runtime.now() + cacheTtlMs;
     } catch {

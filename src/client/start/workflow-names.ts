@@ -1,4 +1,4 @@
-/** Refuses two workflows with one name in this process, because their runs would be mixed up. */
+/** Refuses two different workflows with one name in this process, because each would execute runs of the other. */
 import { InvalidInputError } from "../../core/errors/errors.js";
 import type { WorkflowDefinition, WorkflowStyle } from "../../define/definition.js";
 
@@ -13,7 +13,10 @@ export class WorkflowNames {
   readonly #workflows = new Set<string>();
   readonly #builtGraphs = new Set<string>();
 
-  /** @throws InvalidInputError if the name belongs to something else. New code of the same style is accepted, as a deploy. */
+  /**
+   * @throws InvalidInputError if the name belongs to a built graph, or to a workflow of another style. A second workflow of
+   *   the same style is accepted, because it may be new code of the same workflow.
+   */
   reserveForWorkflow({ name, version, style }: WorkflowDefinition): void {
     if (this.#builtGraphs.has(name))
       throw new InvalidInputError(
@@ -30,7 +33,7 @@ export class WorkflowNames {
   }
 
   /**
-   * @param isRegistered whether the database has a workflow of this name; called once per process and name
+   * @param isRegistered reads whether the database has a workflow of this name; not called again once the name is reserved
    * @throws InvalidInputError if the name belongs to a workflow
    */
   async reserveForBuiltGraph(name: string, isRegistered: () => Promise<boolean>): Promise<void> {

@@ -7,18 +7,18 @@ export interface ChainStep extends StepDeclaration {
   readonly name: string;
 }
 
-/** @param declarations those of the base class first, those of the class itself last */
+/** @param declarations one entry per class of the hierarchy: the base class first, the class itself last */
 export function resolveChain(
   workflow: string,
   declarations: readonly Declarations[],
 ): { chain: ChainStep[]; tasks: ChainStep[] } {
-  const declared = declarations.flatMap(({ steps }) => steps);
-  const steps = nameSteps(declared.filter(({ kind }) => kind !== "task"));
-  const tasks = declared.filter((step): step is ChainStep => step.kind === "task");
+  const declaredSteps = declarations.flatMap(({ steps }) => steps);
+  const steps = nameSteps(declaredSteps.filter(({ kind }) => kind !== "task"));
+  const tasks = declaredSteps.filter((step): step is ChainStep => step.kind === "task");
   checkUnique(workflow, [...steps, ...tasks]);
   const names = new Set(steps.map((step) => step.name));
   const chain: ChainStep[] = [];
-  const positioned: ChainStep[] = [];
+  const anchoredSteps: ChainStep[] = [];
   for (const step of steps) {
     const { beforeStep, afterStep } = step.options;
     if (beforeStep !== undefined && afterStep !== undefined)
@@ -27,9 +27,9 @@ export function resolveChain(
       );
     const anchor = beforeStep ?? afterStep;
     if (anchor !== undefined && !names.has(anchor)) throw unknownAnchorError(workflow, step, anchor, [...names]);
-    (anchor === undefined ? chain : positioned).push(step);
+    (anchor === undefined ? chain : anchoredSteps).push(step);
   }
-  insertAll(workflow, chain, positioned);
+  insertAll(workflow, chain, anchoredSteps);
   return { chain, tasks };
 }
 
@@ -44,36 +44,39 @@ function unknownAnchorError(workflow: string, step: ChainStep, anchor: string, n
   });
 }
 
-/** Names each step without a name after its position among the declared steps: step_1, step_2 … */
+/** Gives a step without a name a name by its position among the declared steps: step_1, step_2 … */
 function nameSteps(steps: readonly StepDeclaration[]): ChainStep[] {
   return steps.map((step, index) => ({ ...step, name: step.name ?? `step_${index + 1}` }));
 }
 
 function checkUnique(workflow: string, steps: readonly ChainStep[]): void {
-  const seen = new Set<string>();
+  const seenNames = new Set<string>();
   for (const { name } of steps) {
-    if (seen.has(name))
+    if (seenNames.has(name))
       throw new InvalidInputError(
         `Workflow ${workflow} has two steps called "${name}"; rename one of them. To change an inherited step, override its method.`,
       );
-    seen.add(name);
+    seenNames.add(name);
   }
 }
 
-/** Inserts the steps that have `beforeStep` or `afterStep`. Such a step may refer to another one, so this repeats until all are in. */
-function insertAll(workflow: string, chain: ChainStep[], positioned: readonly ChainStep[]): void {
-  /** The last step inserted after each anchor. The next one goes behind it, so that steps keep their declared order. */
+/**
+ * Inserts the steps that have `beforeStep` or `afterStep` into the chain. Such a step may refer to another step of this kind
+ * that is not inserted yet, so the loop repeats until all are inserted.
+ */
+function insertAll(workflow: string, chain: ChainStep[], anchoredSteps: readonly ChainStep[]): void {
+  /** By anchor: the step that was last inserted after it. The next step is inserted after that one, in declared order. */
   const lastInsertedAfter = new Map<string, string>();
-  let waiting = [...positioned];
-  while (waiting.length > 0) {
-    const left = waiting.filter((step) => !insert(chain, step, lastInsertedAfter));
-    if (left.length === waiting.length) {
-      const names = left.map(({ name }) => `"${name}"`).join(", ");
+  let stepsToInsert = [...anchoredSteps];
+  while (stepsToInsert.length > 0) {
+    const remainingSteps = stepsToInsert.filter((step) => !insert(chain, step, lastInsertedAfter));
+    if (remainingSteps.length === stepsToInsert.length) {
+      const names = remainingSteps.map(({ name }) => `"${name}"`).join(", ");
       throw new InvalidInputError(
         `beforeStep and afterStep of the steps ${names} of ${workflow} form a cycle; remove one of these options.`,
       );
     }
-    waiting = left;
+    stepsToInsert = remainingSteps;
   }
 }
 

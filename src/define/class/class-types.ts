@@ -9,7 +9,7 @@ export type MethodName<W> = ExpandedNames<
   }[Exclude<keyof W, keyof AnyInstance>]
 >;
 
-/** Makes the compiler show the names themselves in its errors, instead of this type's name. */
+/** Makes the compiler list the names in its errors, instead of `MethodName<…>`. */
 type ExpandedNames<Names> = Names extends infer Name extends string ? Name : never;
 
 /** The names of the boolean members that a class adds: getters, properties and methods. */
@@ -19,8 +19,8 @@ export type ConditionName<W> = {
   string;
 
 /**
- * A condition of `cancelIf`, `skipIf` or `if`: a function, the name of a boolean member of the class, or a boolean. It is
- * evaluated when the step is about to run, and again before each further attempt.
+ * A condition of `cancelIf`, `skipIf` or `if`: a function, the name of a boolean member of the class, or a boolean. The
+ * worker evaluates it before each attempt at the step.
  */
 export type Condition<W> = boolean | ConditionName<W> | ((w: W) => Awaitable<boolean>);
 
@@ -34,7 +34,7 @@ export type InputOf<C extends WorkflowClass> =
 export type OutputOf<C extends WorkflowClass> =
   C extends WorkflowClass<WorkflowInstance<any, any, infer Output>> ? Output : never;
 
-/** The hero type of a class. With `static readonly heroType = "User"` it is that literal, so no other type compiles. */
+/** The `heroType` of a class. With `static readonly heroType = "User"` it is the literal "User", so no other type compiles. */
 export type HeroTypeOf<C> = C extends { readonly heroType: infer Type extends string } ? Type : string;
 
 /** Whether a run may be started without a hero: true if the hero's type allows null or undefined. */

@@ -1,4 +1,4 @@
-/** Gives instances of workflow classes all members of `ctx`. */
+/** The base class that gives instances of workflow classes all members of `ctx`. */
 import { InvalidStateError } from "../../core/errors/errors.js";
 import type { WorkflowContext } from "../context.js";
 import type { InstanceContext } from "./workflow-instance.js";
@@ -9,7 +9,7 @@ export interface Binding {
   readonly idempotencyKey: string;
 }
 
-/** The binding of the instance under construction. It is set before the constructor, so field initializers can use it. */
+/** The binding for the constructor that is running. It is set before, so that field initializers can use the context. */
 let bindingInConstruction: Binding | null = null;
 let contextOf: (instance: ContextMembers) => WorkflowContext<any>;
 
@@ -88,7 +88,7 @@ export const WithContext = ContextMembers as unknown as abstract new <Hero, Inpu
   Output
 >;
 
-/** Makes an instance that is bound to one execution. */
+/** Makes an instance whose context members belong to one execution of a step. */
 export function constructWith<Instance>(type: new () => Instance, newBinding: Binding): Instance {
   bindingInConstruction = newBinding;
   try {

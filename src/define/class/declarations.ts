@@ -1,4 +1,4 @@
-/** The steps and options that one class declares. Each class has its own, so a subclass never changes its parent. */
+/** The steps and options that one class declares. Each class has its own object, so a subclass never changes its parent. */
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkName } from "../../core/naming/names.js";
 import { scopeSeparator } from "../../core/run/step-key.js";
@@ -14,11 +14,11 @@ import {
 export type AnyCondition = boolean | string | ((w: any) => unknown);
 
 export interface StepDeclaration {
-  /** null: the step is named after its position. */
+  /** The name of the step; null if it gets its name from its position in the chain. */
   readonly name: string | null;
   readonly kind: "plain" | "resumable" | "task";
   readonly options: AnyStepOptions;
-  /** null: the method of that name, or the job of the options. */
+  /** The function of the step; null if the step runs the method of its name, or the job in its options. */
   readonly fn: ((w: any, iter?: any) => unknown) | null;
 }
 
@@ -58,17 +58,17 @@ export class Declarations {
   addStep(kind: StepDeclaration["kind"], parts: readonly unknown[]): void {
     const methodName = { plain: "step", resumable: "resumableStep", task: "task" }[kind];
     this.#checkNotSealed(methodName);
-    const rest = [...parts];
-    const explicitName = typeof rest[0] === "string" ? checkStepName(rest.shift()) : null;
-    const options = typeof rest[0] === "object" ? rest.shift() : {};
-    const fn = rest.shift();
+    const remainingParts = [...parts];
+    const explicitName = typeof remainingParts[0] === "string" ? checkStepName(remainingParts.shift()) : null;
+    const options = typeof remainingParts[0] === "object" ? remainingParts.shift() : {};
+    const fn = remainingParts.shift();
     const noun = kind === "task" ? "task" : "step";
     const subject =
       explicitName === null
         ? `a ${noun} of workflow ${this.#workflowName}`
         : `${noun} "${explicitName}" of workflow ${this.#workflowName}`;
     const isNamed = explicitName !== null || (kind !== "task" && fn !== undefined) || hasName(fn);
-    if (rest.length > 0 || (fn !== undefined && typeof fn !== "function") || !isNamed) {
+    if (remainingParts.length > 0 || (fn !== undefined && typeof fn !== "function") || !isNamed) {
       const nameSyntax = kind === "task" ? "name" : "name?";
       throw new InvalidInputError(
         `Write ${subject} as ${methodName}(${nameSyntax}, options?, function), or ${methodName}(method, options?).`,
@@ -117,21 +117,21 @@ const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1
 
 const hasName = (fn: unknown): fn is (...args: any[]) => unknown => typeof fn === "function" && fn.name !== "";
 
-/** Refuses the separator in names: calls inside a step are recorded as `step/call`. */
+/** Refuses a name that contains "/", because calls inside a step are recorded as `step/call`. */
 function checkStepName(name: unknown): string {
-  const checked = checkName("step", name);
-  if (!checked.includes(scopeSeparator)) return checked;
-  throw new InvalidInputError(`The step name "${checked}" contains "${scopeSeparator}"; choose another.`);
+  const checkedName = checkName("step", name);
+  if (!checkedName.includes(scopeSeparator)) return checkedName;
+  throw new InvalidInputError(`The step name "${checkedName}" contains "${scopeSeparator}"; choose another.`);
 }
 
 const declarations = new WeakMap<object, Declarations>();
 
 export function declarationsOf(workflowClass: { readonly name: string }): Declarations {
-  let own = declarations.get(workflowClass);
-  if (own === undefined)
+  let ownDeclarations = declarations.get(workflowClass);
+  if (ownDeclarations === undefined)
     declarations.set(
       workflowClass,
-      (own = new Declarations(workflowClass.name === "" ? "(unnamed class)" : workflowClass.name)),
+      (ownDeclarations = new Declarations(workflowClass.name === "" ? "(unnamed class)" : workflowClass.name)),
     );
-  return own;
+  return ownDeclarations;
 }

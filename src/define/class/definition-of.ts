@@ -1,4 +1,4 @@
-/** Compiles a class into a definition when it is first used: only then all its declarations are known and can be checked. */
+/** Compiles a class into a definition when the class is first used, because only then all its declarations are known. */
 
 import { InvalidInputError, StepNotDefinedError } from "../../core/errors/errors.js";
 import { shapeSignature } from "../../core/graph/signature.js";
@@ -37,7 +37,7 @@ export function definitionOf(workflow: WorkflowClass): WorkflowDefinition {
   return definition;
 }
 
-/** Static members of user classes. `Workflow` cannot declare them, because the type of the loader depends on the class. */
+/** Static members of user classes. `Workflow` cannot declare them, because the type of `loadHero` depends on the class. */
 interface HeroStatics {
   readonly heroType?: unknown;
   readonly loadHero?: unknown;
@@ -124,7 +124,8 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
     nodeRetryDelayMs: null,
     handler: (ctx: WorkflowContext<any>) => {
       const engine = engineOf(ctx);
-      // A run that was executed as a graph may be at several steps at once, so it stays a graph even if the code is a chain now.
+      // A run that was executed as a graph may be at several steps at once, so it is executed as a graph even if the steps of
+      // the class are a chain by now.
       const runsAsChain = isChain && engine.executedAs !== "graph" && engine.dag === null;
       return runsAsChain ? runChain(chain, engine) : runClassGraph(classGraph, engine);
     },
@@ -134,7 +135,7 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
 const followsOnly = (after: readonly string[], previous: string | undefined) =>
   after.length === (previous === undefined ? 0 : 1) && after[0] === previous;
 
-/** A run is in one queue with one priority, so steps that run at the same time cannot have their own. */
+/** A run is in one queue and has one priority, so steps that run at the same time cannot have queues or priorities. */
 function checkNoStepRouting(workflow: string, steps: readonly ChainStep[]): void {
   const step = steps.find(({ options }) => options.queue !== undefined || options.priority !== undefined);
   if (step === undefined) return;
@@ -146,17 +147,18 @@ function checkNoStepRouting(workflow: string, steps: readonly ChainStep[]): void
 const engineOf = (ctx: WorkflowContext<any>) =>
   (ctx as unknown as { readonly [stepEngineKey]: StepEngine })[stepEngineKey];
 
-/** The classes from the one that extends Workflow directly down to this one. */
+/** Returns the class and its parent classes, without `Workflow`; the class that directly extends `Workflow` comes first. */
 function classHierarchy(workflow: WorkflowClass): WorkflowClass[] {
-  const line: WorkflowClass[] = [];
+  const hierarchy: WorkflowClass[] = [];
   for (
     let type: WorkflowClass = workflow;
     typeof type === "function" && type.prototype instanceof Workflow;
     type = Object.getPrototypeOf(type)
   )
-    line.unshift(type);
-  if (line.length === 0) throw new InvalidInputError("Workflow itself cannot be run; pass a class that extends it.");
-  return line;
+    hierarchy.unshift(type);
+  if (hierarchy.length === 0)
+    throw new InvalidInputError("Workflow itself cannot be run; pass a class that extends it.");
+  return hierarchy;
 }
 
 function nameOf(workflow: WorkflowClass, declarations: Declarations): string {
@@ -175,7 +177,7 @@ function checkNoReservedMembers(name: string, hierarchy: readonly WorkflowClass[
   }
 }
 
-/** The fields of an instance; none if the constructor needs a hero and throws. */
+/** Returns the names of an instance's fields; none if the constructor throws, for example because it needs a hero. */
 function fieldsOf(type: WorkflowClass): readonly string[] {
   try {
     return Object.getOwnPropertyNames(new type());
@@ -201,7 +203,7 @@ function checkMember(workflow: string, condition: AnyCondition, type: WorkflowCl
   );
 }
 
-/** Whether the class or its parents add this member; members of `Object` and `Workflow` do not count. */
+/** Whether the class or its parents have this member; members of `Object` and `Workflow` are ignored. */
 function hasMember(type: WorkflowClass, name: string, callable: boolean): boolean {
   return declaredMembers(type, callable).has(name) || fieldsOf(type).includes(name);
 }

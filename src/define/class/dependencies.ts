@@ -1,4 +1,4 @@
-/** Resolves the predecessors of the steps and tasks of a class: by position in the chain, or as `dependsOn` says. */
+/** Finds the predecessors of the steps and tasks of a class: the previous step of the chain, or the names in `dependsOn`. */
 import { GraphError } from "../../core/errors/errors.js";
 import { topologicalSort } from "../../core/graph/topological-sort.js";
 import { suggestNames } from "../name-suggestions.js";
@@ -10,10 +10,10 @@ export interface OrderedStep {
 }
 
 /**
- * Called after all insertions into the chain, because only then the previous step of each step is known.
+ * Must be called after `beforeStep` and `afterStep` were applied, because only then the previous step of each step is known.
  *
  * @param chain the steps in their order
- * @param tasks the nodes beside the chain
+ * @param tasks the nodes that are not part of the chain
  * @returns steps and tasks in topological order
  */
 export function resolveDependencies(
@@ -33,15 +33,15 @@ export function resolveDependencies(
     stepsByName.set(step.name, { step, after: [...new Set([...toList(dependsOn), ...toList(alsoDependsOn)])] });
   }
   for (const { step, after } of stepsByName.values()) {
-    const unknown = after.find((name) => !stepsByName.has(name));
-    if (unknown === undefined) continue;
+    const unknownName = after.find((name) => !stepsByName.has(name));
+    if (unknownName === undefined) continue;
     const others = [...stepsByName.keys()].filter((name) => name !== step.name);
-    const suggestion = suggestNames(unknown, "other steps and tasks", others);
+    const suggestion = suggestNames(unknownName, "other steps and tasks", others);
     throw new GraphError(
-      `"${step.name}" of workflow ${workflow} depends on "${unknown}", which does not exist${suggestion}`,
+      `"${step.name}" of workflow ${workflow} depends on "${unknownName}", which does not exist${suggestion}`,
       {
         workflow,
-        nodes: [step.name, unknown],
+        nodes: [step.name, unknownName],
       },
     );
   }

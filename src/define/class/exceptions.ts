@@ -1,4 +1,4 @@
-/** Exception policies of classes: the most specific rule that matches an error decides what follows it. */
+/** Exception policies of classes: the most specific rule that matches an error decides what happens to the step or run. */
 
 import { InvalidInputError, PauseError, PermanentError } from "../../core/errors/errors.js";
 import { checkOptions } from "../../core/naming/check-options.js";
@@ -18,9 +18,9 @@ export type TerminalAction = Exclude<ExceptionAction, "reattempt">;
 
 type ErrorClass = abstract new (...args: any[]) => Error;
 
-/** A rule of `onException` for some errors, or for all. */
+/** A rule of `onException`, which applies to some errors or to all. */
 export interface ExceptionRule {
-  /** The errors that the rule applies to: an error class, several, or a function that returns true. Default: all errors. */
+  /** The errors that the rule applies to: an error class, a list of them, or a function that returns true. Default: all. */
   readonly on?: ErrorClass | readonly ErrorClass[] | ((error: any) => boolean);
   /** What follows such an error. */
   readonly action: ExceptionAction;
@@ -89,7 +89,7 @@ function checkRule(rule: ExceptionRule, what: string): void {
   }
 }
 
-/** Refuses a function or a list as the result of a function in `onException`: it decides about one error. */
+/** Refuses a function or a list as the result of a function in `onException`, which must decide about one error. */
 function checkDecision(decision: unknown): void {
   if (typeof decision === "function" || Array.isArray(decision))
     throw new InvalidInputError("A function in onException must return an action or a rule, not a function or a list.");
@@ -106,7 +106,7 @@ export interface PolicyLevel {
 const defaultMaxReattempts = 100;
 
 /**
- * @param levels those of the step, of its class and of the parent classes, in this order
+ * @param levels the options of the step, of its class and of the parent classes, in this order
  * @param random a number from 0 up to, but not including, 1, for the jitter
  */
 export function reactTo(
@@ -118,7 +118,7 @@ export function reactTo(
 ): Reaction {
   const specificRule = firstDefined(levels, (level) => mostSpecificRule(error, partsOf(level)));
   if (specificRule === undefined) {
-    // These errors say what follows them, unless a rule with `on` matches them.
+    // The classes of these errors decide what happens, unless a rule with `on` matches the error.
     if (error instanceof PauseError) return { kind: "pause" };
     if (error instanceof PermanentError) return { kind: "fail" };
     if (isTransientError(error))
@@ -154,18 +154,18 @@ function partsOf({ onException }: PolicyLevel): readonly PolicyPart[] {
   return Array.isArray(onException) ? onException : [onException as PolicyPart];
 }
 
-/** A matching function beats a class; of several classes, the one closest to the error's own class wins. */
+/** A rule with a matching function wins over rules with classes; of several classes, the nearest to the error's class wins. */
 function mostSpecificRule(error: unknown, parts: readonly PolicyPart[]): ExceptionRule | undefined {
-  let best: ExceptionRule | undefined;
+  let bestRule: ExceptionRule | undefined;
   let bestDistance = Number.POSITIVE_INFINITY;
   for (const part of parts) {
     if (typeof part !== "object" || part.on === undefined) continue;
     const distance = distanceTo(error, part.on);
     if (distance >= bestDistance) continue;
-    best = part;
+    bestRule = part;
     bestDistance = distance;
   }
-  return best;
+  return bestRule;
 }
 
 function distanceTo(error: unknown, on: NonNullable<ExceptionRule["on"]>): number {
@@ -174,14 +174,14 @@ function distanceTo(error: unknown, on: NonNullable<ExceptionRule["on"]>): numbe
   let distance = Number.POSITIVE_INFINITY;
   for (const errorClass of Array.isArray(on) ? (on as readonly ErrorClass[]) : [on as ErrorClass]) {
     if (!(error instanceof errorClass)) continue;
-    let steps = 1;
+    let classDistance = 1;
     for (
       let type = error.constructor;
       type !== errorClass && typeof type === "function";
       type = Object.getPrototypeOf(type)
     )
-      steps += 1;
-    distance = Math.min(distance, steps);
+      classDistance += 1;
+    distance = Math.min(distance, classDistance);
   }
   return distance;
 }

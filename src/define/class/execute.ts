@@ -1,4 +1,4 @@
-/** One execution of a class's step: loads the hero, checks the conditions, calls the hooks and the step. */
+/** Executes a step of a class once: loads the hero, checks the conditions, calls the hooks and the step. */
 
 import { jobWorkflow } from "../../core/naming/route.js";
 import { jobRunName } from "../../core/run/job-runs.js";
@@ -54,15 +54,16 @@ export async function executeStep(
 }
 
 /**
- * Runs the job as a child run, on any worker that has it. The child is named by the number of failed runs before it, not by
- * the attempt: after the worker of the class dies, the next attempt must find the child that is open or completed.
+ * Runs the job as a child run, on any worker that has the job. The name of the child contains the number of the job's run,
+ * not the number of the attempt: after the worker that executes this step dies, the next attempt must find the child that is
+ * open or completed, and only a failed run of the job is followed by a new child.
  */
 async function runJob({ name, options }: ChainStep, w: AnyInstance, scope: StepScope): Promise<unknown> {
   const { job, args } = options;
   const jobArgs = typeof args === "function" ? await args.call(w, w) : args;
   const { jobRunNumber } = scope;
   const node = { id: scope.execution.name, name };
-  // The key is sent only if the job cannot derive it from the run and the node: a retry keeps the key of its predecessor.
+  // The key is sent only if the job cannot derive it from the run and the node: a retry has the key of the run it retries.
   const key = w.idempotencyKey === `${w.runId}:${node.id}` ? {} : { key: w.idempotencyKey };
   const input: JobInput = { args: jobArgs, run: w.runId, node, attempt: w.attempt, failures: jobRunNumber - 1, ...key };
   const child = typeof job === "string" ? jobWorkflow(job) : (job as JobDefinition);
@@ -86,7 +87,7 @@ async function resolveHero(
   return hero === null && !code.mayProceedWithoutHero ? missingHero : hero;
 }
 
-/** Evaluated when the step runs, because the data may have changed since the step was scheduled. */
+/** Evaluates the conditions when the step runs, because the user's data may have changed since the step was scheduled. */
 async function checkConditions(code: ClassCode, step: ChainStep, scope: StepScope, w: AnyInstance): Promise<void> {
   for (const condition of code.cancelIf) {
     if (!(await evaluateCondition(condition, w))) continue;

@@ -1,4 +1,4 @@
-/** The iterator of a resumable step: moves the cursor through the items. */
+/** The iterator of a resumable step: calls user code for each item and moves the cursor. */
 
 import { isDeepStrictEqual } from "node:util";
 import { InvalidInputError } from "../../core/errors/errors.js";
@@ -10,7 +10,7 @@ import type { Checkpoints } from "../step-engine.js";
 
 /** Items that are fetched page by page, for `iter.records` and `iter.batches`. */
 export interface Pages<Item, Cursor> {
-  /** Returns at most `limit` items behind the cursor `after`, in the order of their keys; null: from the beginning. */
+  /** Returns at most `limit` items after the key `after`, in the order of their keys; `after` is null for the first page. */
   fetch(after: Cursor | null, limit: number): readonly Item[] | Promise<readonly Item[]>;
   /** The key of an item, as a property or a function. The keys must grow from item to item. */
   readonly key: keyof Item | ((item: Item) => Cursor);
@@ -23,7 +23,7 @@ const skipToOptions = new Set(["wait"]);
 const pagesOptions = new Set<string>(["fetch", "key", "size"] satisfies (keyof Pages<any, any>)[]);
 
 /**
- * The second argument of a resumable step's function: goes through the items and stores a cursor, so that a crash or an
+ * The second argument of a resumable step's function. It iterates over items and stores a cursor, so that a crash or an
  * interruption repeats at most the item in flight. When the step is interrupted, the awaited call does not return.
  *
  * @example
@@ -44,7 +44,7 @@ export class StepIterator {
     this.#checkpoints = checkpoints;
   }
 
-  /** The value that was last set, also by an earlier execution; null at the beginning. */
+  /** The value that this execution, or an earlier execution of the step, last set; null if none was set. */
   get cursor(): any {
     return this.#checkpoints.cursor;
   }
@@ -97,12 +97,15 @@ export class StepIterator {
     return this.set((cursor as number) + 1);
   }
 
-  /** Makes the cursor durable without counting an item. The step may be interrupted here; the next execution continues from the cursor. */
+  /**
+   * Makes the cursor durable without counting an item. The step may be interrupted by this call; the next execution then
+   * continues from the cursor.
+   */
   checkpoint(): Promise<void> {
     return this.#checkpoints.checkpoint();
   }
 
-  /** Moves the cursor and ends this execution; the next one starts from the cursor. */
+  /** Moves the cursor and ends this execution; the next execution starts from the cursor. */
   skipTo(
     cursor: unknown,
     options: {
@@ -123,7 +126,7 @@ export class StepIterator {
   }
 
   /**
-   * Calls `fn` for each item of an array, or of another iterable that gives the same items every time. The cursor is the
+   * Calls `fn` for each item of an array, or of another iterable that yields the same items every time. The cursor is the
    * index of the next item.
    */
   async over<Item>(items: Iterable<Item>, fn: (item: Item, index: number) => unknown): Promise<void> {
@@ -150,7 +153,8 @@ export class StepIterator {
   }
 
   /**
-   * Calls `fn` for each item of a table or an API that is read page by page. The cursor is the key of the last item done.
+   * Calls `fn` for each item of a table or an API that is read page by page. The cursor is the key of the last item for which
+   * `fn` ended.
    *
    * @example
    * ```ts
@@ -169,7 +173,7 @@ export class StepIterator {
     }
   }
 
-  /** Like `records`, but calls `fn` once per page. A page counts as one item and is repeated as a whole. */
+  /** Like `records`, but calls `fn` once per page. A page counts as one item, so a crash repeats the whole page. */
   async batches<Item, Cursor>(pages: Pages<Item, Cursor>, fn: (batch: readonly Item[]) => unknown): Promise<void> {
     checkOptions("batches()", pages, pagesOptions);
     const keyOf = keyReader(pages);
@@ -202,8 +206,8 @@ export class StepIterator {
   }
 
   /**
-   * Calls `fn` for each item of a sequence of `[item, cursor]` pairs, where `cursor` is the position behind the item. Pass a
-   * function to start from the stored cursor.
+   * Calls `fn` for each item of a sequence of `[item, cursor]` pairs, where `cursor` is the position after the item. Pass a
+   * function that makes the sequence from the stored cursor, so that a later execution does not start from the beginning.
    *
    * @example
    * ```ts

@@ -1,7 +1,10 @@
-/** Detects class names that a bundler or minifier probably made. Runs are stored under them, and the next build may change them. */
+/**
+ * Detects class names that a bundler or minifier probably made. Runs are stored under the name of their class, and if the
+ * next build changes the name, no worker finds the open runs.
+ */
 import type { WorkflowDefinition } from "../definition.js";
 
-/** One or two characters, or esbuild's name for a class that refers to itself in a static block: `_Onboarding`. */
+/** Matches one or two characters, and esbuild's name for a class that refers to itself in a static block: `_Onboarding`. */
 const minifiedNamePattern = /^(?:.{1,2}|_[A-Z]\w*)$/;
 
 const minifiedDefinitions = new WeakSet<WorkflowDefinition>();
@@ -11,7 +14,7 @@ export function markIfMinified(definition: WorkflowDefinition, explicitName: str
   if (explicitName === undefined && minifiedNamePattern.test(definition.name)) minifiedDefinitions.add(definition);
 }
 
-/** The warning about the name; null if there is none. */
+/** Returns a warning if the definition has a minified name, otherwise null. */
 export function nameWarning(definition: WorkflowDefinition): string | null {
   if (!minifiedDefinitions.has(definition)) return null;
   const { name } = definition;

@@ -1,4 +1,4 @@
-/** The options of a class and its steps, and their checks when they are declared. */
+/** The options of a class and its steps, and the checks that are made when the class declares them. */
 
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkOptions } from "../../core/naming/check-options.js";
@@ -16,15 +16,15 @@ import type { StandardSchemaV1 } from "../standard-schema.js";
 import type { Condition } from "./class-types.js";
 import { checkActions, checkPolicy, type ExceptionPolicy, type TerminalAction } from "./exceptions.js";
 
-/** What follows an exception in a step; for a class, and for each of its steps. */
+/** The options that a class and each of its steps have for exceptions. */
 interface ExceptionOptions {
-  /** What follows an exception in a step; the most specific rule wins. Default "pause". */
+  /** What happens after an exception in a step; the most specific rule wins. Default "pause". */
   readonly onException?: ExceptionPolicy;
   /** How many reattempts in a row "reattempt" makes at most. Default 100. */
   readonly maxReattempts?: number;
-  /** What follows when the reattempts are used up. Default "pause". */
+  /** What happens when the reattempts are used up. Default "pause". */
   readonly terminalAction?: TerminalAction;
-  /** The delays before reattempts. Default: 1 s, doubling, at most an hour, with jitter. Their number is `maxReattempts`. */
+  /** The delays before reattempts, which `maxReattempts` limits. Default: 1 s, doubling, at most an hour, with jitter. */
   readonly retry?: Omit<RetryOptions, "attempts" | "retryIf">;
 }
 
@@ -34,7 +34,7 @@ export interface ClassOptions<W> extends ExceptionOptions {
   readonly name?: string;
   /** The queue of its runs. Default: a queue of its own, named like the workflow. */
   readonly queue?: string;
-  /** The priority of its runs, a whole number; higher goes first. Default 0. */
+  /** The priority of its runs, a whole number: workers claim higher ones first. Default 0. */
   readonly priority?: number;
   /** How long a run may take from its first step on; after that it fails with a TimeoutError. Default: no limit. */
   readonly timeout?: Duration;
@@ -58,17 +58,17 @@ export interface ClassOptions<W> extends ExceptionOptions {
   readonly mayProceedWithoutHero?: MayProceed<W>;
   /** Allows several active runs for one hero. Default false: `start` then throws an AlreadyActiveError. */
   readonly allowMultiple?: boolean;
-  /** Called for every exception in a step of the class, also if the step is reattempted. */
+  /** Called for every exception in a step of the class, even if the step is reattempted. */
   readonly onError?: ErrorReporter;
-  /** Called as the last, recorded step of a run that fails; not when it is canceled. */
+  /** Called as the last step of a run that fails, and recorded like a step; not called for a run that is canceled. */
   readonly onFailure?: (info: FailureInfo<InputTo<W>>) => unknown;
-  /** Carries the type only; never set. */
+  /** Exists only for the compiler, to carry the type `W`; never set. */
   readonly __of?: (w: W) => void;
 }
 
 type InputTo<W> = W extends { readonly input: infer Input } ? Input : any;
 
-/** `true` compiles only if the hero's type of the class allows null. */
+/** The type of `mayProceedWithoutHero`: `true` compiles only if the type of the class's hero allows null. */
 type MayProceed<W> = W extends { readonly hero: infer Hero }
   ? null extends Hero
     ? boolean
@@ -89,13 +89,13 @@ export interface StepDeclarationOptions<W> extends ExceptionOptions {
   readonly skipIf?: Condition<W>;
   /** Runs the step only if this is true when the step is about to run; otherwise the step is skipped. */
   readonly if?: Condition<W>;
-  /** Inserts the step before this step of the chain, which may be one of a parent class. */
+  /** The name of the step of the chain before which this step is inserted; it may be a step of a parent class. */
   readonly beforeStep?: string;
-  /** Inserts the step after this step of the chain, which may be one of a parent class. */
+  /** The name of the step of the chain after which this step is inserted; it may be a step of a parent class. */
   readonly afterStep?: string;
-  /** The names of the steps and tasks that it depends on, instead of the previous step. null: none, so it starts at once. */
+  /** The steps and tasks that it depends on, instead of the previous step. null: it depends on none and starts at once. */
   readonly dependsOn?: string | readonly string[] | null;
-  /** The names of steps and tasks that it depends on in addition to the previous step. */
+  /** The steps and tasks that it depends on in addition to the previous step. */
   readonly alsoDependsOn?: string | readonly string[];
   /** The time limit of each attempt. Default: none. */
   readonly timeout?: Duration;
@@ -110,7 +110,7 @@ export interface StepDeclarationOptions<W> extends ExceptionOptions {
   readonly priority?: number;
 }
 
-/** Options of a step or task that runs a job, on any worker that has it, instead of a function or method. */
+/** Options of a step or task that runs a job, on any worker that has the job, instead of a function or method. */
 export type JobStepOptions<
   W,
   Job extends JobDefinition | string = JobDefinition | string,
@@ -136,9 +136,15 @@ type JobArgsOption<W, Args> = [Args] extends [void]
 
 /** Options of `this.resumableStep` in the static block of a class. */
 export interface ResumableStepOptions<W> extends StepDeclarationOptions<W> {
-  /** Interrupts an execution after this time at its next checkpoint; another execution continues from the cursor. Default: never. */
+  /**
+   * The time after which an execution is interrupted at its next checkpoint; another execution then continues from the
+   * cursor. Default: no limit.
+   */
   readonly maxRuntime?: Duration;
-  /** Interrupts an execution after this many items; another execution continues from the cursor. Default: never. */
+  /**
+   * The number of items after which an execution is interrupted; another execution then continues from the cursor. Default:
+   * no limit.
+   */
   readonly maxIterations?: number;
   /**
    * "awaited" (default): the next item starts when the cursor is durable, so a crash repeats at most the item in flight.
@@ -192,7 +198,7 @@ const stepChecks: Record<keyof StepDeclarationOptions<any> | "job" | "args", Che
   if: checkCondition,
   beforeStep: (value) => checkName("step", value),
   afterStep: (value) => checkName("step", value),
-  // null is allowed here and not in `alsoDependsOn`: it means that the step has no predecessors.
+  // `dependsOn: null` means that the step has no predecessors, so null is allowed here, but not in `alsoDependsOn`.
   dependsOn: (value, what) => value === null || checkNames(value, what),
   alsoDependsOn: checkNames,
   job: (value, what) => {

@@ -1,4 +1,4 @@
-/** Runs the steps of a chain, from the position in the log to the end. */
+/** Runs the steps of a chain, from the step at which the log says the run continues, to the last step. */
 import { StepNotDefinedError } from "../../core/errors/errors.js";
 import { suggestNames } from "../name-suggestions.js";
 import type { DeclaredStep, StepEngine } from "../step-engine.js";
@@ -6,7 +6,7 @@ import type { DeclaredStep, StepEngine } from "../step-engine.js";
 export interface Chain {
   readonly workflow: string;
   readonly steps: readonly DeclaredStep[];
-  /** Steps that the class lists as removed. */
+  /** The names of steps that the class lists in `removedSteps`. */
   readonly removedSteps: ReadonlySet<string>;
 }
 
@@ -16,24 +16,24 @@ export async function runChain(chain: Chain, engine: StepEngine): Promise<void> 
 }
 
 /**
- * Finds the position by name, not by number, because steps may have been added and moved by a release. The run continues
- * at its open step, or behind the last step that it finished; steps inserted before that position do not run.
+ * Finds the step at which the run continues: its open step, or the step after the last step that it finished. It compares
+ * names, not indexes, because a release may have added and moved steps. Steps inserted before that position do not run.
  */
 async function findStartIndex(chain: Chain, engine: StepEngine): Promise<number> {
   const { recordedSteps, resumeAtStep } = engine;
   const indexOf = (name: string) => chain.steps.findIndex((step) => step.name === name);
   const isRemoved = (name: string) => chain.removedSteps.has(name) || engine.isAccepted(name);
-  const current = recordedSteps.findLast((step) => step.phase === "open");
-  if (current !== undefined) {
-    const place = indexOf(current.name);
+  const openStep = recordedSteps.findLast((step) => step.phase === "open");
+  if (openStep !== undefined) {
+    const place = indexOf(openStep.name);
     if (place >= 0) return place;
-    if (!isRemoved(current.name)) return pauseForMissingStep(chain, engine, current.name);
-    await engine.skipRemovedStep(current.name);
+    if (!isRemoved(openStep.name)) return pauseForMissingStep(chain, engine, openStep.name);
+    await engine.skipRemovedStep(openStep.name);
   }
   for (const { name, phase } of recordedSteps.filter((step) => step.phase !== "open").reverse()) {
     const place = indexOf(name);
     if (place >= 0) return place + 1;
-    // The step may only have been renamed, and then continuing before it would repeat its work.
+    // The step may have been renamed, and continuing with an earlier step would then repeat its work under the new name.
     if (phase === "completed" && !isRemoved(name)) return pauseForMissingStep(chain, engine, name);
   }
   if (resumeAtStep === null) return 0;
@@ -45,7 +45,7 @@ function pauseForMissingStep(chain: Chain, engine: StepEngine, step: string): Pr
   return engine.pauseWithError(new StepNotDefinedError({ workflow: chain.workflow, step }));
 }
 
-/** The error for `resumeAt` with a step that does not exist. */
+/** Makes the error for `resumeAt(step)` with a step that the class does not have. */
 function unknownPositionError({ workflow, steps }: Chain, step: string): StepNotDefinedError {
   const names = steps.map(({ name }) => name);
   const suggestion = suggestNames(step, "steps", names);

@@ -1,4 +1,4 @@
-/** Runs a class whose steps and tasks form a graph: each starts when its predecessors have ended. */
+/** Runs a class whose steps and tasks form a graph: each step or task starts when all its predecessors have ended. */
 import { StepNotDefinedError } from "../../core/errors/errors.js";
 import { runDag, type ScheduledNode } from "../dag-scheduler.js";
 import { findMissingSteps, skipStepsOutsideDag } from "../missing-steps.js";
@@ -7,19 +7,19 @@ import type { DeclaredStep, DispatchedNode, StepEngine } from "../step-engine.js
 export interface ClassGraph {
   readonly workflow: string;
   readonly nodes: readonly { readonly step: DeclaredStep; readonly after: readonly string[] }[];
-  /** Steps that the class lists as removed. */
+  /** The names of steps that the class lists in `removedSteps`. */
   readonly removedSteps: ReadonlySet<string>;
 }
 
 interface Node extends ScheduledNode {
-  /** A step of the class, or a job that an imported graph names. */
+  /** What the node runs: a step of the class, or a job that an imported graph names. */
   readonly work: { readonly step: DeclaredStep } | { readonly job: DispatchedNode };
 }
 
 export async function runClassGraph(classGraph: ClassGraph, engine: StepEngine): Promise<void> {
   const nodes = nodesOf(classGraph, engine);
   const nodeKeys = new Set(nodes.map(({ key }) => key));
-  // An imported graph lists all nodes, so steps outside of it are missing on purpose.
+  // An operator who imports a graph lists all nodes, so recorded steps that the imported graph lacks were removed on purpose.
   const missing =
     engine.dag === null
       ? findMissingSteps(engine, nodeKeys, classGraph.removedSteps)
@@ -49,7 +49,10 @@ export async function runClassGraph(classGraph: ClassGraph, engine: StepEngine):
   if (failure !== undefined) throw failure.error;
 }
 
-/** The steps before the position of `resumeAt`, which count as skipped: the run was moved while its class was a chain. */
+/**
+ * Returns the steps that precede the step of `resumeAt`, which are treated as skipped. `resumeAt` works for chains only, so
+ * the run was moved while the steps of its class were a chain.
+ */
 function stepsBeforePosition(nodes: readonly Node[], { resumeAtStep, recordedSteps }: StepEngine): ReadonlySet<string> {
   const stepsBefore = new Set<string>();
   if (resumeAtStep === null) return stepsBefore;
@@ -66,8 +69,9 @@ function stepsBeforePosition(nodes: readonly Node[], { resumeAtStep, recordedSte
 }
 
 /**
- * An imported graph replaces the dependencies of the class. Its nodes still run the code of the class, unless they name a
- * job where the class has code, or have arguments of their own.
+ * Returns the nodes of the class or of an imported graph, which replaces the dependencies of the class. A node of an imported
+ * graph runs the step of the class with its name, unless the class has no such step, or the node names a job and either has
+ * arguments of its own or stands for a step without a job.
  */
 function nodesOf(classGraph: ClassGraph, engine: StepEngine): Node[] {
   const { dag } = engine;

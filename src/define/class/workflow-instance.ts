@@ -3,7 +3,7 @@ import type { Awaitable } from "../awaitable.js";
 import type { WorkflowContext } from "../context.js";
 import type { StepExecution } from "../step-hooks.js";
 
-/** Everything of `ctx`, and the hero. Durable calls in a step are recorded as parts of the step. */
+/** The members of `ctx`, and the hero. Durable calls that a step makes are recorded as parts of the step. */
 export interface InstanceContext<Hero, Input, Output> extends Omit<WorkflowContext<Input>, "finish"> {
   /** The hero of the run, loaded by `loadHero` for this execution. */
   readonly hero: Hero;
@@ -15,9 +15,9 @@ export interface InstanceContext<Hero, Input, Output> extends Omit<WorkflowConte
 
 /** An instance of a workflow class: its context, and the hooks that a class may override. */
 export interface WorkflowInstance<Hero, Input, Output> extends InstanceContext<Hero, Input, Output> {
-  /** Carries the type only; never set. */
+  /** Exists only for the compiler, to carry the type of the output; never set. */
   readonly __output?: Output;
-  /** Called before each execution of a step, after its conditions. If it throws, the step does not run. */
+  /** Called before each execution of a step, after its conditions were checked. If it throws, the step does not run. */
   beforeStepExecution(execution: StepExecution): Awaitable<void>;
   /** Called after each execution of a step, however it ended. */
   afterStepExecution(execution: StepExecution): Awaitable<void>;

@@ -12,7 +12,7 @@ import type { StepIterator } from "./iterator.js";
 import type { ClassOptions, JobStepOptions, ResumableStepOptions, StepDeclarationOptions } from "./options.js";
 import type { WorkflowClass, WorkflowInstance } from "./workflow-instance.js";
 
-/** The brand of workflow classes. It is global, so classes of another copy of the package are recognised. */
+/** Marks workflow classes. The symbol is global, so classes of another copy of the package are recognised. */
 const classBrand: unique symbol = Symbol.for("pawl.workflow-class");
 
 type AnyClass = abstract new () => Workflow<any, any, any>;
@@ -49,10 +49,13 @@ export abstract class Workflow<Hero = unknown, Input = void, Output = void>
 {
   /** Marks workflow classes. */
   static readonly [classBrand] = true;
-  /** Carries the type only; never set. */
+  /** Exists only for the compiler, to carry the type of the output; never set. */
   declare readonly __output?: Output;
 
-  /** Override it to run code before each execution of a step, after its conditions. If it throws, the step does not run. */
+  /**
+   * Override it to run code before each execution of a step, after the conditions of the step were checked. If it throws,
+   * the step does not run.
+   */
   beforeStepExecution(_execution: StepExecution): Awaitable<void> {}
 
   /** Override it to run code after each execution of a step, however it ended. */
@@ -64,8 +67,8 @@ export abstract class Workflow<Hero = unknown, Input = void, Output = void>
   }
 
   /**
-   * Makes the reference that `start` and `runs` take from a hero or its id. Throws an InvalidInputError if the class has no
-   * `heroType` or the hero no id.
+   * Makes a reference from a hero or its id, for the option `hero` of `start` and `runs`. Throws an InvalidInputError if the
+   * class has no `heroType` or the hero has no id.
    *
    * @example
    * ```ts
@@ -101,12 +104,16 @@ export abstract class Workflow<Hero = unknown, Input = void, Output = void>
     declarationsOf(this).cancelIf(conditions);
   }
 
-  /** Names steps that you removed from the class. Open runs that are at such a step skip it; without this they are paused. */
+  /**
+   * Lists steps that you removed from the class. An open run that is at such a step skips it; a run at a removed step that is
+   * not listed is paused.
+   */
   static removedSteps<C extends AnyClass>(this: C, names: readonly string[]): void {
     declarationsOf(this).removeSteps(names);
   }
 
-  // One overload for each number of arguments, so the compiler's error is about the argument and not about all overloads.
+  // Each method has one overload per number of arguments, so that the compiler's error is about the wrong argument and not
+  // about all overloads.
 
   /**
    * Declares the next step of the chain, as the method of that name or as a function. A function without a name becomes
@@ -141,8 +148,8 @@ export abstract class Workflow<Hero = unknown, Input = void, Output = void>
   }
 
   /**
-   * Declares a task beside the chain: the method of that name. It starts when the steps and tasks in `dependsOn` have
-   * ended, or at once without `dependsOn`, and runs at the same time as other steps and tasks.
+   * Declares a task, which is not part of the chain: the method of that name. The task starts when the steps and tasks in
+   * `dependsOn` have ended, or at once without `dependsOn`, and may run at the same time as other steps and tasks.
    *
    * @example
    * ```ts
@@ -151,13 +158,13 @@ export abstract class Workflow<Hero = unknown, Input = void, Output = void>
    * ```
    */
   static task<C extends AnyClass>(this: WithHeroLoader<C>, method: MethodName<InstanceType<C>>): void;
-  /** Declares a task beside the chain: a name with a function, or with options for a method or a job. */
+  /** Declares a task: a name with a function, or a name with options for a method or a job. */
   static task<C extends AnyClass, const First extends string, const Job extends JobDefinition | string>(
     this: WithHeroLoader<C>,
     name: First,
     optionsOrFunction: StepArgument<C, First, Job>,
   ): void;
-  /** Declares a task beside the chain with a name, options and a function. */
+  /** Declares a task with a name, options and a function. */
   static task<C extends AnyClass>(
     this: WithHeroLoader<C>,
     name: string,
@@ -169,8 +176,8 @@ export abstract class Workflow<Hero = unknown, Input = void, Output = void>
   }
 
   /**
-   * Declares a step that goes through many items and stores a cursor after each, so that it continues there after a crash,
-   * a deploy or an interruption.
+   * Declares a step that iterates over many items and stores a cursor after each item. After a crash, a deploy or an
+   * interruption it continues from the cursor.
    *
    * @example
    * ```ts
@@ -204,7 +211,7 @@ export abstract class Workflow<Hero = unknown, Input = void, Output = void>
 type StepFunction<C extends AnyClass> = (this: InstanceType<C>, w: InstanceType<C>) => unknown;
 type ResumableFunction<C extends AnyClass> = (this: InstanceType<C>, w: InstanceType<C>, iter: StepIterator) => unknown;
 
-/** A class that declares steps. Unless it is abstract, it must have the loader of its hero. */
+/** The type of `this` for methods that declare steps: a class that is not abstract must have `loadHero` for its hero. */
 type WithHeroLoader<C extends AnyClass> = C & (C extends WorkflowClass ? LoadsHeroOf<C> : unknown);
 
 /** The `loadHero` that a class must have. It may be left out only if the type of the hero is the reference itself. */
@@ -220,7 +227,7 @@ export type LoadsHeroOf<C extends WorkflowClass> = [HeroRef] extends [HeroOf<C>]
         readonly loadHero: (id: string) => Awaitable<HeroOf<C> | null | undefined>;
       };
 
-/** The argument behind the name. Options alone are allowed only if the name is that of a method, or if they name a job. */
+/** The argument after the name. Options alone are allowed only if a method has the name, or if the options name a job. */
 type StepArgument<C extends AnyClass, Name, Job extends JobDefinition | string> =
   Name extends MethodName<InstanceType<C>>
     ? StepFunction<C> | StepDeclarationOptions<InstanceType<C>> | JobStepOptions<InstanceType<C>, Job>

@@ -1,4 +1,4 @@
-/** Builds a graph at run time. The user's code runs once, and the nodes that it added are frozen as data. */
+/** Builds a graph at run time. The user's function is called once, and the nodes that it added are stored as data. */
 
 import { GraphError, InvalidInputError } from "../../core/errors/errors.js";
 import {
@@ -24,10 +24,10 @@ export interface NodeRef {
   readonly name: string;
 }
 
-/** The predecessors of a node: nodes or names of nodes. null: none, so the node starts at once. */
+/** The predecessors of a node: nodes or names of nodes. null: the node has no predecessors and starts at once. */
 export type DependsOn = NodeRef | string | readonly (NodeRef | string)[] | null;
 
-/** The type of a job's arguments; unknown for a job that is given by its name. */
+/** The type of a job's arguments; `unknown` if the job is given by its name. */
 export type ArgsOf<Job> = Job extends JobDefinition<infer Args, any> ? Args : unknown;
 type NodeArgsOption<Job> = [ArgsOf<Job>] extends [void]
   ? {
@@ -44,7 +44,7 @@ type NodeArgsOption<Job> = [ArgsOf<Job>] extends [void]
         readonly args: ArgsOf<Job>;
       };
 
-/** Options of `g.node`. `args` are the arguments of the job and must be given if the job takes any. */
+/** Options of `g.node`. `args` are the arguments of the job; they are required if the job takes arguments. */
 export type NodeOptions<Job extends JobDefinition | string = JobDefinition | string> = {
   /** The job that the node runs: what `job(…)` returned, or its name. */
   readonly job: Job;
@@ -67,7 +67,7 @@ type ItemArgsOption<Item, Job> = [ArgsOf<Job>] extends [void]
         readonly args: (item: Item, index: number) => ArgsOf<Job>;
       };
 
-/** Options of `g.fanOut`. `args` makes the arguments of the job and must be given if the job takes any. */
+/** Options of `g.fanOut`. `args` makes the arguments of the job for an item; it is required if the job takes arguments. */
 export type FanOutOptions<Item, Job extends JobDefinition | string> = {
   /** Makes the name of each node. Names must be unique within the graph. */
   readonly name: (item: Item, index: number) => string;
@@ -93,8 +93,8 @@ export class GraphBuilder {
   readonly #runtime: Runtime;
   readonly #nodes = new Map<string, UnfrozenNode>();
   readonly #idsByName = new Map<string, string>();
-  /** The default predecessors of the next node. */
-  #previous: readonly NodeRef[] = [];
+  /** The default predecessors of the next node: the previous node, or the nodes of the previous `fanOut`. */
+  #previousNodes: readonly NodeRef[] = [];
 
   /** @internal */
   constructor(workflow: string, runtime: Runtime) {
@@ -103,8 +103,8 @@ export class GraphBuilder {
   }
 
   /**
-   * Adds a node that runs a job after the previous node, or after what `dependsOn` names. Throws a GraphError if the name
-   * is taken.
+   * Adds a node that runs a job after the previous node, or after the nodes in `dependsOn`. Throws a GraphError if another
+   * node has the name.
    *
    * @example
    * ```ts
@@ -116,7 +116,7 @@ export class GraphBuilder {
     checkOptions(`Node "${String(name)}"`, options ?? {}, nodeOptions);
     const { job, args, dependsOn } = (options ?? {}) as NodeOptions;
     const node = this.#add(name, job, args, this.#resolveDependsOn(name, dependsOn));
-    this.#previous = [node];
+    this.#previousNodes = [node];
     return node;
   }
 
@@ -146,12 +146,12 @@ export class GraphBuilder {
     const nodes = Array.from(items, (item, index) =>
       this.#add(options.name(item, index), options.job, options.args?.(item, index), dependsOn),
     );
-    if (nodes.length > 0) this.#previous = nodes;
+    if (nodes.length > 0) this.#previousNodes = nodes;
     return nodes;
   }
 
   #resolveDependsOn(name: string, dependsOn: DependsOn | undefined): readonly (NodeRef | string)[] {
-    if (dependsOn === undefined) return this.#previous;
+    if (dependsOn === undefined) return this.#previousNodes;
     if (dependsOn === null) return [];
     const list = Array.isArray(dependsOn) ? dependsOn : [dependsOn];
     for (const entry of list) {
@@ -165,23 +165,23 @@ export class GraphBuilder {
   }
 
   #add(name: string, job: JobDefinition | string, args: unknown, dependsOn: UnfrozenNode["dependsOn"]): NodeRef {
-    const checked = checkName("node", name);
-    if (checked.includes(scopeSeparator))
-      throw new InvalidInputError(`The node name "${checked}" contains "${scopeSeparator}"; choose another.`);
-    if (this.#idsByName.has(checked))
-      throw new GraphError(`Graph "${this.#workflow}" has two nodes called "${checked}"; rename one of them.`, {
+    const checkedName = checkName("node", name);
+    if (checkedName.includes(scopeSeparator))
+      throw new InvalidInputError(`The node name "${checkedName}" contains "${scopeSeparator}"; choose another.`);
+    if (this.#idsByName.has(checkedName))
+      throw new GraphError(`Graph "${this.#workflow}" has two nodes called "${checkedName}"; rename one of them.`, {
         workflow: this.#workflow,
-        nodes: [checked],
+        nodes: [checkedName],
       });
     const jobName = typeof job === "string" ? job : job?.job;
     if (jobName === undefined)
       throw new InvalidInputError(
-        `Node "${checked}" of graph "${this.#workflow}" needs a \`job\`: one made by job(…), or the name of one.`,
+        `Node "${checkedName}" of graph "${this.#workflow}" needs a \`job\`: one made by job(…), or the name of one.`,
       );
     const id = this.#newId();
-    this.#idsByName.set(checked, id);
-    this.#nodes.set(id, { name: checked, job: checkName("job", jobName, 190), args, dependsOn });
-    return { id, name: checked };
+    this.#idsByName.set(checkedName, id);
+    this.#nodes.set(id, { name: checkedName, job: checkName("job", jobName, 190), args, dependsOn });
+    return { id, name: checkedName };
   }
 
   #newId(): string {
@@ -191,7 +191,7 @@ export class GraphBuilder {
     }
   }
 
-  /** @internal The graph as data. */
+  /** @internal Returns the graph as data. */
   freezeDag(at: Date, options: DagOptions): FrozenDag {
     if (this.#nodes.size === 0)
       throw new GraphError(

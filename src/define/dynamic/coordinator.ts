@@ -1,4 +1,4 @@
-/** The one definition that executes all runs of graphs built at run time: the graph itself is data, the run's input. */
+/** The definition that executes all runs of graphs that are built at run time. The graph is data: the input of the run. */
 
 import { toFailure } from "../../core/encoding/error-record.js";
 import { GraphError } from "../../core/errors/errors.js";

@@ -1,4 +1,4 @@
-/** Jobs: named functions that the nodes of graphs run, on any worker that has them. */
+/** Jobs: named functions that the nodes of graphs run, on any worker that has the job. */
 
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkOptions } from "../../core/naming/check-options.js";
@@ -34,7 +34,7 @@ export interface JobTools {
   readonly abortSignal: AbortSignal;
   /** The logger that was given to `connect`. */
   readonly log: Logger;
-  /** Stores how far the job is. Each call overwrites the one before. */
+  /** Stores the progress of the job. Each call overwrites the progress of the previous call. */
   readonly progress: StepTools["progress"];
   /** The `ctx` of the job, which may make durable calls like a workflow: steps, sleeps, signals, children. */
   readonly ctx: WorkflowContext<unknown>;
@@ -59,11 +59,11 @@ const jobOptions = new Set<string>([
 
 /** A job, as `job(…)` returns it. */
 export interface JobDefinition<Args = any, Output = any> extends WorkflowDefinition<JobInput<Args>, Output> {
-  /** The name of the job. Graphs refer to the job by it. */
+  /** The name of the job, by which graphs refer to the job. */
   readonly job: string;
 }
 
-/** After this many attempts the node has failed and its run is paused, whatever the job's `retry` says. */
+/** After this many attempts, the node fails and its run is paused, even if the job's `retry` allows more attempts. */
 const maxAttempts = 1_000;
 
 /**
@@ -94,7 +94,7 @@ export function job<Args = void, Output = void>(
     ...definition,
     job: name,
     nodeRetryDelayMs: (error: unknown, { failures }: JobInput, random: number) => {
-      // Each attempt is a run of its own and two events in the log of the graph, so their number must be bounded.
+      // Each attempt creates a run and adds two events to the log of the graph's run, so the number of attempts is limited.
       if (failures + 1 >= maxAttempts) return null;
       const history = { failures, totalFailures: failures, reattempts: failures, postponed: 0 };
       const reaction = reactByRetryPolicy(definition.retry, error, history, random);

@@ -22,7 +22,7 @@ export interface WorkflowOptions<Input = any> extends StepHooks<Input> {
   readonly output?: StandardSchemaV1<any, any>;
   /** The queue of its runs. Default: a queue of its own, named like the workflow. */
   readonly queue?: string;
-  /** The priority of its runs, a whole number; higher goes first. Default 0. */
+  /** The priority of its runs, a whole number: workers claim higher ones first. Default 0. */
   readonly priority?: number;
   /** The retry policy of steps that have none of their own. Default: 4 attempts, 1 s, doubling, with jitter. */
   readonly retry?: RetryOptions;
@@ -37,9 +37,9 @@ export interface WorkflowOptions<Input = any> extends StepHooks<Input> {
    * keep that name.
    */
   readonly aliases?: Aliases;
-  /** Called as the last, recorded step of a run that fails; not when it is canceled. */
+  /** Called as the last step of a run that fails, and recorded like a step; not called for a run that is canceled. */
   readonly onFailure?: (info: FailureInfo<Input>) => unknown;
-  /** Called for every exception in a step of the workflow, also if the step is retried. */
+  /** Called for every exception in a step of the workflow, even if the step is retried. */
   readonly onError?: ErrorReporter;
 }
 
@@ -65,7 +65,8 @@ export function workflow<Input = void, Output = void>(
   handler: Handler<Input, Output>,
 ): WorkflowDefinition<Input, Output>;
 /**
- * Defines a durable workflow with a schema: `start` takes what the schema accepts, the handler gets what it returns.
+ * Defines a durable workflow with a schema: `start` takes an input that the schema accepts, and the handler gets the value
+ * that the schema returns.
  *
  * @example
  * ```ts
@@ -169,7 +170,7 @@ function checkSchema(
   );
 }
 
-/** A type that no schema has. With it, the compiler's error for an `input` that is no schema names what it lacks. */
+/** A type that no schema has. It makes the compiler's error for an `input` that is no schema name the missing property. */
 type NoSchema = StandardSchemaV1<never, never> | undefined;
 
 /** Refuses priorities that would not fit the integers of every database. */

@@ -1,4 +1,4 @@
-/** A graph as a picture, as data, and as a signature that changes with its shape. */
+/** Converts the shape of a graph to a Mermaid flowchart, to JSON, and to a signature that changes with the shape. */
 import { shapeSignature } from "../../core/graph/signature.js";
 import type { Shape, ShapeNode } from "./shape.js";
 
@@ -6,7 +6,7 @@ import type { Shape, ShapeNode } from "./shape.js";
 export interface GraphJson {
   /** The name of the graph. */
   readonly name: string;
-  /** A hash that changes when names, dependencies or cases do. */
+  /** A hash that changes when names, dependencies or cases change. */
   readonly signature: string;
   /** The steps and branches in topological order. */
   readonly nodes: readonly {
@@ -18,7 +18,7 @@ export interface GraphJson {
     readonly after: readonly string[];
     /** Set if the step has a compensation. */
     readonly compensated?: true;
-    /** The branch and the case that the node belongs to, if it belongs to one. */
+    /** The branch and the case that the node belongs to; not set if it belongs to no case. */
     readonly case?: {
       /** The name of the branch. */
       readonly branch: string;
@@ -42,7 +42,10 @@ export function toJson(shape: Shape): GraphJson {
   };
 }
 
-/** A hash of names, kinds, dependencies and cases, which matter to open runs. The order in the code does not count. */
+/**
+ * Returns a hash of names, kinds, dependencies and cases, because changing them affects open runs. The order of the nodes in
+ * the code does not change the hash.
+ */
 export function signatureOf(shape: Shape): string {
   return shapeSignature(shape.nodes, (name) => {
     const { handle, choice } = shape.byName.get(name) as ShapeNode;
@@ -50,7 +53,7 @@ export function signatureOf(shape: Shape): string {
   });
 }
 
-/** A Mermaid flowchart: steps are boxes, branches are diamonds, cases are labels on the arrows. */
+/** Draws a Mermaid flowchart: steps are boxes, branches are diamonds, cases are labels on the arrows. */
 export function toMermaid(shape: Shape): string {
   const ids = new Map(shape.nodes.map(({ name }, index) => [name, `n${index + 1}`]));
   const id = (name: string) => ids.get(name) as string;

@@ -2,7 +2,7 @@
 import type { AnyNode, BranchHandle, StepHandle } from "./node.js";
 
 type CaseNodes<Node> = Node extends BranchHandle<string, infer Of, any> ? Of[keyof Of][number] : never;
-/** The nodes in cases of branches, which may be skipped. Nested branches are followed for two levels. */
+/** The nodes in cases of branches, which may be skipped. The type covers branches and branches inside their cases. */
 type NodesInCases<Node> = CaseNodes<Node> | CaseNodes<CaseNodes<Node>>;
 /** All nodes, including the nodes in cases. */
 type AllNodes<Node> = Node | NodesInCases<Node>;
@@ -22,7 +22,7 @@ type OutputNamed<Nodes extends readonly AnyNode[], Name> =
 
 type IsUnion<T, Whole = T> = T extends Whole ? ([Whole] extends [T] ? false : true) : never;
 
-/** The output of the last step; with several last steps, an object of their outputs by name. */
+/** The output of the last step; if several steps have no successor, an object of their outputs by name. */
 export type GraphOutput<Nodes extends readonly AnyNode[]> = [LastStepName<Nodes>] extends [never]
   ? void
   : true extends IsUnion<LastStepName<Nodes>>

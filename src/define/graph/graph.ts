@@ -12,7 +12,7 @@ import { shapeOf } from "./shape.js";
 
 /** Options of `graph(name, nodes, options)`. */
 export interface GraphOptions extends WorkflowOptions {
-  /** How many steps of a run may execute at the same time. Default: all that are ready. */
+  /** How many steps of a run may execute at the same time. Default: no limit. */
   readonly concurrency?: number;
   /** The names of steps that you removed from the graph. Open runs that recorded them continue without them. */
   readonly removedSteps?: readonly string[];
@@ -23,7 +23,7 @@ const graphOptions = new Set([...workflowOptions, ...graphOnlyOptions]);
 
 /** A graph, as `graph(…)` returns it. */
 export interface GraphDefinition<Input = any, Output = any> extends WorkflowDefinition<Input, Output> {
-  /** A hash that changes when names, dependencies or cases do. */
+  /** A hash that changes when names, dependencies or cases change. */
   readonly signature: string;
   /** Returns the shape of the graph as data. */
   toJSON(): GraphJson;
@@ -33,8 +33,8 @@ export interface GraphDefinition<Input = any, Output = any> extends WorkflowDefi
 
 /**
  * Defines a workflow as a graph of steps; steps that do not depend on each other run at the same time. The output of a run
- * is that of the last step, or an object by name if several steps are last. Throws a GraphError if two steps have one name,
- * a dependency is missing or the dependencies form a cycle.
+ * is the output of the last step, or an object of outputs by name if several steps have no successor. Throws a GraphError if
+ * two steps have one name, a dependency is missing or the dependencies form a cycle.
  *
  * @example
  * ```ts

@@ -8,12 +8,12 @@ import { type RetryOptions, type RetryPolicy, resolveRetry } from "../../core/na
 import { scopeSeparator } from "../../core/run/step-key.js";
 import type { WorkflowContext } from "../context.js";
 
-/** The `ctx` of a step of a graph: everything of a workflow's `ctx`, and the outputs of preceding steps. */
+/** The `ctx` of a step of a graph: the members of a workflow's `ctx`, and the outputs of preceding steps. */
 export interface StepContext<Input = unknown> extends WorkflowContext<Input> {
   /** A key for the outside world, such as a payment provider. It is the same for all attempts at this step of this run. */
   readonly idempotencyKey: string;
   /**
-   * Returns the output of a preceding step. Throws a GraphError if the step does not precede this one or was skipped.
+   * Returns the output of a preceding step. Throws a GraphError if that step does not precede this step or was skipped.
    *
    * @example
    * ```ts
@@ -21,7 +21,10 @@ export interface StepContext<Input = unknown> extends WorkflowContext<Input> {
    * ```
    */
   output<Output>(step: StepHandle<string, any, Output, any>): Output;
-  /** Returns the output of a preceding step, or undefined if it was skipped. Throws a GraphError if it does not precede this one. */
+  /**
+   * Returns the output of a preceding step, or undefined if that step was skipped. Throws a GraphError if it does not precede
+   * this step.
+   */
   maybeOutput<Output>(step: StepHandle<string, any, Output, any>): Output | undefined;
 }
 
@@ -58,7 +61,7 @@ export type AnyNode = StepHandle<string, any, any, any> | BranchHandle<string, a
 
 /** A step of a graph, as `step(…)` returns it. `After` are the names of its predecessors. */
 export class StepHandle<Name extends string, Input, Output, After extends string = never> {
-  /** Tells steps from branches. */
+  /** Distinguishes steps from branches. */
   readonly kind = "step";
   /** The name of the step. */
   readonly name: Name;
@@ -66,7 +69,7 @@ export class StepHandle<Name extends string, Input, Output, After extends string
   readonly fn: (ctx: StepContext<Input>) => Output | Promise<Output>;
   /** The options of the step. */
   readonly options: GraphStepOptions<Output>;
-  /** The steps and branches that the step comes after. */
+  /** The steps and branches that must end before the step starts. */
   readonly dependencies: readonly AnyNode[];
   /** Carries the types only; never set. */
   declare readonly __types?: { readonly input: Input; readonly output: Output; readonly after: After };
@@ -103,7 +106,7 @@ type Cases = Readonly<Record<string, readonly AnyNode[]>>;
 
 /** A branch of a graph, as `branch(…)` returns it. `After` are the names of its predecessors. */
 export class BranchHandle<Name extends string, Of extends Cases, After extends string = never> {
-  /** Tells branches from steps. */
+  /** Distinguishes branches from steps. */
   readonly kind = "branch";
   /** The name of the branch. */
   readonly name: Name;
@@ -111,7 +114,7 @@ export class BranchHandle<Name extends string, Of extends Cases, After extends s
   readonly choose: (ctx: StepContext<any>) => string | Promise<string>;
   /** The steps of each case, by the name of the case. */
   readonly cases: Of;
-  /** The steps and branches that the branch comes after. */
+  /** The steps and branches that must end before the branch chooses. */
   readonly dependencies: readonly AnyNode[];
   /** Carries the types only; never set. */
   declare readonly __types?: { readonly after: After };
@@ -129,7 +132,7 @@ export class BranchHandle<Name extends string, Of extends Cases, After extends s
     this.dependencies = dependencies;
   }
 
-  /** Returns this branch with further predecessors: it chooses when all of them are completed or skipped. */
+  /** Returns this branch with further predecessors: `choose` is called when all of them are completed or skipped. */
   after<const Nodes extends readonly AnyNode[]>(
     ...nodes: Nodes
   ): BranchHandle<Name, Of, After | Nodes[number]["name"]> {
@@ -173,8 +176,8 @@ export function step<const Name extends string, Input = unknown, Output = unknow
 }
 
 /**
- * Defines a branch of a graph: `choose` returns the name of a case, once, and the steps of the other cases are skipped.
- * Throws an InvalidInputError if there is no case.
+ * Defines a branch of a graph: `choose` returns the name of a case, which is recorded, and the steps of the other cases are
+ * skipped. Throws an InvalidInputError if `cases` is empty.
  *
  * @example
  * ```ts
@@ -219,7 +222,7 @@ export const isNode = (value: unknown): value is AnyNode =>
   value instanceof StepHandle || value instanceof BranchHandle;
 
 function checkNodeName(name: unknown): void {
-  const checked = checkName("step", name);
-  if (checked.includes(scopeSeparator))
-    throw new InvalidInputError(`The step name "${checked}" contains "${scopeSeparator}"; choose another.`);
+  const checkedName = checkName("step", name);
+  if (checkedName.includes(scopeSeparator))
+    throw new InvalidInputError(`The step name "${checkedName}" contains "${scopeSeparator}"; choose another.`);
 }

@@ -21,7 +21,7 @@ export interface GraphPlan {
   readonly concurrency: number;
   readonly scheduled: readonly ScheduledGraphNode[];
   readonly steps: ReadonlyMap<string, (engine: StepEngine) => DeclaredStep>;
-  /** Steps that the definition lists as removed. */
+  /** The names of steps that the definition lists in `removedSteps`. */
   readonly removed: ReadonlySet<string>;
 }
 
@@ -43,7 +43,7 @@ export function createGraphPlan(
   return { shape, concurrency, scheduled, steps, removed };
 }
 
-/** Made once per step and process, so that all runs share the limit. */
+/** Makes the semaphore for `concurrency` of a step. It is made once per step and process, so that all runs share it. */
 function createSemaphore({ handle }: ShapeNode): Semaphore | null {
   const limit = handle.kind === "step" ? handle.options.concurrency : undefined;
   return limit === undefined ? null : new Semaphore(limit);
@@ -156,7 +156,7 @@ export async function runGraph(plan: GraphPlan, engine: StepEngine): Promise<unk
   return outputOf(plan.shape, engine);
 }
 
-/** The reason why the run cannot continue with the current code; null if there is none. */
+/** Returns the reason why the run cannot continue with the current code; null if it can continue. */
 function findObstacle(
   { shape }: GraphPlan,
   engine: StepEngine,
@@ -175,7 +175,7 @@ function findObstacle(
   return null;
 }
 
-/** Skips the node, and records that, if its case was not chosen or all its predecessors were skipped. */
+/** If the node's case was not chosen, or all its predecessors were skipped, records that it is skipped and returns true. */
 function skipIfNotChosen(
   engine: StepEngine,
   { key, after, choice }: ScheduledGraphNode,
@@ -188,7 +188,7 @@ function skipIfNotChosen(
   return true;
 }
 
-/** The output of the last step; with several last steps, an object by name. Skipped steps have no output. */
+/** Returns the output of the last step; if several steps have no successor, their outputs by name, without skipped steps. */
 function outputOf({ lastSteps }: Shape, engine: StepEngine): unknown {
   const outputs = lastSteps.flatMap(({ name }): [string, unknown][] => {
     const record = engine.recordOf(name);

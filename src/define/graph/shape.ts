@@ -8,13 +8,13 @@ export interface ShapeNode {
   readonly handle: StepHandle<string, any, any, any> | BranchHandle<string, any, any>;
   /** The names of its predecessors: the nodes given to `after`, and the branch whose case it belongs to. */
   readonly after: readonly string[];
-  /** The branch that decides whether the node runs, and the case that the node belongs to. */
+  /** The branch that decides whether the node runs, and the case that the node belongs to; null if it is in no case. */
   readonly choice: { readonly branch: string; readonly label: string } | null;
 }
 
 export interface Shape {
   readonly workflow: string;
-  /** In topological order. */
+  /** The nodes in topological order. */
   readonly nodes: readonly ShapeNode[];
   readonly byName: ReadonlyMap<string, ShapeNode>;
   /** The steps without successors; their outputs are the output of the run. */
@@ -78,7 +78,7 @@ function checkDependencies(workflow: string, node: ShapeNode, nodesByName: Reado
   }
 }
 
-/** `.after` makes a new handle of the same step, so handles are compared by their functions. */
+/** Whether both handles are of the same step. `.after` makes a new handle, so handles are compared by their functions. */
 function isSameHandle(first: AnyNode, second: AnyNode): boolean {
   if (first.kind === "step") return second.kind === "step" && first.fn === second.fn;
   return second.kind === "branch" && first.choose === second.choose;
@@ -94,14 +94,14 @@ function sortNodes(workflow: string, nodesByName: ReadonlyMap<string, ShapeNode>
   return order.map((name) => nodesByName.get(name) as ShapeNode);
 }
 
-/** Whether the node `name` precedes `descendant`, directly or not. */
+/** Whether the node `name` precedes the node `descendant`, directly or through other nodes. */
 export function isAncestor(shape: Shape, name: string, descendant: string): boolean {
-  const seen = new Set<string>();
+  const visitedNames = new Set<string>();
   const toVisit = [...(shape.byName.get(descendant)?.after ?? [])];
   for (let next = toVisit.pop(); next !== undefined; next = toVisit.pop()) {
     if (next === name) return true;
-    if (seen.has(next)) continue;
-    seen.add(next);
+    if (visitedNames.has(next)) continue;
+    visitedNames.add(next);
     toVisit.push(...(shape.byName.get(next)?.after ?? []));
   }
   return false;
