@@ -1,7 +1,7 @@
 /**
  * The only source of time and randomness. Every clock, timer and random number of the library comes from a `Runtime` that
- * the composition root (`connect.ts`) passes in, so that a test or a simulation can control the scheduler. `npm run check`
- * rejects `Date.now`, `Math.random`, `setTimeout` and the like in all other files.
+ * the composition root (`connect.ts`) passes in, so that a test or a simulation can control time and the order of callbacks. `npm run
+ * check` rejects `Date.now`, `Math.random`, `setTimeout` and the like outside of `src/runtime`.
  */
 
 /** The timer that `setTimeout` and `setInterval` return. */

@@ -29,7 +29,7 @@ export type DifferenceKind =
   | "run.waiting"
   /** The run has ended but still blocks new runs for its hero, or it blocks new runs for a hero that is not its own. */
   | "run.hero_key"
-  /** The run is a child and has an idempotency key. */
+  /** The run is a child but has an idempotency key, which only runs that a client started may have. */
   | "run.start_key"
   /** The id of a child is computed from the id of its parent and the call, and the stored id differs from that. */
   | "run.parent"

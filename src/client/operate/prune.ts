@@ -49,7 +49,10 @@ export interface PruneResult {
 const rootsPerPage = 200;
 const runsPerBatch = 200;
 const childrenPerPage = 1_000;
-/** If the trees of a page of roots have more runs than this, the page is split and its halves are pruned one by one. */
+/**
+ * The trees of several roots are held in memory together only while they have at most this many runs; otherwise the page
+ * of roots is split, and its halves are pruned one after the other. A single tree may have more.
+ */
 const maxRunsInMemory = 20_000;
 const maxPauseMs = 1_000;
 

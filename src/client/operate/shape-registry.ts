@@ -87,7 +87,7 @@ export class ShapeRegistry {
     }
   }
 
-  #parentsOf(nodes: readonly ShapedNode[]): PredecessorsOf {
+  #predecessorsOf(nodes: readonly ShapedNode[]): PredecessorsOf {
     let parentsOf = this.#parentsByNodes.get(nodes);
     if (parentsOf === undefined) this.#parentsByNodes.set(nodes, (parentsOf = predecessorsOfNodes(nodes)));
     return parentsOf;
@@ -100,7 +100,7 @@ export class ShapeRegistry {
     for (const { signature, nodes, aliases } of this.#shapesByWorkflow.get(workflow) ?? []) {
       const listOfShape = signature === state.stepSignature ? byRecordedShape : byOtherShapes;
       const parentsFor = (possibleState: RunState) =>
-        this.#parentsOf(withLogNames(nodes, { state: possibleState, definition: { aliases } }));
+        this.#predecessorsOf(withLogNames(nodes, { state: possibleState, definition: { aliases } }));
       for (const possibleState of states) listOfShape.push(parentsFor(possibleState));
       if (state.callsToRedo !== null)
         for (const possibleState of states) listOfShape.push(parentsFor(withoutRedo(possibleState)));

@@ -22,7 +22,7 @@ export class Registrar {
     this.#log = log;
   }
 
-  /** Writes the definitions that this process has not written before. */
+  /** Registers the definitions in the store, except those that this registrar has registered already. */
   async register(definitions: readonly WorkflowDefinition[]): Promise<void> {
     const newDefinitions = definitions.filter((definition) => !this.#registeredDefinitions.has(definition));
     if (newDefinitions.length === 0) return;

@@ -58,7 +58,7 @@ export const stepQueuesOf = ({ graph }: WorkflowRecord): readonly string[] =>
   parseRegistration(graph)?.stepQueues ?? [];
 
 export interface QueueRoute {
-  /** The route in the tasks; a worker claims tasks by route. */
+  /** The route by which workers claim the tasks. */
   readonly route: string;
   readonly queue: string;
 }

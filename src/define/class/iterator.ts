@@ -24,7 +24,8 @@ const pagesOptions = new Set<string>(["fetch", "key", "size"] satisfies (keyof P
 
 /**
  * The second argument of a resumable step's function. It iterates over items and stores a cursor, so that a crash or an
- * interruption repeats at most the item in flight. When the step is interrupted, the awaited call does not return.
+ * interruption repeats at most the item in flight. When the step is interrupted, the awaited call
+ * throws a flow-control exception, so the code after it does not run.
  *
  * @example
  * ```ts

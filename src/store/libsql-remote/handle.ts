@@ -70,7 +70,7 @@ export class GuardedTransaction {
       const [statement] = this.#toAllowedStatements([
         args === undefined ? userStatement : [userStatement as string, args],
       ]);
-      return this.#call(() => transaction.execute(statement as Statement));
+      return this.#sendInOrder(() => transaction.execute(statement as Statement));
     };
     const refuseControl = (sql: string) => () =>
       ignoreUnhandledRejection(Promise.resolve().then(() => guard.assertAllowed(sql)));
@@ -82,14 +82,14 @@ export class GuardedTransaction {
           ignoreUnhandledRejection(
             Promise.resolve().then(() => {
               const statements = this.#toAllowedStatements(userStatements);
-              return this.#call(() => transaction.batch(statements));
+              return this.#sendInOrder(() => transaction.batch(statements));
             }),
           ),
         executeMultiple: (sql: string) =>
           ignoreUnhandledRejection(
             Promise.resolve().then(() => {
               guard.assertAllowed(String(sql));
-              return this.#call(() => transaction.executeMultiple(sql));
+              return this.#sendInOrder(() => transaction.executeMultiple(sql));
             }),
           ),
         query: (sql: string, values: readonly unknown[] = []) =>
@@ -111,7 +111,7 @@ export class GuardedTransaction {
     });
   }
 
-  #call<T>(send: () => Promise<T>): Promise<T> {
+  #sendInOrder<T>(send: () => Promise<T>): Promise<T> {
     const call = this.#lastCall.then(() => this.#send(send));
     this.#lastCall = call.catch(() => {});
     return this.#guard.track(call);

@@ -26,7 +26,7 @@ export class Cancellation {
     return this.#controller.signal;
   }
 
-  abort(reason: unknown): void {
+  abortSignalOfCode(reason: unknown): void {
     this.#controller?.abort(reason);
   }
 

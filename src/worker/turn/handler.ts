@@ -12,7 +12,7 @@ import { recordCodeChange } from "./code-change.js";
 import { handlerReturned, handlerThrew } from "./handler-end.js";
 import type { HandlerPort, WholeTurn } from "./ports.js";
 import { pauseRunOnError } from "./user-code.js";
-import { callWithInput, readRecordedInput } from "./validated-input.js";
+import { callWithInput, readInputOfStart } from "./validated-input.js";
 
 export class Handler implements HandlerPort {
   input: unknown;
@@ -41,7 +41,7 @@ export class Handler implements HandlerPort {
   skip(): void {
     const turn = this.#turn;
     turn.phase.on({ type: "code called" });
-    this.input = readRecordedInput(turn);
+    this.input = readInputOfStart(turn);
     turn.results.startDelivery();
   }
 

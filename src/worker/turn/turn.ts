@@ -225,7 +225,7 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
   }
 
   abort(reason: unknown): void {
-    this.#cancellation?.abort(reason);
+    this.#cancellation?.abortSignalOfCode(reason);
     this.attempts.abort(reason);
   }
 

@@ -17,33 +17,33 @@ import { pauseRunOnError } from "./user-code.js";
 
 /** Calls the code with its input. If the input cannot be read or the schema rejects it, the code is not called. */
 export function callWithInput(turn: WholeTurn, callCode: (input: unknown) => void): void {
-  let recordedInput: unknown;
+  let inputOfStart: unknown;
   try {
-    recordedInput = readRecordedInput(turn);
+    inputOfStart = readInputOfStart(turn);
   } catch (error) {
     return turn.pauseWithError("The input of the run cannot be read.", toFailure(error));
   }
   const { inputSchema } = turn.definition;
-  if (inputSchema === null || turn.state.checkedInput !== null) return callCode(recordedInput);
+  if (inputSchema === null || turn.state.checkedInput !== null) return callCode(inputOfStart);
   turn.attempts
-    .preventParkingDuring(() => validateInput(turn, inputSchema, recordedInput))
+    .preventParkingDuring(() => validateInput(turn, inputSchema, inputOfStart))
     .then(
       (input) => pauseRunOnError(turn, () => (turn.isOver ? undefined : callCode(input))),
-      (error) => pauseRunOnError(turn, () => onInputRefused(turn, recordedInput, error)),
+      (error) => pauseRunOnError(turn, () => onInputRefused(turn, inputOfStart, error)),
     );
 }
 
 /** Returns the input as the schema transformed it, or else as it was passed to `start`. */
-export function readRecordedInput({ state, storedInput }: WholeTurn): unknown {
+export function readInputOfStart({ state, storedInput }: WholeTurn): unknown {
   return state.checkedInput?.isTransformed === true ? state.checkedInput.value : storedInput.value;
 }
 
-async function validateInput(turn: WholeTurn, schema: StandardSchemaV1, recordedInput: unknown): Promise<unknown> {
+async function validateInput(turn: WholeTurn, schema: StandardSchemaV1, inputOfStart: unknown): Promise<unknown> {
   const label = `input of workflow "${turn.definition.name}"`;
-  const text = encodeInput(await validate(schema, recordedInput, label), label);
+  const text = encodeInput(await validate(schema, inputOfStart, label), label);
   if (text === turn.run.input) {
     recordValidation(turn, {});
-    return recordedInput;
+    return inputOfStart;
   }
   recordValidation(turn, { input: text });
   // The transformed input is committed before code sees it. Otherwise a step could be repeated with another input after a
@@ -74,8 +74,8 @@ function recordValidation(turn: WholeTurn, transformed: { readonly input?: strin
  * A run without recorded steps fails. Other runs are paused, because a deployed schema must not make them fail and
  * compensate.
  */
-function onInputRefused(turn: WholeTurn, recordedInput: unknown, error: unknown): Promise<void> | void {
-  turn.handler.input = recordedInput;
+function onInputRefused(turn: WholeTurn, inputOfStart: unknown, error: unknown): Promise<void> | void {
+  turn.handler.input = inputOfStart;
   turn.results.startDelivery();
   if (!hasRecordedSteps(turn.state) || error instanceof TransientError || error instanceof PauseError)
     return handlerThrew(turn, error);

@@ -106,7 +106,8 @@ export class Database {
         await this.#checkLastWrite(client);
       },
     });
-    // An idle connection that breaks leaves the pool; the query of a busy one fails. Both also emit an error event.
+    // A broken connection emits an error event, which needs a listener: an idle connection emits it on the pool, which
+    // drops the connection; a busy one emits it on the client, whose query fails as well.
     pool.on("error", (error) => this.reachability.recordFailure(error));
     pool.on("connect", (client) => client.on("error", () => {}));
     return pool;
@@ -155,7 +156,7 @@ export class Database {
       ({ rows }) => rows[0]?.is_present === true,
       (error: unknown) => {
         if (isConnectionLost(error)) throw error;
-        // Another error does not show a loss; the statement that the connection is opened for will report the problem.
+        // Any other error does not prove a lost write; the statement that the connection is opened for reports the problem.
         return true;
       },
     );
