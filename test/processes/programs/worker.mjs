@@ -17,7 +17,7 @@ const store = await openStore(options.url, {
   notify: options.notify ?? true,
   ...(options.listenUrl === undefined ? {} : { listenUrl: options.listenUrl }),
   // As in `connect`, an unreachable server and its return are warnings of their own.
-  onTrouble: (what, ...error) => logger.warn(what, ...error),
+  onWarning: (what, ...error) => logger.warn(what, ...error),
 });
 await store.migrate();
 if (options.deaf) store.watch = () => () => {};
