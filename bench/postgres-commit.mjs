@@ -55,22 +55,22 @@ const park = {
   waiting: '["sleep"]',
   startedAt: "now",
   wakeAt: null,
-  wakeIn: 3_600_000,
+  wakeInMs: 3_600_000,
 };
-const transition = (runId, after, next, events = [event], mail = []) => ({
+const transition = (runId, after, next, events = [event], messages = []) => ({
   runId,
-  after,
+  afterSeq: after,
   events,
   next,
-  drained: [],
-  starts: [],
-  mail,
-  release: [],
+  drainedInboxIds: [],
+  newChildren: [],
+  messages,
+  releasedChildIds: [],
   cursors: [],
 });
 
 const worker = { name: "bench", host: "here", pid: 1, routes: [], leaseMs: 600_000 };
-const fence = await store.enlist({ ...worker, id: "bench" });
+const fence = await store.registerWorker({ ...worker, id: "bench" });
 let statements = 0;
 const commit = async (transitions, starts = [], by = fence) => {
   statements += 1;
@@ -169,11 +169,11 @@ for (const size of [1, 100]) {
   });
   const parent = newRun("owned");
   await commit([], [parent]);
-  const mail = [{ to: parent.id, kind: "child", data: '{"index":1}' }];
-  await measure(`  … and mail to one parent, ${size}`, rounds, size, async () => {
+  const messages = [{ to: parent.id, kind: "child", data: '{"index":1}' }];
+  await measure(`  … and a message to one parent, ${size}`, rounds, size, async () => {
     const runs = Array.from({ length: size }, () => newRun("owned"));
     await commit([], runs);
-    await commit(runs.map(({ id }) => transition(id, 0, finish, [event], mail)));
+    await commit(runs.map(({ id }) => transition(id, 0, finish, [event], messages)));
   });
 }
 

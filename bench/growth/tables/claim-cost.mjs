@@ -21,14 +21,14 @@ export async function claimCost(storeName, { pawl, database }) {
   const store = await openStore(database.url, { notify: false });
   const routes = [{ workflow: workName, version: "" }];
   const claimer = { id: randomUUID(), name: "claimer", host: "here", pid: process.pid, routes, leaseMs: 60_000 };
-  const fence = await store.enlist(claimer);
+  const fence = await store.registerWorker(claimer);
   try {
     const inputs = Array.from({ length: claims * runsPerClaim }, () => ({ steps: 1 }));
     await pawl.startMany(work, inputs);
     const request = { fence, routes, limit: runsPerClaim, limitPerRoute: runsPerClaim };
     return await watchClaims({ store, database, request });
   } finally {
-    await store.retire(fence);
+    await store.deregisterWorker(fence);
     await store.close();
     await execute(pawl, work);
   }
