@@ -6,7 +6,7 @@ import { forEachStore, testDatabase } from "../support/databases.js";
 import { logOf } from "../support/run-checks.js";
 import { mysqlTable, postgresTable, sqliteTable } from "../support/user-table.js";
 import { type Workflows, world } from "../support/virtual-worlds.js";
-import { errorOf } from "../support/waiting.js";
+import { errorOf, gate } from "../support/waiting.js";
 import { Provider } from "./payment-provider.js";
 
 let executed: string[] = [];
@@ -44,14 +44,24 @@ forEachStore((kind) => {
   }
 
   test("two simultaneous retries create one run, even of a run with a hero", async () => {
-    const once = workflow("once", (ctx) => ctx.step("flaky", flaky));
+    // The new run cannot complete before all three retries are answered: a retry of a run whose retry is completed is refused.
+    let allRetried = gate();
+    const once = workflow("once", (ctx) =>
+      ctx.step("flaky", async () => {
+        const output = flaky();
+        await allRetried.opened;
+        return output;
+      }),
+    );
     const w = await worldOnStore(once);
     for (const options of [{}, { hero: { type: "User", id: "1" } }]) {
+      allRetried = gate();
       broken = true;
       const run = await w.pawl.start(once, undefined, options);
       await w.settle();
       broken = false;
       const handles = await Promise.all([run.retry(), w.pawl.run(run.id).retry(), run.retry()]);
+      allRetried.open();
       expect(new Set(handles.map(({ id }) => id)).size).toBe(1);
       await w.settle();
       expect(await handles[0]?.result()).toBe("well");
