@@ -83,7 +83,7 @@ function parseStartOptions({ key, hero, delay, priority, tag }: StartFlags): Sta
   };
 }
 
-/** The library's error names a method to call; on the command line the next move is a command. */
+/** Replaces a WorkflowNotFoundError, whose message tells the user to call a method, by an error that names a command. */
 function rethrowForCli(error: unknown): never {
   if (!(error instanceof WorkflowNotFoundError)) throw error;
   throw new CliError(

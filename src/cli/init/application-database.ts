@@ -13,7 +13,7 @@ export interface FoundDatabase {
   readonly url: string | null;
   /** Where it was found, for display: "--url", "DATABASE_URL in .env", "prisma/schema.prisma". */
   readonly from: string;
-  /** The environment variable that contains the URL, or null if the URL is written in a file and may be copied. */
+  /** The environment variable that contains the URL; null if there is none, and `pawl init` writes `url` itself. */
   readonly variable: string | null;
   /** The .env file that sets the variable, or null if the environment sets it. */
   readonly envFile: string | null;

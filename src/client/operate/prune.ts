@@ -72,7 +72,7 @@ export async function prune(store: Store, options: PruneOptions, runtime: Runtim
     await pruner.removeTreesOf(await withoutRetries(store, endedRoots));
     if (pruner.isOver) break;
   }
-  return { runs: pruner.runs, trees: pruner.trees };
+  return { runs: pruner.runCount, trees: pruner.treeCount };
 }
 
 /** Scans by creation time, because runs that ended before an instant were also created before that instant. */
@@ -117,8 +117,8 @@ interface PrunerOptions {
 }
 
 class Pruner {
-  runs = 0;
-  trees = 0;
+  runCount = 0;
+  treeCount = 0;
   readonly #store: Store;
   readonly #runtime: Runtime;
   readonly #endedBefore: number;
@@ -136,7 +136,7 @@ class Pruner {
   }
 
   get isOver(): boolean {
-    return this.runs >= this.#limit || this.#signal?.aborted === true;
+    return this.runCount >= this.#limit || this.#signal?.aborted === true;
   }
 
   async removeTreesOf(roots: readonly RootRun[]): Promise<void> {
@@ -175,15 +175,15 @@ class Pruner {
   async #removeAll(trees: readonly (readonly string[])[]): Promise<void> {
     const runIds: string[] = [];
     for (const tree of trees) {
-      if (this.runs + runIds.length >= this.#limit) break;
+      if (this.runCount + runIds.length >= this.#limit) break;
       runIds.push(...tree);
     }
     const roots = new Set(trees.map((tree) => tree.at(-1)));
     for (let from = 0; from < runIds.length && this.#signal?.aborted !== true; from += runsPerBatch) {
       const batch = runIds.slice(from, from + runsPerBatch);
       const batchStartedAt = this.#runtime.monotonic();
-      this.runs += this.#isDryRun ? batch.length : await this.#store.maintenance.deleteRuns(batch);
-      this.trees += batch.filter((id) => roots.has(id)).length;
+      this.runCount += this.#isDryRun ? batch.length : await this.#store.maintenance.deleteRuns(batch);
+      this.treeCount += batch.filter((id) => roots.has(id)).length;
       if (this.#isDryRun) continue;
       await this.#pauseBetweenBatches(this.#runtime.monotonic() - batchStartedAt);
     }

@@ -1,7 +1,7 @@
 import type { AuditedRun, InboxRow, RunRecord, StoredEvent } from "../../store/contract/store.js";
 import type { ShapeRegistry } from "./shape-registry.js";
 
-/** All stored data of one run, for `verify`. */
+/** What `verify` compares for one run: its stored data, the live workers and the shapes of workflows. */
 export interface StoredRun {
   readonly row: AuditedRun;
   readonly run: RunRecord;

@@ -143,8 +143,7 @@ function encodeTagged(value: unknown, label: string, limitBytes: number, maxDept
     return write(state, value, maxDepth);
   } catch (cause) {
     // A body such as `() => ids.map(load)` returns promises that no code awaits. The step fails, but the rejections of
-    // these
-    // promises must not end the process.
+    // these promises must not end the process.
     if (state.hasPromise === true) guardPromisesWithin(value);
     // The errors are compared by identity, because user code may have thrown a proxy for which `instanceof` throws.
     if (cause === state.ownError) throw cause;

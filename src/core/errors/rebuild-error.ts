@@ -80,8 +80,7 @@ function define(error: Error, key: string, value: unknown, enumerable = false): 
 function construct(parts: ErrorParts): Error {
   const { name, message, code, cause, errors, data = {} } = parts;
   // The class is chosen by the code, so that a user's subclass of PermanentError becomes a PermanentError with the
-  // subclass's
-  // name. For "TIMEOUT" the name must match too, because other libraries use the same code.
+  // subclass's name. For "TIMEOUT" the name must match too, because other libraries use the same code.
   if (code === "PERMANENT_ERROR") return new PermanentError(message);
   if (code === "TRANSIENT_ERROR") return new TransientError(message, data);
   if (code === "PAUSE_ERROR") return new PauseError(message, data);

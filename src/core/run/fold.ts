@@ -58,18 +58,18 @@ export function evolve(state: RunState, event: StoredEvent): RunState {
  * Records a new call of a declared step's body. This function must be called before the event is folded: if the call is
  * already in `ops`, it was made earlier, and the event is its result or a further attempt.
  */
-function recordBodyCall(state: RunState, node: string, type: string): void {
-  const separatorIndex = node.indexOf(scopeSeparator);
+function recordBodyCall(state: RunState, callKey: string, type: string): void {
+  const separatorIndex = callKey.indexOf(scopeSeparator);
   if (separatorIndex < 0) {
-    if (type === "step.started") state.bodyCalls?.delete(node);
+    if (type === "step.started") state.bodyCalls?.delete(callKey);
     return;
   }
-  if (state.ops.has(node)) return;
-  const step = node.slice(0, separatorIndex);
+  if (state.ops.has(callKey)) return;
+  const step = callKey.slice(0, separatorIndex);
   state.bodyCalls ??= new Map();
   const calls = state.bodyCalls.get(step);
-  if (calls === undefined) state.bodyCalls.set(step, new Set([node]));
-  else calls.add(node);
+  if (calls === undefined) state.bodyCalls.set(step, new Set([callKey]));
+  else calls.add(callKey);
 }
 
 const damagedLogError = (seq: number, problem: string, cause?: unknown) =>

@@ -205,15 +205,15 @@ class ForkBuilder {
 
   #childrenOrigins(): Map<string, ChildrenOrigin[]> {
     const { ops, lineage } = this.state;
-    const children = new Map<string, ChildrenOrigin[]>();
+    const originsByKey = new Map<string, ChildrenOrigin[]>();
     for (const key of new Set([...(lineage?.childrenOrigins.keys() ?? []), ...ops.keys()])) {
       const op = ops.get(key);
       if (isCompensationStarted(this.state, outerStep(key)) || this.#isKept(key)) continue;
       const origins = [...(lineage?.childrenOrigins.get(key) ?? [])];
       if (op?.kind === "child" || op?.kind === "map") origins.unshift(this.#originOf(key));
-      if (origins.length > 0) children.set(key, origins);
+      if (origins.length > 0) originsByKey.set(key, origins);
     }
-    return children;
+    return originsByKey;
   }
 
   #callsToRedo(): string[] {

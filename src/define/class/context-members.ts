@@ -9,7 +9,10 @@ export interface Binding {
   readonly idempotencyKey: string;
 }
 
-/** The binding for the constructor that is running. It is set before, so that field initializers can use the context. */
+/**
+ * The binding of the instance that is being constructed. It is set before the constructor is called, so that field
+ * initializers can use the context.
+ */
 let bindingInConstruction: Binding | null = null;
 let contextOf: (instance: ContextMembers) => WorkflowContext<any>;
 

@@ -7,7 +7,7 @@ import type { StepExecution } from "../step-hooks.js";
 export interface InstanceContext<Hero, Input, Output> extends Omit<WorkflowContext<Input>, "finish"> {
   /** The hero of the run, loaded by `loadHero` for this execution. */
   readonly hero: Hero;
-  /** A key for the outside world, such as a payment provider. It is the same for all attempts at this step of this run. */
+  /** A key for requests to other services, such as a payment provider. It is the same for all attempts at this step of this run. */
   readonly idempotencyKey: string;
   /** Completes the run with this output. */
   finish(output?: Output): never;

@@ -227,7 +227,10 @@ export type LoadsHeroOf<C extends WorkflowClass> = [HeroRef] extends [HeroOf<C>]
         readonly loadHero: (id: string) => Awaitable<HeroOf<C> | null | undefined>;
       };
 
-/** The argument after the name. Options alone are allowed only if a method has the name, or if the options name a job. */
+/**
+ * The second argument of `step(name, …)`. Options may replace the function only if a method has that name, or if the options
+ * name a job.
+ */
 type StepArgument<C extends AnyClass, Name, Job extends JobDefinition | string> =
   Name extends MethodName<InstanceType<C>>
     ? StepFunction<C> | StepDeclarationOptions<InstanceType<C>> | JobStepOptions<InstanceType<C>, Job>

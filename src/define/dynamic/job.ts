@@ -28,7 +28,7 @@ export interface JobTools {
   };
   /** The number of this attempt at the node, from 1. */
   readonly attempt: number;
-  /** A key for the outside world, such as a payment provider. It is the same for all attempts at this node of this run. */
+  /** A key for requests to other services, such as a payment provider. It is the same for all attempts at this node of this run. */
   readonly idempotencyKey: string;
   /** Fires when the attempt times out, when the run is canceled and when the worker has to give up the job. */
   readonly abortSignal: AbortSignal;

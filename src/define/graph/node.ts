@@ -10,7 +10,7 @@ import type { WorkflowContext } from "../context.js";
 
 /** The `ctx` of a step of a graph: the members of a workflow's `ctx`, and the outputs of preceding steps. */
 export interface StepContext<Input = unknown> extends WorkflowContext<Input> {
-  /** A key for the outside world, such as a payment provider. It is the same for all attempts at this step of this run. */
+  /** A key for requests to other services, such as a payment provider. It is the same for all attempts at this step of this run. */
   readonly idempotencyKey: string;
   /**
    * Returns the output of a preceding step. Throws a GraphError if that step does not precede this step or was skipped.

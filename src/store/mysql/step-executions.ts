@@ -20,7 +20,10 @@ const backslash = "CHAR(92 USING utf8mb4)";
 const escaped = (code: string) => `CONCAT(${backslash}, '${code}')`;
 const replacement = "CONVERT(0xEFBFBD USING utf8mb4)";
 
-/** Escaped backslashes become \u005c first, so that every remaining \u is an escape. Complete pairs are not escaped. */
+/**
+ * Escaped backslashes become \u005c first, so that every remaining \u is an escape. JSON.stringify does not escape complete
+ * surrogate pairs, so every escaped surrogate is half of a pair, and is replaced.
+ */
 const replaceInvalidEscapes = (
   json: string,
 ) => `CASE WHEN LOCATE(${escaped("u")}, ${json}) = 0 THEN ${json} ELSE REGEXP_REPLACE(

@@ -31,7 +31,10 @@ export interface TestRunner {
   afterEach(hook: () => Promise<void>): void;
 }
 
-/** How tests write rows of the user, beside Pawl's: into a table of values that `fresh` has created. */
+/**
+ * Lets the tests write application rows in the same transaction as Pawl's rows. The rows are single text values, in a table
+ * that `fresh` has created.
+ */
 export interface TransactionHarness {
   /** Writes one value with a `StoreTransaction.handle` or with the `tx` of `beginCallerTransaction()`. */
   write(handle: unknown, value: string): Promise<void>;

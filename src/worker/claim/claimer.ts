@@ -142,9 +142,9 @@ export class Claimer {
         this.#mustReconcile = false;
         await session.reconcile();
       }
-      // The limit is divided among the recently busy workflows, because the store would lock more rows than it can
-      // claim if
-      // it searched for the whole limit in each of them.
+      // Each route is searched for only a share of the limit: if the store searched every route for the whole limit, it
+      // would lock more rows than the claim returns. The share is at least 20, so that a route that becomes busy is not
+      // limited to a few runs per claim.
       const limitPerRoute = Math.max(Math.ceil(limit / this.#busyRouteCount), Math.min(limit, 20));
       const { fence } = session.committer;
       const claim = await store.claim({ fence, routes: this.#options.routes(), limit, limitPerRoute });

@@ -106,8 +106,7 @@ export class Step {
     const op = scope.findRecorded(this.#key, "step");
     const result = scope.requestResult(this.#key, isAdded);
     // An earlier attempt at the surrounding step may have started this step without awaiting it. If its body still
-    // runs, it
-    // must not be started a second time.
+    // runs, it must not be started a second time.
     if (scope.stepAttempt !== null && this.#turn.attempts.has(this.#key)) return result;
     if (op === undefined) scope.startWhenLive(this.#key, isAdded, () => this.#startOrWait(undefined));
     else this.#startOrWait(op);
