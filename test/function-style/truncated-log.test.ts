@@ -35,6 +35,9 @@ forEachStore(
       const worker = await w.worker([wf]);
       const run = await w.pawl.start(wf);
       await until(() => executed.includes("c"));
+      // The start of a slow step is recorded a little later. Waiting for it keeps the worker from writing between the
+      // deletion and the lost connections.
+      await until(async () => (await run.history()).some(({ type, node }) => type === "step.started" && node === "c"));
       await sql.query("DELETE FROM pawl_events WHERE seq > 1");
       // No connection survives a fail-over, and only on a new connection does the store check that PostgreSQL still has
       // the last write.
