@@ -10,6 +10,7 @@ export const alias = [
   { find: /^pawl\/testing$/, replacement: source("testing/index.ts") },
   { find: /^pawl\/memory$/, replacement: source("store/memory/index.ts") },
   { find: /^pawl\/(sqlite|libsql|postgres|mysql)$/, replacement: source("store/$1/index.ts") },
+  { find: /^pawl\/http$/, replacement: source("http/index.ts") },
   { find: /^pawl\/(otel|prometheus)$/, replacement: source("telemetry/$1.ts") },
 ];
 
@@ -21,7 +22,8 @@ const sharing = [
   "src/{cli,client,core,define,runtime,telemetry,worker}/**/*.test.ts",
   "src/store/{shared,sql}/**/*.test.ts",
   "test/{class-style,client,dynamic,function-style,graph-style,histories,retry,stored-schema,types}/**/*.test.ts",
-  "examples/**/*.test.ts",
+  // Hono's server replaces Request and Response of its process.
+  "examples/!(http-hono)/**/*.test.ts",
 ];
 
 export default defineConfig({
@@ -37,7 +39,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     teardownTimeout: 30_000,
     projects: [
-      { extends: true, test: { name: "apart", include: ["src/**/*.test.ts", "test/**/*.test.ts"], exclude: sharing } },
+      { extends: true, test: { name: "apart", include: ["{src,test,examples}/**/*.test.ts"], exclude: sharing } },
       { extends: true, test: { name: "together", include: sharing, isolate: false } },
     ],
   },

@@ -13,6 +13,7 @@ const page = join(root, "docs/api.md");
 /** What each entry point is for, in the order of the page. */
 const entries = [
   ["pawl", "Define, start, work, look."],
+  ["pawl/http", "The HTTP API."],
   ["pawl/testing", "Tests with virtual time, crashes at every commit, and the suite for stores."],
   ["pawl/otel", "OpenTelemetry."],
   ["pawl/prometheus", "The Prometheus endpoint."],

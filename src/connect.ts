@@ -114,6 +114,7 @@ export class Pawl extends Client {
         runtime: this.runtime,
         store: this.store,
         log: this.log,
+        tally: this.tally,
         newId: () => this.ids.next(),
         register: (definitions) => this.register(definitions),
         findRegistration: (name) => this.registration(name),
@@ -137,7 +138,7 @@ export class Pawl extends Client {
   /** Stops the workers of this Pawl, which may finish their running steps, and closes the connections to the database. */
   async close(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => worker.stop()));
-    this.closeClient();
+    await this.closeClient();
     await this.store.close();
   }
 }

@@ -1,25 +1,31 @@
 /** The public names of Pawl. */
 
+export type { CommandOptions } from "./client/command/command-options.js";
 export type { ResumeOptions } from "./client/command/resume-command.js";
 export type { DamagedField } from "./client/inspect/damaged-data.js";
 export type { ExecutionInfo } from "./client/inspect/executions.js";
 export type { Explanation } from "./client/inspect/explain.js";
 export type { FindBy } from "./client/inspect/find-runs.js";
 export type { HistoryEvent } from "./client/inspect/history.js";
-export type { RunsFilter } from "./client/inspect/list-runs.js";
+export type { RunsFilter, RunsPage } from "./client/inspect/list-runs.js";
 export type { NodeInfo } from "./client/inspect/nodes.js";
 export type { ProgressInfo } from "./client/inspect/progress.js";
 export type { RunInfo } from "./client/inspect/run-info.js";
 export type { RunSnapshot, StepSnapshot } from "./client/inspect/snapshot.js";
 export type { TimelineInterval } from "./client/inspect/timeline.js";
+export type { RunCounts, StatusNumbers } from "./client/operate/counts.js";
 export type { Difference, DifferenceKind } from "./client/operate/difference.js";
+export type { ErrorInfo, ErrorReport } from "./client/operate/errors.js";
+export type { Figures, FiguresOptions } from "./client/operate/figures.js";
 export type { Distribution, MetricsOptions, WorkflowMetrics } from "./client/operate/metrics.js";
 export type { PruneOptions, PruneResult } from "./client/operate/prune.js";
 export type { QueueInfo } from "./client/operate/queues.js";
 export type { Verification } from "./client/operate/verify.js";
 export type { WorkerHealth } from "./client/operate/workers.js";
+export type { WorkflowInfo } from "./client/operate/workflows.js";
 export type { RunHandle } from "./client/run-handle.js";
 export type { BuildOptions } from "./client/start/build.js";
+export type { NamedWorkflow } from "./client/start/named-workflow.js";
 export type { StartOptions } from "./client/start/new-run.js";
 export { type ConnectOptions, connect, Pawl } from "./connect.js";
 export {
@@ -38,6 +44,7 @@ export {
   PayloadTooLargeError,
   PermanentError,
   RunCanceledError,
+  RunChangedError,
   RunFailedError,
   RunNotFoundError,
   SerializationError,

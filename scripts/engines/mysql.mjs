@@ -45,7 +45,7 @@ export const mysql = {
   async initialise({ server }, dir) {
     const data = join(dir, "data");
     if (!(await capture(server, ["--no-defaults", "--version"])).includes("MariaDB")) {
-      return [server, "--no-defaults", "--initialize-insecure", `--datadir=${data}`];
+      return [server, "--no-defaults", "--initialize-insecure", `--datadir=${data}`, ownTemporaryFolder(dir)];
     }
     // The script is in bin even where the server is in sbin.
     const folders = [...pathFolders(), "/usr/bin", "/usr/local/bin", join(server, "..")];
@@ -53,7 +53,8 @@ export const mysql = {
     if (!found) throw new Error(`${server} is here, but mariadb-install-db, which prepares its data folder, is not.`);
     return [
       found.script,
-      ...["--no-defaults", `--datadir=${data}`, "--auth-root-authentication-method=normal", "--skip-test-db"],
+      ...["--no-defaults", `--datadir=${data}`, ownTemporaryFolder(dir)],
+      ...["--auth-root-authentication-method=normal", "--skip-test-db"],
     ];
   },
 
@@ -62,6 +63,7 @@ export const mysql = {
     // --no-defaults must come first.
     ...["--no-defaults", `--datadir=${join(dir, "data")}`, `--port=${port}`, "--bind-address=127.0.0.1"],
     ...[`--socket=${join(dir, "sock")}`, `--pid-file=${join(dir, "pid")}`, "--character-set-server=utf8mb4"],
+    ownTemporaryFolder(dir),
   ],
 
   stopSignal: "SIGTERM",
@@ -70,6 +72,12 @@ export const mysql = {
 
   docker: { image: "mariadb:11", port: 3306, env: { MARIADB_ALLOW_EMPTY_ROOT_PASSWORD: "1" } },
 };
+
+/**
+ * A server that starts deletes the temporary tables of a former life in its temporary folder. In /tmp these would be the
+ * tables of another server that is running, which then fails with "Error on delete of '/tmp/#sql-temptable-…'", or crashes.
+ */
+const ownTemporaryFolder = (dir) => `--tmpdir=${dir}`;
 
 /** "10.11.19-MariaDB-0+deb12u1" → "MariaDB 10.11.19" */
 function describeVersion(version) {

@@ -5,6 +5,7 @@ import { completion } from "./commands/completion.js";
 import { dag } from "./commands/dag.js";
 import { dev } from "./commands/dev.js";
 import { doctor } from "./commands/doctor.js";
+import { errors } from "./commands/errors.js";
 import { explain } from "./commands/explain.js";
 import { graph } from "./commands/graph.js";
 import { help } from "./commands/help.js";
@@ -31,7 +32,7 @@ export const groups: readonly CommandGroup[] = [
   { title: "Execute", commands: [init, dev, worker] },
   {
     title: "Runs",
-    commands: [start, runs, show, explain, history, signal, pause, resume, skip, cancel, retry, reattempt, dag],
+    commands: [start, runs, errors, show, explain, history, signal, pause, resume, skip, cancel, retry, reattempt, dag],
   },
   { title: "Operate", commands: [workers, queues, metrics, migrate, prune, verify, doctor] },
   { title: "More", commands: [graph, completion, help] },

@@ -32,6 +32,7 @@ const minNodeVersion = 20;
 const maxClockSkewMs = 2_000;
 /** How many open runs are checked. */
 const maxCheckedRuns = 1_000;
+const checkedPage = { limit: maxCheckedRuns, maxExamined: 10 * maxCheckedRuns } as const;
 
 export async function runChecks(settings: Settings): Promise<Check[]> {
   const localChecks = [checkNode(), checkSettings(settings), await checkDriver(settings)];
@@ -132,7 +133,7 @@ function checkClock(skewMs: number): Check {
 }
 
 async function checkWorkers(store: Store): Promise<Check[]> {
-  const runs = await store.runs({ active: true, limit: maxCheckedRuns });
+  const { runs } = await store.maintenance.questions.runs({ active: true, ...checkedPage });
   const tasks = await store.tasks(runs.map(({ id }) => id));
   // The workers are read after the tasks, so that they include the owner of every task.
   const [allWorkers, now] = await Promise.all([store.workers(), store.now()]);
@@ -151,8 +152,8 @@ async function checkWorkers(store: Store): Promise<Check[]> {
 
 /** Reports paused runs and paused queues, because only an operator can resume them. */
 async function checkPaused(store: Store): Promise<Check[]> {
-  const [pausedRuns, queues] = await Promise.all([
-    store.runs({ status: "paused", limit: maxCheckedRuns }),
+  const [{ runs: pausedRuns }, queues] = await Promise.all([
+    store.maintenance.questions.runs({ status: "paused", ...checkedPage }),
     listQueues(store, systemRuntime),
   ]);
   const byWorkflow = new Map<string, number>();

@@ -36,7 +36,7 @@ const scripts: Readonly<Record<DatabaseKind, (schema: string | undefined) => rea
 /** MySQL commits each DDL statement by itself, so its statements can be run again instead of being rolled back. */
 const howToRun: Readonly<Record<DatabaseKind, string>> = {
   postgres: "Run it in one transaction: psql -1 -v ON_ERROR_STOP=1 -f <file>.",
-  mysql: "If it is cut short, run it again.",
+  mysql: "Run it with mysql or mariadb: mysql app < <file>. If it is cut short, run it again.",
   sqlite: 'Run it in one transaction, or stop at the first error: sqlite3 -bail app.db ".read <file>".',
 };
 
@@ -54,10 +54,31 @@ export function migrationFiles(kind: DatabaseKind, schema: string | undefined): 
       `-- Pawl, migration ${version} (${name}), as \`pawl migrate\` would apply it. ${howToRun[kind]}`,
       "-- The last statement records the migration as applied, which connect(url, { migrate: false }) checks. If your own tool runs\n-- this file, set `migrate: false` in pawl.config.",
       "",
-      ...statements.map((statement) => `${unindented(statement)};\n`),
+      ...(kind === "mysql" ? withDelimiters(statements) : statements.map(withSemicolon)),
     ].join("\n"),
   }));
 }
+
+const withSemicolon = (statement: string) => `${unindented(statement)};\n`;
+
+/**
+ * The command line of MySQL ends a statement at each semicolon, also within a procedure, unless it is told of another
+ * delimiter. (psql knows that the body of a function is a string.)
+ */
+function withDelimiters(statements: readonly string[]): string[] {
+  const isOfProcedure = (statement: string | undefined) => /^(DROP|CREATE) PROCEDURE /.test(statement ?? "");
+  return statements.flatMap((statement, index) => {
+    if (!isOfProcedure(statement)) return [withSemicolon(statement)];
+    const isFirst = !isOfProcedure(statements[index - 1]);
+    const isLast = !isOfProcedure(statements[index + 1]);
+    return [...(isFirst ? [delimiterNote] : []), `${unindented(statement)} //\n`, ...(isLast ? ["DELIMITER ;\n"] : [])];
+  });
+}
+
+const delimiterNote = `-- The procedures pawl_start and pawl_signal, for programs in other languages. If your tool does not know DELIMITER, you may
+-- leave out everything down to "DELIMITER ;".
+DELIMITER //
+`;
 
 /** Removes the indentation that a statement has in the source code. */
 function unindented(statement: string): string {

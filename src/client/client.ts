@@ -1,6 +1,6 @@
 /** The client: starts runs, finds them and operates them. It needs no worker, and it can start a workflow by name only. */
 
-import { RunNotFoundError, WorkflowNotFoundError } from "../core/errors/errors.js";
+import { RunNotFoundError } from "../core/errors/errors.js";
 import type { FrozenDag } from "../core/graph/frozen-dag.js";
 import { checkOptions } from "../core/naming/check-options.js";
 import { isUuid } from "../core/naming/ids.js";
@@ -11,45 +11,40 @@ import type { Logger, SignalArgs, SignalName } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import type { GraphBuilder } from "../define/dynamic/builder.js";
 import { type AnyWorkflow, asDefinition, nameOf } from "../define/resolve.js";
-import { validate } from "../define/standard-schema.js";
 import type { Runtime } from "../runtime/runtime.js";
-import type { NewRun, Store } from "../store/contract/store.js";
-import { publishStatus } from "../telemetry/publish.js";
+import type { Store } from "../store/contract/store.js";
+import { RunTally } from "../telemetry/run-tally.js";
 import { RunCommands } from "./command/run-commands.js";
 import { type FindBy, findRuns, findSingleRun } from "./inspect/find-runs.js";
-import { listRuns, type RunsFilter } from "./inspect/list-runs.js";
+import { listRuns, type RunsFilter, type RunsPage } from "./inspect/list-runs.js";
 import { ResultWaiter } from "./inspect/result-waiter.js";
-import type { RunInfo } from "./inspect/run-info.js";
+import { type RunCounts, readCounts } from "./operate/counts.js";
+import { type ErrorReport, readErrors } from "./operate/errors.js";
+import { type Figures, type FiguresOptions, readFigures } from "./operate/figures.js";
 import { type MetricsOptions, readMetrics, type WorkflowMetrics } from "./operate/metrics.js";
 import { type PruneOptions, type PruneResult, prune } from "./operate/prune.js";
 import { listQueues, pauseQueue, type QueueInfo, resumeQueue } from "./operate/queues.js";
 import { type Verification, verify } from "./operate/verify.js";
 import { healthOf, type WorkerHealth } from "./operate/workers.js";
+import { listWorkflows, type WorkflowInfo } from "./operate/workflows.js";
 import { type HandleServices, RunHandle } from "./run-handle.js";
 import { type BuildOptions, createGraphRun } from "./start/build.js";
-import { checkTransaction } from "./start/callers-transaction.js";
-import { existingRunId } from "./start/duplicate-start.js";
-import { type Adopter, Launcher, type LaunchResult } from "./start/launcher.js";
+import { type Adopter, Launcher } from "./start/launcher.js";
+import { NamedWorkflow } from "./start/named-workflow.js";
 import { IdSource } from "./start/new-id.js";
-import { newRunFactory, type StartableDefinition, type StartOptions, startOptions } from "./start/new-run.js";
-import { newRunsInPages, runsPerPage } from "./start/new-run-pages.js";
+import { type StartOptions, startManyOptions, startOptions } from "./start/new-run.js";
 import { Registrar } from "./start/registrar.js";
 import type { Registration } from "./start/registration.js";
-import { retryRun } from "./start/retry.js";
+import { RunStarter } from "./start/run-starter.js";
 import {
   type HandleOf,
   type InputTo,
   inputAndOptions,
-  type StartArgs,
   type StartArgsOf,
   type Startable,
   type StartableWithoutHero,
 } from "./start/start-args.js";
 
-/** The options of `startMany`. It does not accept an idempotency key or a hero, because each belongs to one run. */
-const startManyOptions = new Set(
-  [...startOptions].filter((option) => option !== "idempotencyKey" && option !== "hero"),
-);
 const workflowOptions = new Set(["queue"]);
 
 /** Starts, finds and operates runs. `Pawl` extends it with workers. */
@@ -62,10 +57,14 @@ export class Client {
   protected readonly runtime: Runtime;
   /** @internal */
   protected readonly ids: IdSource;
+  /** @internal */
+  protected readonly tally: RunTally;
   readonly #launcher: Launcher;
+  readonly #starter: RunStarter;
   readonly #results: ResultWaiter;
   readonly #handles: HandleServices;
   readonly #registrar: Registrar;
+  readonly #closed = new AbortController();
 
   /** @internal */
   constructor(store: Store, log: Logger, runtime: Runtime) {
@@ -76,8 +75,17 @@ export class Client {
     this.#registrar = new Registrar(store, log);
     this.#launcher = new Launcher(store, log, runtime);
     this.#results = new ResultWaiter(store, runtime);
-    const commands = new RunCommands({ store, log, runtime });
-    this.#handles = { runtime, store, log, results: this.#results, commands, retry: (id) => this.#retry(id) };
+    this.tally = new RunTally(store, log, runtime);
+    const commands = new RunCommands({ store, log, runtime, tally: this.tally });
+    this.#handles = {
+      runtime,
+      store,
+      log,
+      results: this.#results,
+      commands,
+      retry: (id, options) => this.#starter.retry(id, options),
+    };
+    this.#starter = new RunStarter(this.#handles, this.ids, this.#registrar, this.#launcher);
   }
 
   /**
@@ -99,7 +107,7 @@ export class Client {
     const [input, options] = inputAndOptions(definition, startArgs);
     if (options !== undefined) checkOptions(`start("${definition.name}")`, options, startOptions);
     await this.#registrar.registerFor(definition, options?.tx);
-    const [handle] = await this.#startRuns(definition, [input], options);
+    const [handle] = await this.#starter.startRuns(definition, [input], options);
     return handle as RunHandle<any, any>;
   }
 
@@ -117,7 +125,7 @@ export class Client {
     const definition = asDefinition(workflow);
     if (options !== undefined) checkOptions(`startMany("${definition.name}")`, options, startManyOptions);
     await this.#registrar.registerFor(definition, options?.tx);
-    return this.#startRuns(definition, inputs, options);
+    return this.#starter.startRuns(definition, inputs, options);
   }
 
   /**
@@ -128,26 +136,11 @@ export class Client {
    * const run = await pawl.workflow<{ sku: string }, string>("order").trigger({ sku: "A-1" });
    * ```
    */
-  workflow<Input = unknown, Output = unknown>(name: string) {
-    checkName("workflow", name);
-    return {
-      /** The name of the workflow. */
-      name,
-      /**
-       * Starts a run. Throws WorkflowNotFoundError if no process has registered the name. The worker checks the input, and
-       * a run with an invalid input fails.
-       */
-      trigger: async (...[input, options]: StartArgs<Input>): Promise<RunHandle<Input, Output>> => {
-        if (options !== undefined) checkOptions(`trigger() of "${name}"`, options, startOptions);
-        const registration = await this.#registrar.registration(name);
-        if (registration === null) throw new WorkflowNotFoundError(name);
-        const registeredDefinition = { name, ...registration, inputSchema: null };
-        const [handle] = await this.#startRuns<Input, Output>(registeredDefinition, [input as Input], options);
-        return handle as RunHandle<Input, Output>;
-      },
-      /** Returns the handle of a run of the workflow. */
-      run: (id: string): RunHandle<Input, Output> => this.#createHandle(id),
-    };
+  workflow<Input = unknown, Output = unknown>(name: string): NamedWorkflow<Input, Output> {
+    return new NamedWorkflow(checkName("workflow", name), {
+      start: (inputs, options) => this.#starter.startByName(name, inputs, options),
+      run: (id) => this.#createHandle(id),
+    });
   }
 
   /** Registers a workflow by name, so that it can be triggered before any worker has it. Calling it again changes nothing. */
@@ -186,7 +179,7 @@ export class Client {
       ids: this.ids,
     });
     await this.#registrar.reserveForBuiltGraph(name);
-    return (await this.#launchRuns([run], options.tx))[0] as RunHandle<FrozenDag, void>;
+    return (await this.#starter.launchRuns([run], options.tx))[0] as RunHandle<FrozenDag, void>;
   }
 
   /**
@@ -246,13 +239,23 @@ export class Client {
    * const { runs, next } = await pawl.runs({ workflow: order, status: "failed", limit: 100 });
    * ```
    */
-  runs(filter: RunsFilter = {}): Promise<{
-    /** The runs of this page. */
-    readonly runs: RunInfo[];
-    /** The `cursor` of the next page; null if this is the last page. */
-    readonly next: string | null;
-  }> {
-    return listRuns(this.store, filter);
+  runs(filter: RunsFilter = {}): Promise<RunsPage> {
+    return listRuns(this.store, filter, this.runtime);
+  }
+
+  /** Counts the runs of each workflow by status, at most 10,000 of each status. Completed runs are not counted. */
+  counts(): Promise<RunCounts> {
+    return readCounts(this.store);
+  }
+
+  /** Groups the failed and paused runs by workflow and error, the latest first. */
+  errors(): Promise<ErrorReport> {
+    return readErrors(this.store);
+  }
+
+  /** Reads how many runs began and ended per minute, by default in the last hour. */
+  figures(options: FiguresOptions = {}): Promise<Figures[]> {
+    return readFigures(this.store, options);
   }
 
   /** Lists all known workers, live and dead. Dead workers are removed from the list after a day. */
@@ -278,8 +281,15 @@ export class Client {
    * Pauses a queue: workers continue the runs that they execute but take no more runs from the queue, and new runs wait.
    * Throws InvalidInputError if no workflow has the queue.
    */
-  pauseQueue(name: string, reason?: string): Promise<void> {
-    return pauseQueue(this.store, name, reason);
+  pauseQueue(
+    name: string,
+    reason?: string,
+    options: {
+      /** Who pauses it, for `queues()`. */
+      readonly by?: string | undefined;
+    } = {},
+  ): Promise<void> {
+    return pauseQueue(this.store, name, reason, options);
   }
 
   /** Resumes a paused queue. */
@@ -307,14 +317,32 @@ export class Client {
     return verify(this.store, runId, this.runtime);
   }
 
+  /** Lists the workflows that workers and clients have registered, by name. */
+  async workflows(): Promise<WorkflowInfo[]> {
+    return listWorkflows(this.store);
+  }
+
+  /** @internal What the HTTP API uses besides the public methods. */
+  get internals(): {
+    readonly store: Store;
+    readonly log: Logger;
+    readonly runtime: Runtime;
+    /** Fires when the client is closed. */
+    readonly closed: AbortSignal;
+  } {
+    return { store: this.store, log: this.log, runtime: this.runtime, closed: this.#closed.signal };
+  }
+
   /** @internal Adds a worker of this process. While it has room, it executes runs that this client starts without a claim. */
   protected addAdopter(worker: Adopter): void {
     this.#launcher.adopters.add(worker);
   }
 
   /** @internal */
-  protected closeClient(): void {
+  protected async closeClient(): Promise<void> {
+    this.#closed.abort();
     this.#results.close();
+    await this.tally.write();
   }
 
   /** @internal Writes definitions into the registry, each once per process. */
@@ -330,61 +358,5 @@ export class Client {
   #createHandle(id: string): RunHandle<any, any> {
     if (typeof id !== "string" || !isUuid(id)) throw new RunNotFoundError(String(id));
     return new RunHandle(id, this.#handles);
-  }
-
-  async #startRuns<Input, Output>(
-    definition: StartableDefinition & Pick<WorkflowDefinition, "inputSchema">,
-    inputs: readonly Input[],
-    options: StartOptions = {},
-  ): Promise<RunHandle<Input, Output>[]> {
-    const { name, inputSchema } = definition;
-    const createRun = newRunFactory(definition, options, this.ids);
-    const checkInput = (input: Input) =>
-      inputSchema === null ? undefined : validate(inputSchema, input, `input of workflow "${name}"`);
-    if (inputs.length <= runsPerPage) {
-      if (inputSchema !== null) await Promise.all(inputs.map(checkInput));
-      return this.#launchRuns(inputs.map(createRun), options.tx);
-    }
-    const handles: RunHandle<Input, Output>[] = [];
-    const checkAndCreateRun = async (input: Input) => {
-      await checkInput(input);
-      return createRun(input);
-    };
-    for await (const page of newRunsInPages(
-      inputs,
-      inputSchema === null ? createRun : checkAndCreateRun,
-      this.runtime,
-    )) {
-      for (const handle of await this.#launchRuns(page, options.tx)) handles.push(handle);
-    }
-    return handles;
-  }
-
-  async #launchRuns(runs: readonly NewRun[], tx: unknown): Promise<RunHandle<any, any>[]> {
-    const launchResults =
-      tx === undefined ? await this.#launcher.launch(runs) : await this.#launchInTransaction(tx, runs);
-    return runs.map((run, index) => {
-      const { refusal, warning } = launchResults[index] as LaunchResult;
-      const id = refusal === null ? run.id : existingRunId(run, refusal);
-      return new RunHandle(id, this.#handles, { warning, created: refusal === null });
-    });
-  }
-
-  async #retry(id: string): Promise<RunHandle<any, any>> {
-    const failedRun = await this.store.run(id);
-    if (failedRun === null) throw new RunNotFoundError(id);
-    const registration = await this.#registrar.registration(failedRun.workflow);
-    const { run, isNew, refusal } = await retryRun(this.store, failedRun, registration?.hero);
-    if (isNew && refusal === null) publishStatus(this.log, run, "pending", await this.store.now());
-    const created = isNew && refusal === null;
-    return new RunHandle(refusal === null ? run.id : existingRunId(run as NewRun, refusal), this.#handles, { created });
-  }
-
-  async #launchInTransaction(tx: unknown, runs: readonly NewRun[]): Promise<readonly LaunchResult[]> {
-    checkTransaction(tx, "the run would be started");
-    const { refused } = await this.store.startInTransaction(tx, runs);
-    const refusals = runs.map((run) => refused.find(({ runId }) => runId === run.id) ?? null);
-    const warning = await this.#launcher.warningWithTimeout(runs, refusals);
-    return refusals.map((refusal) => ({ refusal, warning }));
   }
 }

@@ -19,6 +19,7 @@ import { currentStep } from "../core/run/waiting.js";
 import type { Logger, SignalArgs, SignalName, SignalOptions } from "../define/context.js";
 import { maxTimerMs, type Runtime, type Timer } from "../runtime/runtime.js";
 import type { RunRecord, RunStatus, Store } from "../store/contract/store.js";
+import { auditField, type CommandOptions, commandOptionNames, expectedLastEvent } from "./command/command-options.js";
 import { type ResumeOptions, resumeCommand } from "./command/resume-command.js";
 import type { RunCommands } from "./command/run-commands.js";
 import { checkEventsReadable, decodeColumn, foldLog, rethrowAsRunDamage, toRunDamage } from "./inspect/damaged-data.js";
@@ -38,9 +39,12 @@ import { type TimelineInterval, timelineOf } from "./inspect/timeline.js";
 
 const parkedStepOf = (run: RunRecord) => readParkingNote(run.waiting).step ?? null;
 
-const resultOptions = new Set(["timeout"]);
-const signalOptions = new Set<string>(["key", "tx"] satisfies (keyof SignalOptions)[]);
-const cancelOptions = new Set(["force"]);
+const resultOptions = new Set(["timeout", "signal"]);
+const signalOptions = new Set<string>(["key", "tx", "by", "reason"] satisfies (keyof SignalOptions)[]);
+const commandOptions = new Set<string>(commandOptionNames);
+const cancelOptions = new Set(["force", "by", "ifLastEvent"]);
+const pauseOptions = new Set(["by", "ifLastEvent"]);
+const retryOptions = new Set(["by", "reason"]);
 
 export interface HandleServices {
   readonly runtime: Runtime;
@@ -49,7 +53,7 @@ export interface HandleServices {
   readonly results: ResultWaiter;
   readonly commands: RunCommands;
   /** Starts a run that continues where the run with this id failed. */
-  retry(id: string): Promise<RunHandle<any, any>>;
+  retry(id: string, options: Pick<CommandOptions, "by" | "reason">): Promise<RunHandle<any, any>>;
 }
 
 /**
@@ -150,29 +154,40 @@ export class RunHandle<Input = unknown, Output = unknown> {
     options: {
       /** How long to wait. Default: without limit. */
       readonly timeout?: Duration;
+      /** Stops waiting when this signal fires; the call then throws the reason of the signal. */
+      readonly signal?: AbortSignal;
     } = {},
   ): Promise<Output> {
     checkOptions("result()", options, resultOptions);
     const timeoutMs = options.timeout === undefined ? null : parseDuration(options.timeout, "timeout of result()");
-    const run = await this.#waitForEnd(timeoutMs);
+    const run = await this.#waitForEnd(timeoutMs, options.signal);
     if (run.status === "completed") return decodeColumn(run, "output") as Output;
     const error = errorOf(run);
     if (run.status === "canceled") throw new RunCanceledError(this.id, error?.message);
     throw new RunFailedError(this.id, error ?? undefined);
   }
 
-  #waitForEnd(timeoutMs: number | null): Promise<RunRecord> {
+  #waitForEnd(timeoutMs: number | null, signal: AbortSignal | undefined): Promise<RunRecord> {
     const { runtime, results } = this.#services;
     return new Promise((resolve, reject) => {
       let timer: Timer | undefined;
+      if (signal?.aborted === true) return reject(signal.reason);
       const stopWaiting = results.wait(this.id, (run) => {
         runtime.clearTimeout(timer);
+        signal?.removeEventListener("abort", onAbort);
         if (!(run instanceof Error)) resolve(run);
         else reject(run.message === "unknown" ? new RunNotFoundError(this.id) : run);
       });
+      const onAbort = () => {
+        stopWaiting();
+        runtime.clearTimeout(timer);
+        reject(signal?.reason);
+      };
+      signal?.addEventListener("abort", onAbort, { once: true });
       if (timeoutMs === null || timeoutMs > maxTimerMs) return;
       timer = runtime.setTimeout(() => {
         stopWaiting();
+        signal?.removeEventListener("abort", onAbort);
         reject(
           new TimeoutError(
             `Run ${this.id} did not end within ${timeoutMs} ms. It goes on; call result() again later, or explain() to see why.`,
@@ -200,20 +215,34 @@ export class RunHandle<Input = unknown, Output = unknown> {
     const name = checkName("signal", typeof signal === "object" && signal !== null ? signal.signal : signal);
     const key = options.key === undefined ? null : checkName("signal key", options.key);
     const encoded = encode(payload, { label: `the payload of signal "${name}"` });
-    const command = { type: "signal", name, payload: encoded, key } as const;
+    const command = { type: "signal", name, payload: encoded, key, ...auditField(options) } as const;
     if (options.tx === undefined) return this.#send(command);
     await this.#services.commands.sendInTransaction(options.tx, this.id, command);
   }
 
-  #send(command: Command): Promise<void> {
-    return this.#services.commands.send(this.id, command).catch((error: unknown) => {
+  #send(command: Command, options: CommandOptions = {}): Promise<void> {
+    return this.#services.commands.send(this.id, command, expectedLastEvent(options)).catch((error: unknown) => {
       throw toRunDamage(this.id, error);
     });
   }
 
-  /** Pauses the run: steps that are executing finish and are recorded, and no further step starts. */
-  async pause(reason?: string): Promise<void> {
-    await this.#send({ type: "pause", reason: checkReason(reason) });
+  /** Sends a command that takes no options of its own. */
+  async #sendAudited(method: string, command: Command, options: CommandOptions): Promise<void> {
+    checkOptions(`${method}()`, options, commandOptions);
+    await this.#send({ ...command, ...auditField(options) }, options);
+  }
+
+  /**
+   * Pauses the run: steps that are executing finish and are recorded, and no further step starts.
+   *
+   * @example
+   * ```ts
+   * await run.pause("The supplier is down.", { by: "ada" });
+   * ```
+   */
+  async pause(reason?: string, options: Omit<CommandOptions, "reason"> = {}): Promise<void> {
+    checkOptions("pause()", options, pauseOptions);
+    await this.#send({ type: "pause", reason: checkReason(reason), ...auditField(options) }, options);
   }
 
   /**
@@ -225,41 +254,42 @@ export class RunHandle<Input = unknown, Output = unknown> {
    * ```
    */
   async resume(options: ResumeOptions = {}): Promise<void> {
-    await this.#send(resumeCommand(options));
+    await this.#send(resumeCommand(options), options);
   }
 
   /**
    * Resumes a paused run of a class at this step, at once and without its `wait`; the steps after it run again. Only for
    * classes whose steps are a chain.
    */
-  async resumeAt(step: string): Promise<void> {
-    await this.#send({ type: "resumeAt", step: checkName("step", step) });
+  async resumeAt(step: string, options: CommandOptions = {}): Promise<void> {
+    await this.#sendAudited("resumeAt", { type: "resumeAt", step: checkName("step", step) }, options);
   }
 
   /** Skips the step that the run is paused at, or that waits for its time or its next attempt. */
-  async skip(): Promise<void> {
-    await this.#send({ type: "skip" });
+  async skip(options: CommandOptions = {}): Promise<void> {
+    await this.#sendAudited("skip", { type: "skip" }, options);
   }
 
   /** Cancels the run and its children; completed steps are compensated first. Canceling a canceled run changes nothing. */
   async cancel(
     reason?: string,
-    options: {
+    options: Omit<CommandOptions, "reason"> & {
       /** Ends the run at once and without compensation, for a run that cannot end otherwise. Default false. */
       readonly force?: boolean;
     } = {},
   ): Promise<void> {
     checkOptions("cancel()", options, cancelOptions);
     const force = options.force === true ? { force: true as const } : {};
-    await this.#send({ type: "cancel", reason: checkReason(reason), ...force });
+    await this.#send({ type: "cancel", reason: checkReason(reason), ...force, ...auditField(options) }, options);
   }
 
   /**
    * Retries a failed run: starts a new, linked run that continues from the failed step with the recorded results. Steps that
    * did not complete keep their idempotency keys. A run has one retry: while the retry is open, this call returns it again.
    */
-  retry(): Promise<RunHandle<Input, Output>> {
-    return this.#services.retry(this.id);
+  async retry(options: Pick<CommandOptions, "by" | "reason"> = {}): Promise<RunHandle<Input, Output>> {
+    checkOptions("retry()", options, retryOptions);
+    return this.#services.retry(this.id, options);
   }
 
   /** Reads the log of the run, a page of events at a time. */
@@ -312,19 +342,21 @@ export class RunHandle<Input = unknown, Output = unknown> {
   }
 
   /** Starts a run that was built with `{ start: false }`. */
-  async start(): Promise<void> {
-    await this.#send({ type: "start" });
+  async start(options: CommandOptions = {}): Promise<void> {
+    await this.#sendAudited("start", { type: "start" }, options);
   }
 
   /**
    * Tries a node of a class with tasks, or of a built graph, again at once. Throws InvalidStateError if the node, or a node
    * that depends on it, has completed.
    */
-  async reattempt(node: string): Promise<void> {
+  async reattempt(node: string, options: CommandOptions = {}): Promise<void> {
+    checkOptions("reattempt()", options, commandOptions);
     const graph = await this.#readGraph();
     const id = graph.idOf(checkName("node", node));
     try {
-      await this.#send({ type: "reattempt", node: id, descendants: graph.descendantsOf(id) });
+      const descendants = graph.descendantsOf(id);
+      await this.#sendAudited("reattempt", { type: "reattempt", node: id, descendants }, options);
     } catch (error) {
       throw graph.withNodeNames(error);
     }
@@ -336,9 +368,10 @@ export class RunHandle<Input = unknown, Output = unknown> {
   }
 
   /** Replaces the graph of a paused run. Throws a GraphError if a completed or started node was removed or rewired. */
-  async importDag(json: string | FrozenDag): Promise<void> {
+  async importDag(json: string | FrozenDag, options: CommandOptions = {}): Promise<void> {
+    checkOptions("importDag()", options, commandOptions);
     const dag = await (await this.#readGraph()).checkImport(this.#store, json);
-    await this.#send({ type: "import", dag });
+    await this.#sendAudited("importDag", { type: "import", dag }, options);
   }
 
   /** Returns the run as it was after the event with this number, rebuilt from the log. */

@@ -103,6 +103,10 @@ export interface SignalOptions {
    * soon, because the worker of the run may have to wait until then.
    */
   readonly tx?: unknown;
+  /** Who sends it, for the log of the run. */
+  readonly by?: string | undefined;
+  /** Why it is sent, for the log of the run. */
+  readonly reason?: string | undefined;
 }
 
 /** The arguments after the name of a signal. The payload may be left out if its type allows `undefined`. */

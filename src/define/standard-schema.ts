@@ -59,3 +59,24 @@ function keyOf(part: PropertyKey | { readonly key: PropertyKey }): string | numb
   const key = typeof part === "object" ? part.key : part;
   return typeof key === "number" ? key : String(key);
 }
+
+/** A larger description would make every registration and every list of workflows slow. */
+const maxJsonSchemaLength = 32_768;
+
+/**
+ * The JSON Schema of the values that a schema accepts, for forms; null if the library offers none (Standard JSON Schema),
+ * if this schema has none (a custom check, for example), or if it is very large.
+ */
+export function jsonSchemaOf(schema: StandardSchemaV1<any, any> | null): Readonly<Record<string, unknown>> | null {
+  const { jsonSchema } = (schema?.["~standard"] ?? {}) as {
+    readonly jsonSchema?: { readonly input?: (options: { readonly target: string }) => unknown };
+  };
+  try {
+    const text = JSON.stringify(jsonSchema?.input?.({ target: "draft-2020-12" }));
+    if (text === undefined || text.length > maxJsonSchemaLength) return null;
+    const json: unknown = JSON.parse(text);
+    return typeof json === "object" && json !== null ? (json as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}

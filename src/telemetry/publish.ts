@@ -6,9 +6,7 @@
 import { decode } from "../core/encoding/decode.js";
 import { type Failure, reviveFailure } from "../core/encoding/error-record.js";
 import { frozenDagVersion } from "../core/naming/route.js";
-import { dataOf, type NewEvent } from "../core/run/event.js";
-import type { RunState } from "../core/run/state.js";
-import { onFailureStep } from "../core/run/step-name.js";
+import type { NewEvent } from "../core/run/event.js";
 import { terminalEventOf } from "../core/run/terminal-event.js";
 import type { Logger } from "../define/context.js";
 import type { NextTaskState, RunSpec, RunStatus } from "../store/contract/store.js";
@@ -77,8 +75,6 @@ interface CommittedChange {
   readonly at: number;
   readonly next: NextTaskState;
   readonly newChildren: readonly RunSpec[];
-  /** The state of the run, if the caller has it, to find the step that made the run fail. */
-  readonly state?: Pick<RunState, "ops">;
 }
 
 /** Publishes a commit: the events after number `afterSeq`, the new children, and the new status of the run. */
@@ -92,36 +88,20 @@ export function publishCommit(log: Logger, run: RunSpec, change: CommittedChange
     if (terminalEvent !== null) emitEvent(log, run, terminalEvent, terminalEvent.seq, terminalEvent.at);
   }
   if (next.kind !== "keep" && hasStatusListeners(log)) emitStatus(log, run, next.status, at);
-  if (next.kind === "finish" && next.status === "failed") logFailure(log, run, next.error, change);
+  if (next.kind === "finish" && next.status === "failed") logFailure(log, run, next.error);
 }
 
 /** The failure of a child is logged at level info only, because its parent decides what the failure means. */
-function logFailure(log: Logger, run: RunSpec, encodedError: string | null, change: CommittedChange): void {
+function logFailure(log: Logger, run: RunSpec, encodedError: string | null): void {
   const level = run.parentId === null ? "warn" : "info";
   if (log[level] === discardLog) return;
   const failure = encodedError === null ? null : (decode(encodedError) as Failure);
-  const step = failure === null ? null : findFailedStep(failure, change);
+  const step = failure?.step ?? null;
   const error = failure === null ? undefined : reviveFailure(failure);
   const reasonText = error === undefined ? "." : `: ${error.message}`;
   const stepText = step === null ? "" : ` at step "${step}"`;
   const fields = { ...runLogFields(run), ...(step === null ? {} : { step }) };
   logWithFields(log, level, fields, `Run ${run.id} (${run.workflow}) failed${stepText}${reasonText}`, error);
-}
-
-/**
- * Returns the step whose last attempt threw the error that the run failed with, or null if the workflow's code threw it
- * outside of a step.
- */
-function findFailedStep({ name, message }: Failure, { events, state }: CommittedChange): string | null {
-  const isSameFailure = (failed: { readonly data: string | null }) => {
-    const { error, retryMs } = dataOf(failed, "step.failed");
-    return retryMs === undefined && error.name === name && error.message === message;
-  };
-  const failedEvent = events.findLast((event) => event.type === "step.failed" && isSameFailure(event));
-  if (failedEvent !== undefined) return failedEvent.node;
-  for (const [key, op] of state?.ops ?? [])
-    if (op.kind === "step" && op.phase === "failed" && key !== onFailureStep && isSameFailure(op)) return key;
-  return null;
 }
 
 /**

@@ -24,14 +24,22 @@ interface QueueGauge {
 }
 
 export const queueGauges: readonly QueueGauge[] = [
-  { name: "depth", help: "Runs that are due and that no worker executes.", read: ({ depth }) => depth },
+  {
+    name: "depth",
+    help: "Runs that are due and that no worker executes; at most about 10,000 of each workflow are counted.",
+    read: ({ depth }) => depth,
+  },
   {
     name: "oldest_age",
     help: "How long the oldest of them has been due.",
     unit: "s",
     read: ({ oldestAgeMs }) => (oldestAgeMs ?? 0) / 1_000,
   },
-  { name: "executing", help: "Runs that are being executed.", read: ({ executing }) => executing },
+  {
+    name: "executing",
+    help: "Runs that are being executed, as of the last heartbeats of the workers.",
+    read: ({ executing }) => executing,
+  },
   { name: "workers", help: "Live workers that take runs from the queue.", read: ({ workers }) => workers.length },
   { name: "paused", help: "1 while the queue is paused.", read: ({ paused }) => (paused === null ? 0 : 1) },
 ];

@@ -11,6 +11,7 @@ import type { ErrorReporter, WorkflowDefinition } from "../define/definition.js"
 import type { Runtime, Timer } from "../runtime/runtime.js";
 import type { Hint, NewRun, Route, Store } from "../store/contract/store.js";
 import { inCleanContext } from "../telemetry/async-context.js";
+import type { RunTally } from "../telemetry/run-tally.js";
 import { isUnreachable, warnOfRetry } from "../telemetry/warn-of-retry.js";
 import { Claimer } from "./claim/claimer.js";
 import { WorkflowRegistry } from "./claim/registry.js";
@@ -31,6 +32,7 @@ export interface WorkerServices {
   readonly runtime: Runtime;
   readonly store: Store;
   readonly log: Logger;
+  readonly tally: RunTally;
   readonly newId: () => string;
   /** Stores the registrations of the worker's workflows. */
   register(definitions: readonly WorkflowDefinition[]): Promise<void>;
@@ -267,6 +269,7 @@ export class Worker {
       leaseMs,
       findRegistration,
       fence,
+      tally: this.#services.tally,
       workerName: this.name,
       slowSteps: this.#slowSteps,
       virtualClock: this.#driver.clock,
@@ -298,7 +301,8 @@ export class Worker {
         if (this.#registry.pausedQueues.update(names)) this.#claimer.claimSoon();
       },
     };
-    this.#heartbeat = new Heartbeat(store, fence, leaseMs, log, events, runtime);
+    const countExecuting = () => session.countExecuting();
+    this.#heartbeat = new Heartbeat({ store, fence, leaseMs, log, runtime, countExecuting }, events);
   }
 
   /** Drops the session, because other workers may own its runs now, and registers again under a new epoch. */

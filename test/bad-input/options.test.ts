@@ -4,6 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { connect, graph, job, type Pawl, step, Workflow, type WorkflowContext, workflow } from "pawl";
+import { httpHandler } from "pawl/http";
 import { measureRuns, traceRuns } from "pawl/otel";
 import { prometheus, servePrometheus } from "pawl/prometheus";
 import { crashTest, type TestPawl, testPawl } from "pawl/testing";
@@ -77,7 +78,7 @@ const calls: Readonly<
   ],
   result: [
     async ({ pawl }) => (await pawl.start(charge, {})).result(wrong({ timout: 1 })),
-    'result() has no option "timout"; did you mean "timeout"? Its only option is timeout.',
+    'result() has no option "timout"; did you mean "timeout"? Its options are timeout, signal.',
   ],
   signal: [
     async ({ pawl }) => (await pawl.start(charge, {})).signal("paid", 1, wrong({ idempotencyKey: "k" })),
@@ -85,11 +86,53 @@ const calls: Readonly<
   ],
   resume: [
     async ({ pawl }) => (await pawl.start(charge, {})).resume(wrong({ ouput: 1 })),
-    'resume() has no option "ouput"; did you mean "output"? Its options are output, accept, renamed.',
+    'resume() has no option "ouput"; did you mean "output"? Its options are output, accept, renamed, by, reason, ifLastEvent.',
   ],
   cancel: [
     async ({ pawl }) => (await pawl.start(charge, {})).cancel("why", wrong({ forced: true })),
-    'cancel() has no option "forced"; did you mean "force"? Its only option is force.',
+    'cancel() has no option "forced"; did you mean "force"? Its options are force, by, ifLastEvent.',
+  ],
+  pause: [
+    async ({ pawl }) => (await pawl.start(charge, {})).pause("why", wrong({ user: "ada" })),
+    'pause() has no option "user"; its options are by, ifLastEvent.',
+  ],
+  resumeAt: [
+    async ({ pawl }) => (await pawl.start(charge, {})).resumeAt("pay", wrong({ raeson: "why" })),
+    'resumeAt() has no option "raeson"; did you mean "reason"? Its options are by, reason, ifLastEvent.',
+  ],
+  skip: [
+    async ({ pawl }) => (await pawl.start(charge, {})).skip(wrong({ ifLastEvnt: 1 })),
+    'skip() has no option "ifLastEvnt"; did you mean "ifLastEvent"? Its options are by, reason, ifLastEvent.',
+  ],
+  retry: [
+    async ({ pawl }) => (await pawl.start(charge, {})).retry(wrong({ ifLastEvent: 1 })),
+    'retry() has no option "ifLastEvent"; its options are by, reason.',
+  ],
+  importDag: [
+    async ({ pawl }) => {
+      const built = await pawl.build("import", (g) => void g.node("a", { job: "A" }), { start: false });
+      await built.importDag(await built.exportDag(), wrong({ user: "ada" }));
+    },
+    'importDag() has no option "user"; its options are by, reason, ifLastEvent.',
+  ],
+  triggerMany: [
+    async ({ pawl }) => {
+      await pawl.createWorkflow("charge");
+      await pawl.workflow("charge").triggerMany([{}], wrong({ idempotencyKey: "k" }));
+    },
+    'triggerMany() of "charge" has no option "idempotencyKey"; its options are ',
+  ],
+  figures: [
+    ({ pawl }) => pawl.figures(wrong({ since: 1 })),
+    'figures() has no option "since"; its options are from, to, workflow.',
+  ],
+  pauseQueue: [
+    ({ pawl }) => pawl.pauseQueue("charge", "why", wrong({ user: "ada" })),
+    'pauseQueue() has no option "user"; its only option is by.',
+  ],
+  httpHandler: [
+    ({ pawl }) => httpHandler(pawl, wrong({ authorise: () => null })),
+    'httpHandler() has no option "authorise"; did you mean "authorize"? Its options are basePath, authorize, ',
   ],
   history: [
     async ({ pawl }) => (await pawl.start(charge, {})).history(wrong({ from: 1 })),

@@ -33,6 +33,7 @@ test("every command exits with 0 and prints something; with a bad argument it ex
     await Promise.all([
       inOrder([
         ["runs"],
+        ["errors"],
         ["show", ids.order],
         ["history", ids.order],
         ["explain", ids.order],

@@ -116,7 +116,7 @@ test("start checks all options before it starts anything", async () => {
   const { folder } = samples;
   const args = ["start", "order", "{}", "--wait", "--tag", "never"];
   expect(await folder.error(...args, "--timeout", "soon")).toMatch(/^The timeout "soon" is not a duration/);
-  expect(await folder.json("runs", "--tag", "never")).toEqual({ runs: [], next: null });
+  expect(await folder.json("runs", "--tag", "never")).toEqual({ runs: [], next: null, isCut: false });
 });
 
 test.each([

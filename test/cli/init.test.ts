@@ -11,6 +11,7 @@ import pg from "pg";
 import { afterAll, expect, test } from "vitest";
 import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
 import { rawSql } from "../support/raw-sql.js";
+import { splitAtDelimiters } from "../support/sql-scripts.js";
 import { errorIn, Folder, newFolder } from "./command-line.js";
 import { silent } from "./sample-runs.js";
 
@@ -63,7 +64,7 @@ async function applyMigrations(url: string, texts: readonly string[]): Promise<v
     database.close();
   } else if (url.startsWith("mysql:")) {
     const connection = await createConnection({ uri: url, multipleStatements: true });
-    for (const text of texts) await connection.query(text);
+    for (const text of texts) for (const statement of splitAtDelimiters(text)) await connection.query(statement);
     await connection.end();
   } else {
     const client = new pg.Client({ connectionString: url });

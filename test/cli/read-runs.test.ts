@@ -51,6 +51,9 @@ test("runs filters by workflow, status, activity, hero, idempotency key, tag and
   const { ids } = samples;
   expect(await runs("--workflow", "order")).toEqual([ids.order]);
   expect(await runs("--status", "failed")).toEqual([ids.declined]);
+  expect(await runs("--step", "charge", "--status", "failed")).toEqual([ids.declined]);
+  expect(await runs("--error", "card was declined")).toEqual([ids.declined]);
+  expect(await runs("--took-at-least", "100 days")).toEqual([]);
   expect(await runs("--active")).toEqual([ids.later, ids.onboarding, ids.held, ids.order]);
   expect(await runs("--hero", "User:42")).toEqual([ids.onboarding]);
   expect(await runs("--key", "cart-77")).toEqual([ids.order]);
@@ -161,6 +164,16 @@ test("show prints the header and steps of a waiting run, and what it waits for s
     /^It waits for the signal "approved", since .* \(.*\), until .* \(in 7 days\) at the latest\.$/m,
   );
   expect(text).not.toContain("last error");
+});
+
+test("errors lists the errors of failed and paused runs, and runs finds their runs", async () => {
+  const { folder, ids } = samples;
+  const { errors } = await folder.json("errors");
+  const declined = errors.find(({ workflow }: { workflow: string }) => workflow === "declined");
+  expect(declined).toMatchObject({ status: "failed", step: "charge", count: 1, latestRunId: ids.declined });
+  const { runs } = await folder.json("runs", "--fingerprint", declined.fingerprint);
+  expect(runs.map(({ id }: { id: string }) => id)).toEqual([ids.declined]);
+  expect(await folder.text("errors")).toMatch(/declined +charge +failed +1 +.*PermanentError: the c/);
 });
 
 test("show prints the error of a failed run", async () => {

@@ -130,11 +130,12 @@ describe("explain()", () => {
     const w = await world();
     const open = gate();
     const slow = workflow("slow", (ctx) => ctx.step("think", () => open.opened));
-    const { worker, settle } = await w.worker([slow], { name: "w1", concurrency: 1 });
+    const { worker, settle } = await w.worker([slow], { name: "w1", concurrency: 1, lease: 300 });
     await w.pawl.start(slow);
     await until(() => worker.active === 1);
+    await until(async () => (await w.pawl.workers())[0]?.executing === 1);
     const run = await w.pawl.start(slow);
-    const text = `It has been due since ${at(w.clock.read())}, and waits for a free slot of "w1" (executing 1).`;
+    const text = `It has been due since ${at(w.clock.read())}, and waits for a free slot of "w1" (executing 1 as of its last heartbeat).`;
     expect(await run.explain()).toMatchObject({ because: "about_to_run", text });
     expect((await run.get()).explanation).toBe(text);
     open.open();

@@ -39,10 +39,11 @@ forEachStore((kind) => {
     w.clock.moveTo(began + 5_000);
     await w.pawl.startMany(echo, [1, 2]);
     await w.pawl.start(echo, 3, { delay: "1 hour" });
-    const { worker } = await w.worker([slow, napping], { name: "w1" });
+    const { worker } = await w.worker([slow, napping], { name: "w1", lease: 300 });
     await w.pawl.start(slow);
     await until(() => worker.active === 1);
-    const idle = { depth: 0, oldestAgeMs: null, executing: 0, workers: [], paused: null };
+    await until(async () => (await w.pawl.workers())[0]?.executing === 1);
+    const idle = { depth: 0, depthCapped: false, oldestAgeMs: null, executing: 0, workers: [], paused: null };
     expect(await w.pawl.queues()).toEqual([
       { ...idle, name: "echo", workflows: ["echo"], depth: 2, oldestAgeMs: 0 },
       {
@@ -163,6 +164,6 @@ describe("a paused queue", () => {
     const at = new Date(w.clock.read());
     w.clock.moveTo(w.clock.read() + 5_000);
     await w.pawl.pauseQueue("echo", "second");
-    expect((await w.pawl.queues())[0]?.paused).toEqual({ at, reason: "second" });
+    expect((await w.pawl.queues())[0]?.paused).toEqual({ at, reason: "second", by: null });
   });
 });

@@ -89,7 +89,9 @@ forEachStore(
       const database = await testDatabase(kind);
       const proxy = new ServerProxy(database.url);
       await proxy.open();
-      const { said, inDetail, logger } = listener();
+      const { said: all, inDetail, logger } = listener();
+      // On a busy machine the short lease may expire, and then there are other warnings as well.
+      const ofDatabase = () => all.filter(([text]) => String(text).startsWith("Pawl's database"));
       const pawl = await connect(proxy.url, { logger });
       onTestFinished(async () => {
         await proxy.open();
@@ -115,12 +117,14 @@ forEachStore(
       // Every operation of the worker has failed. It keeps trying to claim without logging again.
       await until(() => noticed('Worker "w1" could not claim') > 0);
       for (const what of ["A heartbeat failed", 'Worker "w1": commit failed']) await until(() => noticed(what) > 1);
-      expect(said).toEqual([[expect.stringMatching(/^Pawl's database: cannot be reached \(.+\); trying again\.$/)]]);
+      expect(ofDatabase()).toEqual([
+        [expect.stringMatching(/^Pawl's database: cannot be reached \(.+\); trying again\.$/)],
+      ]);
 
       await proxy.open();
       expect(await run.result({ timeout: "100s" })).toBe("done");
-      await until(() => said.length > 1);
-      expect(said.slice(1)).toEqual([["Pawl's database: reached again."]]);
+      await until(() => ofDatabase().length > 1);
+      expect(ofDatabase().slice(1)).toEqual([["Pawl's database: reached again."]]);
     });
 
     test("a worker, idle or busy, stops without waiting for an unreachable database", async () => {

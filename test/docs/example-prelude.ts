@@ -19,6 +19,7 @@ declare global {
   const iter: StepIterator;
   const g: GraphBuilder;
   const t: TestPawl;
+  function isFromOurNetwork(request: Request): boolean;
 
   // Workflows, jobs and steps of an application. Some examples have functions of the same name.
   const order: WorkflowDefinition<any, any>;

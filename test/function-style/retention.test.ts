@@ -165,10 +165,11 @@ describe("stuck runs", () => {
     const heartbeatAt = Math.min(w.clock.read(), Date.now()) - 20 * minute;
     const { workers } = w.store;
     const info = workerInfo({ name: "w1", leaseMs: 1_000 });
-    w.store.workers = async () => [{ ...info, epoch: 1, live: true, startedAt: 0, heartbeatAt, ownedTaskCount: 3 }];
+    w.store.workers = async () => [{ ...info, epoch: 1, live: true, startedAt: 0, heartbeatAt, executing: [] }];
     vi.spyOn(w.store.maintenance, "expiredWorkers").mockImplementation(async ({ lastHeartbeatBefore }) =>
-      heartbeatAt < lastHeartbeatBefore ? ["w1"] : [],
+      heartbeatAt < lastHeartbeatBefore ? [info.id] : [],
     );
+    vi.spyOn(w.store.maintenance, "ownedTaskCounts").mockResolvedValue(new Map([[info.id, 3]]));
     await stuck.check();
     await stuck.check();
     const last = new Date(heartbeatAt).toISOString();

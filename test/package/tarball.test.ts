@@ -87,6 +87,8 @@ test("package.json has no scripts and no development dependencies, and every exp
 test("the examples compile in a project that installs the package, and the demo runs", async () => {
   cpSync(join(installed, "examples"), join(project, "examples"), { recursive: true });
   const page = readFileSync(join(project, "examples/README.md"), "utf8");
+  const [, removed = ""] = /^rm -r (.*?) +#/m.exec(page) ?? [];
+  for (const one of removed.split(" ")) rmSync(join(project, one), { recursive: true });
   const [, compile = ""] = /^npx (tsc .*)$/m.exec(page) ?? [];
   const [, start = ""] = /^node (.*)$/m.exec(page) ?? [];
   const [tool, ...args] = compile.split(" ");

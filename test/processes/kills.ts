@@ -68,7 +68,9 @@ export function testKills(kind: AnyStoreKind): void {
       await pawl.createWorkflow("steps");
       const steps = pawl.workflow<{ count: number; ms: number }, string[]>("steps");
 
-      const spawn = () => new WorkerProcess({ url, ledger: ledger.file, lease: leaseMs, concurrency });
+      // On a busy machine, every kill may hit the same run before its first commit. It must not be paused for that here.
+      const maxDeliveries = kills + 1;
+      const spawn = () => new WorkerProcess({ url, ledger: ledger.file, lease: leaseMs, concurrency, maxDeliveries });
       const workers = Array.from({ length: processes }, spawn);
       await Promise.all(workers.map(({ ready }) => ready));
       const handles = await Promise.all(Array.from({ length: runs }, () => steps.trigger({ count: stepsPerRun, ms })));

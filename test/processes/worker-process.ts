@@ -10,6 +10,8 @@ export interface WorkerProcessOptions {
   readonly name?: string;
   readonly concurrency?: number;
   readonly lease?: number;
+  /** After how many deaths of its workers a run is paused. */
+  readonly maxDeliveries?: number;
   readonly poll?: number | "never";
   /** False: it does not notify other processes. */
   readonly notify?: boolean;

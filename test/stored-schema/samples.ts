@@ -16,6 +16,7 @@ import { readProgress, writeProgress } from "../../src/core/run/progress.js";
 import { initialState } from "../../src/core/run/state.js";
 import type {
   Command,
+  CommandAudit,
   EventData,
   EventType,
   JobInput,
@@ -61,6 +62,7 @@ const hash = "0123456789abcdef".repeat(4);
 
 const events: { readonly [T in EventType]: Full<EventData[T]> } = {
   "run.started": { startedAt: 1, timeoutMs: 2, steps: "chain", shape: "s", checked: true, input: { a: 1n } },
+  "command.accepted": { command: "pause", by: "ada", reason: "why" },
   "input.checked": { input: new Map([[1, 2]]) },
   "run.forked": {
     ...{ from: "r1", root: "r0", keyRunIds: { pay: "r1" }, redo: ["pay"] },
@@ -113,9 +115,11 @@ const events: { readonly [T in EventType]: Full<EventData[T]> } = {
   "call.added": {},
 };
 
-const commands: { readonly [T in Command["type"]]: Full<Extract<Command, { readonly type: T }>> } = {
+const commands: {
+  readonly [T in Command["type"]]: Full<Omit<Extract<Command, { readonly type: T }>, "audit">> & Pick<Command, "audit">;
+} = {
   signal: { type: "signal", name: "go", payload: '{"a":1}', key: "k" },
-  pause: { type: "pause", reason: "why" },
+  pause: { type: "pause", reason: "why", audit: { by: "ada", reason: "why" } satisfies Full<CommandAudit> },
   resume: { type: "resume", output: "1", accept: ["pay"], renamed: { bill: "pay" } },
   resumeAt: { type: "resumeAt", step: "pay" },
   skip: { type: "skip" },
@@ -162,10 +166,11 @@ const waiting: readonly StoredEvent[] = [
     { workflow: "child", count: 2, concurrency: 2, tolerate: 0, spawned: 2, released: 2 },
   ),
   newEvent("node.dispatched", { node: "n1", attempt: 1 }, { job: "Resize" }),
-  newEvent("run.paused", {}, { reason: "why" }),
+  newEvent("run.paused", { node: "pay" }, { reason: "why", error: { name: "RangeError", message: "too far" } }),
 ].map((one, index) => ({ ...one, seq: index + 1, at: 1_000 }));
 
 const note: Full<ParkingNote> = {
+  ...{ fingerprint: "f332a3b1a094149f", error: { name: "RangeError", message: "too far", step: "pay" } },
   ...{ seenVersion: 3, seq: waiting.length, waitingFor: Object.values(waits) },
   ...{ paused: "why", pausedAt: 1_000, step: { name: "remind", attempt: 1 } },
 };
@@ -184,6 +189,7 @@ const registered: Full<RegisteredWorkflow> = {
     { name: "way", kind: "branch", after: ["pay"] },
   ],
   isChain: true,
+  inputSchema: { type: "object" },
 };
 
 const shaped = {

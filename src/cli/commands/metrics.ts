@@ -65,7 +65,7 @@ function row({ workflow, runs, successRate, durations, queue }: WorkflowMetrics)
     percent(successRate),
     formatMs(durations.p50),
     formatMs(durations.p95),
-    queue.depth.toLocaleString("en"),
+    `${queue.depth.toLocaleString("en")}${queue.depthCapped ? "+" : ""}`,
     formatMs(queue.oldestAgeMs),
   ];
 }
@@ -99,13 +99,14 @@ function details(
   return [workflow, ...facts.map(([name, text]) => `  ${name.padEnd(8)}  ${text}`)];
 }
 
-function queueLine({ name, depth, oldestAgeMs, executing, paused }: WorkflowMetrics["queue"], now: number): string {
+function queueLine(queue: WorkflowMetrics["queue"], now: number): string {
+  const { name, depth, depthCapped, oldestAgeMs, executing, paused } = queue;
   const oldest = oldestAgeMs === null ? "" : `, the oldest for ${durationText(oldestAgeMs)}`;
   const why =
     paused === null
       ? ""
       : `; paused ${relativeTime(paused.at, now)}${paused.reason === null ? "" : `: ${paused.reason}`}`;
-  return `${name}: ${depth} due${oldest}, ${executing} running${why}`;
+  return `${name}: ${depth}${depthCapped ? " or more" : ""} due${oldest}, ${executing} running${why}`;
 }
 
 const percent = (share: number | null) => (share === null ? "" : `${Math.floor(share * 1_000) / 10}%`);

@@ -44,11 +44,11 @@ const columns = [
   { title: "", spareFrom: 6 },
 ] as const;
 
-function row({ name, depth, oldestAgeMs, executing, workers, workflows, paused }: QueueInfo, now: number) {
+function row({ name, depth, depthCapped, oldestAgeMs, executing, workers, workflows, paused }: QueueInfo, now: number) {
   const why = paused === null ? "" : ["paused", relativeTime(paused.at, now), paused.reason].filter(Boolean).join(" ");
   return [
     name,
-    String(depth),
+    `${depth}${depthCapped ? "+" : ""}`,
     oldestAgeMs === null ? "" : durationText(oldestAgeMs),
     String(executing),
     String(workers.length),

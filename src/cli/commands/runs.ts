@@ -20,6 +20,16 @@ export const runs = command({
     hero: { type: "string", value: "<type:id>", about: "Only runs about this hero" },
     key: { type: "string", value: "<key>", about: "Only the runs that were started with this idempotency key" },
     tag: { type: "string", value: "<tag>", about: "Only runs with this tag" },
+    version: { type: "string", value: "<version>", about: "Only runs of this version of their workflow" },
+    step: {
+      type: "string",
+      value: "<name>",
+      about: "Only runs that failed or are paused at this step, or wait for it",
+    },
+    error: { type: "string", value: "<text>", about: "Only runs whose error contains this text" },
+    fingerprint: { type: "string", value: "<id>", about: "Only runs with this error, as pawl errors lists it" },
+    "took-at-least": { type: "string", value: "<duration>", about: 'Only runs that have taken at least "5m"' },
+    "took-at-most": { type: "string", value: "<duration>", about: 'Only runs that have taken at most "5m"' },
     "created-after": { type: "string", value: "<time>", about: 'Only runs since a date, or "2h" ago' },
     "created-before": { type: "string", value: "<time>", about: 'Only runs until a date, or "2h" ago' },
     limit: { type: "string", value: "<n>", about: "How many; default 20, at most 1000" },
@@ -39,6 +49,12 @@ export const runs = command({
         hero: heroArgument(options.hero),
         idempotencyKey: options.key,
         tag: options.tag,
+        version: options.version,
+        step: options.step,
+        error: options.error,
+        fingerprint: options.fingerprint,
+        tookAtLeast: options["took-at-least"],
+        tookAtMost: options["took-at-most"],
         parentId: options.root === true ? null : undefined,
         createdAfter: timeArgument("created-after", options["created-after"], now),
         createdBefore: timeArgument("created-before", options["created-before"], now),
@@ -47,7 +63,8 @@ export const runs = command({
     };
     const page = await withPawl(call, (pawl) => pawl.runs(filter));
     out.print(page, () => {
-      if (page.runs.length === 0) return "No runs.";
+      const more = page.next === null ? [] : [out.paint("dim", moreText(page.next, page.isCut))];
+      if (page.runs.length === 0) return more.length === 0 ? "No runs." : more;
       const versions = page.runs.some(({ version }) => version !== "");
       const rows = page.runs.map((run) => row(run, now, versions));
       const lines = table(columnsWith(versions), rows, {
@@ -55,11 +72,15 @@ export const runs = command({
         paint: out.paint,
         cutWhole: out.isTerminal,
       });
-      const more = page.next === null ? [] : [out.paint("dim", `There are more: --cursor ${page.next}`)];
       return [...lines, ...more];
     });
   },
 });
+
+const moreText = (next: string, isCut: boolean) =>
+  isCut
+    ? `10,000 runs were examined and few of them match; search on with --cursor ${next}`
+    : `There are more: --cursor ${next}`;
 
 /** Versions have a column only if one of the listed runs has a version, because most workflows have none. */
 const columnsWith = (versions: boolean): readonly Column[] => [

@@ -3,9 +3,10 @@ import { encode } from "../../core/encoding/encode.js";
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { checkOptions } from "../../core/naming/check-options.js";
 import type { Command } from "../../core/run/stored-schema.js";
+import { auditField, type CommandOptions, commandOptionNames } from "./command-options.js";
 
 /** Options of `run.resume()`. */
-export interface ResumeOptions {
+export interface ResumeOptions extends CommandOptions {
   /** The result of the step that the run is paused at; the step then counts as completed. */
   readonly output?: unknown;
   /**
@@ -17,7 +18,12 @@ export interface ResumeOptions {
   readonly renamed?: Readonly<Record<string, string>>;
 }
 
-const resumeOptions = new Set<string>(["output", "accept", "renamed"] satisfies (keyof ResumeOptions)[]);
+const resumeOptions = new Set<string>([
+  "output",
+  "accept",
+  "renamed",
+  ...commandOptionNames,
+] satisfies (keyof ResumeOptions)[]);
 
 export function resumeCommand(options: ResumeOptions): Extract<Command, { type: "resume" }> {
   checkOptions("resume()", options, resumeOptions);
@@ -32,6 +38,7 @@ export function resumeCommand(options: ResumeOptions): Extract<Command, { type: 
     output,
     ...(accept === undefined ? {} : { accept }),
     ...(renamed === undefined ? {} : { renamed }),
+    ...auditField(options),
   };
 }
 

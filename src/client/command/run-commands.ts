@@ -7,7 +7,7 @@
  * burst of a thousand signals takes a few commits instead of a thousand commits that compete for the same row.
  */
 
-import { InvalidStateError, RunNotFoundError, StoreError } from "../../core/errors/errors.js";
+import { InvalidStateError, RunChangedError, RunNotFoundError, StoreError } from "../../core/errors/errors.js";
 import type { ReceivedCommand } from "../../core/run/command.js";
 import { decide } from "../../core/run/decide.js";
 import { fold } from "../../core/run/fold.js";
@@ -15,7 +15,7 @@ import { decodeMessage, encodeMessage } from "../../core/run/message.js";
 import type { Command } from "../../core/run/stored-schema.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import { sleep } from "../../runtime/wait.js";
-import type { Store, TaskRecord } from "../../store/contract/store.js";
+import type { SeenRun, Store, TaskRecord } from "../../store/contract/store.js";
 import { checkTransaction } from "../start/callers-transaction.js";
 import { applyCommands, type CommandServices, isBusy } from "./unowned-run-commands.js";
 
@@ -24,9 +24,18 @@ const maxTries = 50;
 /** After this many failed tries, the client puts the command into the inbox of the run, which needs no unchanged run. */
 const lostRacesBeforeInbox = 3;
 const maxSignalsPerBatch = 500;
+/**
+ * In so many tries a command is delivered only if the log has not grown since it was checked, and in so many only if no
+ * other message has arrived. Then it is delivered in any case: a run may write events, and signals may arrive, at any rate,
+ * and must not keep an operator from pausing it.
+ */
+const triesWithSameLog = 5;
+const triesWithSameInbox = 20;
 
 interface PendingCommand {
   readonly command: Command;
+  /** The command is refused unless this is the number of the run's last event; null: it has no such condition. */
+  readonly expectedLastEvent: number | null;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
@@ -40,10 +49,15 @@ export class RunCommands {
     this.#services = services;
   }
 
-  /** Resolves when the command is durable: applied, or in the inbox of the run for its owner. */
-  send(runId: string, command: Command): Promise<void> {
+  /**
+   * Resolves when the command is durable: applied, or in the inbox of the run for its owner.
+   *
+   * @param expectedLastEvent the number of the event that the caller saw last; null if the command is right in any case
+   * @throws RunChangedError if the log of the run ends with another event
+   */
+  send(runId: string, command: Command, expectedLastEvent: number | null = null): Promise<void> {
     return new Promise((resolve, reject) => {
-      const pending = { command, resolve, reject };
+      const pending = { command, expectedLastEvent, resolve, reject };
       const pendingCommands = this.#pendingByRun.get(runId);
       if (pendingCommands !== undefined) return void pendingCommands.push(pending);
       this.#pendingByRun.set(runId, [pending]);
@@ -56,10 +70,8 @@ export class RunCommands {
     while (pendingCommands.length > 0) {
       const batch = pendingCommands.splice(0, batchLength(pendingCommands));
       try {
-        await this.#sendBatch(
-          runId,
-          batch.map(({ command }) => command),
-        );
+        const commands = batch.map(({ command }) => command);
+        await this.#sendExpecting(runId, commands, (batch[0] as PendingCommand).expectedLastEvent);
         for (const { resolve } of batch) resolve();
       } catch (error) {
         // The run has ended. Repeating a signal that the run received before succeeds and a new signal fails, so each signal
@@ -73,7 +85,7 @@ export class RunCommands {
   }
 
   async #sendAlone(runId: string, { command, resolve, reject }: PendingCommand): Promise<void> {
-    await this.#sendBatch(runId, [command]).then(resolve, reject);
+    await this.#sendBatch(runId, [command], null).then(resolve, reject);
   }
 
   /**
@@ -96,7 +108,18 @@ export class RunCommands {
       });
   }
 
-  async #sendBatch(runId: string, commands: readonly Command[]): Promise<void> {
+  /** A command that is impossible because the run has changed is refused for that reason, if the caller asked for it. */
+  async #sendExpecting(runId: string, commands: readonly Command[], expectedLastEvent: number | null): Promise<void> {
+    try {
+      await this.#sendBatch(runId, commands, expectedLastEvent);
+    } catch (error) {
+      if (expectedLastEvent !== null && error instanceof InvalidStateError)
+        await checkLastEvent(this.#services.store, runId, expectedLastEvent);
+      throw error;
+    }
+  }
+
+  async #sendBatch(runId: string, commands: readonly Command[], expectedLastEvent: number | null): Promise<void> {
     const { store } = this.#services;
     const [{ type }] = commands as [Command];
     let shouldUseInbox = false;
@@ -107,10 +130,11 @@ export class RunCommands {
         continue;
       }
       if (shouldUseInbox || isBusy(task)) {
-        if (await this.#sendToInbox(runId, task, commands)) return;
+        if (expectedLastEvent !== null) await checkLastEvent(store, runId, expectedLastEvent);
+        if (await this.#sendToInbox(runId, task, commands, expectedLastEvent, tries)) return;
         continue;
       }
-      const outcome = await applyCommands(this.#services, runId, commands);
+      const outcome = await applyCommands(this.#services, runId, commands, expectedLastEvent);
       if (outcome === "done") return;
       // The inbox is not used for a run that has not started ("lost race before it began"): a message in its inbox would
       // start it before its time.
@@ -150,8 +174,20 @@ export class RunCommands {
     return commands.every(wasReceived);
   }
 
-  async #sendToInbox(runId: string, task: TaskRecord, commands: readonly Command[]): Promise<boolean> {
+  /**
+   * Returns false if the run has ended, or has changed since the command was checked; the caller then tries again. The store
+   * compares the run with what was checked, because otherwise, of two clients that pause a run at the same moment, both
+   * would be told that they had paused it.
+   */
+  async #sendToInbox(
+    runId: string,
+    task: TaskRecord,
+    commands: readonly Command[],
+    expectedLastEvent: number | null,
+    tries: number,
+  ): Promise<boolean> {
     const { store } = this.#services;
+    let seen: SeenRun | null = expectedLastEvent === null ? null : { pendingMessages: 0, lastEvent: expectedLastEvent };
     for (const command of commands) {
       if (command.type === "resumeAt" && task.state === "owned") {
         // A step that is still running would record its result after the run was moved, as if it had run at the new position.
@@ -162,19 +198,35 @@ export class RunCommands {
       }
       if (command.type === "start" && task.state === "owned")
         throw new InvalidStateError(`Run ${runId} has been started already.`, { runId, status: "running" });
-      if (checkedCommands.has(command.type)) await checkApplicable(store, runId, command);
+      if (!checkedCommands.has(command.type)) continue;
+      const { pendingMessages, lastEvent } = await checkApplicable(store, runId, command);
+      if (tries <= triesWithSameInbox)
+        seen ??= { pendingMessages, lastEvent: tries <= triesWithSameLog ? lastEvent : null };
     }
-    const { undeliverable } = await store.send(commands.map((command) => encodeMessage(runId, command)));
+    const messages = commands.map((command) => encodeMessage(runId, command));
+    const { undeliverable } = await (seen === null ? store.send(messages) : store.send(messages, seen));
     return undeliverable.length === 0;
   }
 }
 
 /** The number of commands to send next: one, or several signals, which do not affect each other and fit into one commit. */
 function batchLength(pendingCommands: readonly PendingCommand[]): number {
-  const isSignal = ({ command }: PendingCommand) => command.type === "signal";
+  const isSignal = ({ command, expectedLastEvent }: PendingCommand) =>
+    command.type === "signal" && expectedLastEvent === null;
   if (!isSignal(pendingCommands[0] as PendingCommand)) return 1;
   const end = pendingCommands.findIndex((pending) => !isSignal(pending));
   return Math.min(end < 0 ? pendingCommands.length : end, maxSignalsPerBatch);
+}
+
+/**
+ * Throws if the log does not end with this event any more, or if messages wait in the inbox, because the owner writes an
+ * event for each of them. The store compares both again when it delivers the command.
+ */
+async function checkLastEvent(store: Store, runId: string, expectedLastEvent: number): Promise<void> {
+  const inbox = (await store.inbox([runId])).get(runId) ?? [];
+  const lastEvent = await store.maintenance.questions.lastEventSeq(runId);
+  if (lastEvent !== expectedLastEvent || inbox.length > 0)
+    throw new RunChangedError({ runId, lastEvent, expectedLastEvent });
 }
 
 const checkedCommands = new Set<Command["type"]>([
@@ -187,8 +239,15 @@ const checkedCommands = new Set<Command["type"]>([
   "import",
 ]);
 
-/** Throws if the command is invalid in the current state of the run, because the owner would ignore the message silently. */
-async function checkApplicable(store: Store, runId: string, command: Command): Promise<void> {
+/**
+ * Throws if the command is invalid in the current state of the run, because the owner would ignore the message silently.
+ * Returns what it has seen of the run.
+ */
+async function checkApplicable(
+  store: Store,
+  runId: string,
+  command: Command,
+): Promise<{ readonly pendingMessages: number; readonly lastEvent: number }> {
   // The inbox is read before the log: a message that the owner moves to the log between the reads is then seen twice, which
   // does no harm. In the other order it would be missed.
   const inbox = (await store.inbox([runId])).get(runId) ?? [];
@@ -199,7 +258,9 @@ async function checkApplicable(store: Store, runId: string, command: Command): P
     const unreadCommand = decodeMessage(row);
     return unreadCommand === null ? [] : [{ command: unreadCommand, at: row.at, strict: false }];
   });
-  decide(fold(log), [...unreadCommands, { command, at: now, strict: true }], now);
+  const state = fold(log);
+  decide(state, [...unreadCommands, { command, at: now, strict: true }], now);
+  return { pendingMessages: inbox.length, lastEvent: state.seq };
 }
 
 /** A random delay, so that processes that lost the same race do not collide again at once. */

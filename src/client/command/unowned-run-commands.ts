@@ -8,7 +8,7 @@
  */
 
 import type { Failure } from "../../core/encoding/error-record.js";
-import { DamagedDataError, InvalidStateError } from "../../core/errors/errors.js";
+import { DamagedDataError, InvalidStateError, RunChangedError } from "../../core/errors/errors.js";
 import { withAncestryHashes as addAncestryHashes } from "../../core/graph/ancestry-hash.js";
 import { cancelChildren, cancelUnawaitedChildren, hasOpenChildren } from "../../core/run/cancel-children.js";
 import type { ReceivedCommand } from "../../core/run/command.js";
@@ -27,12 +27,14 @@ import type { Logger } from "../../define/context.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import type { CursorWrite, NextTaskState, RunRecord, Store, TaskRecord } from "../../store/contract/store.js";
 import { logPause, publishCommit } from "../../telemetry/publish.js";
+import type { RunTally } from "../../telemetry/run-tally.js";
 import { readParents } from "../inspect/run-graph.js";
 
 export interface CommandServices {
   readonly runtime: Runtime;
   readonly store: Store;
   readonly log: Logger;
+  readonly tally: RunTally;
 }
 
 /** Whether only a worker may write to the log: a worker owns the run, or its inbox has messages that must be applied first. */
@@ -45,12 +47,16 @@ export const isBusy = (task: TaskRecord): boolean => task.state === "owned" || t
 export type CommandOutcome = "done" | "lost race" | "lost race before it began";
 
 export async function applyCommands(
-  { store, log }: CommandServices,
+  { store, log, tally }: CommandServices,
   runId: string,
   commands: readonly Command[],
+  expectedLastEvent: number | null = null,
 ): Promise<CommandOutcome> {
   const [command] = commands as [Command];
   const { state, isDamaged } = await readState(store, runId, command);
+  // The commit is refused if the log grows after this read, so the comparison is exact.
+  if (expectedLastEvent !== null && state.seq !== expectedLastEvent)
+    throw new RunChangedError({ runId, lastEvent: state.seq, expectedLastEvent });
   const isForced = command.type === "cancel" && (command.force === true || isDamaged);
   const [run, [task], now] = await Promise.all([store.run(runId), store.tasks([runId]), store.now()]);
   const lostRace: CommandOutcome = state.startedAt === null ? "lost race before it began" : "lost race";
@@ -83,6 +89,7 @@ export async function applyCommands(
     const result = await store.commit({ fence: null, transitions: [transition], starts: [] });
     if (result.kind !== "committed") return lostRace;
     publishCommit(log, run, { ...transition, at: result.at });
+    tally.record(run.workflow, { ...transition, at: result.at });
     if (state.paused !== null && state.paused !== pausedBefore) logPause(log, run, state.paused);
     return "done";
   } catch (error) {

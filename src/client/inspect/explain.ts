@@ -14,6 +14,7 @@ import type { Runtime } from "../../runtime/runtime.js";
 import { canExecute, findLiveWorkers, isWorkerLive } from "../../store/contract/live-workers.js";
 import type { InboxRow, PausedQueue, RunRecord, Store, TaskRecord, WorkerRecord } from "../../store/contract/store.js";
 import { pausedQueueOf } from "../operate/queues.js";
+import { executingCountOf } from "../operate/workers.js";
 import { nodeName } from "./run-graph.js";
 import { errorOf } from "./run-info.js";
 import { readLog } from "./run-log.js";
@@ -146,7 +147,7 @@ export async function explainDue(
   const capableWorkers = liveWorkers.filter((worker) => canExecute(worker, task, run));
   if (capableWorkers.length > 0) {
     const names = capableWorkers
-      .map(({ name, ownedTaskCount }) => `"${name}" (executing ${ownedTaskCount})`)
+      .map((worker) => `"${worker.name}" (executing ${executingCountOf(worker)} as of its last heartbeat)`)
       .join(", ");
     return {
       because: "about_to_run",

@@ -5,8 +5,10 @@ import { type Failure, reviveFailure } from "../../core/encoding/error-record.js
 import { DamagedDataError } from "../../core/errors/errors.js";
 import { executionId } from "../../core/naming/ids.js";
 import { frozenDagVersion } from "../../core/naming/route.js";
+import { fingerprintIn } from "../../core/run/fingerprint.js";
+import { retriedRunIdOf } from "../../core/run/lineage.js";
 import { parseParkingNote, readParkingNote } from "../../core/run/parking-note.js";
-import type { ParkingNote, Waiting } from "../../core/run/stored-schema.js";
+import type { CommandAudit, ParkingNote, Waiting } from "../../core/run/stored-schema.js";
 import type { RunRecord, RunStatus } from "../../store/contract/store.js";
 import { type DamagedField, damagedColumnError, decodeColumn } from "./damaged-data.js";
 
@@ -37,12 +39,25 @@ export interface RunInfo<Input = unknown, Output = unknown> {
   readonly output: Output | null;
   /** Why it failed, or the reason why it was canceled; otherwise null. */
   readonly error: Error | null;
+  /** The step that threw the error which failed or paused the run; null if no step did. */
+  readonly failedStep: string | null;
+  /** Identifies errors that are alike: the same step and class, and messages that differ only in ids and numbers. */
+  readonly fingerprint: string | null;
   /** The tags of its workflow and of its start. */
   readonly tags: readonly string[];
   /** The idempotency key that it was started with; null if there was none. */
   readonly idempotencyKey: string | null;
   /** The id of the run that started it as a child; null if it is no child. */
   readonly parentId: string | null;
+  /** The id of the run that it retries; null if it is no retry. */
+  readonly retryOf: string | null;
+  /** Who started it and why, as `start(…, { by, reason })` said; null if that is not known. */
+  readonly startedBy: {
+    /** Who started it; null if that is not known. */
+    readonly by: string | null;
+    /** Why it was started; null if no reason was given. */
+    readonly reason: string | null;
+  } | null;
   /** When it was created. */
   readonly createdAt: Date;
   /** When it started; null if it has not started. */
@@ -64,7 +79,14 @@ export interface RunInfo<Input = unknown, Output = unknown> {
   readonly waitingFor: readonly Waiting[];
   /** Why the run is paused; null if it is not paused. */
   readonly pauseReason: string | null;
-  /** Why no worker executes a run that is due. Only `get()` sets it; otherwise null. */
+  /** The error that has paused the run, its message cut to 500 characters; null if no error did. */
+  readonly pauseError: {
+    /** The name of the error's class. */
+    readonly name: string;
+    /** The message of the error. */
+    readonly message: string;
+  } | null;
+  /** Why no worker executes a run that is due. `runs({ explain: true })` sets it for all runs that have not ended. */
   readonly explanation: string | null;
   /**
    * The fields that `pawl.runs()` could not read; they are null or empty here. `get()` throws the first of these errors
@@ -101,9 +123,12 @@ export function toRunInfo(run: RunRecord, position: StepPosition = null): RunInf
     input: read("input", () => decodeColumn(run, "input"), null),
     output: read("output", () => decodeColumn(run, "output"), null),
     error: read("error", () => errorOf(run), null),
+    ...errorPlace(run, note),
     tags: run.tags,
     idempotencyKey: run.startKey,
     parentId: run.parentId,
+    retryOf: retriedRunIdOf(run),
+    startedBy: startedByOf(run),
     createdAt: new Date(run.createdAt),
     startedAt: run.startedAt === null ? null : new Date(run.startedAt),
     finishedAt: run.finishedAt === null ? null : new Date(run.finishedAt),
@@ -113,10 +138,41 @@ export function toRunInfo(run: RunRecord, position: StepPosition = null): RunInf
     currentExecution: step === null ? null : executionId(run.id, step.name, step.attempt),
     waitingFor: note.waitingFor,
     pauseReason: run.status === "paused" ? (note.paused ?? null) : null,
+    pauseError: pauseErrorOf(run, note),
     explanation: null,
     damaged:
       damagedFields.length === 0 ? noDamage : damagedFields.map((damage) => ({ ...damage, field: fieldOf(damage) })),
   };
+}
+
+/** A damaged text is reported elsewhere, so it counts as one without a fingerprint here. */
+function errorPlace(run: RunRecord, note: ParkingNote): Pick<RunInfo, "failedStep" | "fingerprint"> {
+  if (run.status === "paused") return { failedStep: note.error?.step ?? null, fingerprint: note.fingerprint ?? null };
+  if (run.status !== "failed") return { failedStep: null, fingerprint: null };
+  return { failedStep: failedStepIn(run.error), fingerprint: fingerprintIn(run.error) };
+}
+
+function pauseErrorOf({ status }: RunRecord, { error }: ParkingNote): RunInfo["pauseError"] {
+  return status !== "paused" || error === undefined ? null : { name: error.name, message: error.message };
+}
+
+function failedStepIn(error: string | null): string | null {
+  try {
+    return error === null ? null : ((decode(error) as Failure).step ?? null);
+  } catch {
+    return null;
+  }
+}
+
+/** An unreadable text is treated as missing, because it is only for display. */
+function startedByOf({ startedBy }: RunRecord): RunInfo["startedBy"] {
+  if (startedBy === undefined) return null;
+  try {
+    const { by = null, reason = null } = JSON.parse(startedBy) as CommandAudit;
+    return { by, reason };
+  } catch {
+    return null;
+  }
 }
 
 const noDamage: readonly DamagedField[] = [];

@@ -7,7 +7,7 @@ import type { Runtime } from "../../runtime/runtime.js";
 import type { RunSample, RunStatus, Store } from "../../store/contract/store.js";
 import { parseInstant } from "../start/new-run.js";
 import { routesOf } from "../start/registration.js";
-import { loadOf, pauseInfoOf, type QueueInfo, type QueueLoad, workersForRoutes } from "./queues.js";
+import { loadOf, maxBacklog, pauseInfoOf, type QueueInfo, type QueueLoad, workersForRoutes } from "./queues.js";
 import { healthOf, type WorkerHealth } from "./workers.js";
 
 /** Options of `pawl.metrics`. */
@@ -122,9 +122,8 @@ async function readQueueAndWorkers(
   now: number,
   runtime: Runtime,
 ): Promise<Pick<WorkflowMetrics, "queue" | "workers">> {
-  const [backlog, ownedTaskCounts, pausedQueues, workers] = await Promise.all([
-    store.maintenance.backlog(),
-    store.maintenance.ownedTaskCounts(),
+  const [backlog, pausedQueues, workers] = await Promise.all([
+    store.maintenance.backlog({ cap: maxBacklog }),
     store.maintenance.pausedQueues(),
     store.workers(),
   ]);
@@ -133,7 +132,7 @@ async function readQueueAndWorkers(
   return {
     queue: {
       name,
-      ...loadOf(routeNames, { backlog, executing: ownedTaskCounts, now }),
+      ...loadOf(routeNames, { backlog, workers, now }),
       paused: pauseInfoOf(pausedQueues.find((queue) => queue.name === name)),
     },
     workers: workersForRoutes(routeNames, workers).map((worker) => healthOf(worker, now, runtime)),

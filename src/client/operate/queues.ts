@@ -1,17 +1,11 @@
 /** Lists, pauses and resumes queues. */
 
 import { InvalidInputError } from "../../core/errors/errors.js";
+import { checkOptions } from "../../core/naming/check-options.js";
 import { checkName, checkReason } from "../../core/naming/names.js";
 import type { Runtime } from "../../runtime/runtime.js";
-import { findLiveWorkers } from "../../store/contract/live-workers.js";
-import type {
-  OwnedTaskCount,
-  PausedQueue,
-  RouteBacklog,
-  Store,
-  WorkerRecord,
-  WorkflowRecord,
-} from "../../store/contract/store.js";
+import { isWorkerLive } from "../../store/contract/live-workers.js";
+import type { PausedQueue, RouteBacklog, Store, WorkerRecord, WorkflowRecord } from "../../store/contract/store.js";
 import { routesOf } from "../start/registration.js";
 import { isShapeRecord } from "./shape-registry.js";
 
@@ -21,11 +15,13 @@ export interface QueueInfo {
   readonly name: string;
   /** The names of the workflows that use the queue for their runs or for some of their steps. */
   readonly workflows: readonly string[];
-  /** The number of runs that are due and that no worker executes. */
+  /** The number of runs that are due and that no worker executes. See `depthCapped`. */
   readonly depth: number;
+  /** Whether more runs are due than `depth` says: about 10,000 are counted of each workflow and version. */
+  readonly depthCapped: boolean;
   /** How long the oldest of them has been due, in milliseconds; null if there are none. */
   readonly oldestAgeMs: number | null;
-  /** The number of runs that are being executed. */
+  /** The number of runs that are being executed, as of the last heartbeats of the workers. */
   readonly executing: number;
   /** The names of the live workers that take runs from the queue, or would take them if it were not paused. */
   readonly workers: readonly string[];
@@ -35,18 +31,23 @@ export interface QueueInfo {
     readonly at: Date;
     /** Why it was paused; null if no reason was given. */
     readonly reason: string | null;
+    /** Who paused it; null if that is not known. */
+    readonly by: string | null;
   } | null;
 }
 
+/** The maximum number of due runs that are counted of each workflow and version. */
+export const maxBacklog = 10_000;
+
 export async function listQueues(store: Store, runtime: Runtime): Promise<QueueInfo[]> {
-  const [workflows, pausedQueues, backlog, ownedTaskCounts, workers, now] = await Promise.all([
+  const [workflows, pausedQueues, backlog, workers, now] = await Promise.all([
     store.maintenance.workflows(),
     store.maintenance.pausedQueues(),
-    store.maintenance.backlog(),
-    store.maintenance.ownedTaskCounts(),
-    findLiveWorkers(store, runtime),
+    store.maintenance.backlog({ cap: maxBacklog }),
+    store.workers(),
     store.now(),
   ]);
+  const liveWorkers = workers.filter((worker) => isWorkerLive(worker, now, runtime));
   const queues = queuesOf(workflows);
   // A paused queue is listed even if no workflow uses it any more, because an operator may want to resume it.
   for (const { name } of pausedQueues) if (!queues.has(name)) queues.set(name, { workflows: [], routes: new Set() });
@@ -55,8 +56,8 @@ export async function listQueues(store: Store, runtime: Runtime): Promise<QueueI
     .map(([name, { workflows: names, routes }]) => ({
       name,
       workflows: [...new Set(names)].sort(),
-      ...loadOf(routes, { backlog, executing: ownedTaskCounts, now }),
-      workers: workersForRoutes(routes, workers).map((worker) => worker.name),
+      ...loadOf(routes, { backlog, workers, now }),
+      workers: workersForRoutes(routes, liveWorkers).map((worker) => worker.name),
       paused: pauseInfoOf(pausedQueues.find((queue) => queue.name === name)),
     }));
 }
@@ -82,11 +83,13 @@ function queuesOf(workflows: readonly WorkflowRecord[]): Map<string, QueueRoutes
 
 /** The load of a queue. */
 export interface QueueLoad {
-  /** The number of runs that are due and that no worker executes. */
+  /** The number of runs that are due and that no worker executes. See `depthCapped`. */
   readonly depth: number;
+  /** Whether more runs are due than `depth` says: about 10,000 are counted of each workflow and version. */
+  readonly depthCapped: boolean;
   /** How long the oldest of them has been due, in milliseconds; null if there are none. */
   readonly oldestAgeMs: number | null;
-  /** The number of runs that are being executed. */
+  /** The number of runs that are being executed, as of the last heartbeats of the workers. */
   readonly executing: number;
 }
 
@@ -95,17 +98,18 @@ export function loadOf(
   routes: ReadonlySet<string>,
   counts: {
     readonly backlog: readonly RouteBacklog[];
-    readonly executing: readonly OwnedTaskCount[];
+    readonly workers: readonly WorkerRecord[];
     readonly now: number;
   },
 ): QueueLoad {
   const dueRoutes = counts.backlog.filter(({ route }) => routes.has(route));
-  const ownedRoutes = counts.executing.filter(({ route }) => routes.has(route));
+  const executedRoutes = counts.workers.flatMap(({ executing }) => executing).filter(({ route }) => routes.has(route));
   const oldestDueAt = Math.min(...dueRoutes.map(({ oldestDueAt }) => oldestDueAt));
   return {
     depth: dueRoutes.reduce((sum, { dueCount }) => sum + dueCount, 0),
+    depthCapped: dueRoutes.some(({ isCapped }) => isCapped),
     oldestAgeMs: dueRoutes.length === 0 ? null : Math.max(0, counts.now - oldestDueAt),
-    executing: ownedRoutes.reduce((sum, { ownedCount }) => sum + ownedCount, 0),
+    executing: executedRoutes.reduce((sum, { count }) => sum + count, 0),
   };
 }
 
@@ -113,11 +117,20 @@ export const workersForRoutes = (routes: ReadonlySet<string>, workers: readonly 
   workers.filter((worker) => worker.routes.some(({ workflow }) => routes.has(workflow)));
 
 export const pauseInfoOf = (pausedQueue: PausedQueue | undefined): QueueInfo["paused"] =>
-  pausedQueue === undefined ? null : { at: new Date(pausedQueue.pausedAt), reason: pausedQueue.reason };
+  pausedQueue === undefined
+    ? null
+    : { at: new Date(pausedQueue.pausedAt), reason: pausedQueue.reason, by: pausedQueue.by };
 
 /** Refuses an unknown name, because an operator who misspells a queue would believe that it is paused. */
-export async function pauseQueue(store: Store, name: string, reason: string | undefined): Promise<void> {
+export async function pauseQueue(
+  store: Store,
+  name: string,
+  reason: string | undefined,
+  options: { readonly by?: string | undefined },
+): Promise<void> {
   checkName("queue", name);
+  checkOptions("pauseQueue()", options, pauseQueueOptions);
+  const by = options.by === undefined ? null : checkName("user", options.by);
   // PostgreSQL cannot store a NUL character in text.
   const checkedReason = checkReason(reason)?.replaceAll("\u0000", "") ?? null;
   const queueNames = [...queuesOf(await store.maintenance.workflows()).keys()].sort();
@@ -128,8 +141,10 @@ export async function pauseQueue(store: Store, name: string, reason: string | un
         : `there are ${queueNames.map((queue) => `"${queue}"`).join(", ")}`;
     throw new InvalidInputError(`There is no queue "${name}"; ${list}.`);
   }
-  await store.maintenance.pauseQueue(name, checkedReason);
+  await store.maintenance.pauseQueue(name, checkedReason, by);
 }
+
+const pauseQueueOptions = new Set(["by"]);
 
 export async function resumeQueue(store: Store, name: string): Promise<void> {
   await store.maintenance.resumeQueue(checkName("queue", name));

@@ -25,7 +25,7 @@ export interface WorkerHealth {
   readonly heartbeatAt: Date;
   /** How long after a heartbeat its lease expires, in milliseconds. Other workers then take its runs. */
   readonly leaseMs: number;
-  /** The number of runs that it is executing, over all its workflows. */
+  /** The number of runs that it was executing as of its last heartbeat, over all its workflows; 0 if it is dead. */
   readonly executing: number;
   /** The workflows that it executes. */
   readonly workflows: readonly {
@@ -41,7 +41,7 @@ export interface WorkerHealth {
 }
 
 export function healthOf(worker: WorkerRecord, now: number, runtime: Runtime): WorkerHealth {
-  const { id, name, host, pid, port, startedAt, heartbeatAt, leaseMs, ownedTaskCount, routes } = worker;
+  const { id, name, host, pid, port, startedAt, heartbeatAt, leaseMs, routes } = worker;
   return {
     id,
     name,
@@ -52,10 +52,13 @@ export function healthOf(worker: WorkerRecord, now: number, runtime: Runtime): W
     startedAt: new Date(startedAt),
     heartbeatAt: new Date(heartbeatAt),
     leaseMs,
-    executing: ownedTaskCount,
+    executing: executingCountOf(worker),
     ...capabilitiesOf(routes),
   };
 }
+
+export const executingCountOf = ({ executing }: WorkerRecord): number =>
+  executing.reduce((sum, { count }) => sum + count, 0);
 
 type WorkerCapabilities = Pick<WorkerHealth, "workflows" | "jobs" | "graphs">;
 

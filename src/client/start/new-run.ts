@@ -11,6 +11,7 @@ import type { HeroRef } from "../../define/hero.js";
 import { checkHero } from "../../define/hero.js";
 import type { NewRun } from "../../store/contract/store.js";
 import { collectStartTags } from "../../telemetry/call-interception.js";
+import { auditField } from "../command/command-options.js";
 import type { IdSource } from "./new-id.js";
 
 /** Options of `pawl.start`, `trigger` and `pawl.build`. */
@@ -32,6 +33,10 @@ export interface StartOptions {
   readonly priority?: number;
   /** Tags in addition to those of the workflow, for `pawl.runs({ tag })`. */
   readonly tags?: readonly string[];
+  /** Who starts the run, such as the name of a user. `run.get()` shows it as `startedBy`. */
+  readonly by?: string | undefined;
+  /** Why the run is started; shown beside `by`. */
+  readonly reason?: string | undefined;
   /** Your own open transaction (one connection, not a pool): the run is created if and when it commits. */
   readonly tx?: unknown;
 }
@@ -44,8 +49,15 @@ export const startOptions: ReadonlySet<string> = new Set([
   "startAt",
   "priority",
   "tags",
+  "by",
+  "reason",
   "tx",
 ] satisfies (keyof StartOptions)[]);
+
+/** The options of a call that starts many runs: an idempotency key or a hero belongs to one run. */
+export const startManyOptions: ReadonlySet<string> = new Set(
+  [...startOptions].filter((option) => option !== "idempotencyKey" && option !== "hero"),
+);
 
 export type StartableDefinition = Pick<WorkflowDefinition, "name" | "version" | "queue" | "priority" | "tags" | "hero">;
 
@@ -70,6 +82,7 @@ export function newRunFactory(
   const tags = collectStartTags(name, [...allTags]);
   const startKey = options.idempotencyKey === undefined ? null : checkName("idempotency key", options.idempotencyKey);
   const due = dueOf(options);
+  const startedBy = startedByField(options);
   const encodeOptions = { label: `the input of workflow "${name}"` };
   return (input) => ({
     id: ids.next(),
@@ -83,12 +96,19 @@ export function newRunFactory(
     heroKey,
     tags,
     startKey,
+    ...startedBy,
     parentId: null,
     parentNode: null,
     parentIndex: null,
     parentAttempt: null,
     due,
   });
+}
+
+/** Returns the field `startedBy` of a new run, or no field if the caller has given neither a name nor a reason. */
+export function startedByField(options: Pick<StartOptions, "by" | "reason">): Pick<NewRun, "startedBy"> {
+  const { audit } = auditField(options);
+  return audit === undefined ? {} : { startedBy: JSON.stringify(audit) };
 }
 
 function dueOf({ delay, startAt }: StartOptions): NewRun["due"] {

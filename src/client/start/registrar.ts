@@ -3,6 +3,7 @@ import type { RegisteredWorkflow } from "../../core/run/stored-schema.js";
 import { nameWarning } from "../../define/class/minified-name.js";
 import type { Logger } from "../../define/context.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
+import { jsonSchemaOf } from "../../define/standard-schema.js";
 import { stepQueues } from "../../define/step-queues.js";
 import type { Store } from "../../store/contract/store.js";
 import { shapeRegistration } from "../operate/shape-registry.js";
@@ -31,11 +32,13 @@ export class Registrar {
     const earlierQueues = await this.#readEarlierQueues(newDefinitions);
     const shapes = newDefinitions.flatMap((definition) => shapeRegistration(definition) ?? []);
     await this.#store.registerWorkflows([
-      ...newDefinitions.map(({ name, queue, version, priority, tags, declared, hero }) => {
+      ...newDefinitions.map(({ name, queue, version, priority, tags, declared, hero, inputSchema }) => {
         const queues = stepQueues(declared, earlierQueues.get(name));
         const isChain = declared?.kind === "chain" ? { isChain: true } : {};
         const steps = declared === null ? {} : { hero, stepQueues: [...queues], nodes: declared.nodes, ...isChain };
-        const registered: RegisteredWorkflow = { priority, tags, ...steps };
+        const jsonSchema = jsonSchemaOf(inputSchema);
+        const form = jsonSchema === null ? {} : { inputSchema: jsonSchema };
+        const registered: RegisteredWorkflow = { priority, tags, ...steps, ...form };
         return { name, queue, version, signature: null, graph: JSON.stringify(registered) };
       }),
       ...shapes,

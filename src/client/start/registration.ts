@@ -17,6 +17,8 @@ export interface Registration {
   readonly nodes: readonly DeclaredNode[] | null;
   /** Whether its steps are a chain and run one after another. */
   readonly isChain: boolean;
+  /** The JSON Schema of its inputs; null if it is not known. */
+  readonly inputSchema: Readonly<Record<string, unknown>> | null;
 }
 
 /** @throws DamagedDataError if the record cannot be read, because a run must not start without the registered hero rules */
@@ -37,8 +39,9 @@ export function registrationOf({ name, queue, version, graph }: WorkflowRecord):
     hero = defaultHeroPolicy,
     nodes = null,
     isChain = false,
+    inputSchema = null,
   } = registered;
-  return { queue, version, priority, tags, stepQueues, hero, nodes, isChain };
+  return { queue, version, priority, tags, stepQueues, hero, nodes, isChain, inputSchema };
 }
 
 export const isReadable = ({ graph }: WorkflowRecord): boolean => parseRegistration(graph) !== null;

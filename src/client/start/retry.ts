@@ -23,6 +23,7 @@ export interface RetryResult {
 export async function retryRun(
   store: Store,
   run: RunRecord,
+  startedBy: Pick<NewRun, "startedBy">,
   hero: HeroPolicy = defaultHeroPolicy,
 ): Promise<RetryResult> {
   if (run.status !== "failed")
@@ -37,16 +38,27 @@ export async function retryRun(
   for (; existingRetry?.status === "canceled"; existingRetry = await store.run(retryIdOf(lastInLine.id)))
     lastInLine = existingRetry;
   if (existingRetry !== null) return { run: checkOpen(run, existingRetry), isNew: false, refusal: null };
-  const retry = createSuccessor(lastInLine, hero);
+  const retry = createSuccessor(lastInLine, startedBy, hero);
   const result = await store.commit({ fence: null, transitions: [], starts: [retry] });
-  return { run: retry, isNew: true, refusal: result.kind === "committed" ? (result.refused[0] ?? null) : null };
+  const [refusal = null] = result.kind === "committed" ? result.refused : [];
+  const isNew = refusal === null && result.kind === "committed" && (await isStartOf(store, retry, result.at));
+  return { run: retry, isNew, refusal };
+}
+
+/**
+ * Whether the row of the run is the one that was just written. The store takes a start with an id that exists for a
+ * repetition, and two callers that retry a run at the same moment use the same id.
+ */
+async function isStartOf(store: Store, retry: NewRun, at: number): Promise<boolean> {
+  const stored = await store.run(retry.id);
+  return stored === null || (stored.createdAt === at && stored.startedBy === retry.startedBy);
 }
 
 /**
  * Makes the run that retries `run`. It does not get the idempotency key of the start, which stays with the first run. The
  * retry of a child has no parent, because the parent has already continued without the child.
  */
-function createSuccessor(run: RunRecord, hero: HeroPolicy): NewRun {
+function createSuccessor(run: RunRecord, startedBy: Pick<NewRun, "startedBy">, hero: HeroPolicy): NewRun {
   const {
     status: _s,
     output: _o,
@@ -55,6 +67,7 @@ function createSuccessor(run: RunRecord, hero: HeroPolicy): NewRun {
     createdAt: _c,
     startedAt: _a,
     finishedAt: _f,
+    startedBy: _b,
     ...inherited
   } = run;
   const heroKey =
@@ -63,6 +76,7 @@ function createSuccessor(run: RunRecord, hero: HeroPolicy): NewRun {
     ...inherited,
     id: retryIdOf(run.id),
     startKey: null,
+    ...startedBy,
     parentId: null,
     parentNode: retryParentNode(null, run.id),
     parentIndex: null,

@@ -17,7 +17,7 @@ import {
   tooDeepMessage,
 } from "./tagged-json.js";
 
-const DEFAULT_LIMIT_BYTES = 1024 * 1024;
+export const DEFAULT_LIMIT_BYTES = 1024 * 1024;
 /** A plain value that exceeds the limit up to this factor is still encoded, so that the error can name its exact size. */
 const MEASURABLE_FACTOR = 8;
 

@@ -17,6 +17,8 @@ export interface Failure {
   readonly value?: unknown;
   /** The fields of Pawl's own error classes, such as `retryAfter`. */
   readonly data?: Readonly<Record<string, unknown>>;
+  /** Only in the row of a failed run: the step that threw the error. Absent if code outside of a step did. */
+  readonly step?: string;
 }
 
 const NAME_BYTES = 200;

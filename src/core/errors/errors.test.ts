@@ -18,6 +18,7 @@ import {
   PayloadTooLargeError,
   PermanentError,
   RunCanceledError,
+  RunChangedError,
   RunFailedError,
   RunNotFoundError,
   SerializationError,
@@ -46,6 +47,11 @@ const ONE_OF_EACH: ReadonlyArray<[PawlError, string, RegExp]> = [
     /User 42 already has an active run of workflow "w": r1.*allowMultiple/,
   ],
   [InvalidStateError.forRun("r1", "completed", "paused"), "INVALID_STATE", /r1 is completed, so it cannot be paused/],
+  [
+    new RunChangedError({ runId: "r1", lastEvent: 9, expectedLastEvent: 7 }),
+    "RUN_CHANGED",
+    /Run r1 has changed: its log ends with event 9, not with event 7/,
+  ],
   [new InvalidInputError("The input is not valid"), "INVALID_INPUT", /^The input is not valid$/],
   [new StepNotDefinedError({ workflow: "w", step: "s" }), "STEP_NOT_DEFINED", /"w" has no step "s".*resumeAt/],
   [

@@ -9,6 +9,7 @@ export {
   type InputIssue,
   InvalidInputError,
   InvalidStateError,
+  RunChangedError,
   RunNotFoundError,
   WorkflowNotFoundError,
 } from "./request-errors.js";

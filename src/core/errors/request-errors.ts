@@ -93,6 +93,31 @@ export class InvalidStateError extends PawlError {
   }
 }
 
+/**
+ * The run has changed since the caller looked at it, so a command with `ifLastEvent` was refused. The command has changed
+ * nothing. Read the run again, and then decide.
+ */
+export class RunChangedError extends PawlError {
+  readonly code = "RUN_CHANGED";
+  /** The id of the run. */
+  readonly runId: string;
+  /** The number of the last event in the log of the run. */
+  readonly lastEvent: number;
+  /** The number of the event that the caller expected to be the last. */
+  readonly expectedLastEvent: number;
+
+  constructor(details: { runId: string; lastEvent: number; expectedLastEvent: number }) {
+    const { runId, lastEvent, expectedLastEvent } = details;
+    super(
+      `Run ${runId} has changed: its log ends with event ${lastEvent}, not with event ${expectedLastEvent}. ` +
+        "Nothing was changed; read the run again, and then decide.",
+    );
+    this.runId = runId;
+    this.lastEvent = lastEvent;
+    this.expectedLastEvent = expectedLastEvent;
+  }
+}
+
 /** One issue that a Standard Schema (zod, valibot, arktype …) reports. */
 export interface InputIssue {
   /** The schema's description of the problem. */
@@ -131,4 +156,11 @@ function describeIssues(issues: readonly InputIssue[]): string {
   return shownIssues.join("; ");
 }
 
-nameErrors({ WorkflowNotFoundError, RunNotFoundError, AlreadyActiveError, InvalidStateError, InvalidInputError });
+nameErrors({
+  WorkflowNotFoundError,
+  RunNotFoundError,
+  AlreadyActiveError,
+  InvalidStateError,
+  RunChangedError,
+  InvalidInputError,
+});

@@ -19,6 +19,7 @@ const allowed: Readonly<Record<string, readonly [count: number, why: string]>> =
   "src/store/postgres/commit/commit.ts": [2, "invariants: only workers commit owned runs"],
   "src/store/postgres/connection/listener.ts": [1, "for the log: the listener connects again"],
   "src/store/sqlite/starts.ts": [1, "an invariant: the run that conflicts with a start can be found"],
+  "src/http/request-body.ts": [2, "for the log of the server; the client gets a problem without it"],
   "src/worker/replay/resolve-call.ts": [1, "an invariant: only calls with a recorded result are resolved"],
 };
 

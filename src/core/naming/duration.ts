@@ -28,7 +28,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const WEEK = 7 * DAY;
-const MAX_DURATION_MS = 365_250 * DAY;
+export const MAX_DURATION_MS = 365_250 * DAY;
 
 const UNITS: ReadonlyArray<{ ms: number; words: string }> = [
   { ms: 1, words: "ms msec msecs millisecond milliseconds" },

@@ -16,12 +16,14 @@ const NOUNS = {
   "hero id": "hero id",
   version: "version",
   "patch id": "patch id",
+  user: "name of a user",
+  fingerprint: "fingerprint",
 } as const;
 
 /** The kind of thing that a name identifies. */
 export type NameKind = keyof typeof NOUNS;
 
-const NAME_LIMIT_BYTES = 200;
+export const NAME_LIMIT_BYTES = 200;
 // A step's name is checked at each call of the step. Most names match this pattern, which takes 32 ns; all checks take 102
 // ns.
 const PLAIN_NAME = /^[\w.-]{1,60}$/;
@@ -49,7 +51,7 @@ export function checkName(kind: NameKind, name: unknown, limitBytes = NAME_LIMIT
 }
 
 /** The number of tags is limited because they are a column of the run's row, which workers read with every claim. */
-const MAX_TAGS = 100;
+export const MAX_TAGS = 100;
 
 /** Returns the tags if there are at most 100 and each is a valid name. */
 export function checkTags(tags: unknown): string[] {

@@ -7,6 +7,11 @@ import { childRunId } from "./ids.js";
 /** A longer route is replaced by a hash, because the shortest key column of all stores has 255 bytes. */
 const maxRouteBytes = 255;
 
+/**
+ * No name contains a tab. So a route without one is the name of the run's workflow, and no other route equals the name of a
+ * workflow.
+ */
+export const routeSeparator = "\t";
 /** The route of all runs of frozen graphs. They have no code of their own: a worker with `jobs` executes them. */
 export const graphRoute = "\tgraph";
 /** The version of runs of frozen graphs. No definition can have it, because no name contains a tab. */
@@ -21,7 +26,6 @@ export const jobOf = (workflow: string): string | null =>
 /** @param queue the queue of the run's next step; null when that step has no queue of its own */
 export function routeOf(workflow: string, queue: string | null): string {
   if (queue === null) return workflow;
-  // No name contains a tab, so no route equals the name of another workflow.
-  const route = `${workflow}\t${queue}`;
-  return Buffer.byteLength(route) <= maxRouteBytes ? route : `\t${childRunId("route", route, 0)}`;
+  const route = `${workflow}${routeSeparator}${queue}`;
+  return Buffer.byteLength(route) <= maxRouteBytes ? route : `${routeSeparator}${childRunId("route", route, 0)}`;
 }

@@ -15,7 +15,7 @@ import { cancelRun, importDag, moveToStep, pauseRun, reattemptNode, resumeRun, s
 import { matchWaits, receiveSignal, resumeIfSignalled } from "./decide-signals.js";
 import { fireDueTimers } from "./decide-time.js";
 import { Decision } from "./decision.js";
-import type { NewEvent } from "./event.js";
+import { type NewEvent, newEvent } from "./event.js";
 import { type RunState, statusOf } from "./state.js";
 import type { Command } from "./stored-schema.js";
 
@@ -40,7 +40,7 @@ export function decide(
   for (const { command, at, strict, isUnowned } of commands) {
     fireDueTimers(decision, at);
     try {
-      applyCommand(decision, command, isUnowned ?? false);
+      applyAuditedCommand(decision, command, isUnowned ?? false);
     } catch (error) {
       if (strict || !(error instanceof InvalidStateError)) throw error;
     }
@@ -48,6 +48,26 @@ export function decide(
   recordEndedMapChildren(decision);
   fireDueTimers(decision, now);
   return decision.events;
+}
+
+/**
+ * Records who gave the command, before its effect. A command without an effect, such as a second cancel or a repeated
+ * signal, is not recorded. A start has an effect although it writes no event of its own: it makes the run due.
+ */
+function applyAuditedCommand(decision: Decision, command: Command, isUnowned: boolean): void {
+  const { audit, type } = command;
+  if (audit === undefined) return applyCommand(decision, command, isUnowned);
+  const { events } = decision;
+  const eventCount = events.length;
+  events.push(newEvent("command.accepted", {}, { command: type, ...audit }));
+  let isApplied = false;
+  try {
+    applyCommand(decision, command, isUnowned);
+    isApplied = true;
+  } finally {
+    const hasEffect = events.length > eventCount + 1 || (isApplied && type === "start");
+    if (!hasEffect) events.pop();
+  }
 }
 
 function applyCommand(decision: Decision, command: Command, isUnowned: boolean): void {

@@ -91,6 +91,15 @@ export interface EventData {
     /** By the name of a step in the log: the step's new name in the code. */
     renamed?: Readonly<Record<string, string>>;
   };
+  /** A person or program that gave its name, a reason or both has sent a command. The events that follow are its effect. */
+  "command.accepted": {
+    /** The type of the command, such as "pause" or "signal". */
+    command: string;
+    /** The person or program. */
+    by?: string;
+    /** Why the command was given. A pause and a cancel also have the reason in their own event. */
+    reason?: string;
+  };
   /** A client, the parent run or the workflow's own code has requested that the run be canceled. */
   "run.cancel_requested": {
     reason?: string;

@@ -1,6 +1,7 @@
 /** What is written when a run ends: its result, a message to its parent, and messages that cancel its children. */
 import { encode } from "../encoding/encode.js";
 import type { Failure } from "../encoding/error-record.js";
+import { fingerprintOf, withFingerprint } from "./fingerprint.js";
 import { createParentMessage, type Message } from "./message.js";
 import type { NextTaskState, RunSpec, TerminalStatus } from "./transition.js";
 
@@ -9,6 +10,8 @@ export interface RunOutcome {
   /** The encoded output. */
   readonly output: string | null;
   readonly error: Failure | null;
+  /** The step that made the run fail; absent if no step did. */
+  readonly failedStep?: string | null;
 }
 
 /** What the run of a node's job reports to the run of the graph in addition to its result: retry delay and duration. */
@@ -26,18 +29,23 @@ export interface FinishWrites {
  */
 export function finishRun(
   run: RunSpec,
-  { status, output, error }: RunOutcome,
+  { status, output, error, failedStep = null }: RunOutcome,
   startedAt: number | "now" | null,
   cancelMessages: readonly Message[],
   attempt?: AttemptReport,
 ): FinishWrites {
   const parentMessage = createParentMessage(run, status, output, error, attempt);
   return {
-    next: { kind: "finish", status, output, error: encodeError(error), startedAt },
+    next: { kind: "finish", status, output, error: encodeError(status, error, failedStep), startedAt },
     messages: parentMessage === null ? cancelMessages : [...cancelMessages, parentMessage],
   };
 }
 
 /** Encodes the error without a size limit, because a run could not end if its error were refused. */
-const encodeError = (error: Failure | null): string | null =>
-  error === null ? null : encode(error, { label: "error", limitBytes: Number.POSITIVE_INFINITY });
+function encodeError(status: TerminalStatus, error: Failure | null, failedStep: string | null): string | null {
+  if (error === null) return null;
+  const limits = { label: "error", limitBytes: Number.POSITIVE_INFINITY };
+  if (status !== "failed") return encode(error, limits);
+  const failure = failedStep === null ? error : { ...error, step: failedStep };
+  return encode(withFingerprint(fingerprintOf(error, failedStep), failure), limits);
+}

@@ -88,4 +88,6 @@ const reducers: Readonly<Record<EventType, EventReducer>> = {
   ...stepReducers,
   ...waitReducers,
   ...childReducers,
+  // Only people read this event: its effect is in the events that follow it.
+  "command.accepted": () => {},
 };

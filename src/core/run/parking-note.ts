@@ -2,6 +2,7 @@
  * The note in the row of a parked run (column `waiting`). It says what the run waits for, for display, and which
  * `wakeVersion` the workflow's code has seen, for the next owner. Only this file writes and reads the note.
  */
+import { fingerprintOf, withFingerprint } from "./fingerprint.js";
 import type { RunState } from "./state.js";
 import type { ParkingNote } from "./stored-schema.js";
 import { currentStep, waitingFor } from "./waiting.js";
@@ -16,6 +17,7 @@ export function writeParkingNote(state: RunState, seenVersion: number | null): s
   const pauseFields = state.paused === null ? {} : { paused: state.paused.reason, pausedAt: state.paused.at };
   const step = currentStep(state);
   const note: ParkingNote = {
+    ...pauseErrorFields(state),
     ...(seenVersion === null ? {} : { seenVersion }),
     seq: state.seq,
     waitingFor: waitingFor(state),
@@ -24,6 +26,18 @@ export function writeParkingNote(state: RunState, seenVersion: number | null): s
   };
   return JSON.stringify(note);
 }
+
+/** A pause that the code asked for with a `PauseError` is no problem to be grouped with others. */
+function pauseErrorFields({ paused }: RunState): Pick<ParkingNote, "fingerprint" | "error"> {
+  const error = paused?.error ?? null;
+  if (paused === null || error === null || error.code === "PAUSE_ERROR") return {};
+  const { name, message } = error;
+  const shortError = { name, message: message.slice(0, maxMessageLength), step: paused.node };
+  return withFingerprint(fingerprintOf(error, paused.node), { error: shortError });
+}
+
+/** The log has the whole message. */
+const maxMessageLength = 500;
 
 /** The note of a run that was paused because its log could not be folded. */
 export const writePauseNote = (reason: string, pausedAt?: number): string =>

@@ -18,8 +18,16 @@ export const storedSchemaVersion = 1;
 
 // ── pawl_inbox: `type` is stored in the column `kind`, the other fields in the column `data` ─────────────────────────
 
+/** Who gave a command, and why. The log of the run records both in the event `command.accepted`. */
+export interface CommandAudit {
+  readonly by?: string;
+  readonly reason?: string;
+}
+
 /** A command to a run, from an operator, another run, or a worker. */
-export type Command =
+export type Command = CommandContent & { readonly audit?: CommandAudit };
+
+type CommandContent =
   /** A signal with an encoded payload. A second signal with the same `key` is dropped. */
   | { readonly type: "signal"; readonly name: string; readonly payload: string; readonly key: string | null }
   /** Pauses the run until an operator resumes it. */
@@ -164,6 +172,10 @@ export type Waiting =
  * code has seen, for the next owner. When a run ends, the store replaces the note by the number of events in the run's log.
  */
 export interface ParkingNote {
+  /** The fingerprint of `error`. It is the first field, see `withFingerprint`. */
+  readonly fingerprint?: string;
+  /** The error that has paused the run, and the step that threw it; null if code outside of a step did. */
+  readonly error?: { readonly name: string; readonly message: string; readonly step: string | null };
   /** The `RunState.wakeVersion` that the code has seen; absent when it is unknown: the next owner then calls the code. */
   readonly seenVersion?: number;
   /** The number of events in the log. Without this number, `verify` could not detect that the end of a log is missing. */
@@ -223,6 +235,8 @@ export interface RegisteredWorkflow {
   readonly nodes?: readonly DeclaredNode[];
   /** Whether the steps are executed one after another. */
   readonly isChain?: boolean;
+  /** The JSON Schema of its inputs, if its schema library offers one. */
+  readonly inputSchema?: Readonly<Record<string, unknown>>;
 }
 
 /** The rules of a workflow for the heroes of its runs. */

@@ -28,6 +28,8 @@ export interface RunSpec {
   readonly tags: readonly string[];
   /** The idempotency key of the start, unique per workflow for as long as the run's row exists. */
   readonly startKey: string | null;
+  /** Who started the run and why: the JSON of a `CommandAudit`. Absent when that is not known, and in claimed runs. */
+  readonly startedBy?: string;
   /** The run that started this one; null when a client did. */
   readonly parentId: string | null;
   /**

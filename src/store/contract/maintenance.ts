@@ -5,6 +5,7 @@
 
 import type { RunStatus } from "../../core/run/transition.js";
 import type { Audit } from "./audit.js";
+import type { Questions } from "./questions.js";
 import type { WorkflowRecord } from "./records.js";
 import type { WorkerRecord } from "./worker.js";
 
@@ -53,20 +54,18 @@ export interface RouteBacklog {
   readonly version: string;
   /** Tasks without an owner that are ready, or parked until an instant that has passed. */
   readonly dueCount: number;
+  /** Whether there are more tasks than were counted. */
+  readonly isCapped: boolean;
+  /** When the task that has been due for the longest time became due. */
   readonly oldestDueAt: number;
-}
-
-/** How many tasks of one route and version are owned by workers. */
-export interface OwnedTaskCount {
-  readonly route: string;
-  readonly version: string;
-  readonly ownedCount: number;
 }
 
 export interface PausedQueue {
   readonly name: string;
   readonly pausedAt: number;
   readonly reason: string | null;
+  /** Who has paused it; null when that is not known. */
+  readonly by: string | null;
 }
 
 /** A worker's routes, and the fields from which `isWorkerLive` decides whether the worker is live. */
@@ -102,10 +101,7 @@ export interface Maintenance {
    */
   deleteDeadWorkers(options: { readonly lastHeartbeatBefore: number }): Promise<readonly string[]>;
 
-  /**
-   * The routes of all known workers, live and dead. Unlike `Store.workers` this call does not count owned tasks,
-   * because some databases would have to read all open tasks for that.
-   */
+  /** The routes of all known workers, live and dead. */
   workerRoutes(): Promise<readonly WorkerRoutes[]>;
   /**
    * The parents of runs whose tasks have one of these routes, are due and have no owner: at most `limit`, each once per
@@ -116,24 +112,26 @@ export interface Maintenance {
   /** Runs of a workflow that were created at `since` or later, the newest first. */
   runSamples(workflow: string, page: { readonly since: number; readonly limit: number }): Promise<readonly RunSample[]>;
   /**
-   * Counts the due tasks of each route through an index, so that tasks that are due later are not read. Routes without
-   * a due task are missing from the result.
+   * Counts the due tasks of each route through an index, so that tasks that are due later are not read: at most `cap`
+   * ready tasks and `cap` parked tasks of each route and version. Routes without a due task are missing from the result.
    */
-  backlog(): Promise<readonly RouteBacklog[]>;
+  backlog(options: { readonly cap: number }): Promise<readonly RouteBacklog[]>;
   /**
-   * Counts the owned tasks of each route. A database without an index of owned tasks reads all open tasks for this:
-   * such an index would cost every claim a write.
+   * How many tasks each of these workers owns; a worker that owns none is missing from the result. A database without an
+   * index of owned tasks reads all open tasks for this, so it is for rare checks only.
    */
-  ownedTaskCounts(): Promise<readonly OwnedTaskCount[]>;
+  ownedTaskCounts(workerIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** All workflows that were ever registered, ordered by name. */
   workflows(): Promise<readonly WorkflowRecord[]>;
 
   /** All paused queues, ordered by name. Workers get the names with each `HeartbeatResult`. */
   pausedQueues(): Promise<readonly PausedQueue[]>;
-  /** A queue that is already paused keeps its `pausedAt` and gets this reason. All watchers get the hint "anything". */
-  pauseQueue(name: string, reason: string | null): Promise<void>;
+  /** A queue that is already paused keeps its `pausedAt` and gets this reason and author. All watchers get the hint "anything". */
+  pauseQueue(name: string, reason: string | null, by: string | null): Promise<void>;
   resumeQueue(name: string): Promise<void>;
 
   /** The reads that `verify` makes. */
   readonly audit: Audit;
+  /** The bounded reads behind lists, counts and figures. */
+  readonly questions: Questions;
 }

@@ -27,7 +27,10 @@ export interface RunRecord extends RunSpec {
 /** A task's row: when its run is due and which worker owns the run. The row exists exactly until the run ends. */
 export interface TaskRecord {
   readonly runId: string;
-  /** The name by which claims find the task: the workflow's, unless the start or a park has set another route. */
+  /**
+   * The name by which claims find the task: the workflow's, unless the start or a park has set another route. Such a route
+   * contains a tab, which no name of a workflow does (core/naming/route.ts).
+   */
   readonly route: string;
   readonly state: "parked" | "ready" | "owned";
   /** When the task becomes or became due; null while only a message or another commit can make it ready. */

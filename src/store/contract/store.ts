@@ -22,7 +22,15 @@ import type {
   WorkflowRecord,
   WorkflowRegistration,
 } from "./records.js";
-import type { ClaimRequest, ClaimResult, Fence, HeartbeatResult, WorkerInfo, WorkerRecord } from "./worker.js";
+import type {
+  ClaimRequest,
+  ClaimResult,
+  ExecutingCount,
+  Fence,
+  HeartbeatResult,
+  WorkerInfo,
+  WorkerRecord,
+} from "./worker.js";
 
 export type { NewEvent, StoredEvent } from "../../core/run/event.js";
 export type {
@@ -44,7 +52,6 @@ export type {
   ChildKey,
   ChildRun,
   Maintenance,
-  OwnedTaskCount,
   PausedQueue,
   RootRun,
   RouteBacklog,
@@ -52,6 +59,7 @@ export type {
   WorkerRoutes,
 } from "./maintenance.js";
 export type { PoolSizes, StoreOptions } from "./options.js";
+export type { MinuteFigures, RunQuery } from "./questions.js";
 export type {
   CursorRow,
   Damage,
@@ -66,6 +74,7 @@ export type {
   ClaimedTask,
   ClaimRequest,
   ClaimResult,
+  ExecutingCount,
   Fence,
   HeartbeatResult,
   Route,
@@ -95,6 +104,14 @@ export interface StoreTransaction {
   rollback(options?: { readonly discard?: boolean }): Promise<void>;
 }
 
+/** What a client has seen of a run before it sends a message that is right only for this state. */
+export interface SeenRun {
+  /** The number of undrained messages. */
+  readonly pendingMessages: number;
+  /** The number of the last event; null: the log may have grown. */
+  readonly lastEvent: number | null;
+}
+
 /** All operations that Pawl needs from a database. The memory store is their executable specification. */
 export interface Store {
   /** For display, without a password: "sqlite ./pawl.db", "postgres localhost:5432/app". */
@@ -120,8 +137,15 @@ export interface Store {
     /** The starts that were refused because another run holds their key. */
     readonly refused: readonly RefusedStart[];
   }>;
-  /** Puts messages into inboxes, as `Transition.messages` does. Returns the receivers that have no task. */
-  send(messages: readonly Message[]): Promise<{
+  /**
+   * Puts messages into inboxes, as `Transition.messages` does. Returns the receivers that have no task.
+   *
+   * @param seen for messages to one run: nothing is delivered, and the run is undeliverable, unless it still is like this
+   */
+  send(
+    messages: readonly Message[],
+    seen?: SeenRun,
+  ): Promise<{
     /** Receivers that have no task: they do not exist or have ended. */
     readonly undeliverable: readonly string[];
   }>;
@@ -146,8 +170,10 @@ export interface Store {
   /**
    * Renews the worker's lease, reaps workers whose lease has expired, and reports which runs of the worker have
    * messages and which queues are paused.
+   *
+   * @param executing what the worker executes now, for `WorkerRecord.executing`; undefined leaves the stored counts as they are
    */
-  heartbeat(fence: Fence): Promise<HeartbeatResult>;
+  heartbeat(fence: Fence, executing?: readonly ExecutingCount[]): Promise<HeartbeatResult>;
   /**
    * Marks a worker dead and makes the tasks that it still owned ready. Here and after reaping, the store always sends a
    * hint, even if no task was freed: only the dead worker knew when the runs that it had parked become due, so the

@@ -20,6 +20,8 @@ export interface ClaimRequest {
 
 export interface ClaimedTask {
   readonly run: RunRecord;
+  /** The route by which the task was claimed. */
+  readonly route: string;
   /** The number of claims since an owner last parked the run, including this one; if it exceeds 1, an owner died. */
   readonly deliveries: number;
   readonly pendingMessages: number;
@@ -48,12 +50,23 @@ export interface WorkerInfo {
   readonly leaseMs: number;
 }
 
+/** How many runs of one route and version a worker executes. */
+export interface ExecutingCount {
+  readonly route: string;
+  readonly version: string;
+  readonly count: number;
+}
+
 export interface WorkerRecord extends WorkerInfo {
   readonly epoch: number;
   readonly live: boolean;
   readonly startedAt: number;
   readonly heartbeatAt: number;
-  readonly ownedTaskCount: number;
+  /**
+   * What the worker was executing as of its last heartbeat; empty when it is dead. The store does not count the tasks that
+   * the worker owns: without an index of owned tasks, which would cost every claim a write, that would read all open tasks.
+   */
+  readonly executing: readonly ExecutingCount[];
   /** Set only when the row is damaged. */
   readonly damage?: Damage;
 }

@@ -41,7 +41,7 @@ const inputWithinBudget = `CASE WHEN sum(length(r.input)) OVER (ORDER BY ${claim
 
 /** A task without a run is left out, so that the worker still gets its other tasks; `verify` reports such a task. */
 const selectClaimed = `SELECT ${runColumnsWith(taskState.owned).replace("r.input", inputWithinBudget)},
-    t.deliveries, t.pending_messages, t.fresh
+    t.workflow AS route, t.deliveries, t.pending_messages, t.fresh
   FROM (${selectCandidates}) c CROSS JOIN pawl_tasks t ON t.rowid = c.id CROSS JOIN pawl_runs r ON r.id = t.run_id
   ORDER BY ${claimOrder}`;
 
@@ -118,6 +118,7 @@ async function readClaimedTasks(
   );
   return rows.map((row) => ({
     run: runsById.get(row.id as string) ?? decodeRun(row),
+    route: row.route as string,
     deliveries: Number(row.deliveries) + 1,
     pendingMessages: Number(row.pending_messages),
     isFresh: row.fresh === 1,

@@ -11,12 +11,14 @@ import type {
   ClaimRequest,
   ClaimResult,
   CommitResult,
+  ExecutingCount,
   Fence,
   HeartbeatResult,
   Hint,
   Message,
   NewRun,
   RefusedStart,
+  SeenRun,
   SentInTransaction,
   Store,
   StoreOptions,
@@ -28,6 +30,7 @@ import type { Dialect } from "../sql/dialect.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
+import { encodeExecuting } from "../sql/records.js";
 import { sqliteDialect } from "../sqlite/dialect.js";
 import { migrations } from "../sqlite/schema.js";
 import { parseRemoteAddress, type RemoteAddress } from "./address.js";
@@ -155,9 +158,9 @@ class RemoteLibsqlStore extends SqlReads implements Store {
     return result;
   }
 
-  async send(messages: readonly Message[]): Promise<{ readonly undeliverable: readonly string[] }> {
+  async send(messages: readonly Message[], seen?: SeenRun): Promise<{ readonly undeliverable: readonly string[] }> {
     const plan = new StatementPlan<never>();
-    const countIndexes = planMessages(plan, messages, this.#clock());
+    const countIndexes = planMessages(plan, messages, this.#clock(), seen);
     const results = plan.statements.length === 0 ? [] : await this.#db.write(plan.statements);
     this.#hints.emit(hintsOfMessages(messages));
     return {
@@ -194,18 +197,18 @@ class RemoteLibsqlStore extends SqlReads implements Store {
     return fence;
   }
 
-  async heartbeat(fence: Fence): Promise<HeartbeatResult> {
-    const { plan, resultOf } = planHeartbeat(fence);
+  async heartbeat(fence: Fence, executing?: readonly ExecutingCount[]): Promise<HeartbeatResult> {
+    const { plan, resultOf } = planHeartbeat(fence, encodeExecuting(executing));
     const sentAt = this.#runtime.now();
     const { hasExpiredWorkers, now, ...result } = resultOf(await this.#db.write(plan.statements));
     this.#serverClock.adjust(now, sentAt, this.#runtime.now());
-    const reapedWorkerIds = hasExpiredWorkers ? await this.#reap() : [];
+    const reapedWorkerIds = hasExpiredWorkers ? await this.#reap(fence.workerId) : [];
     if (reapedWorkerIds.length > 0) this.#emitReadyHint();
     return { ...result, reapedWorkerIds };
   }
 
-  async #reap(): Promise<string[]> {
-    const { plan, resultOf } = planReap(this.#clock());
+  async #reap(callerId: string): Promise<string[]> {
+    const { plan, resultOf } = planReap(callerId, this.#clock());
     return resultOf(await this.#db.write(plan.statements));
   }
 

@@ -1,7 +1,13 @@
 /** Plans the statements that deliver messages to runs, drain inboxes and release runs. */
 
-import type { Message } from "../contract/store.js";
-import { incrementMessageCount, insertMessageInto, releaseTask } from "../sqlite/messages.js";
+import type { Message, SeenRun } from "../contract/store.js";
+import {
+  incrementMessageCount,
+  incrementSeenMessageCount,
+  insertMessageInto,
+  releaseTask,
+  seenValues,
+} from "../sqlite/messages.js";
 import type { StatementPlan } from "./statement-plan.js";
 
 const insertMessageIfCounted = `${insertMessageInto} SELECT ?, ?, ?, ? WHERE changes() = 1`;
@@ -12,10 +18,18 @@ const decrementMessageCount = `UPDATE pawl_tasks SET pending_messages = pending_
   WHERE run_id = ?1`;
 const deleteMessages = `DELETE FROM pawl_inbox WHERE ${isDrained}`;
 
-/** Returns, for each message, the index of the statement that changes no row if the receiver has no task. */
-export function planMessages(plan: StatementPlan<unknown>, messages: readonly Message[], at: number): number[] {
+/** Returns, for each message, the index of the statement that changes no row if the receiver has no task, or is not as seen. */
+export function planMessages(
+  plan: StatementPlan<unknown>,
+  messages: readonly Message[],
+  at: number,
+  seen: SeenRun | null = null,
+): number[] {
   return messages.map(({ to, kind, data }) => {
-    const countIndex = plan.add(incrementMessageCount, at, to);
+    const countIndex =
+      seen === null
+        ? plan.add(incrementMessageCount, at, to)
+        : plan.add(incrementSeenMessageCount, at, to, ...seenValues(seen));
     plan.add(insertMessageIfCounted, to, kind, data, at);
     return countIndex;
   });

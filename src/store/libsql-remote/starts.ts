@@ -41,7 +41,7 @@ export function planStarts(
 ): ReadRefusals {
   const conflictLookups: { readonly run: NewRun; readonly index: number }[] = [];
   for (const run of runs) {
-    plan.add(insertRunUnlessTaken, ...runValues(run, at));
+    plan.add(insertRunUnlessTaken(run), ...runValues(run, at));
     plan.add(insertTaskIfRunInserted, ...taskValues(run, fence, at));
     // A run without keys can only conflict with itself.
     if (run.startKey === null && run.heroKey === null) continue;

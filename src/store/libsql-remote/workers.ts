@@ -10,10 +10,11 @@ const upsertWorker = `INSERT INTO pawl_workers (id, name, host, pid, port, route
   VALUES (?, ?, ?, ?, ?, ?, ?, 1, 1, ${serverNow}, ${serverNow})
   ON CONFLICT (id) DO UPDATE SET name = excluded.name, host = excluded.host, pid = excluded.pid,
   port = excluded.port, routes = excluded.routes, lease_ms = excluded.lease_ms, epoch = epoch + 1, live = 1,
-  started_at = excluded.started_at, heartbeat_at = excluded.heartbeat_at
+  started_at = excluded.started_at, heartbeat_at = excluded.heartbeat_at, executing = NULL
   RETURNING epoch`;
 
-const renewLease = `UPDATE pawl_workers SET heartbeat_at = ${serverNow} WHERE id = ? AND epoch = ? AND live = 1`;
+const renewLease = `UPDATE pawl_workers SET heartbeat_at = ${serverNow}, executing = coalesce(?, executing)
+  WHERE id = ? AND epoch = ? AND live = 1`;
 
 /**
  * One statement reads the runs with messages, whether a lease has expired, the paused queues and the server's time,
@@ -33,8 +34,8 @@ const freeTasksOfEarlierEpochs = `${freeTasks} WHERE rowid IN (SELECT t.rowid FR
 const freeTasksOfDead = `${freeTasks} WHERE owner IN (SELECT id FROM pawl_workers WHERE live = 0)`;
 const freeTasksIfDeregistered = `${freeTasks} WHERE owner = ? AND changes() = 1`;
 
-const markExpiredDead = `UPDATE pawl_workers SET live = 0 WHERE live = 1 AND heartbeat_at + lease_ms < ${serverNow} RETURNING id`;
-const markDead = "UPDATE pawl_workers SET live = 0 WHERE id = ? AND epoch = ? AND live = 1";
+const markExpiredDead = `UPDATE pawl_workers SET live = 0, executing = NULL WHERE live = 1 AND heartbeat_at + lease_ms < ${serverNow} AND id <> ? RETURNING id`;
+const markDead = "UPDATE pawl_workers SET live = 0, executing = NULL WHERE id = ? AND epoch = ? AND live = 1";
 
 /** A plan, and the function that reads its results. */
 interface ReadablePlan<T> {
@@ -66,9 +67,10 @@ export interface Heartbeat extends Omit<HeartbeatResult, "reapedWorkerIds"> {
   readonly now: number;
 }
 
-export function planHeartbeat({ workerId, epoch }: Fence): ReadablePlan<Heartbeat> {
+/** @param executing what the worker executes, encoded; null leaves the stored text as it is */
+export function planHeartbeat({ workerId, epoch }: Fence, executing: string | null): ReadablePlan<Heartbeat> {
   const plan = new StatementPlan<never>();
-  const renewalIndex = plan.add(renewLease, workerId, epoch);
+  const renewalIndex = plan.add(renewLease, executing, workerId, epoch);
   const reportIndex = plan.add(selectHeartbeatReport, workerId);
   return {
     plan,
@@ -90,10 +92,15 @@ export function planHeartbeat({ workerId, epoch }: Fence): ReadablePlan<Heartbea
   };
 }
 
-/** A worker whose lease expires between the two statements is left for the reap of a later heartbeat. */
-export function planReap(at: number): ReadablePlan<string[]> {
+/**
+ * A worker whose lease expires between the two statements is left for the reap of a later heartbeat.
+ *
+ * @param callerId the worker that reaps the others. It has just renewed its own lease; on a very busy machine, a short lease
+ * may have expired again meanwhile.
+ */
+export function planReap(callerId: string, at: number): ReadablePlan<string[]> {
   const plan = new StatementPlan<never>();
-  const reapedIndex = plan.add(markExpiredDead);
+  const reapedIndex = plan.add(markExpiredDead, callerId);
   plan.add(freeTasksOfDead, at);
   return { plan, resultOf: (results) => (results[reapedIndex]?.rows ?? []).map((row) => row.id as string).sort() };
 }
@@ -110,5 +117,5 @@ export function planDeregisterWorker({ workerId, epoch }: Fence, at: number): St
  * had the write lock.
  */
 export function planRenewal(plan: StatementPlan<unknown>, { workerId, epoch }: Fence): void {
-  plan.add(renewLease, workerId, epoch);
+  plan.add(renewLease, null, workerId, epoch);
 }

@@ -15,6 +15,7 @@ import type {
   ClaimResult,
   CommitResult,
   CursorRow,
+  ExecutingCount,
   Fence,
   HeartbeatResult,
   Hint,
@@ -22,6 +23,7 @@ import type {
   Message,
   RunFilter,
   RunRecord,
+  SeenRun,
   Store,
   StoredEvent,
   StoreOptions,
@@ -88,7 +90,9 @@ export class MemoryStore implements Store {
     );
   }
 
-  async send(messages: readonly Message[]): Promise<{ readonly undeliverable: readonly string[] }> {
+  async send(messages: readonly Message[], seen?: SeenRun): Promise<{ readonly undeliverable: readonly string[] }> {
+    if (seen !== undefined && !messages.every(({ to }) => this.#rows.isAsSeen(to, seen)))
+      return { undeliverable: messages.map(({ to }) => to) };
     const undeliverable = this.#committer.deliver(messages, this.#clock());
     this.#hints.emit(hintsOfMessages(messages));
     return { undeliverable };
@@ -121,6 +125,7 @@ export class MemoryStore implements Store {
       takeOwnership(task, fence);
       return {
         run: this.#rows.toRecord(task.run),
+        route: task.route,
         deliveries: task.deliveries,
         pendingMessages: task.pendingMessages,
         isFresh,
@@ -135,16 +140,24 @@ export class MemoryStore implements Store {
     if (previousRecord !== undefined) this.#freeTasksOf(worker.id);
     const epoch = (previousRecord?.epoch ?? 0) + 1;
     const now = this.#runtime.now();
-    this.#rows.workers.set(worker.id, { ...worker, epoch, live: true, startedAt: now, heartbeatAt: now });
+    this.#rows.workers.set(worker.id, {
+      ...worker,
+      epoch,
+      live: true,
+      startedAt: now,
+      heartbeatAt: now,
+      executing: [],
+    });
     return { workerId: worker.id, epoch };
   }
 
-  async heartbeat(fence: Fence): Promise<HeartbeatResult> {
+  async heartbeat(fence: Fence, executing?: readonly ExecutingCount[]): Promise<HeartbeatResult> {
     if (!this.#rows.isFenceValid(fence))
       return { isAlive: false, ownedWithMessages: [], reapedWorkerIds: [], pausedQueues: [] };
     const now = this.#runtime.now();
-    const currentWorker = this.#rows.workers.get(fence.workerId) as Omit<WorkerRecord, "ownedTaskCount">;
-    this.#rows.workers.set(currentWorker.id, { ...currentWorker, heartbeatAt: now });
+    const currentWorker = this.#rows.workers.get(fence.workerId) as WorkerRecord;
+    const newExecuting = executing ?? currentWorker.executing;
+    this.#rows.workers.set(currentWorker.id, { ...currentWorker, heartbeatAt: now, executing: newExecuting });
     const reapedWorkerIds: string[] = [];
     for (const worker of this.#rows.workers.values()) {
       if (!worker.live || worker.heartbeatAt + worker.leaseMs >= now) continue;
@@ -163,8 +176,8 @@ export class MemoryStore implements Store {
   }
 
   /** Marks the worker dead before it frees the tasks, so that the worker cannot write to a freed run. */
-  #markDead(worker: Omit<WorkerRecord, "ownedTaskCount">): void {
-    this.#rows.workers.set(worker.id, { ...worker, live: false });
+  #markDead(worker: WorkerRecord): void {
+    this.#rows.workers.set(worker.id, { ...worker, live: false, executing: [] });
     this.#freeTasksOf(worker.id);
   }
 
@@ -245,13 +258,7 @@ export class MemoryStore implements Store {
   }
 
   async workers(): Promise<readonly WorkerRecord[]> {
-    const ownedCounts = new Map<string, number>();
-    for (const { owner } of this.#rows.tasks.values())
-      if (owner !== null) ownedCounts.set(owner, (ownedCounts.get(owner) ?? 0) + 1);
-    return [...this.#rows.workers.values()].map((worker) => ({
-      ...worker,
-      ownedTaskCount: ownedCounts.get(worker.id) ?? 0,
-    }));
+    return [...this.#rows.workers.values()];
   }
 
   async registerWorkflows(workflows: readonly WorkflowRegistration[]): Promise<void> {

@@ -5,7 +5,6 @@ import type {
   ChildKey,
   ChildRun,
   Maintenance,
-  OwnedTaskCount,
   PausedQueue,
   RootRun,
   RootRunsPage,
@@ -17,11 +16,13 @@ import type {
 import type { WorkflowRecord } from "../contract/store.js";
 import type { HintEmitter } from "../shared/hint-emitter.js";
 import { MemoryAudit } from "./audit.js";
+import { MemoryQuestions } from "./questions.js";
 import { type MemoryRows, startKeyOf } from "./rows.js";
 import type { MemoryTask } from "./task.js";
 
 export class MemoryMaintenance implements Maintenance {
   readonly audit: MemoryAudit;
+  readonly questions: MemoryQuestions;
   readonly #rows: MemoryRows;
   readonly #clock: () => number;
   readonly #hints: HintEmitter;
@@ -32,6 +33,7 @@ export class MemoryMaintenance implements Maintenance {
     this.#clock = clock;
     this.#hints = hints;
     this.audit = new MemoryAudit(rows);
+    this.questions = new MemoryQuestions(rows, clock);
   }
 
   async rootRuns({ createdBefore, workflow, after, limit }: RootRunsPage): Promise<readonly RootRun[]> {
@@ -143,41 +145,34 @@ export class MemoryMaintenance implements Maintenance {
       }));
   }
 
-  async backlog(): Promise<readonly RouteBacklog[]> {
-    const now = this.#clock();
-    return this.#groupByRoute(
-      (task) => this.#isDue(task),
-      (key, tasks) => ({
-        ...key,
-        dueCount: tasks.length,
-        oldestDueAt: Math.min(...tasks.map(({ dueAt }) => dueAt ?? now)),
-      }),
-    );
-  }
-
-  async ownedTaskCounts(): Promise<readonly OwnedTaskCount[]> {
-    return this.#groupByRoute(
-      ({ state }) => state === "owned",
-      (key, tasks) => ({ ...key, ownedCount: tasks.length }),
-    );
-  }
-
-  #groupByRoute<T>(
-    isIncluded: (task: MemoryTask) => boolean,
-    toResult: (key: { route: string; version: string }, tasks: readonly MemoryTask[]) => T,
-  ): T[] {
+  async backlog({ cap }: { readonly cap: number }): Promise<readonly RouteBacklog[]> {
     const groups = new Map<string, MemoryTask[]>();
     for (const task of this.#rows.tasks.values()) {
-      if (!isIncluded(task)) continue;
+      if (!this.#isDue(task)) continue;
       const key = `${task.route}\u0000${task.run.version}`;
       groups.set(key, [...(groups.get(key) ?? []), task]);
     }
-    return [...groups.entries()]
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([, tasks]) => {
-        const [{ route, run }] = tasks as [MemoryTask];
-        return toResult({ route, version: run.version }, tasks);
-      });
+    return [...groups.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, tasks]) => this.#backlogOf(tasks, cap));
+  }
+
+  #backlogOf(tasks: readonly MemoryTask[], cap: number): RouteBacklog {
+    const [{ route, run }] = tasks as [MemoryTask];
+    const readyCount = tasks.filter(({ state }) => state === "ready").length;
+    const counts = [readyCount, tasks.length - readyCount];
+    return {
+      route,
+      version: run.version,
+      dueCount: counts.reduce((sum, count) => sum + Math.min(count, cap), 0),
+      isCapped: counts.some((count) => count > cap),
+      oldestDueAt: Math.min(...tasks.map(({ dueAt }) => dueAt ?? this.#clock())),
+    };
+  }
+
+  async ownedTaskCounts(workerIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const counts = new Map<string, number>();
+    for (const { owner } of this.#rows.tasks.values())
+      if (owner !== null && workerIds.includes(owner)) counts.set(owner, (counts.get(owner) ?? 0) + 1);
+    return counts;
   }
 
   async workflows(): Promise<readonly WorkflowRecord[]> {
@@ -192,9 +187,9 @@ export class MemoryMaintenance implements Maintenance {
     return [...this.#pausedQueues.keys()].sort();
   }
 
-  async pauseQueue(name: string, reason: string | null): Promise<void> {
+  async pauseQueue(name: string, reason: string | null, by: string | null): Promise<void> {
     const pausedAt = this.#pausedQueues.get(name)?.pausedAt ?? this.#clock();
-    this.#pausedQueues.set(name, { name, pausedAt, reason });
+    this.#pausedQueues.set(name, { name, pausedAt, reason, by });
     this.#hints.emit([{ kind: "anything" }]);
   }
 

@@ -4,6 +4,7 @@ import type {
   Fence,
   InboxRow,
   RunRecord,
+  SeenRun,
   StoredEvent,
   WorkerRecord,
   WorkflowRecord,
@@ -17,11 +18,17 @@ export class MemoryRows {
   readonly events = new Map<string, StoredEvent[]>();
   readonly inboxes = new Map<string, InboxRow[]>();
   readonly cursors = new Map<string, Map<string, CursorRow>>();
-  readonly workers = new Map<string, Omit<WorkerRecord, "ownedTaskCount">>();
+  readonly workers = new Map<string, WorkerRecord>();
   readonly workflows = new Map<string, WorkflowRecord>();
   readonly startKeys = new Map<string, MemoryRun>();
   readonly heroKeys = new Map<string, MemoryRun>();
   readonly taskQueues = new TaskQueues();
+
+  /** Whether the run has a task and is as the sender of a message has seen it. */
+  isAsSeen(runId: string, { pendingMessages, lastEvent }: SeenRun): boolean {
+    const isSameLog = lastEvent === null || (this.events.get(runId)?.length ?? 0) === lastEvent;
+    return this.tasks.get(runId)?.pendingMessages === pendingMessages && isSameLog;
+  }
 
   /** Whether the worker is live and has this epoch. */
   isFenceValid(fence: Fence): boolean {

@@ -123,9 +123,10 @@ async function claimTasks(
   const commitResults = await transaction.commit([...ownerUpdates, ...promoteStatements(promotedIds), ...runReads]);
   const rows = commitResults.slice(commitResults.length - runReads.length).flatMap((result) => result.rows);
   const runs = new Map(rows.map((row) => [row.id as string, decodeRun(row)]));
-  return chosen.flatMap(({ runId, deliveries, pendingMessages, isFresh }) => {
+  return chosen.flatMap(({ runId, route: index, deliveries, pendingMessages, isFresh }) => {
     const run = runs.get(runId);
-    return run === undefined ? [] : { run, deliveries: deliveries + 1, pendingMessages, isFresh };
+    const route = claimableRoutes[index]?.route.workflow as string;
+    return run === undefined ? [] : { run, route, deliveries: deliveries + 1, pendingMessages, isFresh };
   });
 }
 

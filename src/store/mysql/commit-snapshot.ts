@@ -52,7 +52,8 @@ export async function readCommitSnapshot(session: Session, batch: Batch, now: st
   };
 }
 
-const selectLastSeq =
+/** The end of the log of the task `t`. */
+export const selectLastSeq =
   "SELECT e.seq + e.span - 1 FROM pawl_events e WHERE e.run_id = t.run_id ORDER BY e.seq DESC LIMIT 1";
 
 /**

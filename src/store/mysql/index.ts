@@ -6,12 +6,14 @@ import type {
   ClaimRequest,
   ClaimResult,
   CommitResult,
+  ExecutingCount,
   Fence,
   HeartbeatResult,
   Hint,
   Message,
   NewRun,
   RefusedStart,
+  SeenRun,
   SentInTransaction,
   Store,
   StoreOptions,
@@ -117,8 +119,8 @@ class MysqlStore extends SqlReads implements Store {
     return result;
   }
 
-  async send(messages: readonly Message[]): Promise<{ readonly undeliverable: readonly string[] }> {
-    const undeliverable = await sendMessages(this.#db, messages, this.#now());
+  async send(messages: readonly Message[], seen?: SeenRun): Promise<{ readonly undeliverable: readonly string[] }> {
+    const undeliverable = await sendMessages(this.#db, messages, this.#now(), seen);
     this.#hints.emit(hintsOfMessages(messages));
     return { undeliverable };
   }
@@ -139,8 +141,8 @@ class MysqlStore extends SqlReads implements Store {
     return fence;
   }
 
-  async heartbeat(fence: Fence): Promise<HeartbeatResult> {
-    const { hasFreedTasks, ...result } = await heartbeat(this.#db, fence, () => this.#now());
+  async heartbeat(fence: Fence, executing?: readonly ExecutingCount[]): Promise<HeartbeatResult> {
+    const { hasFreedTasks, ...result } = await heartbeat(this.#db, fence, executing, () => this.#now());
     if (hasFreedTasks || result.reapedWorkerIds.length > 0) this.#hints.emit(tasksFreedHints);
     return result;
   }

@@ -1,16 +1,23 @@
 /** Sends messages outside of a commit. */
 
-import type { Message } from "../contract/store.js";
+import type { Message, SeenRun } from "../contract/store.js";
 import { taskState } from "../sql/records.js";
+import { selectLastSeq } from "./commit-snapshot.js";
 import type { Database } from "./database.js";
 import type { Session } from "./session.js";
 import { forcePrimaryKey, placeholders, sql } from "./sql.js";
 import { messageStatements } from "./write-statements.js";
 
-export async function sendMessages(db: Database, messages: readonly Message[], now: string): Promise<string[]> {
+export async function sendMessages(
+  db: Database,
+  messages: readonly Message[],
+  now: string,
+  seen: SeenRun | null = null,
+): Promise<string[]> {
   if (messages.length === 0) return [];
   return db.transaction(async (transaction) => {
     const { reachable, at } = await lockReceivers(transaction, messages, now);
+    if (seen !== null) await keepSeenReceivers(transaction, reachable, seen);
     await transaction.commit(
       messageStatements(
         messages.filter(({ to }) => reachable.has(to)),
@@ -19,6 +26,20 @@ export async function sendMessages(db: Database, messages: readonly Message[], n
     );
     return messages.flatMap(({ to }) => (reachable.has(to) ? [] : to));
   });
+}
+
+/** Removes the receivers that are not as the sender has seen them. Their tasks are locked. */
+async function keepSeenReceivers(session: Session, reachable: Set<string>, seen: SeenRun): Promise<void> {
+  const ids = [...reachable];
+  if (ids.length === 0) return;
+  const columns = `t.run_id, t.pending_messages, (${selectLastSeq}) AS last_seq`;
+  const [result] = await session.run([
+    sql(`SELECT ${columns} FROM pawl_tasks t ${forcePrimaryKey} WHERE t.run_id IN (${placeholders(ids)})`, ids),
+  ]);
+  for (const row of result?.rows ?? []) {
+    const isSameLog = seen.lastEvent === null || Number(row.last_seq ?? 0) === seen.lastEvent;
+    if (Number(row.pending_messages) !== seen.pendingMessages || !isSameLog) reachable.delete(row.run_id as string);
+  }
 }
 
 /** Locks the receivers' tasks first, so that messages to one run get their ids in the order of their commits. */

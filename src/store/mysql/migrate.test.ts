@@ -55,6 +55,9 @@ describe.skipIf(isLeftOut("mysql"))("migrating MySQL", () => {
         "WHERE table_schema = DATABASE() ORDER BY 1, 2, 4",
     )),
     ...(await asAdmin("SELECT table_name FROM information_schema.views WHERE table_schema = DATABASE()")),
+    ...(await asAdmin(
+      "SELECT routine_name, routine_definition FROM information_schema.routines WHERE routine_schema = DATABASE() ORDER BY 1",
+    )),
   ];
 
   test("eight concurrent migrations create one set of tables and one record of each migration", async () => {
@@ -74,7 +77,7 @@ describe.skipIf(isLeftOut("mysql"))("migrating MySQL", () => {
     for (let successfulStatements = 0; successfulStatements < count; successfulStatements += 1) {
       await recreateDatabase();
       const failingDatabase = new Database(
-        failingDriver(driver, /^(CREATE |INSERT INTO pawl_migrations)/, successfulStatements),
+        failingDriver(driver, /^(CREATE |DROP PROCEDURE |INSERT INTO pawl_migrations)/, successfulStatements),
         database.url,
         systemRuntime,
         undefined,

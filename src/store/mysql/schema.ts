@@ -13,9 +13,11 @@
  * pawl_workers     The workers, live and dead. `epoch` grows with every registration; writes check (id, epoch, live).
  * pawl_workflows   What clients need to know of a workflow to start it by name.
  * pawl_queues      The paused queues, with the time and the reason. A queue that is not paused has no row.
+ * pawl_figures     How many runs of each workflow began and ended in each minute. Processes add their counts now and then.
  * pawl_migrations  The migrations that have been applied.
  *
- * pawl_step_executions is a view for humans, computed from the logs (step-executions.ts).
+ * pawl_step_executions is a view for humans, computed from the logs (step-executions.ts). pawl_start and pawl_signal are
+ * procedures for programs in other languages (sql-procedures.ts).
  *
  * Names, keys and ids are VARBINARY, containing UTF-8: `utf8mb4_bin` ignores trailing spaces, and each of the
  * collations that do not (utf8mb4_nopad_bin, utf8mb4_0900_bin) exists in only one of the two databases. Payloads are
@@ -23,7 +25,10 @@
  *
  * There are no foreign keys: each insert of a child row would lock the row of its parent.
  */
+
+import { fingerprintSql, unsuccessfulSql } from "../sql/generated-columns.js";
 import type { Migration } from "../sql/migrations.js";
+import { sqlProcedures } from "./sql-procedures.js";
 import { stepExecutionsView } from "./step-executions.js";
 
 const tableOptions = "ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin";
@@ -43,6 +48,9 @@ export const migrations: readonly Migration[] = [
     statements: [
       // The unique indexes accept any number of NULLs, so hero_key and start_key need no partial index.
       // InnoDB appends the primary key to every index, so the listing indexes have the order (created_at, id).
+      // Lists by status, counts, and errors by fingerprint read the index "unsuccessful" alone. InnoDB has no partial
+      // indexes: a run that is not paused, failed or canceled has an entry with NULL there, which never changes. The
+      // generated columns are stored, because indexes of virtual columns have made servers crash (MDEV-16222 and others).
       `CREATE TABLE IF NOT EXISTS pawl_runs (
         id VARBINARY(36) NOT NULL PRIMARY KEY,
         workflow VARBINARY(255) NOT NULL,
@@ -66,11 +74,16 @@ export const migrations: readonly Migration[] = [
         created_at BIGINT NOT NULL,
         started_at BIGINT NULL,
         finished_at BIGINT NULL,
+        started_by LONGTEXT NULL,
+        unsuccessful VARBINARY(16) GENERATED ALWAYS AS (${unsuccessfulSql}) STORED,
+        fingerprint VARBINARY(16) GENERATED ALWAYS AS (${fingerprintSql}) STORED,
         UNIQUE KEY hero_key (hero_key),
         UNIQUE KEY start_key (workflow, start_key),
         KEY newest (created_at),
         KEY newest_of_workflow (workflow, created_at),
-        KEY parent (parent_id)
+        KEY parent (parent_id, created_at),
+        KEY hero (hero_id, hero_type, created_at),
+        KEY unsuccessful (unsuccessful, created_at, id, workflow, fingerprint)
       ) ${tableOptions}`,
       // Claims read ready and parked tasks from one index. Ready tasks (state 1) are ordered by `rank_no`, their
       // negated priority (before MariaDB 10.8 an index cannot be descending), then by due_at. Parked tasks (state 0)
@@ -131,7 +144,8 @@ export const migrations: readonly Migration[] = [
         epoch BIGINT NOT NULL,
         live TINYINT NOT NULL,
         started_at BIGINT NOT NULL,
-        heartbeat_at BIGINT NOT NULL
+        heartbeat_at BIGINT NOT NULL,
+        executing LONGTEXT NULL
       ) ${tableOptions}`,
       `CREATE TABLE IF NOT EXISTS pawl_workflows (
         name VARBINARY(255) NOT NULL PRIMARY KEY,
@@ -144,9 +158,21 @@ export const migrations: readonly Migration[] = [
       `CREATE TABLE IF NOT EXISTS pawl_queues (
         name VARBINARY(255) NOT NULL PRIMARY KEY,
         paused_at BIGINT NOT NULL,
-        reason LONGTEXT NULL
+        reason LONGTEXT NULL,
+        paused_by LONGTEXT NULL
+      ) ${tableOptions}`,
+      `CREATE TABLE IF NOT EXISTS pawl_figures (
+        minute BIGINT NOT NULL,
+        workflow VARBINARY(255) NOT NULL,
+        began BIGINT NOT NULL,
+        completed BIGINT NOT NULL,
+        failed BIGINT NOT NULL,
+        canceled BIGINT NOT NULL,
+        paused BIGINT NOT NULL,
+        PRIMARY KEY (minute, workflow)
       ) ${tableOptions}`,
       stepExecutionsView,
+      ...sqlProcedures,
     ],
   },
 ];

@@ -1,7 +1,7 @@
 /** Registers, renews and reaps workers. Leases always use the server's real clock, never a virtual one. */
 
-import type { Fence, HeartbeatResult, WorkerInfo } from "../contract/store.js";
-import { taskState } from "../sql/records.js";
+import type { ExecutingCount, Fence, HeartbeatResult, WorkerInfo } from "../contract/store.js";
+import { encodeExecuting, taskState } from "../sql/records.js";
 import { serverNow } from "./clock.js";
 import type { Database } from "./database.js";
 import type { Session } from "./session.js";
@@ -43,7 +43,7 @@ export async function registerWorker(
     const [, row, tasks] = await transaction.run([
       sql(
         `INSERT INTO pawl_workers (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, 1, 1, ${serverNow}, ${serverNow}) ` +
-          `ON DUPLICATE KEY UPDATE epoch = epoch + 1, ${updates}`,
+          `ON DUPLICATE KEY UPDATE epoch = epoch + 1, executing = NULL, ${updates}`,
         [id, name, host, pid, port, JSON.stringify(routes), leaseMs],
       ),
       sql("SELECT epoch FROM pawl_workers WHERE id = ?", [id]),
@@ -58,11 +58,15 @@ export async function registerWorker(
 export async function heartbeat(
   db: Database,
   { workerId, epoch }: Fence,
+  executing: readonly ExecutingCount[] | undefined,
   now: () => string,
 ): Promise<HeartbeatResult & { readonly hasFreedTasks: boolean }> {
   // Renewing a lease twice is harmless, so these statements are retried like reads when the answer is lost.
   const [renewed, expired, withMessages, paused] = await db.read([
-    sql(`UPDATE pawl_workers SET heartbeat_at = ${serverNow} WHERE ${matchesFence}`, [workerId, epoch]),
+    sql(
+      `UPDATE pawl_workers SET heartbeat_at = ${serverNow}, executing = coalesce(?, executing) WHERE ${matchesFence}`,
+      [encodeExecuting(executing), workerId, epoch],
+    ),
     sql(`SELECT id FROM pawl_workers WHERE ${hasExpiredLease}`),
     selectOwnedTasks(workerId, " AND pending_messages > 0"),
     sql("SELECT name FROM pawl_queues ORDER BY name"),
@@ -73,20 +77,23 @@ export async function heartbeat(
   const pausedQueues = paused?.rows.map((row) => row.name as string) ?? [];
   const report = { isAlive: true, ownedWithMessages: runsWithMessages, pausedQueues };
   if (expired?.rows.length === 0) return { ...report, reapedWorkerIds: [], hasFreedTasks: false };
-  return { ...report, ...(await reap(db, now())) };
+  return { ...report, ...(await reap(db, workerId, now())) };
 }
 
 /**
- * Marks workers with an expired lease dead and frees their tasks in one transaction. SKIP LOCKED passes over a worker
+ * Marks workers with an expired lease dead and frees their tasks in one transaction. The worker that does this has just
+ * renewed its own lease; on a very busy machine, a short lease may have expired again meanwhile. SKIP LOCKED passes over a worker
  * whose commit has a lock on its row: such a worker is still alive.
  */
 async function reap(
   db: Database,
+  callerId: string,
   now: string,
 ): Promise<{ readonly reapedWorkerIds: string[]; readonly hasFreedTasks: boolean }> {
   return db.transaction(async (transaction) => {
     const selectExpired = sql(
-      `SELECT id FROM pawl_workers WHERE ${hasExpiredLease} ORDER BY id FOR UPDATE SKIP LOCKED`,
+      `SELECT id FROM pawl_workers WHERE ${hasExpiredLease} AND id <> ? ORDER BY id FOR UPDATE SKIP LOCKED`,
+      [callerId],
     );
     const [expired] = await transaction.run([selectExpired]);
     const reapedWorkerIds = expired?.rows.map((row) => row.id as string) ?? [];
@@ -112,7 +119,7 @@ export async function deregisterWorker(db: Database, { workerId, epoch }: Fence,
 async function markDead(session: Session, workerIds: readonly string[], now: string): Promise<boolean> {
   if (workerIds.length === 0) return false;
   const setDead = sql(
-    `UPDATE pawl_workers ${forcePrimaryKey} SET live = 0 WHERE id IN (${placeholders(workerIds)})`,
+    `UPDATE pawl_workers ${forcePrimaryKey} SET live = 0, executing = NULL WHERE id IN (${placeholders(workerIds)})`,
     workerIds,
   );
   const [, ...owned] = await session.run([setDead, ...workerIds.map((id) => selectOwnedTasks(id))]);

@@ -4,7 +4,7 @@
  */
 
 import { createTransition } from "../../core/run/transition.js";
-import type { Batch, CursorWrite, Fence, Message, NewRun, Transition } from "../contract/store.js";
+import type { Batch, CursorWrite, Fence, Message, NewRun, SeenRun, Transition } from "../contract/store.js";
 import { type EventRow, packEvents } from "../shared/event-rows.js";
 import { isRunId } from "./ids.js";
 
@@ -65,6 +65,8 @@ export interface CommitWork {
   readonly cursors: readonly RunCursor[];
   /** Whether this process itself has written the end of every log that the batch appends to. */
   readonly areLogEndsKnown: boolean;
+  /** What the sender of the messages has seen of their one receiver; null: the messages are right in any case. */
+  readonly seen: SeenRun | null;
   /** Messages to children that this batch creates; no other part of the same statement can see the children's rows. */
   readonly messagesToNewRuns: readonly Message[];
 }
@@ -108,6 +110,7 @@ export function toCommitWork(
     cursors: cursorsOf(transitions),
     areLogEndsKnown:
       fence !== null && transitions.every((transition) => isTransitionEndKnown(transition, isLogEndKnown)),
+    seen: null,
     messagesToNewRuns: newRunIds.size === 0 ? [] : allMessages.filter(({ to }) => newRunIds.has(to)),
   };
 }
@@ -141,9 +144,9 @@ const childrenOf = (transitions: readonly Transition[], releasedIds: ReadonlySet
   transitions.flatMap((transition) => transition.newChildren.map((run) => releaseIfHeld(run, releasedIds)));
 
 /** The work of a commit that only delivers messages. */
-export function messageWork(messages: readonly Message[]): CommitWork {
+export function messageWork(messages: readonly Message[], seen: SeenRun | null = null): CommitWork {
   const work = toCommitWork({ fence: null, starts: [], transitions: [createTransition("", 0, { messages })] });
-  return { ...work, taskChanges: work.taskChanges.filter(({ kind }) => kind === changeKind.deliver) };
+  return { ...work, seen, taskChanges: work.taskChanges.filter(({ kind }) => kind === changeKind.deliver) };
 }
 
 const releaseIfHeld = (run: NewRun, releasedIds: ReadonlySet<string>): NewRun =>

@@ -10,9 +10,15 @@ export const createPostgresDialect = (tables: Tables, virtualClock: (() => numbe
   table: (name) => tables[name],
   oneOf: (column, ids, bind) => `${column} = ANY (${bind(plainArray(ids))}::uuid[])`,
   isId: isRunId,
+  idAsText: (column) => `${column}::text`,
   contains: (column, placeholder) => `strpos(${column}, ${placeholder}) > 0`,
   now: (bind) => (virtualClock === undefined ? realNow : `${bind(Math.floor(virtualClock()))}::bigint`),
   onDuplicateUpdate: (key) => `ON CONFLICT (${key}) DO UPDATE SET`,
+  insertedValue: (column) => `excluded.${column}`,
   isParked: "t.state = 0 AND t.due_at IS NOT NULL",
+  isBefore: ([createdAt, id], position, bind) =>
+    `(${createdAt}, ${id}) < (${bind(position.createdAt)}::bigint, ${bind(position.id)}::uuid)`,
+  forceRunIndex: () => "",
+  readyRank: { column: "t.priority", order: "DESC", after: "<" },
   deleteOrder: () => "",
 });

@@ -6,7 +6,10 @@
 
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/support/databases.js";
+import { captureQuestions } from "../../../test/scale/measure.js";
+import { seedRuns } from "../../../test/scale/seed.js";
+import type { CapturedStatement } from "../../../test/scale/statement-capture.js";
+import { isLeftOut, openStore, type TestDatabase, testDatabase } from "../../../test/support/databases.js";
 import { connect, Workflow, workflow } from "../../index.js";
 import { sessionSettings } from "./connection/session-settings.js";
 
@@ -136,6 +139,63 @@ describe.skipIf(isLeftOut("postgres"))("whatever the statistics say", () => {
   }
 });
 
+/** The questions of people who look at many runs. Each reads an index, from a position or up to a limit, in its own order. */
+describe.skipIf(isLeftOut("postgres"))("the questions about many runs, whatever the statistics say", () => {
+  let [filled, empty]: readonly (TestDatabase | undefined)[] = [];
+  let statements: readonly CapturedStatement[];
+
+  beforeAll(async () => {
+    [filled, empty] = [await testDatabase("postgres"), await testDatabase("postgres")];
+    for (const { url } of [filled, empty]) {
+      const store = await openStore("postgres", url);
+      await store.migrate();
+      await store.close();
+    }
+    const seeded = await seedRuns("postgres", filled.url, 6_600);
+    statements = [...(await captureQuestions("postgres", filled.url, seeded)).values()].flat();
+  }, 60_000);
+
+  afterAll(async () => {
+    await filled?.drop();
+    await empty?.drop();
+  });
+
+  test("no plan reads a whole table that was analyzed", () => expectOrderedSearches(filled));
+
+  test("no plan reads a whole table that was never analyzed", () => expectOrderedSearches(empty));
+
+  test("no plan reads a whole table that was empty when it was analyzed", () =>
+    expectOrderedSearches(empty, (client) => client.query("ANALYZE")));
+
+  async function expectOrderedSearches(
+    database: TestDatabase | undefined,
+    prepare: (client: pg.Client) => Promise<unknown> = async () => {},
+  ): Promise<void> {
+    const client = new pg.Client({ connectionString: database?.url });
+    await client.connect();
+    try {
+      await prepare(client);
+      for (const setting of sessionSettings) await client.query(`SET ${setting}`);
+      expect(await findBadQuestions(client)).toEqual([]);
+    } finally {
+      await client.end();
+    }
+  }
+
+  async function findBadQuestions(client: pg.Client): Promise<string[]> {
+    const badScans = new Set<string>();
+    for (const { sql, values } of statements) {
+      await client.query("DEALLOCATE ALL");
+      await client.query(`PREPARE planned AS ${sql}`);
+      const execute = values.length === 0 ? "planned" : `planned(${values.map(literal).join(", ")})`;
+      const { rows } = await client.query(`EXPLAIN (FORMAT JSON) EXECUTE ${execute}`);
+      for (const node of findUnlimitedScans(rows[0]["QUERY PLAN"][0].Plan, false)) badScans.add(`${node}: ${sql}`);
+    }
+    expect(statements.length).toBeGreaterThan(200);
+    return [...badScans];
+  }
+});
+
 /**
  * Inserts many sleeping runs, each with a log, a message and a cursor. Statistics change only when a test runs ANALYZE.
  */
@@ -190,6 +250,19 @@ interface Plan {
 }
 
 const smallTables: ReadonlySet<string> = new Set(["pawl_workers", "pawl_queues"]);
+
+/**
+ * Scans of large tables that neither begin at a position of an index nor end at a limit. A sort between a scan and its
+ * limit reads all of the scan first, unless it only sorts rows that the index has as equal.
+ */
+function* findUnlimitedScans(plan: Plan, isLimited: boolean): Generator<string> {
+  const { "Node Type": type, "Relation Name": table } = plan;
+  const reads = type.endsWith("Scan") && table !== undefined && !smallTables.has(table) && table !== "pawl_workflows";
+  if (reads && (type === "Seq Scan" || (plan["Index Cond"] === undefined && !isLimited))) yield `${type} of ${table}`;
+  if (plan["Join Filter"] !== undefined || type === "Hash Join") yield type;
+  const isPassedOn = type === "Limit" || (isLimited && ["Incremental Sort", "Subquery Scan", "Result"].includes(type));
+  for (const inner of plan.Plans ?? []) yield* findUnlimitedScans(inner, isPassedOn);
+}
 
 /**
  * Plan nodes whose cost grows with a table or with the square of a batch: scans of large tables without an index

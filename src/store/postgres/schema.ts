@@ -18,19 +18,31 @@
  * - `pawl_cursors`: the checkpoints of resumable steps and the progress of steps, one row per (run, node); each
  *   checkpoint overwrites the last.
  * - `pawl_queues`: one row per paused queue, with the instant and the reason.
+ * - `pawl_figures`: how many runs of each workflow began and ended in each minute. Processes add their counts now and
+ *   then.
  * - `pawl_migrations`: the applied migrations.
  * - `pawl_step_executions`: a view for queries by hand, computed from the logs (step-executions.ts).
+ * - `pawl_start`, `pawl_signal`: functions for programs in other languages (sql-functions.ts).
  *
  * All instants are epoch milliseconds. Payloads are text, because jsonb refuses \u0000 and costs parsing. Names and
  * keys are compared byte for byte (COLLATE "C"). Columns of fixed width come first, so that alignment wastes no bytes.
  * There are no foreign keys, because each child would lock its parent's row.
  */
+
+import { fingerprintSql, unsuccessfulSql } from "../sql/generated-columns.js";
 import type { Migration } from "../sql/migrations.js";
+import { createSqlFunctions } from "./sql-functions.js";
 import { stepExecutionsView } from "./step-executions.js";
 import type { Tables } from "./tables.js";
 
 export function migrationsOf(tables: Tables): readonly Migration[] {
-  return [{ version: 1, name: "tables", statements: [...createTables(tables), ...stepExecutionsView(tables)] }];
+  return [
+    {
+      version: 1,
+      name: "tables",
+      statements: [...createTables(tables), ...stepExecutionsView(tables), ...createSqlFunctions(tables)],
+    },
+  ];
 }
 
 /** No migration creates this table, because it must exist before the first migration can be recorded. */
@@ -57,8 +69,20 @@ const createTables = (t: Tables): readonly string[] => [
   `CREATE TABLE ${t.queues} (
     paused_at bigint NOT NULL,
     name text COLLATE "C" PRIMARY KEY,
-    reason text
+    reason text,
+    paused_by text
   )`,
+
+  `CREATE TABLE ${t.figures} (
+    minute bigint NOT NULL,
+    began bigint NOT NULL,
+    completed bigint NOT NULL,
+    failed bigint NOT NULL,
+    canceled bigint NOT NULL,
+    paused bigint NOT NULL,
+    workflow text COLLATE "C" NOT NULL,
+    PRIMARY KEY (minute, workflow)
+  ) WITH (fillfactor = 50)`,
 
   // Every commit locks a row and every heartbeat updates one: fillfactor 50 keeps the new versions on the same page.
   `CREATE TABLE ${t.workers} (
@@ -72,7 +96,8 @@ const createTables = (t: Tables): readonly string[] => [
     id text COLLATE "C" PRIMARY KEY,
     name text NOT NULL,
     host text NOT NULL,
-    routes text NOT NULL
+    routes text NOT NULL,
+    executing text
   ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200)`,
 
   // Rows of dead workers stay for a while; a heartbeat searches only the live workers for expired leases.
@@ -102,7 +127,10 @@ const createTables = (t: Tables): readonly string[] => [
     input text NOT NULL,
     output text,
     error text,
-    waiting text
+    waiting text,
+    started_by text,
+    unsuccessful text COLLATE "C" GENERATED ALWAYS AS (${unsuccessfulSql}) STORED,
+    fingerprint text COLLATE "C" GENERATED ALWAYS AS (${fingerprintSql}) STORED
   ) WITH (fillfactor = 40)`,
   // These two indexes serve lists, newest first, of all runs and of one workflow's runs. The other indexes are partial,
   // because every start writes to each index that is not.
@@ -112,7 +140,12 @@ const createTables = (t: Tables): readonly string[] => [
   // The key is cleared when the run ends, so it is unique among active runs.
   `CREATE UNIQUE INDEX pawl_runs_hero_key ON ${t.runs} (hero_key) WHERE hero_key IS NOT NULL`,
   `CREATE INDEX pawl_runs_hero ON ${t.runs} (hero_id, hero_type, created_at) WHERE hero_id IS NOT NULL`,
-  `CREATE INDEX pawl_runs_parent ON ${t.runs} (parent_id, created_at) WHERE parent_id IS NOT NULL`,
+  `CREATE INDEX pawl_runs_parent ON ${t.runs} (parent_id, created_at, id) WHERE parent_id IS NOT NULL`,
+  // Paused, failed and canceled runs: lists by status, counts, and errors by fingerprint read this index alone. It must
+  // not mention `status` itself: then no update that changes the status could be a heap-only update. The generated
+  // column stays NULL while a run begins and completes.
+  `CREATE INDEX pawl_runs_unsuccessful ON ${t.runs} (unsuccessful, created_at, id, workflow, fingerprint)
+    WHERE unsuccessful IS NOT NULL`,
 
   `CREATE TABLE ${t.tasks} (
     run_id uuid PRIMARY KEY,

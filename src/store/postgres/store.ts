@@ -9,6 +9,7 @@ import type {
   ClaimResult,
   CommitResult,
   CursorRow,
+  ExecutingCount,
   Fence,
   HeartbeatResult,
   Hint,
@@ -18,6 +19,7 @@ import type {
   RefusedStart,
   RunFilter,
   RunRecord,
+  SeenRun,
   SentInTransaction,
   Store,
   StoredEvent,
@@ -34,7 +36,6 @@ import { closeTimeoutMs } from "../shared/reachability.js";
 import { type MaintenancePort, SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
-import { taskState } from "../sql/records.js";
 import { Claimer } from "./claim/claim.js";
 import { ClaimBoundsTracker } from "./claim/claim-bounds.js";
 import { createSqlClock, type SqlClock } from "./clock.js";
@@ -205,16 +206,10 @@ export class PostgresStore implements Store {
 
   async sendInTransaction(tx: unknown, messages: readonly Message[]): Promise<SentInTransaction> {
     assertTransaction(tx);
-    const { tasks, runs } = this.#parts.tables;
-    const selectNotStarted = `SELECT t.run_id FROM ${tasks} t JOIN ${runs} r ON r.id = t.run_id
-      WHERE t.run_id = ANY ($1::uuid[]) AND t.state = ${taskState.parked} AND r.started_at IS NULL`;
-    const { rows } = await tx.query(selectNotStarted, [messages.map(({ to }) => to)]);
-    const notStarted = rows.map(({ run_id }) => run_id as string);
+    const execute: ExecuteQuery = async ({ text, values = [] }) => (await tx.query(text, values)).rows;
+    const notStarted = await this.#committer.findNotStarted(execute, messages);
     const deliverableMessages = messages.filter(({ to }) => !notStarted.includes(to));
-    const deliveredIds = await this.#committer.send(
-      async ({ text, values = [] }) => (await tx.query(text, values)).rows,
-      deliverableMessages,
-    );
+    const deliveredIds = await this.#committer.send(execute, deliverableMessages);
     await this.#notifyInTransaction(tx, hintsOfMessages(deliverableMessages));
     return { undeliverable: deliverableMessages.map(({ to }) => to).filter((to) => !deliveredIds.has(to)), notStarted };
   }
@@ -225,8 +220,12 @@ export class PostgresStore implements Store {
     await tx.query("SELECT pg_notify($1, $2)", [this.#channel, encodeHints(hints)]);
   }
 
-  async send(messages: readonly Message[]): Promise<{ readonly undeliverable: readonly string[] }> {
-    const deliveredIds = await this.#operations.run(() => this.#committer.send(this.#write, messages));
+  async send(messages: readonly Message[], seen?: SeenRun): Promise<{ readonly undeliverable: readonly string[] }> {
+    const deliver = () =>
+      seen === undefined
+        ? this.#committer.send(this.#write, messages)
+        : this.#db.transaction((execute) => this.#committer.sendIfUnchanged(execute, messages, seen));
+    const deliveredIds = await this.#operations.run(deliver);
     this.#emitHints(hintsOfMessages(messages));
     return { undeliverable: messages.map(({ to }) => to).filter((to) => !deliveredIds.has(to)) };
   }
@@ -273,10 +272,10 @@ export class PostgresStore implements Store {
     return fence;
   }
 
-  heartbeat(fence: Fence): Promise<HeartbeatResult> {
+  heartbeat(fence: Fence, executing?: readonly ExecutingCount[]): Promise<HeartbeatResult> {
     // Executing a heartbeat twice does no harm, so it is retried like a read.
     const read: ExecuteQuery = (query) => this.#db.read(query, () => this.#lostWriteDetector.assertNotLost(fence));
-    return this.#fencedIfLost(fencedHeartbeat, () => this.#workers.heartbeat(read, fence));
+    return this.#fencedIfLost(fencedHeartbeat, () => this.#workers.heartbeat(read, fence, executing));
   }
 
   async deregisterWorker(fence: Fence): Promise<void> {

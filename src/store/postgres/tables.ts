@@ -18,6 +18,7 @@ export function tablesIn(schema: string): Tables {
     workers: table("workers"),
     workflows: table("workflows"),
     queues: table("queues"),
+    figures: table("figures"),
     migrations: table("migrations"),
   };
 }

@@ -22,17 +22,39 @@ export interface Dialect {
    * compares it with a column of PostgreSQL's type uuid fails.
    */
   isId(text: string): boolean;
+  /** A column of run ids as text, for aggregates that the type of the column does not have. */
+  idAsText(column: string): string;
   /** A condition: the text of `column` contains the bound text, byte for byte. */
   contains(column: string, placeholder: string): string;
   /** The store's clock in epoch milliseconds: the bound value of a virtual clock, or the database's own expression. */
   now(bind: Bind): string;
   /** The clause after VALUES (…) that updates an existing row with the same key: "ON CONFLICT (name) DO UPDATE SET". */
   onDuplicateUpdate(key: string): string;
+  /** In that clause: the value of this column that was to be inserted. */
+  insertedValue(column: string): string;
   /** A condition: task `t` is parked with a due time, written so that the index of such tasks is used. */
   readonly isParked: string;
+  /** A condition: a row comes before the position in an order by both columns, written so that it becomes an index range. */
+  isBefore(
+    columns: readonly [createdAt: string, id: string],
+    position: { readonly createdAt: number; readonly id: string },
+    bind: Bind,
+  ): string;
+  /** The clause after `runs r` that makes the database use this index; "" where its planner needs no such clause. */
+  forceRunIndex(index: RunIndex): string;
+  /** How ready tasks `t` are ordered within their route, as the index of ready tasks has them. */
+  readonly readyRank: {
+    readonly column: string;
+    readonly order: "ASC" | "DESC";
+    /** The comparison that selects the tasks of later ranks. */
+    readonly after: "<" | ">";
+  };
   /** The clause at the end of a DELETE that makes it find its rows by this key; "" where no clause is needed. */
   deleteOrder(key: string): string;
 }
+
+/** The indexes of the table of runs by which lists are read. */
+export type RunIndex = "newest" | "newest_of_workflow" | "start_key" | "hero" | "parent" | "unsuccessful";
 
 export type TableName =
   | "runs"
@@ -43,6 +65,7 @@ export type TableName =
   | "workers"
   | "workflows"
   | "queues"
+  | "figures"
   | "migrations";
 
 /** A statement under construction. */

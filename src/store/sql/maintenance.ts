@@ -5,7 +5,6 @@ import type {
   ChildKey,
   ChildRun,
   Maintenance,
-  OwnedTaskCount,
   PausedQueue,
   RootRun,
   RootRunsPage,
@@ -16,8 +15,10 @@ import type {
 } from "../contract/maintenance.js";
 import type { Hint, RunStatus, WorkflowRecord } from "../contract/store.js";
 import { SqlAudit } from "./audit.js";
+import { SqlBacklog } from "./backlog.js";
 import { type Bind, createStatement, type Dialect, type Queryable, type SqlRow } from "./dialect.js";
-import { decodeWorkflow, isOwned, numberOrNull, taskState, taskStateSubquery, workflowColumns } from "./records.js";
+import { SqlQuestions } from "./questions.js";
+import { decodeWorkflow, isOwned, numberOrNull, openTaskStateSql, taskState, workflowColumns } from "./records.js";
 
 export interface WriteStatement {
   readonly text: string;
@@ -31,16 +32,12 @@ export interface MaintenancePort extends Queryable {
   emitHints(hints: readonly Hint[]): void;
 }
 
-interface RouteKey {
-  readonly route: string;
-  readonly version: string;
-}
-
 /** The maximum number of runs that are deleted in one transaction. */
 const runsPerTransaction = 500;
 
 export class SqlMaintenance implements Maintenance {
   readonly audit: SqlAudit;
+  readonly questions: SqlQuestions;
   readonly #db: MaintenancePort;
   readonly #dialect: Dialect;
 
@@ -48,6 +45,7 @@ export class SqlMaintenance implements Maintenance {
     this.#db = db;
     this.#dialect = dialect;
     this.audit = new SqlAudit(db, dialect);
+    this.questions = new SqlQuestions(db, dialect);
   }
 
   async rootRuns({ createdBefore, workflow, after, limit }: RootRunsPage): Promise<readonly RootRun[]> {
@@ -203,8 +201,8 @@ export class SqlMaintenance implements Maintenance {
     { since, limit }: { readonly since: number; readonly limit: number },
   ): Promise<readonly RunSample[]> {
     const rows = await this.#query((bind, table) => {
-      const taskStateSql = `CASE WHEN r.finished_at IS NULL THEN ${taskStateSubquery(table("tasks"))} END`;
-      return `SELECT r.status, ${taskStateSql} AS task_state, r.created_at, r.started_at, r.finished_at FROM ${table("runs")} r
+      const from = `${table("runs")} r ${this.#dialect.forceRunIndex("newest_of_workflow")}`;
+      return `SELECT r.status, ${openTaskStateSql(table("tasks"))} AS task_state, r.created_at, r.started_at, r.finished_at FROM ${from}
         WHERE r.workflow = ${bind(workflow)} AND r.created_at >= ${bind(since)}
         ORDER BY r.created_at DESC, r.id DESC LIMIT ${bind(limit)}`;
     });
@@ -216,72 +214,17 @@ export class SqlMaintenance implements Maintenance {
     }));
   }
 
-  async backlog(): Promise<readonly RouteBacklog[]> {
-    const readyRows = await this.#query(
-      (
-        _,
-        table,
-      ) => `SELECT t.workflow, t.version, count(*) AS due_count, min(t.due_at) AS oldest_due_at FROM ${table("tasks")} t
-        WHERE t.state = ${taskState.ready} GROUP BY t.workflow, t.version`,
-    );
-    const backlogs = readyRows.map(decodeBacklog);
-    for await (const key of this.#parkedRoutes()) {
-      const overdueBacklog = await this.#overdueBacklog(key);
-      if (overdueBacklog !== null) backlogs.push(overdueBacklog);
-    }
-    return mergeByRoute(backlogs);
+  backlog({ cap }: { readonly cap: number }): Promise<readonly RouteBacklog[]> {
+    return new SqlBacklog(this.#db, this.#dialect, cap).read();
   }
 
-  /**
-   * Yields each route and version that has a parked task with a due time. It jumps from one to the next by index,
-   * without reading the tasks in between.
-   */
-  async *#parkedRoutes(): AsyncGenerator<RouteKey> {
-    let previous: RouteKey | null = null;
-    for (;;) {
-      previous = (previous === null ? null : await this.#nextVersion(previous)) ?? (await this.#nextRoute(previous));
-      if (previous === null) return;
-      yield previous;
-    }
-  }
-
-  #nextVersion({ route, version }: RouteKey): Promise<RouteKey | null> {
-    return this.#firstParkedRoute((bind) => `t.workflow = ${bind(route)} AND t.version > ${bind(version)}`);
-  }
-
-  #nextRoute(previous: RouteKey | null): Promise<RouteKey | null> {
-    return this.#firstParkedRoute((bind) => `t.workflow > ${bind(previous?.route ?? "")}`);
-  }
-
-  async #firstParkedRoute(condition: (bind: Bind) => string): Promise<RouteKey | null> {
-    const [row] = await this.#query(
-      (bind, table) => `SELECT t.workflow, t.version FROM ${table("tasks")} t
-        WHERE ${this.#dialect.isParked} AND ${condition(bind)} ORDER BY t.workflow, t.version LIMIT 1`,
-    );
-    return row === undefined ? null : { route: row.workflow as string, version: row.version as string };
-  }
-
-  async #overdueBacklog({ route, version }: RouteKey): Promise<RouteBacklog | null> {
-    const [row] = await this.#query(
-      (bind, table) => `SELECT count(*) AS due_count, min(t.due_at) AS oldest_due_at FROM ${table("tasks")} t
-        WHERE ${this.#dialect.isParked} AND t.workflow = ${bind(route)} AND t.version = ${bind(version)}
-        AND t.due_at <= ${this.#dialect.now(bind)}`,
-    );
-    return row === undefined || Number(row.due_count) === 0
-      ? null
-      : decodeBacklog({ ...row, workflow: route, version });
-  }
-
-  async ownedTaskCounts(): Promise<readonly OwnedTaskCount[]> {
-    const rows = await this.#query(
-      (_, table) => `SELECT t.workflow, t.version, count(*) AS owned_count FROM ${table("tasks")} t
-        WHERE t.state = ${taskState.owned} GROUP BY t.workflow, t.version ORDER BY t.workflow, t.version`,
-    );
-    return rows.map((row) => ({
-      route: row.workflow as string,
-      version: row.version as string,
-      ownedCount: Number(row.owned_count),
-    }));
+  async ownedTaskCounts(workerIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    if (workerIds.length === 0) return new Map();
+    const rows = await this.#query((bind, table) => {
+      const isOwner = `t.owner IN (${workerIds.map(bind).join(", ")})`;
+      return `SELECT t.owner, count(*) AS owned_count FROM ${table("tasks")} t WHERE ${isOwner} GROUP BY t.owner`;
+    });
+    return new Map(rows.map((row) => [row.owner as string, Number(row.owned_count)]));
   }
 
   async workflows(): Promise<readonly WorkflowRecord[]> {
@@ -293,20 +236,21 @@ export class SqlMaintenance implements Maintenance {
 
   async pausedQueues(): Promise<readonly PausedQueue[]> {
     const rows = await this.#query(
-      (_, table) => `SELECT q.name, q.paused_at, q.reason FROM ${table("queues")} q ORDER BY q.name`,
+      (_, table) => `SELECT q.name, q.paused_at, q.reason, q.paused_by FROM ${table("queues")} q ORDER BY q.name`,
     );
     return rows.map((row) => ({
       name: row.name as string,
       pausedAt: Number(row.paused_at),
       reason: row.reason as string | null,
+      by: row.paused_by as string | null,
     }));
   }
 
-  async pauseQueue(name: string, reason: string | null): Promise<void> {
+  async pauseQueue(name: string, reason: string | null, by: string | null): Promise<void> {
     await this.#query((bind, table) => {
-      const rowValues = `${bind(name)}, ${this.#dialect.now(bind)}, ${bind(reason)}`;
-      const insert = `INSERT INTO ${table("queues")} (name, paused_at, reason) VALUES (${rowValues})`;
-      return `${insert} ${this.#dialect.onDuplicateUpdate("name")} reason = ${bind(reason)}`;
+      const rowValues = `${bind(name)}, ${this.#dialect.now(bind)}, ${bind(reason)}, ${bind(by)}`;
+      const insert = `INSERT INTO ${table("queues")} (name, paused_at, reason, paused_by) VALUES (${rowValues})`;
+      return `${insert} ${this.#dialect.onDuplicateUpdate("name")} reason = ${bind(reason)}, paused_by = ${bind(by)}`;
     });
     this.#db.emitHints([{ kind: "anything" }]);
   }
@@ -330,30 +274,3 @@ const hasFailed = (row: SqlRow): boolean => row.status === "failed";
 /** The second condition implies the first comparison, but only the first can become an index range. */
 const isAfterPosition = ({ createdAt, id }: AgePosition, bind: Bind) =>
   `r.created_at >= ${bind(createdAt)} AND (r.created_at > ${bind(createdAt)} OR r.id > ${bind(id)})`;
-
-const decodeBacklog = (row: SqlRow): RouteBacklog => ({
-  route: row.workflow as string,
-  version: row.version as string,
-  dueCount: Number(row.due_count),
-  oldestDueAt: Number(row.oldest_due_at),
-});
-
-/** Adds up the counts of ready and of overdue tasks of each route and version. */
-function mergeByRoute(parts: readonly RouteBacklog[]): readonly RouteBacklog[] {
-  const byRoute = new Map<string, RouteBacklog>();
-  for (const backlog of parts) {
-    const key = `${backlog.route}\u0000${backlog.version}`;
-    const otherPart = byRoute.get(key);
-    byRoute.set(
-      key,
-      otherPart === undefined
-        ? backlog
-        : {
-            ...backlog,
-            dueCount: backlog.dueCount + otherPart.dueCount,
-            oldestDueAt: Math.min(backlog.oldestDueAt, otherPart.oldestDueAt),
-          },
-    );
-  }
-  return [...byRoute.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, backlog]) => backlog);
-}

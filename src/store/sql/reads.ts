@@ -31,9 +31,13 @@ import {
   taskStateSubquery,
   workflowColumns,
 } from "./records.js";
+import { hasTag } from "./run-walk.js";
 
 /** Longer lists are split, because databases limit the number of bound values (SQLite 32,766). */
 const idsPerQuery = 500;
+
+/** The greatest number that the column can be compared with on every database. */
+const maxEventSeq = 2_147_483_647;
 
 type ReadSide = Pick<
   Store,
@@ -98,7 +102,7 @@ export class SqlReads implements ReadSide {
     addEquality("r.start_key", filter.startKey);
     if (filter.parentId === null) conditions.push("r.parent_id IS NULL");
     else addEquality("r.parent_id", filter.parentId);
-    if (filter.tag !== undefined) conditions.push(this.#hasTag(filter.tag, bind));
+    if (filter.tag !== undefined) conditions.push(hasTag(this.#dialect, filter.tag, bind));
     if (filter.createdAfter !== undefined) conditions.push(`r.created_at >= ${bind(filter.createdAfter)}`);
     if (filter.createdBefore !== undefined) conditions.push(`r.created_at < ${bind(filter.createdBefore)}`);
     if (filter.after !== undefined) {
@@ -108,17 +112,6 @@ export class SqlReads implements ReadSide {
       conditions.push(`(r.created_at < ${bind(createdAt)} OR r.id < ${bind(id)})`);
     }
     return conditions;
-  }
-
-  /**
-   * In JSON text a quote inside a string is always escaped, so `["x"` and `,"x"` match only where the element "x"
-   * begins. (`"x"` alone would also match at the end of the tag `a"x`.)
-   */
-  #hasTag(tag: string, bind: Bind): string {
-    const quotedTag = JSON.stringify(tag);
-    const isFirst = this.#dialect.contains("r.tags", bind(`[${quotedTag}`));
-    const isLater = this.#dialect.contains("r.tags", bind(`,${quotedTag}`));
-    return `(${isFirst} OR ${isLater})`;
   }
 
   async tasks(runIds: readonly string[]): Promise<readonly TaskRecord[]> {
@@ -157,10 +150,12 @@ export class SqlReads implements ReadSide {
     if (!this.#dialect.isId(runId)) return [];
     const { bind, values } = createStatement(this.#dialect);
     const eventsTable = this.#dialect.table("events");
+    // Without this bound, a page of a log whose rows hold many events each would read as many rows as it has events.
+    const lastSeq = Math.min(page.after + page.limit, maxEventSeq);
     const firstSeqSql = `SELECT max(f.seq) FROM ${eventsTable} f WHERE f.run_id = ${bind(runId)} AND f.seq <= ${bind(page.after + 1)}`;
     const rows = await this.#db.query(
       `SELECT ${eventColumns} FROM ${eventsTable} e WHERE e.seq >= coalesce((${firstSeqSql}), 0) AND e.run_id = ${bind(runId)} ` +
-        `ORDER BY e.seq LIMIT ${bind(page.limit)}`,
+        `AND e.seq <= ${bind(lastSeq)} ORDER BY e.seq LIMIT ${bind(page.limit)}`,
       values,
     );
     const storedEvents: StoredEvent[] = [];
@@ -199,10 +194,8 @@ export class SqlReads implements ReadSide {
 
   async workers(): Promise<readonly WorkerRecord[]> {
     const columns =
-      "w.id, w.name, w.host, w.pid, w.port, w.routes, w.lease_ms, w.epoch, w.live, w.started_at, w.heartbeat_at, o.owned_count";
-    const { table } = this.#dialect;
-    const ownedCounts = `SELECT owner, count(*) AS owned_count FROM ${table("tasks")} WHERE owner IS NOT NULL GROUP BY owner`;
-    const from = `${table("workers")} w LEFT JOIN (${ownedCounts}) o ON o.owner = w.id`;
+      "w.id, w.name, w.host, w.pid, w.port, w.routes, w.lease_ms, w.epoch, w.live, w.started_at, w.heartbeat_at, w.executing";
+    const from = `${this.#dialect.table("workers")} w`;
     const rows = await this.#db.query(`SELECT ${columns} FROM ${from} ORDER BY w.started_at, w.id`, []);
     return rows.map(decodeWorker);
   }

@@ -2,6 +2,7 @@
 
 import type {
   Damage,
+  ExecutingCount,
   InboxRow,
   Route,
   RunRecord,
@@ -22,11 +23,15 @@ export const taskStateNames = ["parked", "ready", "owned"] as const;
  * The columns that `decodeRun` needs, selected from `runs r`. The status "running" is not stored in the run's row but
  * derived from its task. A subquery reads the task of each run: a join could be planned to begin with all tasks.
  */
-export const runColumns = (tasks: string): string => runColumnsWith(taskStateSubquery(tasks));
+export const runColumns = (tasks: string): string => `${runColumnsWith(openTaskStateSql(tasks))}, r.started_by`;
+
+/** A run that has ended has no task, so none is looked up. */
+export const openTaskStateSql = (tasks: string): string =>
+  `CASE WHEN r.finished_at IS NULL THEN ${taskStateSubquery(tasks)} END`;
 
 export const taskStateSubquery = (tasks: string): string => `(SELECT t.state FROM ${tasks} t WHERE t.run_id = r.id)`;
 
-/** The columns of `runColumns`, for callers that know the state of the task already or have an expression for it. */
+/** The columns that claims need, for callers that know the state of the task already or have an expression for it. */
 export const runColumnsWith = (state: string | number): string => `${runTableColumns}, ${state} AS task_state`;
 
 const runTableColumns = [
@@ -65,6 +70,8 @@ function decodeRunFields(row: SqlRow): RunRecord {
     createdAt: Number(row.created_at),
     startedAt: numberOrNull(row.started_at),
     finishedAt: numberOrNull(row.finished_at),
+    // Claims do not read this column.
+    ...(typeof row.started_by === "string" ? { startedBy: row.started_by } : {}),
   };
 }
 
@@ -128,6 +135,7 @@ export function decodeInboxRow(row: SqlRow): InboxRow {
 
 export function decodeWorker(row: SqlRow): WorkerRecord {
   const routes = readRoutes(row.routes as string);
+  const executing = readExecuting(row.executing as string | null);
   return {
     id: row.id as string,
     name: row.name as string,
@@ -140,9 +148,22 @@ export function decodeWorker(row: SqlRow): WorkerRecord {
     live: Number(row.live) === 1,
     startedAt: Number(row.started_at),
     heartbeatAt: Number(row.heartbeat_at),
-    ownedTaskCount: Number(row.owned_count ?? 0),
+    executing: executing ?? [],
+    ...(executing === null ? { damage: { column: "executing", problem: "it is not a list of counts" } } : {}),
     ...(routes === null ? { damage: { column: "routes", problem: "it is not a list of routes" } } : {}),
   };
+}
+
+/** Undefined counts leave the column as it is, see `Store.heartbeat`. */
+export const encodeExecuting = (executing: readonly ExecutingCount[] | undefined): string | null =>
+  executing === undefined ? null : JSON.stringify(executing);
+
+function readExecuting(text: string | null): readonly ExecutingCount[] | null {
+  if (text === null) return [];
+  const isCount = (value: unknown) =>
+    typeof value === "object" && value !== null && "count" in value && typeof value.count === "number";
+  const counts = tryParseJson(text);
+  return Array.isArray(counts) && counts.every(isCount) ? counts : null;
 }
 
 function readRoutes(text: string): readonly Route[] | null {

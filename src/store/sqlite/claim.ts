@@ -6,7 +6,8 @@ import { decodeRun, runColumnsWith, taskState } from "../sql/records.js";
 import type { Connection } from "./connection.js";
 import { holdsFence } from "./workers.js";
 
-const selectCandidate = "SELECT run_id, priority, state, due_at, deliveries, pending_messages, fresh FROM pawl_tasks";
+const selectCandidate =
+  "SELECT run_id, workflow, priority, state, due_at, deliveries, pending_messages, fresh FROM pawl_tasks";
 
 /** Each of these three queries reads only as many entries of its partial index as it returns. */
 const selectReady = `${selectCandidate} WHERE workflow = ? AND version = ? AND state = ${taskState.ready}
@@ -86,6 +87,7 @@ function readClaimed(db: Connection, task: SqlRow): ClaimedTask | null {
   if (row === undefined) return null;
   return {
     run: decodeRun(row),
+    route: task.workflow as string,
     deliveries: Number(task.deliveries) + 1,
     pendingMessages: Number(task.pending_messages),
     isFresh: task.fresh === 1,

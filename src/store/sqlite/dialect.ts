@@ -12,10 +12,16 @@ export const sqliteDialect = (clock: () => number): Dialect => ({
       ? `${column} = ${bind(ids[0])}`
       : `${column} IN (SELECT value FROM json_each(${bind(JSON.stringify(ids))}))`,
   isId: () => true,
+  idAsText: (column) => column,
   contains: (column, placeholder) => `instr(${column}, ${placeholder}) > 0`,
   // SQLite runs inside this process, so the process's clock is the database's clock.
   now: (bind) => bind(clock()),
   onDuplicateUpdate: (key) => `ON CONFLICT (${key}) DO UPDATE SET`,
+  insertedValue: (column) => `excluded.${column}`,
   isParked: "t.state = 0 AND t.due_at IS NOT NULL",
+  isBefore: ([createdAt, id], position, bind) =>
+    `(${createdAt}, ${id}) < (${bind(position.createdAt)}, ${bind(position.id)})`,
+  forceRunIndex: () => "",
+  readyRank: { column: "t.priority", order: "DESC", after: "<" },
   deleteOrder: () => "",
 });

@@ -1,6 +1,6 @@
 /** Delivers messages to the inboxes of runs and drains them. */
 
-import type { Message, SentInTransaction } from "../contract/store.js";
+import type { Message, SeenRun, SentInTransaction } from "../contract/store.js";
 import type { Queryable } from "../sql/dialect.js";
 import { taskState } from "../sql/records.js";
 import type { Connection } from "./connection.js";
@@ -10,6 +10,12 @@ export const incrementMessageCount = `UPDATE pawl_tasks SET pending_messages = p
   due_at = CASE state WHEN ${taskState.parked} THEN ? ELSE due_at END,
   state = CASE state WHEN ${taskState.parked} THEN ${taskState.ready} ELSE state END
   WHERE run_id = ?`;
+
+/** The same for a run that still is as the sender has seen it: its messages, and its last event unless that is null. */
+export const incrementSeenMessageCount = `${incrementMessageCount} AND pending_messages = ?
+  AND coalesce(?, -1) IN (-1, coalesce((SELECT seq + span - 1 FROM pawl_events e WHERE e.run_id = pawl_tasks.run_id ORDER BY seq DESC LIMIT 1), 0))`;
+
+export const seenValues = (seen: SeenRun) => [seen.pendingMessages, seen.lastEvent] as const;
 
 const selectTask = `SELECT t.state, r.started_at FROM pawl_tasks t JOIN pawl_runs r ON r.id = t.run_id WHERE t.run_id = ?`;
 
@@ -22,11 +28,20 @@ const decrementMessageCount =
 export const releaseTask = `UPDATE pawl_tasks SET state = ${taskState.ready}, due_at = ?
   WHERE run_id = ? AND state = ${taskState.parked}`;
 
-/** Returns the receivers that have no task. */
-export function deliverMessages(db: Connection, messages: readonly Message[], at: number): string[] {
+/** Returns the receivers that have no task, or are not as the sender has seen them. */
+export function deliverMessages(
+  db: Connection,
+  messages: readonly Message[],
+  at: number,
+  seen: SeenRun | null = null,
+): string[] {
   const undeliverable: string[] = [];
   for (const { to, kind, data } of messages) {
-    if (db.run(incrementMessageCount, at, to) === 1) db.run(insertMessage, to, kind, data, at);
+    const count =
+      seen === null
+        ? db.run(incrementMessageCount, at, to)
+        : db.run(incrementSeenMessageCount, at, to, ...seenValues(seen));
+    if (count === 1) db.run(insertMessage, to, kind, data, at);
     else undeliverable.push(to);
   }
   return undeliverable;

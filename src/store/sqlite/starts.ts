@@ -8,9 +8,14 @@ import type { Connection } from "./connection.js";
 const insertRun = `INSERT INTO pawl_runs (id, workflow, version, queue, priority, status, input, hero_type, hero_id,
   hero_key, start_key, tags, parent_id, parent_node, parent_index, parent_attempt, created_at)
   VALUES (?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+/** Few starts say who has started them, so the others do not bind a value for it. */
+const insertRunWithStarter = insertRun.replace("created_at)", "created_at, started_by)").replace(/\?\)$/, "?, ?)");
 
 /** Changes no row if another run has the id or a key. Only then does `startRuns` query which of them it is. */
-export const insertRunUnlessTaken = `${insertRun} ON CONFLICT DO NOTHING`;
+export const insertRunUnlessTaken = ({ startedBy }: NewRun): string =>
+  startedBy === undefined ? insertUnlessTaken : insertWithStarterUnlessTaken;
+const insertUnlessTaken = `${insertRun} ON CONFLICT DO NOTHING`;
+const insertWithStarterUnlessTaken = `${insertRunWithStarter} ON CONFLICT DO NOTHING`;
 
 /**
  * Changes no row if the child exists, because an earlier attempt of the same parent has created it. Fails if another
@@ -37,7 +42,7 @@ export function startChildren(db: Connection, children: readonly NewRun[], fence
 export function startRuns(db: Connection, runs: readonly NewRun[], fence: Fence | null, at: number): RefusedStart[] {
   const refused: RefusedStart[] = [];
   for (const run of runs) {
-    if (db.run(insertRunUnlessTaken, ...runValues(run, at)) === 1) {
+    if (db.run(insertRunUnlessTaken(run), ...runValues(run, at)) === 1) {
       db.run(insertTask, ...taskValues(run, fence, at));
     } else if (db.get(selectById, run.id) === undefined) {
       const startKeyOwner = run.startKey === null ? undefined : db.get(selectByStartKey, run.workflow, run.startKey);
@@ -54,7 +59,7 @@ export function startRuns(db: Connection, runs: readonly NewRun[], fence: Fence 
 export async function startRunsAsync(db: Queryable, runs: readonly NewRun[], at: number): Promise<RefusedStart[]> {
   const refused: RefusedStart[] = [];
   for (const run of runs) {
-    const inserted = await db.query(`${insertRunUnlessTaken} RETURNING id`, runValues(run, at));
+    const inserted = await db.query(`${insertRunUnlessTaken(run)} RETURNING id`, runValues(run, at));
     if (inserted.length === 1) {
       await db.query(insertTask, taskValues(run, null, at));
     } else if ((await db.query(selectById, [run.id])).length === 0) {
@@ -92,6 +97,7 @@ export function runValues(run: NewRun, at: number): unknown[] {
     run.parentIndex,
     run.parentAttempt,
     at,
+    ...(run.startedBy === undefined ? [] : [run.startedBy]),
   ];
 }
 

@@ -6,12 +6,14 @@ import type {
   ClaimRequest,
   ClaimResult,
   CommitResult,
+  ExecutingCount,
   Fence,
   HeartbeatResult,
   Hint,
   Message,
   NewRun,
   RefusedStart,
+  SeenRun,
   SentInTransaction,
   Store,
   StoreOptions,
@@ -23,6 +25,7 @@ import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../s
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
+import { encodeExecuting } from "../sql/records.js";
 import { claim, readEmptyClaim } from "./claim.js";
 import { applyBatch, isCommitted } from "./commit.js";
 import { ConnectionAccess } from "./connection-access.js";
@@ -143,8 +146,8 @@ export class SqliteStore extends SqlReads implements Store {
     return result;
   }
 
-  async send(messages: readonly Message[]): Promise<{ readonly undeliverable: readonly string[] }> {
-    const undeliverable = await this.#access.write((db) => deliverMessages(db, messages, this.#clock()));
+  async send(messages: readonly Message[], seen?: SeenRun): Promise<{ readonly undeliverable: readonly string[] }> {
+    const undeliverable = await this.#access.write((db) => deliverMessages(db, messages, this.#clock(), seen));
     this.#hints.emit(hintsOfMessages(messages));
     return { undeliverable };
   }
@@ -178,12 +181,12 @@ export class SqliteStore extends SqlReads implements Store {
     return fence;
   }
 
-  async heartbeat(fence: Fence): Promise<HeartbeatResult> {
+  async heartbeat(fence: Fence, executing?: readonly ExecutingCount[]): Promise<HeartbeatResult> {
     const { hasExpiredWorkers, ...result } = await this.#access.writeWithoutTransaction((db) =>
-      heartbeat(db, fence, this.#runtime),
+      heartbeat(db, fence, encodeExecuting(executing), this.#runtime),
     );
     const reapedWorkerIds = hasExpiredWorkers
-      ? await this.#access.write((db) => reap(db, this.#clock(), this.#runtime.now()))
+      ? await this.#access.write((db) => reap(db, fence.workerId, this.#clock(), this.#runtime.now()))
       : [];
     if (reapedWorkerIds.length > 0) this.#emitReadyHint();
     return { ...result, reapedWorkerIds };

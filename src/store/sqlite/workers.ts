@@ -14,12 +14,14 @@ const upsertWorker = `INSERT INTO pawl_workers (id, name, host, pid, port, route
   VALUES (?, ?, ?, ?, ?, ?, ?, 1, 1, ?, ?)
   ON CONFLICT (id) DO UPDATE SET name = excluded.name, host = excluded.host, pid = excluded.pid,
   port = excluded.port,   routes = excluded.routes, lease_ms = excluded.lease_ms, epoch = epoch + 1, live = 1,
-  started_at = excluded.started_at, heartbeat_at = excluded.heartbeat_at
+  started_at = excluded.started_at, heartbeat_at = excluded.heartbeat_at, executing = NULL
   RETURNING epoch`;
 
-const updateHeartbeat = "UPDATE pawl_workers SET heartbeat_at = ? WHERE id = ? AND epoch = ? AND live = 1";
-const selectExpiredWorkers = "SELECT id FROM pawl_workers WHERE live = 1 AND heartbeat_at + lease_ms < ? ORDER BY id";
-const setWorkerDead = "UPDATE pawl_workers SET live = 0 WHERE id = ?";
+const updateHeartbeat =
+  "UPDATE pawl_workers SET heartbeat_at = ?, executing = coalesce(?, executing) WHERE id = ? AND epoch = ? AND live = 1";
+const selectExpiredWorkers =
+  "SELECT id FROM pawl_workers WHERE live = 1 AND heartbeat_at + lease_ms < ? AND id <> ? ORDER BY id";
+const setWorkerDead = "UPDATE pawl_workers SET live = 0, executing = NULL WHERE id = ?";
 
 /** Scans all open tasks, once per dead worker, because an index on the owner would cost time in every claim. */
 const freeTasks = `UPDATE pawl_tasks SET state = ${taskState.ready}, due_at = ?, owner = NULL, epoch = NULL
@@ -42,8 +44,14 @@ export function holdsFence(db: Connection, { workerId, epoch }: Fence): boolean 
   return db.get(selectFence, workerId, epoch) !== undefined;
 }
 
-export function renewLease(db: Connection, { workerId, epoch }: Fence, now: number): boolean {
-  return db.run(updateHeartbeat, now, workerId, epoch) === 1;
+/** @param executing what the worker executes, encoded; null leaves the stored text as it is */
+export function renewLease(
+  db: Connection,
+  { workerId, epoch }: Fence,
+  now: number,
+  executing: string | null = null,
+): boolean {
+  return db.run(updateHeartbeat, now, executing, workerId, epoch) === 1;
 }
 
 interface Registration {
@@ -65,9 +73,10 @@ export function registerWorker(db: Connection, worker: WorkerInfo, at: number, n
 export function heartbeat(
   db: Connection,
   fence: Fence,
+  executing: string | null,
   runtime: Runtime,
 ): Omit<HeartbeatResult, "reapedWorkerIds"> & { readonly hasExpiredWorkers: boolean } {
-  if (!renewLease(db, fence, runtime.now()))
+  if (!renewLease(db, fence, runtime.now(), executing))
     return { isAlive: false, ownedWithMessages: [], pausedQueues: [], hasExpiredWorkers: false };
   const reportRows = db.all(selectHeartbeatReport, fence.workerId, runtime.now());
   const subjectsOf = (kind: string) =>
@@ -80,8 +89,12 @@ export function heartbeat(
   };
 }
 
-export function reap(db: Connection, at: number, now: number): string[] {
-  const expiredWorkerIds = db.all(selectExpiredWorkers, now).map((row) => row.id as string);
+/**
+ * @param callerId the worker that reaps the others. It has just renewed its own lease; on a very busy machine, a short lease
+ * may have expired again meanwhile.
+ */
+export function reap(db: Connection, callerId: string, at: number, now: number): string[] {
+  const expiredWorkerIds = db.all(selectExpiredWorkers, now, callerId).map((row) => row.id as string);
   for (const id of expiredWorkerIds) markDead(db, id, at);
   return expiredWorkerIds;
 }

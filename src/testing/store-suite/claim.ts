@@ -24,7 +24,7 @@ export function claimTests(fixture: Fixture): void {
     const before = await fixture.run(run.id);
     const { at, tasks } = await fixture.claim(worker, routesOf(run));
     expect(tasks).toEqual([
-      { run: { ...before, status: "running" }, deliveries: 1, pendingMessages: 0, isFresh: true },
+      { run: { ...before, status: "running" }, route: run.workflow, deliveries: 1, pendingMessages: 0, isFresh: true },
     ]);
     expect(at).toBeGreaterThanOrEqual(before.createdAt);
     expect(await fixture.run(run.id)).toEqual({ ...before, status: "running" });

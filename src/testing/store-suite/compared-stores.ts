@@ -1,6 +1,15 @@
 /** Runs the same operations on a store and on the memory store, with one virtual clock, and compares what both contain. */
 
-import type { Batch, Fence, Message, NewRun, Route, Store, TaskRecord } from "../../store/contract/store.js";
+import type {
+  Batch,
+  ExecutingCount,
+  Fence,
+  Message,
+  NewRun,
+  Route,
+  Store,
+  TaskRecord,
+} from "../../store/contract/store.js";
 import { MemoryStore } from "../../store/memory/index.js";
 import { byId, uniqueName, workerInfo } from "./builders.js";
 import type { Fixture } from "./fixture.js";
@@ -100,9 +109,10 @@ export class ComparedStores {
       if (result.kind === "fenced") return result;
       const logs = await store.logs(result.tasks.filter(({ isFresh }) => isFresh).map(({ run }) => run.id));
       this.#fixture.expect([...logs.values()].flat(), "a fresh run has no log").toEqual([]);
-      const tasks = result.tasks.map(({ run, deliveries, pendingMessages }) => ({
+      const tasks = result.tasks.map(({ run, route, deliveries, pendingMessages }) => ({
         id: run.id,
         run,
+        route,
         deliveries,
         pendingMessages,
       }));
@@ -110,9 +120,9 @@ export class ComparedStores {
     });
   }
 
-  async heartbeat(worker: ComparedWorker): Promise<void> {
+  async heartbeat(worker: ComparedWorker, executing?: readonly ExecutingCount[]): Promise<void> {
     await this.expectSame("heartbeat", async (store, side) => {
-      const { isAlive, ownedWithMessages } = await store.heartbeat(worker.fences[side]);
+      const { isAlive, ownedWithMessages } = await store.heartbeat(worker.fences[side], executing);
       return { isAlive, ownedWithMessages: [...ownedWithMessages].sort() };
     });
   }
@@ -136,7 +146,7 @@ export class ComparedStores {
     const workers = new Set([...this.workers, ...this.deregisteredWorkers].map(({ id }) => id));
     await this.expectSame("workers", async (store) => {
       const records = (await store.workers()).filter(({ id }) => workers.has(id));
-      return byId(records.map(({ id, live, ownedTaskCount }) => ({ id, live, owned: ownedTaskCount })));
+      return byId(records.map(({ id, live, executing }) => ({ id, live, executing })));
     });
   }
 

@@ -91,6 +91,45 @@ export function inboxTests(fixture: Fixture): void {
     expect(await fixture.store.send([])).toEqual({ undeliverable: [] });
   });
 
+  test("a message that is right for one state of a run is delivered only while the run is in that state", async () => {
+    const worker = await fixture.registerWorker();
+    const run = await fixture.startOwned(worker);
+    await fixture.commitTransition(worker, transition(run.id, { events: events(2) }));
+    const send = async (data: string, pendingMessages: number, lastEvent: number | null) =>
+      (await fixture.store.send([newMessage(run.id, data)], { pendingMessages, lastEvent })).undeliverable.length === 0;
+    expect(await send("another message", 1, null)).toBe(false);
+    expect(await send("another event", 0, 1)).toBe(false);
+    expect(await send("later events", 0, 3)).toBe(false);
+    expect(await fixture.task(run.id)).toMatchObject({ pendingMessages: 0, state: "owned" });
+    expect(await send("a", 0, 2)).toBe(true);
+    expect(await send("too late", 0, 2)).toBe(false);
+    expect(await send("b", 1, null)).toBe(true);
+    expect(contents(await fixture.inbox(run.id))).toEqual(["a", "b"]);
+    expect(await fixture.task(run.id)).toMatchObject({ pendingMessages: 2 });
+    const fresh = await fixture.start();
+    const { undeliverable } = await fixture.store.send([newMessage(fresh.id, "c")], {
+      pendingMessages: 0,
+      lastEvent: 0,
+    });
+    expect(undeliverable).toEqual([]);
+    const unknownId = newId();
+    const toNobody = await fixture.store.send([newMessage(unknownId, "d")], { pendingMessages: 0, lastEvent: null });
+    expect(toNobody.undeliverable).toEqual([unknownId]);
+  });
+
+  test("of several such messages that are sent at once, one is delivered", async () => {
+    const worker = await fixture.registerWorker();
+    const run = await fixture.startOwned(worker);
+    for (let pendingMessages = 0; pendingMessages < 5; pendingMessages += 1) {
+      const seen = { pendingMessages, lastEvent: 0 };
+      const sent = await Promise.all(
+        Array.from({ length: 8 }, () => fixture.store.send([newMessage(run.id, "x")], seen)),
+      );
+      expect(sent.filter(({ undeliverable }) => undeliverable.length === 0).length).toBe(1);
+    }
+    expect(await fixture.task(run.id)).toMatchObject({ pendingMessages: 5 });
+  });
+
   test("drained messages are deleted and no longer counted; the others stay", async () => {
     const worker = await fixture.registerWorker();
     const run = await fixture.startOwned(worker);

@@ -15,6 +15,8 @@ import { modelTests } from "./model.js";
 import { openingTests } from "./opening.js";
 import { pausedQueueTests } from "./paused-queues.js";
 import { queryTests } from "./queries.js";
+import { questionTests } from "./questions.js";
+import { randomQuestionTests } from "./random-questions.js";
 import { registryTests } from "./registry.js";
 import { routingTests } from "./routing.js";
 import { startTests } from "./start.js";
@@ -35,6 +37,8 @@ const topics: Record<string, (fixture: Fixture) => void> = {
   "the inbox": inboxTests,
   workers: workerTests,
   queries: queryTests,
+  questions: questionTests,
+  "random questions": randomQuestionTests,
   "the registry": registryTests,
   maintenance: maintenanceTests,
   "paused queues": pausedQueueTests,

@@ -234,7 +234,7 @@ export function maintenanceTests(fixture: Fixture): void {
     await delay(25);
     const ofTheseRoutes = <T extends { readonly route: string }>(all: readonly T[]) =>
       all.filter(({ route }) => route.startsWith(one) || route.startsWith(two));
-    const backlog = ofTheseRoutes(await store.maintenance.backlog());
+    const backlog = ofTheseRoutes(await store.maintenance.backlog({ cap: 10_000 }));
     expect(backlog.map(({ route, version, dueCount }) => [route, version, dueCount])).toEqual([
       [one, "", 2],
       [one, "2", 1],
@@ -243,9 +243,35 @@ export function maintenanceTests(fixture: Fixture): void {
     ]);
     expect(backlog[0]?.oldestDueAt).toBe(now - 60_000);
     expect(backlog[2]?.oldestDueAt).toBeGreaterThanOrEqual(now + 20);
-    expect(ofTheseRoutes(await store.maintenance.ownedTaskCounts())).toEqual([
-      { route: two, version: "", ownedCount: 1 },
+    expect(backlog.every(({ isCapped }) => !isCapped)).toBe(true);
+  });
+
+  test("a long backlog is counted up to a cap, and its oldest task is found whatever its priority", async () => {
+    const { store } = fixture;
+    const [one, two] = [uniqueName("due"), uniqueName("due")];
+    const now = await store.now();
+    const due = (ago: number) => ({ due: { kind: "at", ms: now - ago } }) as const;
+    await fixture.startAll([
+      newRun({ workflow: one, priority: 9, ...due(1_000) }),
+      newRun({ workflow: one, priority: 5, ...due(2_000) }),
+      newRun({ workflow: one, priority: 5, ...due(3_000) }),
+      newRun({ workflow: one, priority: 1, ...due(9_000) }),
+      newRun({ workflow: one, priority: -1, ...due(4_000) }),
+      newRun({ workflow: two, ...due(5_000) }),
+      newRun({ workflow: two, version: "2", ...due(6_000) }),
+      newRun({ workflow: two, version: "3", ...due(6_000) }),
     ]);
+    const backlog = (await store.maintenance.backlog({ cap: 2 })).filter(({ route }) => [one, two].includes(route));
+    expect(backlog).toEqual([
+      { route: one, version: "", dueCount: 2, isCapped: true, oldestDueAt: now - 9_000 },
+      { route: two, version: "", dueCount: 1, isCapped: false, oldestDueAt: now - 5_000 },
+      { route: two, version: "2", dueCount: 1, isCapped: false, oldestDueAt: now - 6_000 },
+      { route: two, version: "3", dueCount: 1, isCapped: false, oldestDueAt: now - 6_000 },
+    ]);
+    expect((await store.maintenance.backlog({ cap: 5 })).find(({ route }) => route === one)).toMatchObject({
+      dueCount: 5,
+      isCapped: false,
+    });
   });
 
   test("the routes of live and dead workers are listed", async () => {

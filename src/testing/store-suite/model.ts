@@ -4,7 +4,14 @@
  */
 
 import { keepOwner } from "../../core/run/transition.js";
-import type { NewRun, NextTaskState, Route, RunFilter, Transition } from "../../store/contract/store.js";
+import type {
+  ExecutingCount,
+  NewRun,
+  NextTaskState,
+  Route,
+  RunFilter,
+  Transition,
+} from "../../store/contract/store.js";
 import { events, finish, newId, newMessage, newRun, park, transition, uniqueName } from "./builders.js";
 import { ComparedStores, type ComparedWorker } from "./compared-stores.js";
 import type { Fixture } from "./fixture.js";
@@ -83,12 +90,19 @@ class RandomOperations {
       [9, () => this.#commitAsWorker(worker)],
       [3, () => this.#commitAsClient()],
       [3, () => stores.send(this.#randomMessages(this.#anyRunIds(5)))],
-      [1, () => stores.heartbeat(worker)],
+      [1, () => stores.heartbeat(worker, this.#randomExecuting())],
       [2, () => this.#compareRunList()],
       [1, () => this.#replaceWorker(worker)],
       [1, () => this.#commitAsDeadWorker()],
     ];
     await random.pickWeighted(weightedOperations)();
+  }
+
+  #randomExecuting(): readonly ExecutingCount[] | undefined {
+    if (this.#random.chance(0.3)) return undefined;
+    return this.#random
+      .sample(this.#routes, 2)
+      .map(({ workflow, version }) => ({ route: workflow, version, count: 1 }));
   }
 
   async #commitAsWorker(worker: ComparedWorker): Promise<void> {

@@ -15,16 +15,16 @@ export function pausedQueueTests(fixture: Fixture): void {
       (await other.maintenance.pausedQueues()).filter(({ name }) => [mails, Mails].includes(name));
     expect(await paused()).toEqual([]);
     const before = await store.now();
-    await store.maintenance.pauseQueue(mails, "the provider is down");
+    await store.maintenance.pauseQueue(mails, "the provider is down", "ada");
     const [first] = await paused();
-    expect(first).toEqual({ name: mails, pausedAt: first?.pausedAt, reason: "the provider is down" });
+    expect(first).toEqual({ name: mails, pausedAt: first?.pausedAt, reason: "the provider is down", by: "ada" });
     expect(first?.pausedAt).toBeGreaterThanOrEqual(before);
     await delay(3);
-    await other.maintenance.pauseQueue(mails, null);
-    await store.maintenance.pauseQueue(Mails, "ünï");
+    await other.maintenance.pauseQueue(mails, null, null);
+    await store.maintenance.pauseQueue(Mails, "ünï", "Zoë 👋");
     expect(await paused()).toMatchObject([
-      { name: Mails, reason: "ünï" },
-      { name: mails, pausedAt: first?.pausedAt, reason: null },
+      { name: Mails, reason: "ünï", by: "Zoë 👋" },
+      { name: mails, pausedAt: first?.pausedAt, reason: null, by: null },
     ]);
     for (const name of [mails, Mails]) expect((await store.heartbeat(fence)).pausedQueues).toContain(name);
     await store.maintenance.resumeQueue(mails);
@@ -45,7 +45,7 @@ export function pausedQueueTests(fixture: Fixture): void {
     const queue = uniqueName("hinted");
     for (const change of ["pauseQueue", "resumeQueue"] as const) {
       const before = countHints();
-      await store.maintenance[change](queue, null);
+      await store.maintenance[change](queue, null, null);
       await fixture.waitUntil("there is a hint", () => countHints() > before);
     }
     unwatch();

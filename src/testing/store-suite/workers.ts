@@ -42,7 +42,7 @@ export function workerTests(fixture: Fixture): void {
     const fence = await fixture.store.registerWorker(info);
     expect(fence.workerId).toBe(info.id);
     const found = await readWorker(fence);
-    expect(found).toMatchObject({ ...info, epoch: fence.epoch, live: true, ownedTaskCount: 0 });
+    expect(found).toMatchObject({ ...info, epoch: fence.epoch, live: true, executing: [] });
     expect(Math.abs((found?.startedAt ?? 0) - systemRuntime.now())).toBeLessThan(600_000);
     expect(found?.heartbeatAt).toBe(found?.startedAt);
   });
@@ -126,7 +126,7 @@ export function workerTests(fixture: Fixture): void {
     const other = await fixture.openAnother();
     const reaper = await fixture.registerWorker({}, other);
     expect((await other.heartbeat(reaper)).reapedWorkerIds).toContain(expired.workerId);
-    expect(await readWorker(expired)).toMatchObject({ live: false, ownedTaskCount: 0, epoch: expired.epoch });
+    expect(await readWorker(expired)).toMatchObject({ live: false, executing: [], epoch: expired.epoch });
     for (const task of await fixture.tasks(...runs)) {
       expect(task).toMatchObject({ state: "ready", owner: null, epoch: null, deliveries: 1 });
       expect(task.dueAt).not.toBeNull();
@@ -249,7 +249,7 @@ export function workerTests(fixture: Fixture): void {
     const parked = await fixture.startOwned(worker);
     await fixture.commitTransition(worker, transition(parked.id, { events: [event("w")], next: park("paused") }));
     await fixture.store.deregisterWorker(worker);
-    expect(await readWorker(worker)).toMatchObject({ live: false, ownedTaskCount: 0 });
+    expect(await readWorker(worker)).toMatchObject({ live: false, executing: [] });
     expect(await fixture.task(run.id)).toMatchObject({ state: "ready", owner: null, epoch: null, deliveries: 1 });
     expect(await fixture.task(parked.id)).toMatchObject({ state: "parked", dueAt: null });
     expect(await fixture.store.heartbeat(worker)).toMatchObject({ isAlive: false });
@@ -265,13 +265,52 @@ export function workerTests(fixture: Fixture): void {
     );
   });
 
-  test("workers are listed with how much they own", async () => {
+  test("workers are listed with what they executed as of their last heartbeat, until they are dead", async () => {
     const [busy, idle] = [await fixture.registerWorker(), await fixture.registerWorker()];
+    const executing = [
+      { route: 'a"b\tü', version: "v1", count: 4 },
+      { route: "a", version: "", count: 1 },
+    ];
+    await fixture.store.heartbeat(busy, executing);
+    expect(await readWorker(busy)).toMatchObject({ executing });
+    // A heartbeat that only checks the fence leaves the counts as they are.
+    await fixture.store.heartbeat(busy);
+    expect(await readWorker(busy)).toMatchObject({ executing });
+    expect(await readWorker(idle)).toMatchObject({ executing: [] });
+    await fixture.store.heartbeat(busy, []);
+    expect(await readWorker(busy)).toMatchObject({ executing: [] });
+    await fixture.store.heartbeat(busy, executing);
+    await fixture.store.deregisterWorker(busy);
+    expect(await readWorker(busy)).toMatchObject({ live: false, executing: [] });
+    await fixture.store.heartbeat(busy, executing);
+    expect(await readWorker(busy)).toMatchObject({ live: false, executing: [] });
+    expect(await readWorker({ workerId: uniqueName("unknown"), epoch: 1 })).toBe(undefined);
+  });
+
+  test("a worker that registers again or is reaped executes nothing", async () => {
+    const executing = [{ route: "a", version: "", count: 1 }];
+    const worker = await fixture.registerWorker();
+    await fixture.store.heartbeat(worker, executing);
+    const again = await fixture.registerWorker({ id: worker.workerId, leaseMs: shortLeaseMs });
+    expect(await readWorker(again)).toMatchObject({ executing: [] });
+    await fixture.store.heartbeat(again, executing);
+    await delay(afterLeaseMs);
+    await fixture.store.heartbeat(await fixture.registerWorker());
+    expect(await readWorker(again)).toMatchObject({ live: false, executing: [] });
+  });
+
+  test("the tasks of workers are counted", async () => {
+    const [busy, idle, other] = [
+      await fixture.registerWorker(),
+      await fixture.registerWorker(),
+      await fixture.registerWorker(),
+    ];
     const runs = newRuns(6);
     await fixture.startAll(runs);
     await fixture.claim(busy, routesOf(...runs), { limit: 4 });
-    expect(await readWorker(busy)).toMatchObject({ ownedTaskCount: 4 });
-    expect(await readWorker(idle)).toMatchObject({ ownedTaskCount: 0 });
-    expect(await readWorker({ workerId: uniqueName("unknown"), epoch: 1 })).toBe(undefined);
+    await fixture.claim(other, routesOf(...runs), { limit: 1 });
+    const { maintenance } = fixture.store;
+    expect(await maintenance.ownedTaskCounts([busy.workerId, idle.workerId])).toEqual(new Map([[busy.workerId, 4]]));
+    expect(await maintenance.ownedTaskCounts([])).toEqual(new Map());
   });
 }

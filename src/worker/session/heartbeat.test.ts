@@ -4,6 +4,8 @@ import type { Store } from "../../store/contract/store.js";
 import { Heartbeat, type LeaseEvents } from "./heartbeat.js";
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const fence = { workerId: "w", epoch: 1 };
+const options = { fence, leaseMs: 3_600_000, log: silent, runtime: systemRuntime, countExecuting: () => [] };
 const maintenance = { pausedQueues: async () => [] };
 
 test("a poll that is requested during another one follows it, because that one may have read too early", async () => {
@@ -16,7 +18,7 @@ test("a poll that is requested during another one follows it, because that one m
     onMessages: (runIds) => receivedRunIds.push(...runIds),
     onPausedQueues: () => {},
   };
-  const lease = new Heartbeat(store, { workerId: "w", epoch: 1 }, 3_600_000, silent, events, systemRuntime);
+  const lease = new Heartbeat({ ...options, store }, events);
   onTestFinished(() => lease.stop());
   const first = lease.pollNow();
   // A message may have arrived after the first poll read the inbox.
@@ -41,7 +43,7 @@ test("no requested poll is lost, at whatever moment of the previous one it is re
     const events = { onLost: () => {}, onMessages: () => {}, onPausedQueues: () => {} };
     // The store has no `heartbeat` method: a poll that wrote one would throw a TypeError.
     const store = { ownedWithMessages, maintenance } as unknown as Store;
-    const lease = new Heartbeat(store, { workerId: "w", epoch: 1 }, 3_600_000, silent, events, systemRuntime);
+    const lease = new Heartbeat({ ...options, store }, events);
     void lease.pollNow();
     for (let moment = 0; moment < moments; moment += 1) await undefined;
     void lease.pollNow();
@@ -75,14 +77,7 @@ function warningAboutDead(dead: readonly { readonly id: string }[], workers: () 
     const heartbeat = async () => ({ isAlive: true, ownedWithMessages: [], reapedWorkerIds, pausedQueues: [] });
     const events = { onLost: () => {}, onMessages: () => {}, onPausedQueues: () => {} };
     const store = { heartbeat, workers } as unknown as Store;
-    const lease = new Heartbeat(
-      store,
-      { workerId: "w", epoch: 1 },
-      30,
-      { ...silent, warn: resolve },
-      events,
-      systemRuntime,
-    );
+    const lease = new Heartbeat({ ...options, store, leaseMs: 30, log: { ...silent, warn: resolve } }, events);
     onTestFinished(() => lease.stop());
   });
 }

@@ -4,7 +4,7 @@
  */
 import type { Logger } from "../../define/context.js";
 import type { Runtime, Timer } from "../../runtime/runtime.js";
-import type { Fence, Store } from "../../store/contract/store.js";
+import type { ExecutingCount, Fence, Store } from "../../store/contract/store.js";
 import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 
 const maxListedWorkers = 3;
@@ -19,24 +19,36 @@ export interface LeaseEvents {
   readonly onPausedQueues: (names: readonly string[]) => void;
 }
 
+export interface HeartbeatOptions {
+  readonly store: Store;
+  readonly fence: Fence;
+  readonly leaseMs: number;
+  readonly log: Logger;
+  readonly runtime: Runtime;
+  /** What the worker executes now. Each heartbeat stores it, for people who look at the workers. */
+  countExecuting(): readonly ExecutingCount[];
+}
+
 export class Heartbeat {
   readonly #store: Store;
   readonly #fence: Fence;
   readonly #log: Logger;
   readonly #events: LeaseEvents;
   readonly #runtime: Runtime;
+  readonly #countExecuting: () => readonly ExecutingCount[];
   readonly #timer: Timer;
   #isHeartbeatInFlight = false;
   #currentPoll: Promise<void> | null = null;
   #mustPollAgain = false;
   #isStopped = false;
 
-  constructor(store: Store, fence: Fence, leaseMs: number, log: Logger, events: LeaseEvents, runtime: Runtime) {
+  constructor({ store, fence, leaseMs, log, runtime, countExecuting }: HeartbeatOptions, events: LeaseEvents) {
     this.#store = store;
     this.#fence = fence;
     this.#log = log;
     this.#events = events;
     this.#runtime = runtime;
+    this.#countExecuting = countExecuting;
     // Three heartbeats are sent per lease, so that the lease survives if one heartbeat fails and the next one is late.
     this.#timer = runtime.setInterval(() => void this.#sendHeartbeat(), Math.max(10, leaseMs / 3)).unref();
   }
@@ -88,7 +100,10 @@ export class Heartbeat {
     this.#isHeartbeatInFlight = true;
     try {
       const sentAt = this.#runtime.processMonotonic();
-      const { isAlive, ownedWithMessages, reapedWorkerIds, pausedQueues } = await this.#store.heartbeat(this.#fence);
+      const { isAlive, ownedWithMessages, reapedWorkerIds, pausedQueues } = await this.#store.heartbeat(
+        this.#fence,
+        this.#countExecuting(),
+      );
       if (this.#isStopped) return;
       if (!isAlive) return this.#events.onLost();
       this.#events.onRenewed?.(sentAt);

@@ -29,6 +29,8 @@ export interface HousekeepingOptions {
 
 const stuckCheckIntervalMs = 5 * 60_000;
 const deleteDeadWorkersAfterMs = 24 * 3_600_000;
+/** The figures per minute take 1,440 rows a day for each workflow. */
+const keepFiguresMs = 14 * 24 * 3_600_000;
 
 export class Housekeeping {
   readonly #options: HousekeepingOptions;
@@ -66,6 +68,8 @@ export class Housekeeping {
     });
     if (deletedWorkers.length > 0)
       log.debug(`Deleted the records of ${deletedWorkers.length} worker(s) that died more than a day ago.`);
+    const oldestMinute = Math.floor(((await store.now()) - keepFiguresMs) / 60_000);
+    await store.maintenance.questions.deleteFigures({ before: oldestMinute });
     const { runs } = (await prune?.(this.#stopController.signal)) ?? { runs: 0 };
     if (runs > 0) log.info(`Deleted ${runs} run(s) that ended longer ago than the retention.`);
   }

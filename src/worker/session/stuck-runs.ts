@@ -4,11 +4,13 @@ import { graphRoute, jobOf } from "../../core/naming/route.js";
 import type { Logger } from "../../define/context.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import { findLiveWorkers, isWorkerLive } from "../../store/contract/live-workers.js";
-import type { RouteBacklog, Store, WorkerRecord } from "../../store/contract/store.js";
+import type { RouteBacklog, Store } from "../../store/contract/store.js";
 import { VanishedJobs } from "./vanished-jobs.js";
 
 /** A run is stuck after this time, which is long enough for a worker to restart and for a deployment to finish. */
 const stuckAfterMs = 10 * 60_000;
+/** A longer backlog is no more alarming, and counting it would take longer. */
+const maxCountedRuns = 10_000;
 
 export class StuckRuns {
   readonly #store: Store;
@@ -36,7 +38,7 @@ export class StuckRuns {
    */
   async #findRunsWithoutWorkers(): Promise<[about: string, text: string][]> {
     const { maintenance } = this.#store;
-    const [backlog, now] = await Promise.all([maintenance.backlog(), this.#store.now()]);
+    const [backlog, now] = await Promise.all([maintenance.backlog({ cap: maxCountedRuns }), this.#store.now()]);
     const overdueGroups = backlog.filter(({ oldestDueAt }) => now - oldestDueAt > stuckAfterMs);
     if (overdueGroups.length === 0) return [];
     const routes = (await findLiveWorkers(this.#store, this.#runtime)).flatMap((worker) => worker.routes);
@@ -49,13 +51,13 @@ export class StuckRuns {
     );
     return groupsWithoutWorkers.map((group) => [
       `no worker for ${group.route} ${group.version}`,
-      `${group.dueCount} run(s) of ${describeRoute(group)} are due, the first since ${formatInstant(group.oldestDueAt)}, and no live worker takes them.`,
+      `${group.dueCount}${group.isCapped ? " or more" : ""} run(s) of ${describeRoute(group)} are due, the first since ${formatInstant(group.oldestDueAt)}, and no live worker takes them.`,
     ]);
   }
 
   /**
-   * Finds runs of workers with an expired lease, which the heartbeat of any other worker should have freed. `workers()`,
-   * which counts the runs of each worker and may read all open tasks, is called only if there are such workers.
+   * Finds runs of workers with an expired lease, which the heartbeat of any other worker should have freed. Their tasks,
+   * for which the store may read all open tasks, are counted only if there are such workers.
    */
   async #findRunsOfDeadWorkers(): Promise<[about: string, text: string][]> {
     const expiredWorkers = await this.#store.maintenance.expiredWorkers({
@@ -63,13 +65,13 @@ export class StuckRuns {
     });
     if (expiredWorkers.length === 0) return [];
     const [workers, now] = await Promise.all([this.#store.workers(), this.#store.now()]);
-    const isDeadOwner = (worker: WorkerRecord) =>
-      worker.ownedTaskCount > 0 && !isWorkerLive(worker, now, this.#runtime);
-    return workers
-      .filter(isDeadOwner)
-      .map(({ id, name, ownedTaskCount, heartbeatAt }) => [
+    const deadWorkers = workers.filter((worker) => !isWorkerLive(worker, now, this.#runtime));
+    const ownedTaskCounts = await this.#store.maintenance.ownedTaskCounts(deadWorkers.map(({ id }) => id));
+    return deadWorkers
+      .filter(({ id }) => ownedTaskCounts.has(id))
+      .map(({ id, name, heartbeatAt }) => [
         `abandoned ${id}`,
-        `${ownedTaskCount} run(s) belong to worker "${name}", whose last heartbeat was at ${formatInstant(heartbeatAt)}, and no other worker has freed them.`,
+        `${ownedTaskCounts.get(id)} run(s) belong to worker "${name}", whose last heartbeat was at ${formatInstant(heartbeatAt)}, and no other worker has freed them.`,
       ]);
   }
 }

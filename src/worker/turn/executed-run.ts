@@ -51,6 +51,10 @@ export abstract class ExecutedRun implements RunPort {
     return this.run.id;
   }
 
+  get route(): string {
+    return this.snapshot.route;
+  }
+
   get deliveries(): number {
     return this.snapshot.deliveries;
   }
@@ -98,7 +102,8 @@ export abstract class ExecutedRun implements RunPort {
     next: NextTaskState,
     newChildren: readonly NewRun[],
   ): void {
-    publishCommit(this.log, this.run, { events, afterSeq, at, next, newChildren, state: this.state });
+    publishCommit(this.log, this.run, { events, afterSeq, at, next, newChildren });
+    this.host.tally.record(this.run.workflow, { events, afterSeq, at, next });
     const { paused } = this.state;
     if (next.kind === "park" && paused !== null && paused !== this.#pausedBefore)
       logPause(this.host.log, this.run, paused);

@@ -3,6 +3,7 @@
 import type { Failure } from "../../core/encoding/error-record.js";
 import { cancelChildren } from "../../core/run/cancel-children.js";
 import type { NewEvent } from "../../core/run/event.js";
+import { findFailedStep } from "../../core/run/failed-step.js";
 import { finishRun } from "../../core/run/finish.js";
 import type { TerminalStatus } from "../../store/contract/store.js";
 import { createAttemptReport } from "./attempt-report.js";
@@ -34,7 +35,8 @@ function writeEnd(turn: WholeTurn, runEnd: RunEnd): void {
   const { run, state, pendingWrites } = turn;
   const pendingMessageCount = pendingWrites.messages.length;
   const attempt = createAttemptReport(turn, status === "failed" ? error : null);
-  const outcome = { status, output, error };
+  const failedStep = status === "failed" && error !== null ? findFailedStep(error, events, state) : null;
+  const outcome = { status, output, error, failedStep };
   const { next, messages } = finishRun(
     run,
     outcome,

@@ -4,6 +4,7 @@ import type { Logger } from "../../define/context.js";
 import type { ErrorReporter } from "../../define/definition.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import type { InboxRow, RunRecord, Store, StoredEvent } from "../../store/contract/store.js";
+import type { RunTally } from "../../telemetry/run-tally.js";
 import type { GroupCommitter } from "../commit/group-committer.js";
 import type { TurnEnd } from "../commit/run-writer.js";
 import type { RunningAttempt } from "../step/running-attempts.js";
@@ -27,6 +28,8 @@ export type JobInfo = { readonly queue: string; readonly priority: number; reado
 /** The part of a turn that its worker uses. */
 export interface HostedTurn {
   readonly runId: string;
+  /** The route of the run's task while the turn lasts. */
+  readonly route: string;
   /** Called when the worker stops: running steps may finish, then the run is released and its next owner resumes it. */
   stop(): void;
 }
@@ -37,6 +40,7 @@ export interface TurnHost {
   readonly store: Store;
   readonly committer: GroupCommitter;
   readonly log: Logger;
+  readonly tally: RunTally;
   /** Receives the id of each run whose code is called, so that it can name the run if the code blocks the event loop. */
   readonly watchdog: WorkerWatchdog | null;
   readonly suspectRuns: SuspectRunQueue;
@@ -71,6 +75,8 @@ export interface TurnHost {
 
 export interface TurnSnapshot {
   readonly run: RunRecord;
+  /** The route by which the task was claimed. */
+  readonly route: string;
   readonly deliveries: number;
   readonly log: readonly StoredEvent[];
   readonly inbox: readonly InboxRow[];

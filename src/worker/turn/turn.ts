@@ -52,8 +52,8 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
   readonly slots = new SlotQueue();
   readonly flowControl = new FlowControlTracker();
   readonly parkDelay = new ParkDelay(this);
-  readonly inboxProcessor = new InboxProcessor(this);
-  readonly handler = new Handler(this);
+  readonly inboxProcessor: InboxProcessor = new InboxProcessor(this);
+  readonly handler: Handler = new Handler(this);
   compensators: Map<string, Compensator> | null = null;
   withdrawnKeys: Set<string> | null = null;
   inboxCheck: Promise<void> | null = null;

@@ -28,6 +28,7 @@ const worker = pawl.worker({
   name: options.name,
   concurrency: options.concurrency ?? 100,
   lease: options.lease ?? 1_500,
+  ...(options.maxDeliveries === undefined ? {} : { maxDeliveries: options.maxDeliveries }),
   // JSON has no Infinity.
   poll: options.poll === "never" ? Number.POSITIVE_INFINITY : (options.poll ?? 500),
 });

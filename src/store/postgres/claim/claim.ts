@@ -176,6 +176,7 @@ function decodeClaimed(row: SqlRow, routes: readonly Route[]): ClaimedTask {
   };
   return {
     run,
+    route,
     deliveries: Number(row.deliveries),
     pendingMessages: Number(row.pending_messages),
     isFresh: row.is_fresh as boolean,

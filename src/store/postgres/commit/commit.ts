@@ -1,6 +1,6 @@
 /** Commits: each is one statement, whose answer is translated into a `CommitResult`. */
 import { StoreError } from "../../../core/errors/errors.js";
-import type { Batch, CommitResult, Message, NewRun, RefusedStart } from "../../contract/store.js";
+import type { Batch, CommitResult, Message, NewRun, RefusedStart, SeenRun } from "../../contract/store.js";
 import type { SqlRow } from "../../sql/dialect.js";
 import { taskState } from "../../sql/records.js";
 import type { SqlClock } from "../clock.js";
@@ -27,6 +27,7 @@ import {
   parksSection,
   plainFinishesSection,
   releasesSection,
+  seenSection,
 } from "./task-sections.js";
 
 type Conflict = Extract<CommitResult, { kind: "conflict" }>;
@@ -34,6 +35,7 @@ const sections: readonly Section[] = [
   keepsSection,
   plainFinishesSection,
   locksSection,
+  seenSection,
   eventsSection,
   ownEventsSection,
   drainedSection,
@@ -158,9 +160,41 @@ export class Committer {
     });
   }
 
-  /** Delivers messages; returns the runs that received them. */
-  async send(execute: ExecuteQuery, messages: readonly Message[]): Promise<ReadonlySet<string>> {
-    const work = messageWork(messages);
+  /** The receivers that are parked and have not started. */
+  async findNotStarted(execute: ExecuteQuery, messages: readonly Message[]): Promise<readonly string[]> {
+    const { tasks, runs } = this.#tables;
+    const text = `SELECT t.run_id FROM ${tasks} t JOIN ${runs} r ON r.id = t.run_id
+      WHERE t.run_id = ANY ($1::uuid[]) AND t.state = ${taskState.parked} AND r.started_at IS NULL`;
+    const rows = await execute({ text, values: [messages.map(({ to }) => to)] });
+    return rows.map(({ run_id }) => run_id as string);
+  }
+
+  /**
+   * Delivers messages only if their receiver still is as their sender has seen it. `execute` must run in a transaction: the
+   * receiver is locked first, so that the second statement sees all that was committed for it before.
+   */
+  async sendIfUnchanged(
+    execute: ExecuteQuery,
+    messages: readonly Message[],
+    seen: SeenRun,
+  ): Promise<ReadonlySet<string>> {
+    const ids = plainArray(messages.flatMap(({ to }) => (isRunId(to) ? [to] : [])));
+    const text = `SELECT 1 FROM ${this.#tables.tasks} WHERE run_id = ANY ($1::uuid[]) ORDER BY run_id FOR UPDATE`;
+    await execute({ text, values: [ids] });
+    return this.send(execute, messages, seen);
+  }
+
+  /**
+   * Delivers messages; returns the runs that received them.
+   *
+   * @param seen the receiver must be like this; see `sendIfUnchanged`
+   */
+  async send(
+    execute: ExecuteQuery,
+    messages: readonly Message[],
+    seen: SeenRun | null = null,
+  ): Promise<ReadonlySet<string>> {
+    const work = messageWork(messages, seen);
     if (work.messages.length === 0) return new Set();
     const [row] = await execute(this.#statements.build(work, this.#clock.values()));
     return new Set(row?.delivered as readonly string[]);

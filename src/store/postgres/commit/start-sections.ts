@@ -103,6 +103,7 @@ const columns: readonly (readonly [name: string, type: string, values: (runs: re
     ["start_key", "text", (runs) => textArray(runs.map(({ startKey }) => startKey))],
     ["parent_node", "text", (runs) => textArray(runs.map(({ parentNode }) => parentNode))],
     ["tags", "text", (runs) => textArray(runs.map(({ tags }) => encodeTags(tags)))],
+    ["started_by", "text", (runs) => textArray(runs.map(({ startedBy }) => startedBy ?? null))],
     ["input", "text", (runs) => textArray(runs.map(({ input }) => input))],
   ];
 

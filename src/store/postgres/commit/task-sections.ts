@@ -112,6 +112,17 @@ function lockValues(taskChanges: readonly TaskChange[]): readonly unknown[] {
   ];
 }
 
+/** Checks that the receiver of a message is as its sender has seen it. */
+export const seenSection: Section = {
+  letter: "q",
+  values: ({ seen }) => (seen === null ? null : [seen.pendingMessages, seen.lastEvent]),
+  parts: ({ tables, bind }) => {
+    const lastSeqSql = `SELECT e.seq + e.span - 1 FROM ${tables.events} e WHERE e.run_id = locked.id ORDER BY e.seq DESC LIMIT 1`;
+    const isSeen = `locked.pending_messages = ${bind()}::int4 AND coalesce(${bind()}::int8, -1) IN (-1, coalesce((${lastSeqSql}), 0))`;
+    return { checks: [`EXISTS (SELECT 1 FROM locked_tasks locked WHERE ${isSeen})`] };
+  },
+};
+
 /** Deletes the drained inbox rows and returns those that existed, so that they can be counted per run. */
 export const drainedSection: Section = {
   letter: "d",

@@ -1,0 +1,105 @@
+/** Starts runs: of a definition, of a workflow that is known by its name only, and retries of failed runs. */
+
+import { RunNotFoundError, WorkflowNotFoundError } from "../../core/errors/errors.js";
+import type { WorkflowDefinition } from "../../define/definition.js";
+import { validate } from "../../define/standard-schema.js";
+import type { NewRun } from "../../store/contract/store.js";
+import { publishStatus } from "../../telemetry/publish.js";
+import type { CommandOptions } from "../command/command-options.js";
+import { type HandleServices, RunHandle } from "../run-handle.js";
+import { checkTransaction } from "./callers-transaction.js";
+import { existingRunId } from "./duplicate-start.js";
+import type { Launcher, LaunchResult } from "./launcher.js";
+import type { IdSource } from "./new-id.js";
+import { newRunFactory, type StartableDefinition, type StartOptions, startedByField } from "./new-run.js";
+import { newRunsInPages, runsPerPage } from "./new-run-pages.js";
+import type { Registrar } from "./registrar.js";
+import { retryRun } from "./retry.js";
+
+export class RunStarter {
+  readonly #services: HandleServices;
+  readonly #ids: IdSource;
+  readonly #registrar: Registrar;
+  readonly #launcher: Launcher;
+
+  /** @param services what the handles of the started runs need */
+  constructor(services: HandleServices, ids: IdSource, registrar: Registrar, launcher: Launcher) {
+    this.#services = services;
+    this.#ids = ids;
+    this.#registrar = registrar;
+    this.#launcher = launcher;
+  }
+
+  async startByName<Input, Output>(
+    name: string,
+    inputs: readonly Input[],
+    options: StartOptions | undefined,
+  ): Promise<RunHandle<Input, Output>[]> {
+    const registration = await this.#registrar.registration(name);
+    if (registration === null) throw new WorkflowNotFoundError(name);
+    return this.startRuns({ name, ...registration, inputSchema: null }, inputs, options);
+  }
+
+  async startRuns<Input, Output>(
+    definition: StartableDefinition & Pick<WorkflowDefinition, "inputSchema">,
+    inputs: readonly Input[],
+    options: StartOptions = {},
+  ): Promise<RunHandle<Input, Output>[]> {
+    const { name, inputSchema } = definition;
+    const createRun = newRunFactory(definition, options, this.#ids);
+    const checkInput = (input: Input) =>
+      inputSchema === null ? undefined : validate(inputSchema, input, `input of workflow "${name}"`);
+    if (inputs.length <= runsPerPage) {
+      if (inputSchema !== null) await Promise.all(inputs.map(checkInput));
+      return this.launchRuns(inputs.map(createRun), options.tx);
+    }
+    const handles: RunHandle<Input, Output>[] = [];
+    const checkAndCreateRun = async (input: Input) => {
+      await checkInput(input);
+      return createRun(input);
+    };
+    for await (const page of newRunsInPages(
+      inputs,
+      inputSchema === null ? createRun : checkAndCreateRun,
+      this.#services.runtime,
+    )) {
+      for (const handle of await this.launchRuns(page, options.tx)) handles.push(handle);
+    }
+    return handles;
+  }
+
+  async launchRuns(runs: readonly NewRun[], tx: unknown): Promise<RunHandle<any, any>[]> {
+    const launchResults =
+      tx === undefined ? await this.#launcher.launch(runs) : await this.#launchInTransaction(tx, runs);
+    return runs.map((run, index) => {
+      const { refusal, warning } = launchResults[index] as LaunchResult;
+      const id = refusal === null ? run.id : existingRunId(run, refusal);
+      return new RunHandle(id, this.#services, { warning, created: refusal === null });
+    });
+  }
+
+  async retry(id: string, options: Pick<CommandOptions, "by" | "reason">): Promise<RunHandle<any, any>> {
+    const failedRun = await this.#services.store.run(id);
+    if (failedRun === null) throw new RunNotFoundError(id);
+    const registration = await this.#registrar.registration(failedRun.workflow);
+    const { run, isNew, refusal } = await retryRun(
+      this.#services.store,
+      failedRun,
+      startedByField(options),
+      registration?.hero,
+    );
+    if (isNew && refusal === null) publishStatus(this.#services.log, run, "pending", await this.#services.store.now());
+    const created = isNew && refusal === null;
+    return new RunHandle(refusal === null ? run.id : existingRunId(run as NewRun, refusal), this.#services, {
+      created,
+    });
+  }
+
+  async #launchInTransaction(tx: unknown, runs: readonly NewRun[]): Promise<readonly LaunchResult[]> {
+    checkTransaction(tx, "the run would be started");
+    const { refused } = await this.#services.store.startInTransaction(tx, runs);
+    const refusals = runs.map((run) => refused.find(({ runId }) => runId === run.id) ?? null);
+    const warning = await this.#launcher.warningWithTimeout(runs, refusals);
+    return refusals.map((refusal) => ({ refusal, warning }));
+  }
+}

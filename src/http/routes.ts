@@ -1,0 +1,17 @@
+/** All routes of the HTTP API. */
+import type { Route } from "./route.js";
+import { commandRoutes } from "./routes/commands.js";
+import { inspectRoutes } from "./routes/inspect.js";
+import { listRoutes } from "./routes/lists.js";
+import { operateRoutes } from "./routes/operate.js";
+import { serviceRoutes } from "./routes/service.js";
+import { startRoutes } from "./routes/starts.js";
+
+export const allRoutes: readonly Route[] = [
+  ...serviceRoutes(() => allRoutes),
+  ...startRoutes,
+  ...listRoutes,
+  ...inspectRoutes,
+  ...commandRoutes,
+  ...operateRoutes,
+];
