@@ -46,13 +46,10 @@ forEachStore((kind) => {
 
   test("a job runs on the worker that has it, with the arguments of its node, and its return value is the node's output", async () => {
     const w = await database.world();
-    const coordinator = await w.worker([Album]);
-    const jobWorker = await w.worker([], { jobs: [resize] });
+    await w.worker([Album]);
+    await w.worker([], { jobs: [resize] });
     const run = await w.pawl.start(Album, { files: ["a.png", "b.png"] });
-    for (let round = 0; (await run.status()) !== "completed" && round < 20; round += 1) {
-      await coordinator.settle();
-      await jobWorker.settle();
-    }
+    await w.settleAll();
     expect(await run.status()).toBe("completed");
     expect(executed.toSorted()).toEqual(["first cover.png 1 true", "second b.png 1 true", "third late.png 1 true"]);
     expect(await outputsOf(run)).toMatchObject({

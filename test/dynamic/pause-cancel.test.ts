@@ -27,10 +27,7 @@ async function startTwoInFlight(kind: StoreKind) {
   await until(() => started.length === 2);
   const runToEnd = async () => {
     await working;
-    for (let round = 0; round < 4; round += 1) {
-      await w.runToEnd();
-      await w.runToEnd(jobs);
-    }
+    await w.settleAll();
   };
   return { w, run, proceed, started, aborted, runToEnd };
 }

@@ -156,7 +156,7 @@ test.each([...Array<number>(20).fill(5), 600])(
     await until(async () => (await nodesOf(run)).includes("after_bad completed 1"));
     proceed.open();
     await Promise.all(settled);
-    for (const one of [w.worker1, jobs, w.worker1]) await w.runToEnd(one);
+    await w.settleAll();
     expect(await run.status()).toBe("completed");
     expect(await nodesOf(run)).toContain("bad completed 2");
     expect(await eventsOf(run)).not.toContain("run.paused bad");

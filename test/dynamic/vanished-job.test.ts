@@ -3,7 +3,7 @@ import { job, Workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
-import { type MortalWorker, silent } from "../support/virtual-worlds.js";
+import { silent } from "../support/virtual-worlds.js";
 import { type AnyRun, jobWorld, nodeRunsOf, nodesOf } from "./job-world.js";
 
 let executed: string[] = [];
@@ -36,10 +36,6 @@ forEachStore((kind) => {
   test("when no worker has the job any more, graphs and classes that wait for it are paused, and others are not", async () => {
     const w = await jobWorld(kind, Here);
     const coordinator = await w.worker([ClassWithJob], { jobs: [Here] });
-    const settle = async (...others: MortalWorker[]) => {
-      for (let round = 0; round < 6; round += 1)
-        for (const one of [coordinator, w.worker1, ...others]) await one.settle();
-    };
     // The nodes are dispatched while the job has a worker, and that last worker takes none of them before it stops.
     await (await w.jobWorker(Gone)).kill();
     await w.pawl.pauseQueue("job:Gone");
@@ -51,27 +47,27 @@ forEachStore((kind) => {
       g.node("last", { job: "Here", dependsOn: ["first", "beside"] });
     });
     const classRun = await w.pawl.start(ClassWithJob);
-    await settle();
+    await w.settleAll();
     expect([await graph.status(), await classRun.status()]).toEqual(["waiting", "waiting"]);
     expect(await other.status()).toBe("completed");
     await last.kill();
     await w.pawl.resumeQueue("job:Gone");
     await coordinator.worker.checkVanishedJobs();
-    await settle();
+    await w.settleAll();
     await isPausedFor(graph, "first");
     await isPausedFor(classRun, "first");
     const before = (await graph.history()).length;
     await coordinator.worker.checkVanishedJobs();
-    await settle();
+    await w.settleAll();
     expect((await graph.history()).length).toBe(before);
 
     // The job comes back: the dispatched nodes are executed once, and the runs continue when they are resumed.
-    const back = await w.jobWorker(Gone);
-    await settle(back);
+    await w.jobWorker(Gone);
+    await w.settleAll();
     expect(executed.filter((line) => line === "first by Gone")).toHaveLength(2);
     await graph.resume();
     await classRun.resume();
-    await settle();
+    await w.settleAll();
     expect([await graph.status(), await classRun.status()]).toEqual(["completed", "completed"]);
     expect(executed.filter((line) => line === "first by Gone")).toHaveLength(2);
     expect((await w.pawl.verify()).differences).toEqual([]);

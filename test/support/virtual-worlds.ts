@@ -70,6 +70,11 @@ export interface World {
   /** A client in a process without any worker. */
   readonly pawl: Pawl;
   worker(workflows: Workflows, options?: Partial<WorkerOptions>, logger?: Logger): Promise<MortalWorker>;
+  /**
+   * Resolves when no live worker has anything left to do. The workers claim runs by themselves, so after `settle()` of one of
+   * them another may still execute a run.
+   */
+  settleAll(): Promise<void>;
 }
 
 /** One database, a virtual clock, a client, and as many workers as the test wants. */
@@ -80,16 +85,28 @@ export async function world(kind: AnyStoreKind = "memory", url = "memory:", logg
   await store.migrate();
   const pawl = new Pawl(store, logger);
   const workers: Worker[] = [];
+  let claimedCount = 0;
+  const onClaimed = (count: number) => {
+    claimedCount += count;
+  };
   onTestFinished(async () => {
     await Promise.all(workers.map((worker) => worker.stop()));
     await pawl.close();
   });
+  // What one worker has done may give work to another that was idle before, so the rounds end with one in which none claimed.
+  const settleAll = async () => {
+    for (let before = -1; before !== claimedCount; ) {
+      before = claimedCount;
+      for (const worker of [...workers]) await worker.runUntilIdle();
+    }
+  };
   return {
     store,
     clock,
     pawl,
+    settleAll,
     worker: async (workflows, options = {}, workerLogger = logger) => {
-      const mortal = new MortalStore(store);
+      const mortal = new MortalStore(store, onClaimed);
       const own = new Pawl(mortal.store, workerLogger);
       const worker = own.worker({
         workflows,
@@ -118,11 +135,13 @@ export async function world(kind: AnyStoreKind = "memory", url = "memory:", logg
 class MortalStore {
   readonly store: Store;
   readonly #inner: Store;
+  readonly #onClaimed: (count: number) => void;
   #fence: Fence | null = null;
   #dead = false;
 
-  constructor(inner: Store) {
+  constructor(inner: Store, onClaimed: (count: number) => void) {
     this.#inner = inner;
+    this.#onClaimed = onClaimed;
     this.store = new Proxy(inner, { get: (target, name) => this.#member(target, name) });
   }
 
@@ -135,6 +154,7 @@ class MortalStore {
       if (!(result instanceof Promise)) return result;
       return result.then((answer) => {
         if (name === "registerWorker") this.#fence = answer as Fence;
+        if (name === "claim") this.#onClaimed((answer as { tasks?: readonly unknown[] }).tasks?.length ?? 0);
         if (this.#dead) return new Promise(() => {});
         return name === "begin" ? this.#mortal(answer as StoreTransaction) : answer;
       });
