@@ -31,8 +31,8 @@ export default defineConfig({
   test: {
     // Processes, not threads: tests kill themselves, change the environment and load a native SQLite.
     pool: "forks",
-    // Three files at a time, on two processors: most of what takes long waits for a server, a lease or another process.
-    maxWorkers: 3,
+    // Four files at a time, on two processors: most of what takes long waits for a server, a lease or another process.
+    maxWorkers: 4,
     sequence: { sequencer: SlowestFirst },
     // Only what hangs takes so long: a busy machine is no failure.
     testTimeout: 120_000,

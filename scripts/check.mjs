@@ -2,6 +2,7 @@
 
 import { checkClocks } from "./check-clocks.mjs";
 import { checkPackage } from "./check-package.mjs";
+import { checkDashboardTypes } from "./dashboard.mjs";
 import { checkFileLengths } from "./file-lengths.mjs";
 import { install } from "./install.mjs";
 import { run, tool } from "./run.mjs";
@@ -9,6 +10,7 @@ import { run, tool } from "./run.mjs";
 const checks = {
   "format and lint": () => run(tool("biome"), ["check", "--error-on-warnings", "."]),
   types: () => run(tool("tsc"), ["-p", "tsconfig.json"]),
+  "types of the dashboard": checkDashboardTypes,
   "import direction": () => run(tool("depcruise"), ["--config", ".dependency-cruiser.cjs", "src"]),
   "clocks and chance": checkClocks,
   "file lengths": checkFileLengths,

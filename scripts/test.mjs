@@ -6,6 +6,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { buildDashboard } from "./dashboard.mjs";
 import { install } from "./install.mjs";
 import { run, tool } from "./run.mjs";
 import { help, readOptions } from "./test-options.mjs";
@@ -76,6 +77,7 @@ async function goThroughPgbouncer(env) {
 async function build() {
   const code = await run(tool("tsc"), ["-p", "tsconfig.build.json"]);
   if (code !== 0) throw new Error("The library does not compile, so no test was run.");
+  if ((await buildDashboard()) !== 0) throw new Error("The dashboard could not be built, so no test was run.");
 }
 
 async function runVitest(env) {

@@ -10,6 +10,7 @@ import type { AnyWorkflow, Pawl } from "../index.js";
 import { randomHex } from "../runtime/random-hex.js";
 import { type Authorization, isAllowed } from "./access.js";
 import { withChanges } from "./conflict.js";
+import { Dashboard, type DashboardOptions } from "./dashboard/dashboard.js";
 import {
   checkHost,
   checkOrigin,
@@ -58,6 +59,8 @@ export interface HttpOptions {
   readonly maxBodyBytes?: number;
   /** How many streams and long polls may be open at a time. Default 1,000. */
   readonly maxStreams?: number;
+  /** Serves the dashboard at the base path, to whom `authorize` lets in. Default false. */
+  readonly dashboard?: boolean | DashboardOptions;
 }
 
 const httpOptions = new Set<string>([
@@ -69,6 +72,7 @@ const httpOptions = new Set<string>([
   "origins",
   "maxBodyBytes",
   "maxStreams",
+  "dashboard",
 ] satisfies (keyof HttpOptions)[]);
 
 /** Answers requests of the HTTP API. */
@@ -113,6 +117,7 @@ class Handler {
   readonly #table: RouteTable;
   readonly #origins: OriginRules;
   readonly #shutdown: Shutdown;
+  readonly #dashboard: Dashboard | null;
 
   constructor(pawl: Pawl, options: HttpOptions) {
     checkOptions("httpHandler()", options, httpOptions);
@@ -137,6 +142,7 @@ class Handler {
     this.#shutdown = new Shutdown(closed);
     this.#table = new RouteTable(allRoutes);
     this.#origins = originRules(options);
+    this.#dashboard = openDashboard(options.dashboard, this.#parts.basePath);
   }
 
   async handle(request: Request): Promise<Response> {
@@ -171,6 +177,8 @@ class Handler {
     const isPublic = path === "/live" || path === "/ready";
     const authorization = isPublic ? { access: [] as const } : await this.#authorize(request);
     if (authorization instanceof Response) return authorization;
+    const page = this.#dashboardAnswer(request, url, path, authorization);
+    if (page !== null) return page;
     const matched = this.#table.match(request.method, path);
     if (!isAllowed(authorization.access, matched.route.requires))
       throw new HttpError(403, "FORBIDDEN", `This needs the permission "${matched.route.requires}".`);
@@ -184,6 +192,20 @@ class Handler {
       // A command that failed may have changed something before.
       if (matched.route.method !== "GET") this.#afterChange();
     }
+  }
+
+  /** @returns null if there is no dashboard, or the path belongs to the API */
+  #dashboardAnswer(request: Request, url: URL, path: string, { access }: Authorization): Response | null {
+    const { basePath } = this.#parts;
+    if (this.#dashboard === null || !isAllowed(access, "read")) return null;
+    const answer = this.#dashboard.answer(request.method, path, request.headers);
+    // Relative addresses of the page begin at its base path, which ends with a slash.
+    if (answer !== null && basePath !== "" && url.pathname === basePath)
+      return new Response(null, {
+        status: 308,
+        headers: { ...securityHeaders, Location: `${basePath}/${url.search}` },
+      });
+    return answer;
   }
 
   #preflight(request: Request): Response {
@@ -286,6 +308,13 @@ class Handler {
     if (path === basePath) return "/";
     return path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : path;
   }
+}
+
+function openDashboard(option: HttpOptions["dashboard"], basePath: string): Dashboard | null {
+  if (option === undefined || option === false) return null;
+  if (option !== true && (typeof option !== "object" || option === null))
+    throw new InvalidInputError("httpHandler({ dashboard }) must be true, or an object with options.");
+  return new Dashboard(option === true ? {} : option, basePath);
 }
 
 /** A stream that no client will read is closed, and gives back its slot. */

@@ -1,0 +1,5 @@
+import { PageHeading } from "../../ui/page.js";
+
+export function HomeScreen() {
+  return <PageHeading title="Home" />;
+}

@@ -1,0 +1,41 @@
+/** All screens: the navigation, the keyboard, the palette and the addresses are made from this list. */
+import type { ComponentType } from "preact";
+import type { IconName } from "../ui/icon.js";
+import { DatabaseScreen } from "./database/database.js";
+import { ErrorsScreen } from "./errors/errors.js";
+import { HomeScreen } from "./home/home.js";
+import { QueuesScreen } from "./queues/queues.js";
+import { RunScreen } from "./run/run.js";
+import { RunsScreen } from "./runs/runs.js";
+import { WorkersScreen } from "./workers/workers.js";
+import { WorkflowScreen } from "./workflows/workflow.js";
+import { WorkflowsScreen } from "./workflows/workflows.js";
+
+export interface ScreenProps {
+  /** The variable parts of the path: `run` in `/runs/:run`. */
+  readonly params: Readonly<Record<string, string>>;
+}
+
+interface Screen {
+  readonly path: string;
+  readonly component: ComponentType<ScreenProps>;
+  /** How the navigation shows it; screens without it are reached from others. */
+  readonly nav?: {
+    readonly label: string;
+    readonly icon: IconName;
+    /** The second key of the shortcut `g …`. */
+    readonly key: string;
+  };
+}
+
+export const screens: readonly Screen[] = [
+  { path: "/", component: HomeScreen, nav: { label: "Home", icon: "home", key: "h" } },
+  { path: "/runs", component: RunsScreen, nav: { label: "Runs", icon: "runs", key: "r" } },
+  { path: "/runs/:run", component: RunScreen },
+  { path: "/workflows", component: WorkflowsScreen, nav: { label: "Workflows", icon: "workflows", key: "w" } },
+  { path: "/workflows/:workflow", component: WorkflowScreen },
+  { path: "/errors", component: ErrorsScreen, nav: { label: "Errors", icon: "errors", key: "e" } },
+  { path: "/queues", component: QueuesScreen, nav: { label: "Queues", icon: "queues", key: "q" } },
+  { path: "/workers", component: WorkersScreen, nav: { label: "Workers", icon: "workers", key: "k" } },
+  { path: "/database", component: DatabaseScreen, nav: { label: "Database", icon: "database", key: "d" } },
+];

@@ -1,0 +1,5 @@
+import { PageHeading } from "../../ui/page.js";
+
+export function WorkersScreen() {
+  return <PageHeading title="Workers" />;
+}

@@ -1,0 +1,5 @@
+import { PageHeading } from "../../ui/page.js";
+
+export function WorkflowScreen() {
+  return <PageHeading title="Workflow" />;
+}

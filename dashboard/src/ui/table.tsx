@@ -1,0 +1,51 @@
+/** A table of a few rows. Long lists use VirtualRows. */
+import type { ComponentChildren } from "preact";
+import css from "./table.module.css";
+
+export interface Column<Row> {
+  readonly title: string;
+  readonly cell: (row: Row) => ComponentChildren;
+  /** Numbers are aligned at their end. */
+  readonly isNumber?: boolean;
+  /** Columns that are left out on narrow screens. */
+  readonly isMinor?: boolean;
+}
+
+export function Table<Row>({
+  label,
+  columns,
+  rows,
+  keyOf,
+}: {
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly keyOf: (row: Row) => string;
+}) {
+  const classOf = ({ isNumber, isMinor }: Column<Row>) =>
+    `${isNumber === true ? css.number : ""} ${isMinor === true ? css.minor : ""}`;
+  return (
+    <table class={css.table} aria-label={label}>
+      <thead>
+        <tr>
+          {columns.map((column) => (
+            <th key={column.title} scope="col" class={classOf(column)}>
+              {column.title}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={keyOf(row)}>
+            {columns.map((column) => (
+              <td key={column.title} class={classOf(column)}>
+                {column.cell(row)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

@@ -1,0 +1,38 @@
+/** Short messages at the edge of the page, such as that a command was accepted. */
+import { signal } from "@preact/signals";
+import { Icon } from "./icon.js";
+import css from "./toast.module.css";
+
+type Tone = "completed" | "failed";
+interface Toast {
+  readonly id: number;
+  readonly text: string;
+  readonly tone: Tone;
+}
+
+const toasts = signal<readonly Toast[]>([]);
+let lastId = 0;
+
+export function showToast(text: string, tone: Tone = "completed"): void {
+  const id = ++lastId;
+  toasts.value = [...toasts.value.slice(-2), { id, text, tone }];
+  setTimeout(
+    () => {
+      toasts.value = toasts.value.filter((toast) => toast.id !== id);
+    },
+    tone === "failed" ? 8_000 : 4_000,
+  );
+}
+
+export function Toasts() {
+  return (
+    <div class={css.toasts} role="status" aria-live="polite">
+      {toasts.value.map(({ id, text, tone }) => (
+        <div key={id} class={`${css.toast} ${css[tone]}`}>
+          <Icon name={tone === "failed" ? "errors" : "check"} size={14} />
+          {text}
+        </div>
+      ))}
+    </div>
+  );
+}
