@@ -147,7 +147,7 @@ forEachStore((kind) => {
       {
         store: database.url,
         workflows,
-        points: kind === "memory" ? 4 : 2,
+        points: isLocal ? 2 : 1,
         setup: () => empty(100),
         compare: (undisturbed, crashed) => {
           expect(crm.effects.all.length).toBe(997);

@@ -27,8 +27,8 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   "runs survive random kills of their workers: nothing is lost, and nothing is recorded twice": {
     processes: 4,
     concurrency: 6,
-    runs: 300,
-    ms: 240,
+    runs: 240,
+    ms: 160,
     kills: 20,
   },
   // Hundreds of runs share each commit, with two commits in flight at a time.
