@@ -70,6 +70,7 @@ export type {
   WorkflowRecord,
   WorkflowRegistration,
 } from "./records.js";
+export type { AppliedMigration, DatabaseSize, TableName, TableSize } from "./size.js";
 export type {
   ClaimedTask,
   ClaimRequest,

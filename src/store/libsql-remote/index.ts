@@ -100,7 +100,7 @@ class RemoteLibsqlStore extends SqlReads implements Store {
   #hasFoundTasks = true;
 
   constructor(db: RemoteDatabase, clock: StoreOptions["clock"], runtime: Runtime) {
-    const sqlite = sqliteDialect(clock ?? (() => runtime.now()));
+    const sqlite = sqliteDialect(clock ?? (() => runtime.now()), "libSQL");
     const dialect: Dialect = clock === undefined ? { ...sqlite, now: () => serverNow } : sqlite;
     super(db, dialect);
     this.maintenance = new SqlMaintenance(

@@ -72,7 +72,7 @@ export class SqliteStore extends SqlReads implements Store {
 
   private constructor(access: ConnectionAccess, options: StoreOptions, runtime: Runtime) {
     const clock = options.clock ?? (() => runtime.now());
-    const dialect = sqliteDialect(clock);
+    const dialect = sqliteDialect(clock, access.driver.engine);
     super({ query: (sql, values) => access.read((db) => db.query(sql, values)) }, dialect);
     this.#workflowRegistry = new SqlReads(
       { query: (sql, values) => access.write((db) => db.query(sql, values)) },
