@@ -29,7 +29,7 @@ test("workers lists live workers, and with --all also stopped ones", async () =>
   expect(gone.heartbeatAt).toMatch(/^\d{4}-.*Z$/);
   await withWorker(folder, async () => {
     const [head, line, ...more] = (await folder.text("workers")).trimEnd().split("\n");
-    expect(head).toMatch(/^name +state +host +pid +runs +last heartbeat +serves$/);
+    expect(head).toMatch(/^name +state +host +pid +runs +last heartbeat +lag +serves$/);
     expect(line).toMatch(new RegExp(` live +\\S+ +${process.pid} +0 +.* Onboarding, decl`));
     expect(more).toEqual([]);
     expect((line as string).length).toBeLessThanOrEqual(80);

@@ -165,7 +165,8 @@ describe("stuck runs", () => {
     const heartbeatAt = Math.min(w.clock.read(), Date.now()) - 20 * minute;
     const { workers } = w.store;
     const info = workerInfo({ name: "w1", leaseMs: 1_000 });
-    w.store.workers = async () => [{ ...info, epoch: 1, live: true, startedAt: 0, heartbeatAt, executing: [] }];
+    const load = { executing: [], loopLagMs: null };
+    w.store.workers = async () => [{ ...info, epoch: 1, live: true, startedAt: 0, heartbeatAt, ...load }];
     vi.spyOn(w.store.maintenance, "expiredWorkers").mockImplementation(async ({ lastHeartbeatBefore }) =>
       heartbeatAt < lastHeartbeatBefore ? [info.id] : [],
     );

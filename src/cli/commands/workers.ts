@@ -6,7 +6,7 @@ import { readSettings } from "../config.js";
 import { checkExists, createLogger, openBareStore } from "../database.js";
 import { colourOf } from "../paint.js";
 import { table } from "../table.js";
-import { relativeTime } from "../times.js";
+import { durationText, relativeTime } from "../times.js";
 
 export const workers = command({
   name: "workers",
@@ -59,11 +59,12 @@ const columns = [
   { title: "pid", align: "right", whole: true },
   { title: "runs", align: "right", whole: true },
   { title: "last heartbeat", whole: true },
+  { title: "lag", align: "right", whole: true },
   { title: "serves" },
 ] as const;
 
 function row(worker: WorkerView, now: number) {
-  const { name, state, host, port, pid, executing, heartbeatAt } = worker;
+  const { name, state, host, port, pid, executing, heartbeatAt, loopLagMs } = worker;
   return [
     name,
     { text: state, colour: colourOf(state) },
@@ -71,6 +72,7 @@ function row(worker: WorkerView, now: number) {
     String(pid),
     String(executing),
     relativeTime(heartbeatAt, now),
+    loopLagMs === null ? "" : durationText(loopLagMs),
     describeCapabilities(worker),
   ];
 }

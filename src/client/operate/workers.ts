@@ -27,6 +27,11 @@ export interface WorkerHealth {
   readonly leaseMs: number;
   /** The number of runs that it was executing as of its last heartbeat, over all its workflows; 0 if it is dead. */
   readonly executing: number;
+  /**
+   * How long the event loop of its process was blocked at the longest between its last two heartbeats, in milliseconds; null
+   * if it is dead or has sent no heartbeat yet.
+   */
+  readonly loopLagMs: number | null;
   /** The workflows that it executes. */
   readonly workflows: readonly {
     /** The name of the workflow. */
@@ -53,6 +58,7 @@ export function healthOf(worker: WorkerRecord, now: number, runtime: Runtime): W
     heartbeatAt: new Date(heartbeatAt),
     leaseMs,
     executing: executingCountOf(worker),
+    loopLagMs: worker.loopLagMs,
     ...capabilitiesOf(routes),
   };
 }

@@ -31,6 +31,9 @@ const workerSchema = object("A worker.", {
   heartbeatAt: time("When it sent its last heartbeat."),
   leaseMs: integer("How long after a heartbeat its lease expires.", 0),
   executing: integer("The number of runs that it was executing as of its last heartbeat.", 0),
+  loopLagMs: nullable(
+    integer("How long the event loop of its process was blocked at the longest between its last two heartbeats.", 0),
+  ),
   workflows: list(
     "The workflows that it executes.",
     object("", { name: text("The name."), version: text('The version; "" if it has none.') }),

@@ -7,6 +7,7 @@ import type { RunStatus } from "../../core/run/transition.js";
 import type { Audit } from "./audit.js";
 import type { Questions } from "./questions.js";
 import type { WorkflowRecord } from "./records.js";
+import type { DatabaseSize } from "./size.js";
 import type { WorkerRecord } from "./worker.js";
 
 /** A run's position when runs are ordered by age. */
@@ -123,6 +124,12 @@ export interface Maintenance {
   ownedTaskCounts(workerIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** All workflows that were ever registered, ordered by name. */
   workflows(): Promise<readonly WorkflowRecord[]>;
+
+  /**
+   * What the tables contain. Rows are counted up to `cap` in each table; larger numbers are estimates of the database where it
+   * has them.
+   */
+  size(options: { readonly cap: number }): Promise<DatabaseSize>;
 
   /** All paused queues, ordered by name. Workers get the names with each `HeartbeatResult`. */
   pausedQueues(): Promise<readonly PausedQueue[]>;

@@ -25,10 +25,10 @@ import type {
 import type {
   ClaimRequest,
   ClaimResult,
-  ExecutingCount,
   Fence,
   HeartbeatResult,
   WorkerInfo,
+  WorkerLoad,
   WorkerRecord,
 } from "./worker.js";
 
@@ -70,6 +70,7 @@ export type {
   WorkflowRecord,
   WorkflowRegistration,
 } from "./records.js";
+export type { AppliedMigration, DatabaseSize, TableName, TableSize } from "./size.js";
 export type {
   ClaimedTask,
   ClaimRequest,
@@ -79,6 +80,7 @@ export type {
   HeartbeatResult,
   Route,
   WorkerInfo,
+  WorkerLoad,
   WorkerRecord,
 } from "./worker.js";
 
@@ -171,9 +173,9 @@ export interface Store {
    * Renews the worker's lease, reaps workers whose lease has expired, and reports which runs of the worker have
    * messages and which queues are paused.
    *
-   * @param executing what the worker executes now, for `WorkerRecord.executing`; undefined leaves the stored counts as they are
+   * @param load what the worker reports of itself, for `WorkerRecord`; undefined leaves the stored load as it is
    */
-  heartbeat(fence: Fence, executing?: readonly ExecutingCount[]): Promise<HeartbeatResult>;
+  heartbeat(fence: Fence, load?: WorkerLoad): Promise<HeartbeatResult>;
   /**
    * Marks a worker dead and makes the tasks that it still owned ready. Here and after reaping, the store always sends a
    * hint, even if no task was freed: only the dead worker knew when the runs that it had parked become due, so the

@@ -57,6 +57,13 @@ export interface ExecutingCount {
   readonly count: number;
 }
 
+/** What a worker reports of itself with a heartbeat, for people who look at the workers. */
+export interface WorkerLoad {
+  readonly executing: readonly ExecutingCount[];
+  /** The longest delay of the event loop of its process since the heartbeat before, in whole milliseconds. */
+  readonly loopLagMs: number;
+}
+
 export interface WorkerRecord extends WorkerInfo {
   readonly epoch: number;
   readonly live: boolean;
@@ -67,6 +74,8 @@ export interface WorkerRecord extends WorkerInfo {
    * the worker owns: without an index of owned tasks, which would cost every claim a write, that would read all open tasks.
    */
   readonly executing: readonly ExecutingCount[];
+  /** `WorkerLoad.loopLagMs` of its last heartbeat; null when it is dead or has not reported it yet. */
+  readonly loopLagMs: number | null;
   /** Set only when the row is damaged. */
   readonly damage?: Damage;
 }

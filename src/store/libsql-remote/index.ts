@@ -11,7 +11,6 @@ import type {
   ClaimRequest,
   ClaimResult,
   CommitResult,
-  ExecutingCount,
   Fence,
   HeartbeatResult,
   Hint,
@@ -24,13 +23,14 @@ import type {
   StoreOptions,
   StoreTransaction,
   WorkerInfo,
+  WorkerLoad,
 } from "../contract/store.js";
 import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
 import type { Dialect } from "../sql/dialect.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
-import { encodeExecuting } from "../sql/records.js";
+import { encodeLoad } from "../sql/records.js";
 import { sqliteDialect } from "../sqlite/dialect.js";
 import { migrations } from "../sqlite/schema.js";
 import { parseRemoteAddress, type RemoteAddress } from "./address.js";
@@ -100,7 +100,7 @@ class RemoteLibsqlStore extends SqlReads implements Store {
   #hasFoundTasks = true;
 
   constructor(db: RemoteDatabase, clock: StoreOptions["clock"], runtime: Runtime) {
-    const sqlite = sqliteDialect(clock ?? (() => runtime.now()));
+    const sqlite = sqliteDialect(clock ?? (() => runtime.now()), "libSQL");
     const dialect: Dialect = clock === undefined ? { ...sqlite, now: () => serverNow } : sqlite;
     super(db, dialect);
     this.maintenance = new SqlMaintenance(
@@ -197,8 +197,8 @@ class RemoteLibsqlStore extends SqlReads implements Store {
     return fence;
   }
 
-  async heartbeat(fence: Fence, executing?: readonly ExecutingCount[]): Promise<HeartbeatResult> {
-    const { plan, resultOf } = planHeartbeat(fence, encodeExecuting(executing));
+  async heartbeat(fence: Fence, load?: WorkerLoad): Promise<HeartbeatResult> {
+    const { plan, resultOf } = planHeartbeat(fence, encodeLoad(load));
     const sentAt = this.#runtime.now();
     const { hasExpiredWorkers, now, ...result } = resultOf(await this.#db.write(plan.statements));
     this.#serverClock.adjust(now, sentAt, this.#runtime.now());

@@ -1,7 +1,7 @@
 /** Plans for fences, heartbeats and dead workers. Leases always use the server's real clock, never a virtual one. */
 
 import type { Fence, HeartbeatResult, WorkerInfo } from "../contract/store.js";
-import { taskState } from "../sql/records.js";
+import { type LoadColumns, taskState } from "../sql/records.js";
 import type { Result } from "./driver.js";
 import { serverNow } from "./server-clock.js";
 import { StatementPlan } from "./statement-plan.js";
@@ -10,10 +10,11 @@ const upsertWorker = `INSERT INTO pawl_workers (id, name, host, pid, port, route
   VALUES (?, ?, ?, ?, ?, ?, ?, 1, 1, ${serverNow}, ${serverNow})
   ON CONFLICT (id) DO UPDATE SET name = excluded.name, host = excluded.host, pid = excluded.pid,
   port = excluded.port, routes = excluded.routes, lease_ms = excluded.lease_ms, epoch = epoch + 1, live = 1,
-  started_at = excluded.started_at, heartbeat_at = excluded.heartbeat_at, executing = NULL
+  started_at = excluded.started_at, heartbeat_at = excluded.heartbeat_at, executing = NULL, loop_lag_ms = NULL
   RETURNING epoch`;
 
-const renewLease = `UPDATE pawl_workers SET heartbeat_at = ${serverNow}, executing = coalesce(?, executing)
+const renewLease = `UPDATE pawl_workers SET heartbeat_at = ${serverNow}, executing = coalesce(?, executing),
+  loop_lag_ms = coalesce(?, loop_lag_ms)
   WHERE id = ? AND epoch = ? AND live = 1`;
 
 /**
@@ -34,8 +35,9 @@ const freeTasksOfEarlierEpochs = `${freeTasks} WHERE rowid IN (SELECT t.rowid FR
 const freeTasksOfDead = `${freeTasks} WHERE owner IN (SELECT id FROM pawl_workers WHERE live = 0)`;
 const freeTasksIfDeregistered = `${freeTasks} WHERE owner = ? AND changes() = 1`;
 
-const markExpiredDead = `UPDATE pawl_workers SET live = 0, executing = NULL WHERE live = 1 AND heartbeat_at + lease_ms < ${serverNow} AND id <> ? RETURNING id`;
-const markDead = "UPDATE pawl_workers SET live = 0, executing = NULL WHERE id = ? AND epoch = ? AND live = 1";
+const markExpiredDead = `UPDATE pawl_workers SET live = 0, executing = NULL, loop_lag_ms = NULL WHERE live = 1 AND heartbeat_at + lease_ms < ${serverNow} AND id <> ? RETURNING id`;
+const markDead =
+  "UPDATE pawl_workers SET live = 0, executing = NULL, loop_lag_ms = NULL WHERE id = ? AND epoch = ? AND live = 1";
 
 /** A plan, and the function that reads its results. */
 interface ReadablePlan<T> {
@@ -67,10 +69,10 @@ export interface Heartbeat extends Omit<HeartbeatResult, "reapedWorkerIds"> {
   readonly now: number;
 }
 
-/** @param executing what the worker executes, encoded; null leaves the stored text as it is */
-export function planHeartbeat({ workerId, epoch }: Fence, executing: string | null): ReadablePlan<Heartbeat> {
+/** @param load what the worker reports of itself, encoded; null leaves a column as it is */
+export function planHeartbeat({ workerId, epoch }: Fence, load: LoadColumns): ReadablePlan<Heartbeat> {
   const plan = new StatementPlan<never>();
-  const renewalIndex = plan.add(renewLease, executing, workerId, epoch);
+  const renewalIndex = plan.add(renewLease, ...load, workerId, epoch);
   const reportIndex = plan.add(selectHeartbeatReport, workerId);
   return {
     plan,
@@ -117,5 +119,5 @@ export function planDeregisterWorker({ workerId, epoch }: Fence, at: number): St
  * had the write lock.
  */
 export function planRenewal(plan: StatementPlan<unknown>, { workerId, epoch }: Fence): void {
-  plan.add(renewLease, null, workerId, epoch);
+  plan.add(renewLease, null, null, workerId, epoch);
 }

@@ -9,6 +9,7 @@ export async function loadLibsql(): Promise<SqliteDriver> {
   const Database = await importDatabase();
   return {
     name: "libsql",
+    engine: "libSQL",
     Database,
     open: (file) => new LibsqlDatabase(openNative(Database, file)),
     adopt: (database) => new LibsqlDatabase(database as NativeDatabase),

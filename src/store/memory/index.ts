@@ -15,7 +15,6 @@ import type {
   ClaimResult,
   CommitResult,
   CursorRow,
-  ExecutingCount,
   Fence,
   HeartbeatResult,
   Hint,
@@ -30,6 +29,7 @@ import type {
   StoreTransaction,
   TaskRecord,
   WorkerInfo,
+  WorkerLoad,
   WorkerRecord,
   WorkflowRecord,
   WorkflowRegistration,
@@ -147,17 +147,17 @@ export class MemoryStore implements Store {
       startedAt: now,
       heartbeatAt: now,
       executing: [],
+      loopLagMs: null,
     });
     return { workerId: worker.id, epoch };
   }
 
-  async heartbeat(fence: Fence, executing?: readonly ExecutingCount[]): Promise<HeartbeatResult> {
+  async heartbeat(fence: Fence, load?: WorkerLoad): Promise<HeartbeatResult> {
     if (!this.#rows.isFenceValid(fence))
       return { isAlive: false, ownedWithMessages: [], reapedWorkerIds: [], pausedQueues: [] };
     const now = this.#runtime.now();
     const currentWorker = this.#rows.workers.get(fence.workerId) as WorkerRecord;
-    const newExecuting = executing ?? currentWorker.executing;
-    this.#rows.workers.set(currentWorker.id, { ...currentWorker, heartbeatAt: now, executing: newExecuting });
+    this.#rows.workers.set(currentWorker.id, { ...currentWorker, ...load, heartbeatAt: now });
     const reapedWorkerIds: string[] = [];
     for (const worker of this.#rows.workers.values()) {
       if (!worker.live || worker.heartbeatAt + worker.leaseMs >= now) continue;
@@ -177,7 +177,7 @@ export class MemoryStore implements Store {
 
   /** Marks the worker dead before it frees the tasks, so that the worker cannot write to a freed run. */
   #markDead(worker: WorkerRecord): void {
-    this.#rows.workers.set(worker.id, { ...worker, live: false, executing: [] });
+    this.#rows.workers.set(worker.id, { ...worker, live: false, executing: [], loopLagMs: null });
     this.#freeTasksOf(worker.id);
   }
 

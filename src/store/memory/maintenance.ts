@@ -13,11 +13,13 @@ import type {
   WaitingParent,
   WorkerRoutes,
 } from "../contract/maintenance.js";
+import type { DatabaseSize } from "../contract/size.js";
 import type { WorkflowRecord } from "../contract/store.js";
 import type { HintEmitter } from "../shared/hint-emitter.js";
 import { MemoryAudit } from "./audit.js";
 import { MemoryQuestions } from "./questions.js";
 import { type MemoryRows, startKeyOf } from "./rows.js";
+import { sizeOf } from "./size.js";
 import type { MemoryTask } from "./task.js";
 
 export class MemoryMaintenance implements Maintenance {
@@ -177,6 +179,10 @@ export class MemoryMaintenance implements Maintenance {
 
   async workflows(): Promise<readonly WorkflowRecord[]> {
     return [...this.#rows.workflows.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  async size({ cap }: { readonly cap: number }): Promise<DatabaseSize> {
+    return sizeOf(this.#rows, { queues: this.#pausedQueues.size, figures: this.questions.figureCount }, cap);
   }
 
   async pausedQueues(): Promise<readonly PausedQueue[]> {

@@ -117,6 +117,10 @@ export class MemoryQuestions implements Questions {
     return this.#rows.events.get(runId)?.length ?? 0;
   }
 
+  get figureCount(): number {
+    return this.#figures.size;
+  }
+
   async addFigures(figures: readonly MinuteFigures[]): Promise<void> {
     for (const row of figures) {
       const key = `${row.minute}\u0000${row.workflow}`;

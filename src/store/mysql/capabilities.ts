@@ -8,5 +8,10 @@ export interface Capabilities {
 const mysql: Capabilities = { hasBlocks: false };
 const mariadb: Capabilities = { hasBlocks: true };
 
+const isMariaDb = (version: string): boolean => /mariadb/i.test(version);
+
 /** @param version the result of `SELECT VERSION()`, such as "8.0.36" or "10.11.6-MariaDB-log" */
-export const capabilitiesOf = (version: string): Capabilities => (/mariadb/i.test(version) ? mariadb : mysql);
+export const capabilitiesOf = (version: string): Capabilities => (isMariaDb(version) ? mariadb : mysql);
+
+/** The name of the product, for display. */
+export const engineOf = (version: string): string => (isMariaDb(version) ? "MariaDB" : "MySQL");

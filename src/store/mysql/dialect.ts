@@ -3,6 +3,7 @@
  */
 import type { Dialect } from "../sql/dialect.js";
 import { type Clock, nowExpression } from "./clock.js";
+import { mysqlSizes } from "./size.js";
 
 export const mysqlDialect = (clock: Clock): Dialect => ({
   placeholder: () => "?",
@@ -23,4 +24,5 @@ export const mysqlDialect = (clock: Clock): Dialect => ({
   readyRank: { column: "t.rank_no", order: "ASC", after: ">" },
   // DELETE accepts no index hint, but with the order of a key and a limit it uses that key.
   deleteOrder: (key) => `ORDER BY ${key} LIMIT 1000000000`,
+  sizes: mysqlSizes,
 });

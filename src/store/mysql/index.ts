@@ -6,7 +6,6 @@ import type {
   ClaimRequest,
   ClaimResult,
   CommitResult,
-  ExecutingCount,
   Fence,
   HeartbeatResult,
   Hint,
@@ -19,6 +18,7 @@ import type {
   StoreOptions,
   StoreTransaction,
   WorkerInfo,
+  WorkerLoad,
 } from "../contract/store.js";
 import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
@@ -141,8 +141,8 @@ class MysqlStore extends SqlReads implements Store {
     return fence;
   }
 
-  async heartbeat(fence: Fence, executing?: readonly ExecutingCount[]): Promise<HeartbeatResult> {
-    const { hasFreedTasks, ...result } = await heartbeat(this.#db, fence, executing, () => this.#now());
+  async heartbeat(fence: Fence, load?: WorkerLoad): Promise<HeartbeatResult> {
+    const { hasFreedTasks, ...result } = await heartbeat(this.#db, fence, load, () => this.#now());
     if (hasFreedTasks || result.reapedWorkerIds.length > 0) this.#hints.emit(tasksFreedHints);
     return result;
   }

@@ -145,7 +145,8 @@ export const migrations: readonly Migration[] = [
         live TINYINT NOT NULL,
         started_at BIGINT NOT NULL,
         heartbeat_at BIGINT NOT NULL,
-        executing LONGTEXT NULL
+        executing LONGTEXT NULL,
+        loop_lag_ms BIGINT NULL
       ) ${tableOptions}`,
       `CREATE TABLE IF NOT EXISTS pawl_workflows (
         name VARBINARY(255) NOT NULL PRIMARY KEY,

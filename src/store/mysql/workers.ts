@@ -1,7 +1,7 @@
 /** Registers, renews and reaps workers. Leases always use the server's real clock, never a virtual one. */
 
-import type { ExecutingCount, Fence, HeartbeatResult, WorkerInfo } from "../contract/store.js";
-import { encodeExecuting, taskState } from "../sql/records.js";
+import type { Fence, HeartbeatResult, WorkerInfo, WorkerLoad } from "../contract/store.js";
+import { encodeLoad, taskState } from "../sql/records.js";
 import { serverNow } from "./clock.js";
 import type { Database } from "./database.js";
 import type { Session } from "./session.js";
@@ -43,7 +43,7 @@ export async function registerWorker(
     const [, row, tasks] = await transaction.run([
       sql(
         `INSERT INTO pawl_workers (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, 1, 1, ${serverNow}, ${serverNow}) ` +
-          `ON DUPLICATE KEY UPDATE epoch = epoch + 1, executing = NULL, ${updates}`,
+          `ON DUPLICATE KEY UPDATE epoch = epoch + 1, executing = NULL, loop_lag_ms = NULL, ${updates}`,
         [id, name, host, pid, port, JSON.stringify(routes), leaseMs],
       ),
       sql("SELECT epoch FROM pawl_workers WHERE id = ?", [id]),
@@ -58,14 +58,14 @@ export async function registerWorker(
 export async function heartbeat(
   db: Database,
   { workerId, epoch }: Fence,
-  executing: readonly ExecutingCount[] | undefined,
+  load: WorkerLoad | undefined,
   now: () => string,
 ): Promise<HeartbeatResult & { readonly hasFreedTasks: boolean }> {
   // Renewing a lease twice is harmless, so these statements are retried like reads when the answer is lost.
   const [renewed, expired, withMessages, paused] = await db.read([
     sql(
-      `UPDATE pawl_workers SET heartbeat_at = ${serverNow}, executing = coalesce(?, executing) WHERE ${matchesFence}`,
-      [encodeExecuting(executing), workerId, epoch],
+      `UPDATE pawl_workers SET heartbeat_at = ${serverNow}, executing = coalesce(?, executing), loop_lag_ms = coalesce(?, loop_lag_ms) WHERE ${matchesFence}`,
+      [...encodeLoad(load), workerId, epoch],
     ),
     sql(`SELECT id FROM pawl_workers WHERE ${hasExpiredLease}`),
     selectOwnedTasks(workerId, " AND pending_messages > 0"),
@@ -119,7 +119,7 @@ export async function deregisterWorker(db: Database, { workerId, epoch }: Fence,
 async function markDead(session: Session, workerIds: readonly string[], now: string): Promise<boolean> {
   if (workerIds.length === 0) return false;
   const setDead = sql(
-    `UPDATE pawl_workers ${forcePrimaryKey} SET live = 0, executing = NULL WHERE id IN (${placeholders(workerIds)})`,
+    `UPDATE pawl_workers ${forcePrimaryKey} SET live = 0, executing = NULL, loop_lag_ms = NULL WHERE id IN (${placeholders(workerIds)})`,
     workerIds,
   );
   const [, ...owned] = await session.run([setDead, ...workerIds.map((id) => selectOwnedTasks(id))]);

@@ -3,6 +3,7 @@ import type { Dialect } from "../sql/dialect.js";
 import { realNow } from "./clock.js";
 import { plainArray } from "./commit/arrays.js";
 import { isRunId } from "./ids.js";
+import { postgresSizes } from "./size.js";
 import type { Tables } from "./tables.js";
 
 export const createPostgresDialect = (tables: Tables, virtualClock: (() => number) | undefined): Dialect => ({
@@ -21,4 +22,5 @@ export const createPostgresDialect = (tables: Tables, virtualClock: (() => numbe
   forceRunIndex: () => "",
   readyRank: { column: "t.priority", order: "DESC", after: "<" },
   deleteOrder: () => "",
+  sizes: postgresSizes(tables),
 });

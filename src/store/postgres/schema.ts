@@ -91,6 +91,7 @@ const createTables = (t: Tables): readonly string[] => [
     heartbeat_at bigint NOT NULL,
     lease_ms bigint NOT NULL,
     pid bigint NOT NULL,
+    loop_lag_ms bigint,
     port integer,
     live boolean NOT NULL,
     id text COLLATE "C" PRIMARY KEY,

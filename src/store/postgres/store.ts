@@ -9,7 +9,6 @@ import type {
   ClaimResult,
   CommitResult,
   CursorRow,
-  ExecutingCount,
   Fence,
   HeartbeatResult,
   Hint,
@@ -27,6 +26,7 @@ import type {
   StoreTransaction,
   TaskRecord,
   WorkerInfo,
+  WorkerLoad,
   WorkerRecord,
   WorkflowRecord,
   WorkflowRegistration,
@@ -272,10 +272,10 @@ export class PostgresStore implements Store {
     return fence;
   }
 
-  heartbeat(fence: Fence, executing?: readonly ExecutingCount[]): Promise<HeartbeatResult> {
+  heartbeat(fence: Fence, load?: WorkerLoad): Promise<HeartbeatResult> {
     // Executing a heartbeat twice does no harm, so it is retried like a read.
     const read: ExecuteQuery = (query) => this.#db.read(query, () => this.#lostWriteDetector.assertNotLost(fence));
-    return this.#fencedIfLost(fencedHeartbeat, () => this.#workers.heartbeat(read, fence, executing));
+    return this.#fencedIfLost(fencedHeartbeat, () => this.#workers.heartbeat(read, fence, load));
   }
 
   async deregisterWorker(fence: Fence): Promise<void> {

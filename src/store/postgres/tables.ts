@@ -1,5 +1,5 @@
 /** The names of the tables, quoted and with their schema, so that statements do not depend on the search path. */
-import type { TableName } from "../sql/dialect.js";
+import type { TableName } from "../contract/size.js";
 
 export type Tables = Readonly<Record<TableName, string>> & { readonly schema: string };
 

@@ -3,8 +3,8 @@
  * before it ends an epoch of the worker, so that no commit under that epoch is in progress.
  */
 
-import type { ExecutingCount, Fence, HeartbeatResult, WorkerInfo } from "../contract/store.js";
-import { encodeExecuting, taskState } from "../sql/records.js";
+import type { Fence, HeartbeatResult, WorkerInfo, WorkerLoad } from "../contract/store.js";
+import { encodeLoad, taskState } from "../sql/records.js";
 import { realNow, type SqlClock } from "./clock.js";
 import type { ExecuteQuery } from "./connection/driver.js";
 import type { Tables } from "./tables.js";
@@ -49,7 +49,8 @@ export class Workers {
       await execute({ text: `SELECT 1 FROM ${workers} WHERE id = $1 FOR UPDATE`, values: [id] });
       const [row] = await execute({
         text: `UPDATE ${workers} SET epoch = greatest(epoch, $8::bigint) + 1, live = true, name = $2, host = $3, pid = $4, lease_ms = $5,
-          routes = $6, port = $7, started_at = ${realNow}, heartbeat_at = ${realNow}, executing = NULL WHERE id = $1 RETURNING epoch`,
+          routes = $6, port = $7, started_at = ${realNow}, heartbeat_at = ${realNow}, executing = NULL, loop_lag_ms = NULL
+          WHERE id = $1 RETURNING epoch`,
         values: [id, name, host, pid, Math.ceil(leaseMs), JSON.stringify(routes), port, knownEpoch],
       });
       const epoch = Number(row?.epoch);
@@ -60,21 +61,18 @@ export class Workers {
   }
 
   /** Sends only one statement, unless the lease of another worker has expired. */
-  async heartbeat(
-    execute: ExecuteQuery,
-    fence: Fence,
-    executing: readonly ExecutingCount[] | undefined,
-  ): Promise<HeartbeatResult> {
+  async heartbeat(execute: ExecuteQuery, fence: Fence, load: WorkerLoad | undefined): Promise<HeartbeatResult> {
     const { workers, tasks, queues } = this.#tables;
     const [row] = await execute({
       name: "pawl_heartbeat",
-      text: `WITH renewed AS (UPDATE ${workers} SET heartbeat_at = ${realNow}, executing = coalesce($3::text, executing)
+      text: `WITH renewed AS (UPDATE ${workers} SET heartbeat_at = ${realNow}, executing = coalesce($3::text, executing),
+            loop_lag_ms = coalesce($4::bigint, loop_lag_ms)
           WHERE id = $1::text AND epoch = $2::bigint AND live RETURNING id)
         SELECT ARRAY(SELECT run_id FROM ${tasks} WHERE owner = $1::text AND epoch = $2::bigint AND owner IS NOT NULL AND pending_messages > 0) AS with_messages,
           EXISTS (SELECT 1 FROM ${workers} w WHERE w.live AND w.id <> $1::text AND w.heartbeat_at + w.lease_ms < ${realNow}) AS has_expired,
           ARRAY(SELECT name FROM ${queues} ORDER BY name) AS paused_queues
         FROM renewed`,
-      values: [fence.workerId, fence.epoch, encodeExecuting(executing)],
+      values: [fence.workerId, fence.epoch, ...encodeLoad(load)],
     });
     if (row === undefined) return fencedHeartbeat;
     const reapedWorkerIds = row.has_expired === true ? await this.#reap(fence.workerId) : [];
@@ -102,7 +100,7 @@ export class Workers {
     const deadIds = await this.#inTransaction(async (execute) => {
       const rows = await execute({
         text: `WITH dead AS MATERIALIZED (SELECT id FROM ${workers} WHERE ${condition})
-          UPDATE ${workers} w SET live = false, executing = NULL FROM dead WHERE w.id = dead.id RETURNING w.id`,
+          UPDATE ${workers} w SET live = false, executing = NULL, loop_lag_ms = NULL FROM dead WHERE w.id = dead.id RETURNING w.id`,
         values,
       });
       const ids = rows.map((row) => row.id as string);

@@ -1,4 +1,6 @@
 /** The expressions in which databases differ, as an object, so that no shared code branches on a database's name. */
+import type { TableName } from "../contract/size.js";
+import type { SizeStatements } from "./size.js";
 
 export type SqlRow = Readonly<Record<string, unknown>>;
 
@@ -51,22 +53,12 @@ export interface Dialect {
   };
   /** The clause at the end of a DELETE that makes it find its rows by this key; "" where no clause is needed. */
   deleteOrder(key: string): string;
+  /** How the sizes of the tables are read. */
+  readonly sizes: SizeStatements;
 }
 
 /** The indexes of the table of runs by which lists are read. */
 export type RunIndex = "newest" | "newest_of_workflow" | "start_key" | "hero" | "parent" | "unsuccessful";
-
-export type TableName =
-  | "runs"
-  | "tasks"
-  | "events"
-  | "inbox"
-  | "cursors"
-  | "workers"
-  | "workflows"
-  | "queues"
-  | "figures"
-  | "migrations";
 
 /** A statement under construction. */
 export interface Statement {

@@ -13,12 +13,14 @@ import type {
   WaitingParent,
   WorkerRoutes,
 } from "../contract/maintenance.js";
+import type { DatabaseSize } from "../contract/size.js";
 import type { Hint, RunStatus, WorkflowRecord } from "../contract/store.js";
 import { SqlAudit } from "./audit.js";
 import { SqlBacklog } from "./backlog.js";
 import { type Bind, createStatement, type Dialect, type Queryable, type SqlRow } from "./dialect.js";
 import { SqlQuestions } from "./questions.js";
 import { decodeWorkflow, isOwned, numberOrNull, openTaskStateSql, taskState, workflowColumns } from "./records.js";
+import { readSize } from "./size.js";
 
 export interface WriteStatement {
   readonly text: string;
@@ -232,6 +234,10 @@ export class SqlMaintenance implements Maintenance {
       (_, table) => `SELECT ${workflowColumns} FROM ${table("workflows")} w ORDER BY w.name`,
     );
     return rows.map(decodeWorkflow);
+  }
+
+  size({ cap }: { readonly cap: number }): Promise<DatabaseSize> {
+    return readSize(this.#db, this.#dialect, cap);
   }
 
   async pausedQueues(): Promise<readonly PausedQueue[]> {

@@ -8,6 +8,7 @@ import type {
   RunRecord,
   RunStatus,
   TaskRecord,
+  WorkerLoad,
   WorkerRecord,
   WorkflowRecord,
 } from "../contract/store.js";
@@ -149,14 +150,17 @@ export function decodeWorker(row: SqlRow): WorkerRecord {
     startedAt: Number(row.started_at),
     heartbeatAt: Number(row.heartbeat_at),
     executing: executing ?? [],
+    loopLagMs: row.loop_lag_ms === null ? null : Number(row.loop_lag_ms),
     ...(executing === null ? { damage: { column: "executing", problem: "it is not a list of counts" } } : {}),
     ...(routes === null ? { damage: { column: "routes", problem: "it is not a list of routes" } } : {}),
   };
 }
 
-/** Undefined counts leave the column as it is, see `Store.heartbeat`. */
-export const encodeExecuting = (executing: readonly ExecutingCount[] | undefined): string | null =>
-  executing === undefined ? null : JSON.stringify(executing);
+/** The values of the columns `executing` and `loop_lag_ms`; null leaves a column as it is, see `Store.heartbeat`. */
+export type LoadColumns = readonly [executing: string | null, loopLagMs: number | null];
+
+export const encodeLoad = (load: WorkerLoad | undefined): LoadColumns =>
+  load === undefined ? [null, null] : [JSON.stringify(load.executing), load.loopLagMs];
 
 function readExecuting(text: string | null): readonly ExecutingCount[] | null {
   if (text === null) return [];

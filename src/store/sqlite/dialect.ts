@@ -2,8 +2,10 @@
  * The expressions in which SQLite differs from other databases, for the queries that all SQL stores share (store/sql).
  */
 import type { Dialect } from "../sql/dialect.js";
+import { sqliteSizes } from "./size.js";
 
-export const sqliteDialect = (clock: () => number): Dialect => ({
+/** @param engine the name of the library, for display */
+export const sqliteDialect = (clock: () => number, engine: string): Dialect => ({
   placeholder: () => "?",
   table: (name) => `pawl_${name}`,
   // With json_each the SQL text is the same for all lists of several ids, so one prepared statement serves them all.
@@ -24,4 +26,5 @@ export const sqliteDialect = (clock: () => number): Dialect => ({
   forceRunIndex: () => "",
   readyRank: { column: "t.priority", order: "DESC", after: "<" },
   deleteOrder: () => "",
+  sizes: sqliteSizes(engine),
 });

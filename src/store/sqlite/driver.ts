@@ -28,6 +28,8 @@ export interface SqliteDatabase {
 export interface SqliteDriver {
   /** The library's name, for error messages. */
   readonly name: string;
+  /** The name of the product, for display. */
+  readonly engine: string;
   /** The library's own class. A database that the user has opened must be an instance of it. */
   readonly Database: new (
     file: string,
@@ -58,7 +60,8 @@ export async function loadDriver(name?: DriverName): Promise<SqliteDriver> {
 }
 
 function createDriver(name: DriverName, Database: SqliteDriver["Database"]): SqliteDriver {
-  return { name, Database, open: (file) => openDatabase(Database, file), adopt: (database) => database };
+  const open = (file: string) => openDatabase(Database, file);
+  return { name, engine: "SQLite", Database, open, adopt: (database) => database };
 }
 
 /**

@@ -113,7 +113,8 @@ const tables = [
     live INTEGER NOT NULL,
     started_at INTEGER NOT NULL,
     heartbeat_at INTEGER NOT NULL,
-    executing TEXT
+    executing TEXT,
+    loop_lag_ms INTEGER
   )`,
   `CREATE TABLE pawl_workflows (
     name TEXT NOT NULL PRIMARY KEY,

@@ -6,7 +6,6 @@ import type {
   ClaimRequest,
   ClaimResult,
   CommitResult,
-  ExecutingCount,
   Fence,
   HeartbeatResult,
   Hint,
@@ -19,13 +18,14 @@ import type {
   StoreOptions,
   StoreTransaction,
   WorkerInfo,
+  WorkerLoad,
   WorkflowRegistration,
 } from "../contract/store.js";
 import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
-import { encodeExecuting } from "../sql/records.js";
+import { encodeLoad } from "../sql/records.js";
 import { claim, readEmptyClaim } from "./claim.js";
 import { applyBatch, isCommitted } from "./commit.js";
 import { ConnectionAccess } from "./connection-access.js";
@@ -72,7 +72,7 @@ export class SqliteStore extends SqlReads implements Store {
 
   private constructor(access: ConnectionAccess, options: StoreOptions, runtime: Runtime) {
     const clock = options.clock ?? (() => runtime.now());
-    const dialect = sqliteDialect(clock);
+    const dialect = sqliteDialect(clock, access.driver.engine);
     super({ query: (sql, values) => access.read((db) => db.query(sql, values)) }, dialect);
     this.#workflowRegistry = new SqlReads(
       { query: (sql, values) => access.write((db) => db.query(sql, values)) },
@@ -181,9 +181,9 @@ export class SqliteStore extends SqlReads implements Store {
     return fence;
   }
 
-  async heartbeat(fence: Fence, executing?: readonly ExecutingCount[]): Promise<HeartbeatResult> {
+  async heartbeat(fence: Fence, load?: WorkerLoad): Promise<HeartbeatResult> {
     const { hasExpiredWorkers, ...result } = await this.#access.writeWithoutTransaction((db) =>
-      heartbeat(db, fence, encodeExecuting(executing), this.#runtime),
+      heartbeat(db, fence, encodeLoad(load), this.#runtime),
     );
     const reapedWorkerIds = hasExpiredWorkers
       ? await this.#access.write((db) => reap(db, fence.workerId, this.#clock(), this.#runtime.now()))

@@ -5,7 +5,7 @@
 
 import type { Runtime } from "../../runtime/runtime.js";
 import type { Fence, HeartbeatResult, WorkerInfo } from "../contract/store.js";
-import { taskState } from "../sql/records.js";
+import { type LoadColumns, taskState } from "../sql/records.js";
 import type { Connection } from "./connection.js";
 
 const selectFence = "SELECT 1 FROM pawl_workers WHERE id = ? AND epoch = ? AND live = 1";
@@ -14,14 +14,14 @@ const upsertWorker = `INSERT INTO pawl_workers (id, name, host, pid, port, route
   VALUES (?, ?, ?, ?, ?, ?, ?, 1, 1, ?, ?)
   ON CONFLICT (id) DO UPDATE SET name = excluded.name, host = excluded.host, pid = excluded.pid,
   port = excluded.port,   routes = excluded.routes, lease_ms = excluded.lease_ms, epoch = epoch + 1, live = 1,
-  started_at = excluded.started_at, heartbeat_at = excluded.heartbeat_at, executing = NULL
+  started_at = excluded.started_at, heartbeat_at = excluded.heartbeat_at, executing = NULL, loop_lag_ms = NULL
   RETURNING epoch`;
 
-const updateHeartbeat =
-  "UPDATE pawl_workers SET heartbeat_at = ?, executing = coalesce(?, executing) WHERE id = ? AND epoch = ? AND live = 1";
+const updateHeartbeat = `UPDATE pawl_workers SET heartbeat_at = ?, executing = coalesce(?, executing), loop_lag_ms = coalesce(?, loop_lag_ms)
+  WHERE id = ? AND epoch = ? AND live = 1`;
 const selectExpiredWorkers =
   "SELECT id FROM pawl_workers WHERE live = 1 AND heartbeat_at + lease_ms < ? AND id <> ? ORDER BY id";
-const setWorkerDead = "UPDATE pawl_workers SET live = 0, executing = NULL WHERE id = ?";
+const setWorkerDead = "UPDATE pawl_workers SET live = 0, executing = NULL, loop_lag_ms = NULL WHERE id = ?";
 
 /** Scans all open tasks, once per dead worker, because an index on the owner would cost time in every claim. */
 const freeTasks = `UPDATE pawl_tasks SET state = ${taskState.ready}, due_at = ?, owner = NULL, epoch = NULL
@@ -44,14 +44,14 @@ export function holdsFence(db: Connection, { workerId, epoch }: Fence): boolean 
   return db.get(selectFence, workerId, epoch) !== undefined;
 }
 
-/** @param executing what the worker executes, encoded; null leaves the stored text as it is */
+/** @param load what the worker reports of itself, encoded; null leaves a column as it is */
 export function renewLease(
   db: Connection,
   { workerId, epoch }: Fence,
   now: number,
-  executing: string | null = null,
+  load: LoadColumns = [null, null],
 ): boolean {
-  return db.run(updateHeartbeat, now, executing, workerId, epoch) === 1;
+  return db.run(updateHeartbeat, now, ...load, workerId, epoch) === 1;
 }
 
 interface Registration {
@@ -73,10 +73,10 @@ export function registerWorker(db: Connection, worker: WorkerInfo, at: number, n
 export function heartbeat(
   db: Connection,
   fence: Fence,
-  executing: string | null,
+  load: LoadColumns,
   runtime: Runtime,
 ): Omit<HeartbeatResult, "reapedWorkerIds"> & { readonly hasExpiredWorkers: boolean } {
-  if (!renewLease(db, fence, runtime.now(), executing))
+  if (!renewLease(db, fence, runtime.now(), load))
     return { isAlive: false, ownedWithMessages: [], pausedQueues: [], hasExpiredWorkers: false };
   const reportRows = db.all(selectHeartbeatReport, fence.workerId, runtime.now());
   const subjectsOf = (kind: string) =>

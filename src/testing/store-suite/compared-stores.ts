@@ -2,13 +2,13 @@
 
 import type {
   Batch,
-  ExecutingCount,
   Fence,
   Message,
   NewRun,
   Route,
   Store,
   TaskRecord,
+  WorkerLoad,
 } from "../../store/contract/store.js";
 import { MemoryStore } from "../../store/memory/index.js";
 import { byId, uniqueName, workerInfo } from "./builders.js";
@@ -120,9 +120,9 @@ export class ComparedStores {
     });
   }
 
-  async heartbeat(worker: ComparedWorker, executing?: readonly ExecutingCount[]): Promise<void> {
+  async heartbeat(worker: ComparedWorker, load?: WorkerLoad): Promise<void> {
     await this.expectSame("heartbeat", async (store, side) => {
-      const { isAlive, ownedWithMessages } = await store.heartbeat(worker.fences[side], executing);
+      const { isAlive, ownedWithMessages } = await store.heartbeat(worker.fences[side], load);
       return { isAlive, ownedWithMessages: [...ownedWithMessages].sort() };
     });
   }
@@ -146,7 +146,7 @@ export class ComparedStores {
     const workers = new Set([...this.workers, ...this.deregisteredWorkers].map(({ id }) => id));
     await this.expectSame("workers", async (store) => {
       const records = (await store.workers()).filter(({ id }) => workers.has(id));
-      return byId(records.map(({ id, live, executing }) => ({ id, live, executing })));
+      return byId(records.map(({ id, live, executing, loopLagMs }) => ({ id, live, executing, loopLagMs })));
     });
   }
 

@@ -19,6 +19,7 @@ import { questionTests } from "./questions.js";
 import { randomQuestionTests } from "./random-questions.js";
 import { registryTests } from "./registry.js";
 import { routingTests } from "./routing.js";
+import { sizeTests } from "./size.js";
 import { startTests } from "./start.js";
 import { transactionTests } from "./transaction.js";
 import { workerTests } from "./workers.js";
@@ -41,6 +42,7 @@ const topics: Record<string, (fixture: Fixture) => void> = {
   "random questions": randomQuestionTests,
   "the registry": registryTests,
   maintenance: maintenanceTests,
+  sizes: sizeTests,
   "paused queues": pausedQueueTests,
   hints: hintTests,
   transactions: transactionTests,

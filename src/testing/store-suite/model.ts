@@ -4,14 +4,7 @@
  */
 
 import { keepOwner } from "../../core/run/transition.js";
-import type {
-  ExecutingCount,
-  NewRun,
-  NextTaskState,
-  Route,
-  RunFilter,
-  Transition,
-} from "../../store/contract/store.js";
+import type { NewRun, NextTaskState, Route, RunFilter, Transition, WorkerLoad } from "../../store/contract/store.js";
 import { events, finish, newId, newMessage, newRun, park, transition, uniqueName } from "./builders.js";
 import { ComparedStores, type ComparedWorker } from "./compared-stores.js";
 import type { Fixture } from "./fixture.js";
@@ -90,7 +83,7 @@ class RandomOperations {
       [9, () => this.#commitAsWorker(worker)],
       [3, () => this.#commitAsClient()],
       [3, () => stores.send(this.#randomMessages(this.#anyRunIds(5)))],
-      [1, () => stores.heartbeat(worker, this.#randomExecuting())],
+      [1, () => stores.heartbeat(worker, this.#randomLoad())],
       [2, () => this.#compareRunList()],
       [1, () => this.#replaceWorker(worker)],
       [1, () => this.#commitAsDeadWorker()],
@@ -98,11 +91,12 @@ class RandomOperations {
     await random.pickWeighted(weightedOperations)();
   }
 
-  #randomExecuting(): readonly ExecutingCount[] | undefined {
+  #randomLoad(): WorkerLoad | undefined {
     if (this.#random.chance(0.3)) return undefined;
-    return this.#random
+    const executing = this.#random
       .sample(this.#routes, 2)
       .map(({ workflow, version }) => ({ route: workflow, version, count: 1 }));
+    return { executing, loopLagMs: this.#random.chance(0.5) ? 0 : 250 };
   }
 
   async #commitAsWorker(worker: ComparedWorker): Promise<void> {

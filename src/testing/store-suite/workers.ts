@@ -42,7 +42,7 @@ export function workerTests(fixture: Fixture): void {
     const fence = await fixture.store.registerWorker(info);
     expect(fence.workerId).toBe(info.id);
     const found = await readWorker(fence);
-    expect(found).toMatchObject({ ...info, epoch: fence.epoch, live: true, executing: [] });
+    expect(found).toMatchObject({ ...info, epoch: fence.epoch, live: true, executing: [], loopLagMs: null });
     expect(Math.abs((found?.startedAt ?? 0) - systemRuntime.now())).toBeLessThan(600_000);
     expect(found?.heartbeatAt).toBe(found?.startedAt);
   });
@@ -271,32 +271,32 @@ export function workerTests(fixture: Fixture): void {
       { route: 'a"b\tü', version: "v1", count: 4 },
       { route: "a", version: "", count: 1 },
     ];
-    await fixture.store.heartbeat(busy, executing);
-    expect(await readWorker(busy)).toMatchObject({ executing });
+    await fixture.store.heartbeat(busy, { executing, loopLagMs: 1_234 });
+    expect(await readWorker(busy)).toMatchObject({ executing, loopLagMs: 1_234 });
     // A heartbeat that only checks the fence leaves the counts as they are.
     await fixture.store.heartbeat(busy);
-    expect(await readWorker(busy)).toMatchObject({ executing });
-    expect(await readWorker(idle)).toMatchObject({ executing: [] });
-    await fixture.store.heartbeat(busy, []);
-    expect(await readWorker(busy)).toMatchObject({ executing: [] });
-    await fixture.store.heartbeat(busy, executing);
+    expect(await readWorker(busy)).toMatchObject({ executing, loopLagMs: 1_234 });
+    expect(await readWorker(idle)).toMatchObject({ executing: [], loopLagMs: null });
+    await fixture.store.heartbeat(busy, { executing: [], loopLagMs: 0 });
+    expect(await readWorker(busy)).toMatchObject({ executing: [], loopLagMs: 0 });
+    await fixture.store.heartbeat(busy, { executing, loopLagMs: 1_234 });
     await fixture.store.deregisterWorker(busy);
-    expect(await readWorker(busy)).toMatchObject({ live: false, executing: [] });
-    await fixture.store.heartbeat(busy, executing);
-    expect(await readWorker(busy)).toMatchObject({ live: false, executing: [] });
+    expect(await readWorker(busy)).toMatchObject({ live: false, executing: [], loopLagMs: null });
+    await fixture.store.heartbeat(busy, { executing, loopLagMs: 1_234 });
+    expect(await readWorker(busy)).toMatchObject({ live: false, executing: [], loopLagMs: null });
     expect(await readWorker({ workerId: uniqueName("unknown"), epoch: 1 })).toBe(undefined);
   });
 
   test("a worker that registers again or is reaped executes nothing", async () => {
     const executing = [{ route: "a", version: "", count: 1 }];
     const worker = await fixture.registerWorker();
-    await fixture.store.heartbeat(worker, executing);
+    await fixture.store.heartbeat(worker, { executing, loopLagMs: 5 });
     const again = await fixture.registerWorker({ id: worker.workerId, leaseMs: shortLeaseMs });
-    expect(await readWorker(again)).toMatchObject({ executing: [] });
-    await fixture.store.heartbeat(again, executing);
+    expect(await readWorker(again)).toMatchObject({ executing: [], loopLagMs: null });
+    await fixture.store.heartbeat(again, { executing, loopLagMs: 6 });
     await delay(afterLeaseMs);
     await fixture.store.heartbeat(await fixture.registerWorker());
-    expect(await readWorker(again)).toMatchObject({ live: false, executing: [] });
+    expect(await readWorker(again)).toMatchObject({ live: false, executing: [], loopLagMs: null });
   });
 
   test("the tasks of workers are counted", async () => {

@@ -6,6 +6,7 @@ import type { Logger } from "../../define/context.js";
 import type { Runtime, Timer } from "../../runtime/runtime.js";
 import type { ExecutingCount, Fence, Store } from "../../store/contract/store.js";
 import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
+import { LoopLag } from "./loop-lag.js";
 
 const maxListedWorkers = 3;
 
@@ -36,6 +37,7 @@ export class Heartbeat {
   readonly #events: LeaseEvents;
   readonly #runtime: Runtime;
   readonly #countExecuting: () => readonly ExecutingCount[];
+  readonly #loopLag: LoopLag;
   readonly #timer: Timer;
   #isHeartbeatInFlight = false;
   #currentPoll: Promise<void> | null = null;
@@ -49,6 +51,7 @@ export class Heartbeat {
     this.#events = events;
     this.#runtime = runtime;
     this.#countExecuting = countExecuting;
+    this.#loopLag = new LoopLag(runtime);
     // Three heartbeats are sent per lease, so that the lease survives if one heartbeat fails and the next one is late.
     this.#timer = runtime.setInterval(() => void this.#sendHeartbeat(), Math.max(10, leaseMs / 3)).unref();
   }
@@ -100,9 +103,10 @@ export class Heartbeat {
     this.#isHeartbeatInFlight = true;
     try {
       const sentAt = this.#runtime.processMonotonic();
+      const load = { executing: this.#countExecuting(), loopLagMs: this.#loopLag.takeMaxMs() };
       const { isAlive, ownedWithMessages, reapedWorkerIds, pausedQueues } = await this.#store.heartbeat(
         this.#fence,
-        this.#countExecuting(),
+        load,
       );
       if (this.#isStopped) return;
       if (!isAlive) return this.#events.onLost();
@@ -134,6 +138,7 @@ export class Heartbeat {
 
   stop(): void {
     this.#isStopped = true;
+    this.#loopLag.stop();
     this.#runtime.clearInterval(this.#timer);
   }
 }
