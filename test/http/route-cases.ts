@@ -31,6 +31,8 @@ const cases: Readonly<Record<string, (runs: Runs) => RouteCase>> = {
   getRunHistory: ({ paused }) => ({ path: `/api/v1/runs/${paused}/history` }),
   watchRun: ({ paused }) => ({ path: `/api/v1/runs/${paused}/events` }),
   getRunExecutions: ({ paused }) => ({ path: `/api/v1/runs/${paused}/executions` }),
+  getRunStep: ({ paused }) => ({ path: `/api/v1/runs/${paused}/step?node=reserve` }),
+  getRunRetry: ({ paused }) => ({ path: `/api/v1/runs/${paused}/retry` }),
   getRunTimeline: ({ paused }) => ({ path: `/api/v1/runs/${paused}/timeline` }),
   getRunNodes: ({ paused }) => ({ path: `/api/v1/runs/${paused}/nodes` }),
   getRunGraph: ({ paused }) => ({ path: `/api/v1/runs/${paused}/graph` }),

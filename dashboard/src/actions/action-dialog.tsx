@@ -66,6 +66,7 @@ function OpenDialog({ action, run, lastEvent, signalName }: OpenAction) {
     setError(null);
     try {
       const answer = await post<Partial<Answer<"retryRun">>>(runPath(run.id, action.path), {
+        ...action.body,
         ...(reason.trim() === "" ? {} : { reason: reason.trim() }),
         ...(action.isGuarded && lastEvent !== null ? { ifLastEvent: lastEvent } : {}),
         ...(action.asks === "signal" ? { name: name.trim(), payload: value ?? null } : {}),

@@ -9,7 +9,7 @@ import type { IconName } from "../ui/icon.js";
 export type Run = Answer<"getRun">;
 
 export interface RunAction {
-  readonly id: "signal" | "resume" | "complete" | "skip" | "retry" | "pause" | "cancel";
+  readonly id: "signal" | "resume" | "complete" | "skip" | "retry" | "pause" | "cancel" | "resumeAt" | "reattempt";
   readonly label: string;
   readonly icon: IconName;
   readonly key: string;
@@ -19,6 +19,8 @@ export interface RunAction {
   readonly isDangerous?: boolean;
   /** Which field the dialog asks for, besides the reason. */
   readonly asks?: "signal" | "output" | "force";
+  /** What the body of the command has besides what the dialog asks for. */
+  readonly body?: Readonly<Record<string, unknown>>;
   /** Whether the API refuses the command if the run has changed since it was shown. */
   readonly isGuarded: boolean;
   fits(run: Run): boolean;

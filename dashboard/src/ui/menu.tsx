@@ -10,6 +10,8 @@ export interface MenuItem {
   readonly icon?: IconName;
   readonly run: () => void;
   readonly isDisabled?: boolean;
+  /** What stands at the end of the line, such as the key or why the item is disabled. */
+  readonly hint?: string;
 }
 
 export function Menu({
@@ -69,7 +71,8 @@ export function Menu({
             }}
           >
             {item.icon === undefined ? <span class={css.gap} /> : <Icon name={item.icon} size={14} />}
-            {item.label}
+            <span>{item.label}</span>
+            {item.hint === undefined ? null : <span class={css.hint}>{item.hint}</span>}
           </button>
         ))}
       </div>

@@ -38,10 +38,13 @@ export async function readHistory(
   if (!Number.isInteger(limit) || limit < 1 || limit > maxPageSize)
     throw new InvalidInputError(`history({ limit }) must be between 1 and ${maxPageSize}, not ${limit}.`);
   const events = await readLogPage(store, run, { after, limit });
-  return events.map((event) => {
-    const { at, data: _, ...rest } = event;
-    return { ...rest, at: new Date(at), data: decodeData(run.id, event) };
-  });
+  return events.map((event) => toHistoryEvent(run.id, event));
+}
+
+/** @throws DamagedDataError that names the run and the event */
+export function toHistoryEvent(runId: string, event: StoredEvent): HistoryEvent {
+  const { at, data: _, ...rest } = event;
+  return { ...rest, at: new Date(at), data: decodeData(runId, event) };
 }
 
 /** Names the event in its error, so that the caller can read on after that event with `history({ after: error.event })`. */

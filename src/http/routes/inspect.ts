@@ -1,7 +1,10 @@
 /** Routes that read one run. */
+import { toRunInfo } from "../../client/inspect/run-info.js";
+import { readStepDetail } from "../../client/inspect/step-detail.js";
 import { decode } from "../../core/encoding/decode.js";
-import { TimeoutError } from "../../core/errors/errors.js";
-import { PawlError, RunCanceledError, RunFailedError, type RunStatus } from "../../index.js";
+import { DamagedDataError, RunNotFoundError, TimeoutError } from "../../core/errors/errors.js";
+import { retryIdOf } from "../../core/run/lineage.js";
+import { PawlError, RunCanceledError, RunFailedError, type RunInfo, type RunStatus } from "../../index.js";
 import { type Answer, type Call, route } from "../route.js";
 import { integer, list, nullable, object, oneOf, optional, payload, text, time } from "../schema.js";
 import { formatEvent } from "../streams/event-stream.js";
@@ -18,6 +21,8 @@ import {
   progressView,
   snapshotSchema,
   snapshotView,
+  stepSchema,
+  stepView,
 } from "../views/log-views.js";
 import { errorSchema, isoOrNull, runSchema, runStatuses, runView } from "../views/run-view.js";
 import { payloadParameters, runOf } from "./common.js";
@@ -52,7 +57,7 @@ export const inspectRoutes = [
     "/api/v1/runs/{run}",
     "getRun",
     { ...withPayloads, summary: "Read a run", answers: { 200: runSchema } },
-    async (call) => ({ json: runView(await runOf(call).get(), call.writer) }),
+    async (call) => ({ json: runView(await readRun(call), call.writer) }),
   ),
   route(
     "GET",
@@ -166,6 +171,48 @@ export const inspectRoutes = [
   ),
   route(
     "GET",
+    "/api/v1/runs/{run}/step",
+    "getRunStep",
+    {
+      ...withPayloads,
+      summary: "Read what a run has recorded about one step, timer, wait or child",
+      query: object("", { ...payloadParameters, node: text("Its key in the log.", { maxLength: 20_000 }) }),
+      answers: { 200: stepSchema },
+    },
+    async (call) => {
+      const step = await readStepDetail(call.pawl.internals.store, runOf(call).id, call.query.node);
+      return { json: stepView(step, call.writer, aboutRun(call)) };
+    },
+  ),
+  route(
+    "GET",
+    "/api/v1/runs/{run}/retry",
+    "getRunRetry",
+    {
+      summary: "Find the run that retries a run",
+      requires: "read",
+      answers: {
+        200: object("", {
+          retry: nullable(
+            object("The retry; null: there is none.", {
+              id: text("The id of the retry."),
+              status: oneOf("Its status.", runStatuses),
+            }),
+          ),
+        }),
+      },
+      problems: [404],
+    },
+    async (call) => {
+      const { id } = runOf(call);
+      const { store } = call.pawl.internals;
+      const [run, retry] = [await store.run(id), await store.run(retryIdOf(id))];
+      if (run === null) throw new RunNotFoundError(id);
+      return { json: { retry: retry === null ? null : { id: retry.id, status: retry.status } } };
+    },
+  ),
+  route(
+    "GET",
     "/api/v1/runs/{run}/timeline",
     "getRunTimeline",
     {
@@ -262,6 +309,17 @@ export const inspectRoutes = [
     async (call) => ({ json: snapshotView(await runOf(call).stateAt(call.query.event), call.writer, aboutRun(call)) }),
   ),
 ];
+
+/** Fields that cannot be read are named in `damaged`: people need the rest of the run to find out what is wrong. */
+async function readRun(call: Call): Promise<RunInfo> {
+  try {
+    return await runOf(call).get();
+  } catch (error) {
+    const run = error instanceof DamagedDataError ? await call.pawl.internals.store.run(runOf(call).id) : null;
+    if (run === null) throw error;
+    return toRunInfo(run);
+  }
+}
 
 /** @throws TimeoutError if the run has not ended within the time */
 async function awaitOutput(call: Call, timeout: number): Promise<unknown> {

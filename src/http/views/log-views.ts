@@ -1,4 +1,6 @@
 /** What a run has done, in JSON: events, executions, nodes, progress, and its state after an event. */
+
+import type { StepDetail } from "../../client/inspect/step-detail.js";
 import type {
   ExecutionInfo,
   HistoryEvent,
@@ -120,6 +122,52 @@ export const nodeView = (node: NodeInfo, writer: PayloadWriter, about: AboutRun)
   finishedAt: isoOrNull(node.finishedAt),
   error: writer.error(node.error, { ...about, name: node.name }),
 });
+
+export const stepSchema = named(
+  "Step",
+  object("Everything that a run has recorded about one of its steps, timers, waits or children.", {
+    node: text("The key in the log.", { maxLength: 20_000 }),
+    name: text("The name; it differs from the key only in built graphs.", { maxLength: 20_000 }),
+    structure: nullable(
+      oneOf("How the declared steps of the run are ordered; null for a function.", ["chain", "graph"]),
+    ),
+    idempotencyKey: nullable(
+      text("The idempotency key that the code of the step gets; null if it has not been executed.", {
+        maxLength: 20_000,
+      }),
+    ),
+    input: payload("The recorded input of a completed step; null if there is none."),
+    output: payload("The output of a completed step; null if there is none."),
+    executions: list("The latest 100 attempts, in order.", executionSchema),
+    executionCount: integer("How many attempts there are.", 0),
+    events: list("The latest 50 events about it, in order.", eventSchema),
+    eventCount: integer("How many events there are about it.", 0),
+    children: list(
+      "The latest 20 runs that it has started as children; not those of a map.",
+      object("", {
+        id: text("The id of the run."),
+        workflow: text("The name of its workflow."),
+        status: oneOf("Its status.", runStatuses),
+      }),
+    ),
+  }),
+);
+
+export function stepView(step: StepDetail, writer: PayloadWriter, about: AboutRun) {
+  const { completed, children, executions, events, ...rest } = step;
+  const recorded = (kind: "input" | "output") =>
+    completed !== null && kind in completed.data
+      ? writer.value(completed.data[kind], { ...about, kind, name: step.name })
+      : null;
+  return {
+    ...rest,
+    input: recorded("input"),
+    output: recorded("output"),
+    executions: executions.map((execution) => executionView(execution, writer, about)),
+    events: events.map((event) => eventView(event, writer, about)),
+    children: children.map(({ id, workflow, status }) => ({ id, workflow, status })),
+  };
+}
 
 export const progressSchema = named(
   "Progress",
