@@ -73,6 +73,10 @@ const extras: Readonly<Record<string, (world: EventfulWorld) => readonly Extra[]
     ["/api/v1/runs?heroType=User&heroId=7"],
   ],
   getFigures: () => [["/api/v1/figures?workflow=order"], ["/api/v1/figures?from=2020-01-01&to=2010-01-01"]],
+  getWorkflowFigures: () => [
+    ["/api/v1/figures/workflows?from=2026-01-31T00:00:00Z&to=2026-01-31T12:00:00Z"],
+    ["/api/v1/figures/workflows?from=2020-01-01&to=2010-01-01"],
+  ],
   getMetrics: () => [["/api/v1/workflows/nobody/metrics"], ["/api/v1/workflows/failing/metrics?since=0"]],
   signalFoundRun: async ({ pawl }) => {
     await pawl.workflow("order").trigger(1, { idempotencyKey: "k" });

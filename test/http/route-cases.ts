@@ -24,6 +24,7 @@ const cases: Readonly<Record<string, (runs: Runs) => RouteCase>> = {
   countRuns: () => ({ path: "/api/v1/counts" }),
   listErrors: () => ({ path: "/api/v1/errors" }),
   getFigures: () => ({ path: "/api/v1/figures" }),
+  getWorkflowFigures: () => ({ path: "/api/v1/figures/workflows" }),
   watchChanges: () => ({ path: "/api/v1/changes" }),
   getRun: ({ paused }) => ({ path: `/api/v1/runs/${paused}` }),
   getRunStatus: ({ paused }) => ({ path: `/api/v1/runs/${paused}/status` }),

@@ -1,4 +1,5 @@
 /** Routes that read many runs. Everyone who watches the same list shares one question (`SharedQuestions`). */
+import { readWorkflowFigures } from "../../client/operate/workflow-figures.js";
 import type { RunsFilter } from "../../index.js";
 import { HttpError } from "../problem.js";
 import { type Call, route } from "../route.js";
@@ -93,6 +94,20 @@ const minute = object("What happened within one minute.", {
   paused: integer("Runs that were paused.", 0),
 });
 
+const bucketNumbers = (what: string) => list(`${what} in each bucket, in order.`, integer("A number of runs.", 0));
+
+const workflowFigures = object("What happened to the runs of one workflow.", {
+  workflow: text("The name of the workflow."),
+  began: integer("Runs that a worker has begun.", 0),
+  completed: integer("Runs that completed.", 0),
+  failed: integer("Runs that failed.", 0),
+  canceled: integer("Runs that were canceled.", 0),
+  paused: integer("Runs that were paused.", 0),
+  beganByBucket: bucketNumbers("Runs that a worker has begun"),
+  completedByBucket: bucketNumbers("Runs that completed"),
+  failedByBucket: bucketNumbers("Runs that failed"),
+});
+
 export const listRoutes = [
   route(
     "GET",
@@ -183,6 +198,33 @@ export const listRoutes = [
     async ({ pawl, query, questions }) => {
       const minutes = await questions.ask(`figures ${JSON.stringify(query)}`, () => pawl.figures(query));
       return { json: { minutes: minutes.map((one) => ({ ...one, at: one.at.toISOString() })) } };
+    },
+  ),
+  route(
+    "GET",
+    "/api/v1/figures/workflows",
+    "getWorkflowFigures",
+    {
+      summary: "Read how many runs of each workflow began and ended, in buckets of five minutes",
+      requires: "read",
+      query: object("", {
+        from: optional(instant("The first instant. Default: three hours before the last.")),
+        to: optional(instant("The last instant, at most a day after the first. Default: the present.")),
+      }),
+      answers: {
+        200: object("", {
+          from: time("The beginning of the first bucket."),
+          bucketMs: integer("How long a bucket is.", 1),
+          workflows: list("The workflows that had runs, the busiest first; at most 500.", workflowFigures),
+          isCut: flag("Whether more workflows had runs."),
+        }),
+      },
+    },
+    async ({ pawl, query, questions }) => {
+      const { from, ...report } = await questions.ask(`workflow figures ${JSON.stringify(query)}`, () =>
+        readWorkflowFigures(pawl.internals.store, query),
+      );
+      return { json: { from: from.toISOString(), ...report } };
     },
   ),
   route(

@@ -89,6 +89,13 @@ export interface MinuteFigures {
   readonly paused: number;
 }
 
+export interface FiguresRange {
+  readonly from: number;
+  readonly to: number;
+  /** Adds up the minutes from each multiple of this number to the next; `minute` is then the multiple. Default 1. */
+  readonly bucketMinutes?: number;
+}
+
 export interface Questions {
   /** A page of the runs that match the filter. */
   runs(query: RunQuery): Promise<RunPage>;
@@ -101,7 +108,7 @@ export interface Questions {
   /** Adds these numbers to those that are stored. */
   addFigures(figures: readonly MinuteFigures[]): Promise<void>;
   /** The figures of the minutes `from` to `to`, both included, ordered by minute, then workflow. */
-  figures(range: { readonly from: number; readonly to: number }): Promise<readonly MinuteFigures[]>;
+  figures(range: FiguresRange): Promise<readonly MinuteFigures[]>;
   /** Deletes the figures of all minutes before this one. */
   deleteFigures(options: { readonly before: number }): Promise<void>;
 }

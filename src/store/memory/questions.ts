@@ -3,6 +3,7 @@ import { fingerprintIn } from "../../core/run/fingerprint.js";
 import type {
   ErrorGroup,
   ErrorGroups,
+  FiguresRange,
   MinuteFigures,
   Questions,
   RunPage,
@@ -129,10 +130,16 @@ export class MemoryQuestions implements Questions {
     }
   }
 
-  async figures({ from, to }: { readonly from: number; readonly to: number }): Promise<readonly MinuteFigures[]> {
-    return [...this.#figures.values()]
-      .filter(({ minute }) => minute >= from && minute <= to)
-      .sort((a, b) => a.minute - b.minute || (a.workflow < b.workflow ? -1 : 1));
+  async figures({ from, to, bucketMinutes = 1 }: FiguresRange): Promise<readonly MinuteFigures[]> {
+    const sums = new Map<string, MinuteFigures>();
+    for (const row of this.#figures.values()) {
+      if (row.minute < from || row.minute > to) continue;
+      const minute = row.minute - (row.minute % bucketMinutes);
+      const key = `${minute}\u0000${row.workflow}`;
+      const sum = sums.get(key);
+      sums.set(key, sum === undefined ? { ...row, minute } : addUp(sum, row));
+    }
+    return [...sums.values()].sort((a, b) => a.minute - b.minute || (a.workflow < b.workflow ? -1 : 1));
   }
 
   async deleteFigures({ before }: { readonly before: number }): Promise<void> {

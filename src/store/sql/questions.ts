@@ -3,6 +3,7 @@ import { routeSeparator } from "../../core/naming/route.js";
 import type {
   ErrorGroup,
   ErrorGroups,
+  FiguresRange,
   MinuteFigures,
   Questions,
   RunPage,
@@ -126,15 +127,19 @@ export class SqlQuestions implements Questions {
     });
   }
 
-  async figures({ from, to }: { readonly from: number; readonly to: number }): Promise<readonly MinuteFigures[]> {
+  async figures({ from, to, bucketMinutes = 1 }: FiguresRange): Promise<readonly MinuteFigures[]> {
+    // A number of the program, written into the statement: as a parameter, PostgreSQL would not take the expressions for equal.
+    const bucket = `f.minute - f.minute % ${Math.trunc(bucketMinutes)}`;
+    const isSummed = bucketMinutes !== 1;
+    const columns = figureColumns.map((column) => (isSummed ? `SUM(f.${column}) AS ${column}` : `f.${column}`));
     const rows = await this.#query(
       (bind) =>
-        `SELECT f.minute, f.workflow, ${figureColumns.map((column) => `f.${column}`).join(", ")}
+        `SELECT ${isSummed ? bucket : "f.minute"} AS bucket, f.workflow, ${columns.join(", ")}
         FROM ${this.#dialect.table("figures")} f WHERE f.minute >= ${bind(from)} AND f.minute <= ${bind(to)}
-        ORDER BY f.minute, f.workflow`,
+        ${isSummed ? `GROUP BY ${bucket}, f.workflow` : ""} ORDER BY bucket, f.workflow`,
     );
     return rows.map((row) => ({
-      minute: Number(row.minute),
+      minute: Number(row.bucket),
       workflow: row.workflow as string,
       began: Number(row.began),
       completed: Number(row.completed),

@@ -296,6 +296,10 @@ export function questionTests(fixture: Fixture): void {
     expect(await answers().figures({ from: 100, to: 102 })).toEqual([added, ...others]);
     expect(await answers().figures({ from: 103, to: 103 })).toEqual([row(103, one, { canceled: 9_000_000_000 })]);
     expect(await answers().figures({ from: 104, to: 999 })).toEqual([]);
+    const together = row(100, one, { began: 7, completed: 1, canceled: 5, paused: 1 });
+    const last = row(102, one, { canceled: 9_000_000_000 });
+    const buckets = await answers().figures({ from: 100, to: 103, bucketMinutes: 2 });
+    expect(buckets).toEqual([together, row(100, two, { failed: 2 }), last]);
     await answers().deleteFigures({ before: 101 });
     expect(await answers().figures({ from: 0, to: 102 })).toEqual([row(101, one, { paused: 1 })]);
   });
