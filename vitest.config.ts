@@ -21,6 +21,7 @@ export const alias = [
 const sharing = [
   "src/{cli,client,core,define,runtime,telemetry,worker}/**/*.test.ts",
   "src/store/{shared,sql}/**/*.test.ts",
+  "dashboard/src/**/*.test.ts",
   "test/{class-style,client,dynamic,function-style,graph-style,histories,retry,stored-schema,types}/**/*.test.ts",
   // Hono's server replaces Request and Response of its process.
   "examples/!(http-hono)/**/*.test.ts",

@@ -11,6 +11,7 @@ export default defineConfig({
     include: [
       "src/{client,concurrency,core,define,runtime,telemetry,worker}/**/*.test.ts",
       "src/store/{shared,sql}/**/*.test.ts",
+      "dashboard/src/**/*.test.ts",
       "test/stores/memory.test.ts",
       "test/{function-style,graph-style,histories,stored-schema}/**/*.test.ts",
     ],

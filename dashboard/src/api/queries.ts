@@ -23,7 +23,11 @@ class CachedQuery {
   #subscribers = 0;
   #request: AbortController | null = null;
   #isStale = false;
+  #askedAt = 0;
+  #timer: number | undefined;
   releasedAt = 0;
+  /** Live updates ask again no sooner than this after the last request. */
+  minIntervalMs = 0;
 
   constructor(url: string) {
     this.#url = url;
@@ -40,9 +44,22 @@ class CachedQuery {
       this.#subscribers -= 1;
       if (this.isShown) return;
       this.releasedAt = Date.now();
+      window.clearTimeout(this.#timer);
+      this.#timer = undefined;
       this.#request?.abort();
       this.#request = null;
     };
+  }
+
+  /** Asks again now, or as soon as the interval of the query allows. */
+  refreshWhenAllowed(): void {
+    const waitMs = this.#askedAt + this.minIntervalMs - Date.now();
+    if (waitMs <= 0) void this.refresh();
+    else
+      this.#timer ??= window.setTimeout(() => {
+        this.#timer = undefined;
+        if (this.isShown) void this.refresh();
+      }, waitMs);
   }
 
   async refresh(): Promise<void> {
@@ -54,6 +71,7 @@ class CachedQuery {
     const request = new AbortController();
     this.#request = request;
     this.#isStale = false;
+    this.#askedAt = Date.now();
     try {
       const data = await getJson<unknown>(this.#url, request.signal);
       if (this.#request === request) this.state.value = { data, error: null, isLoading: false };
@@ -89,7 +107,7 @@ function dropUnused(): void {
 
 /** Reads again everything that is shown. */
 export function refreshShown(): void {
-  for (const query of cache.values()) if (query.isShown) void query.refresh();
+  for (const query of cache.values()) if (query.isShown) query.refreshWhenAllowed();
 }
 
 const nothing: QueryState<never> = { data: undefined, error: null, isLoading: false };
@@ -99,14 +117,16 @@ const nothing: QueryState<never> = { data: undefined, error: null, isLoading: fa
  * shown, so that nothing flickers.
  *
  * @param path such as `v1/runs`; null reads nothing
+ * @param options.minIntervalMs for large or slowly changing answers: live updates read them no more often than this
  */
 export function useQuery<T>(
   path: string | null,
   query: Query = {},
-  options: { keepPrevious?: boolean } = {},
+  options: { keepPrevious?: boolean; minIntervalMs?: number } = {},
 ): QueryState<T> {
   const url = path === null ? null : apiUrl(path, query);
   const cached = useMemo(() => (url === null ? null : cachedQuery(url)), [url]);
+  if (cached !== null) cached.minIntervalMs = options.minIntervalMs ?? 0;
   useEffect(() => cached?.subscribe(), [cached]);
   const previous = useRef<T | undefined>(undefined);
   if (cached === null) return nothing;
