@@ -1,16 +1,26 @@
+import { readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin } from "vite";
+import { Licenses } from "./licenses.js";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
+const licenses = new Licenses();
 
-/** Lists the built files, because the server answers only with files that are in this list (src/http/dashboard/assets.ts). */
+/**
+ * Adds the licences, and a list of all files, because the server answers only with files that are in this list
+ * (src/http/dashboard/assets.ts).
+ */
 function assetList(): Plugin {
   return {
     name: "pawl-asset-list",
-    generateBundle(_options, bundle) {
-      const files = Object.keys(bundle).filter((name) => !name.endsWith(".map"));
-      if (!files.includes("index.html")) files.push("index.html");
-      this.emitFile({ type: "asset", fileName: "assets.json", source: `${JSON.stringify(files.sort(), null, 2)}\n` });
+    writeBundle: ({ dir = "" }) => {
+      writeFileSync(join(dir, "licenses.md"), licenses.text());
+      const files = readdirSync(dir, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name).slice(join(dir, "/").length).replaceAll("\\", "/"))
+        .filter((name) => name !== "assets.json");
+      writeFileSync(join(dir, "assets.json"), `${JSON.stringify(files.sort(), null, 2)}\n`);
     },
   };
 }
@@ -19,9 +29,9 @@ export default defineConfig({
   root: here,
   // Relative, so that the page works under any base path.
   base: "./",
-  plugins: [assetList()],
+  plugins: [licenses.collector(), assetList()],
   css: { modules: { localsConvention: "camelCaseOnly" } },
-  worker: { format: "es" },
+  worker: { format: "es", plugins: () => [licenses.collector()] },
   build: {
     outDir: "../dist/dashboard",
     emptyOutDir: true,
@@ -30,6 +40,5 @@ export default defineConfig({
     assetsInlineLimit: 0,
     // The polyfill is inline script, which the content security policy refuses; every browser of the target preloads modules.
     modulePreload: { polyfill: false },
-    license: { fileName: "licenses.md" },
   },
 });

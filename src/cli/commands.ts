@@ -3,6 +3,7 @@ import type { CommandGroup } from "./command.js";
 import { cancel } from "./commands/cancel.js";
 import { completion } from "./commands/completion.js";
 import { dag } from "./commands/dag.js";
+import { dashboard } from "./commands/dashboard.js";
 import { dev } from "./commands/dev.js";
 import { doctor } from "./commands/doctor.js";
 import { errors } from "./commands/errors.js";
@@ -34,6 +35,6 @@ export const groups: readonly CommandGroup[] = [
     title: "Runs",
     commands: [start, runs, errors, show, explain, history, signal, pause, resume, skip, cancel, retry, reattempt, dag],
   },
-  { title: "Operate", commands: [workers, queues, metrics, migrate, prune, verify, doctor] },
+  { title: "Operate", commands: [dashboard, workers, queues, metrics, migrate, prune, verify, doctor] },
   { title: "More", commands: [graph, completion, help] },
 ];

@@ -2,7 +2,7 @@
 import type { TextStream } from "./output.js";
 import { truncate } from "./table.js";
 
-const clear = "\r\u001b[K";
+export const clearLine = "\r\u001b[K";
 
 export class LiveLine {
   readonly #stream: TextStream;
@@ -19,7 +19,7 @@ export class LiveLine {
 
   /** @param write prints whole lines to this terminal */
   writeAbove(write: () => void): void {
-    this.#stream.write(clear);
+    this.#stream.write(clearLine);
     write();
     this.#draw();
   }
@@ -31,7 +31,7 @@ export class LiveLine {
   }
 
   #draw(): void {
-    // A line as wide as the terminal would wrap, and `clear` erases one row only.
-    if (this.#text !== "") this.#stream.write(`${clear}${truncate(this.#text, (this.#stream.columns ?? 80) - 1)}`);
+    // A line as wide as the terminal would wrap, and `clearLine` erases one row only.
+    if (this.#text !== "") this.#stream.write(`${clearLine}${truncate(this.#text, (this.#stream.columns ?? 80) - 1)}`);
   }
 }

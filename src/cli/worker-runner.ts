@@ -32,7 +32,9 @@ export interface RunWorkerOptions {
   readonly files: readonly string[];
   readonly report: Pick<ReportOptions, "eachRun">;
   /** Printed when the worker has started. */
-  readonly startupTexts: readonly string[];
+  startupTexts?(): readonly string[];
+  /** Further fields of the event that a worker with --json prints when it has started. */
+  startupFields?(): object;
   /** Awaited after the code is loaded and before the database is opened. */
   onLoaded?(): Promise<void>;
   onReady?(): void;
@@ -41,7 +43,7 @@ export interface RunWorkerOptions {
 }
 
 export async function runWorker(call: WorkerCall, runOptions: RunWorkerOptions): Promise<void> {
-  const { settings, files, report: reportOptions, startupTexts } = runOptions;
+  const { settings, files, report: reportOptions } = runOptions;
   const { out, options } = call;
   const resolvedOptions = resolveWorkerOptions(options, settings);
   const { workflows, jobs } = await loadDefinitions(files);
@@ -75,10 +77,10 @@ export async function runWorker(call: WorkerCall, runOptions: RunWorkerOptions):
       database: pawl.description,
       workflows: workflowNames,
       jobs: jobNames,
+      ...runOptions.startupFields?.(),
     };
-    report.printEvent(startedEvent, () =>
-      [`Worker ${name} serves ${definitionsText} on ${pawl.description}.`, ...startupTexts].join("\n"),
-    );
+    const servesText = `Worker ${name} serves ${definitionsText} on ${pawl.description}.`;
+    report.printEvent(startedEvent, () => [servesText, ...(runOptions.startupTexts?.() ?? [])].join("\n"));
     runOptions.onReady?.();
     report.start(() => worker.active);
     const signal = await stopRequested;

@@ -22,9 +22,9 @@ test("every command exits with 0 and prints something; with a bad argument it ex
       done.add(step[0]);
     }
   };
-  const untilStopped = async (command: string) => {
+  const untilStopped = async (command: string, text = " serves ") => {
     const process = folder.begin([command, workflows]);
-    await process.until(" serves ");
+    await process.until(text);
     expect((await process.stop()).code).toBe(0);
     done.add(command);
   };
@@ -62,7 +62,7 @@ test("every command exits with 0 and prints something; with a bad argument it ex
         ["start", "echo", "1"],
       ]),
     ]);
-    await Promise.all([untilStopped("worker"), untilStopped("dev")]);
+    await Promise.all([untilStopped("worker"), untilStopped("dev"), untilStopped("dashboard", "Dashboard: ")]);
     expect(errorIn(await folder.begin(["reattempt", ids.flaky, "call"]).exited)).toContain(ids.flaky);
     done.add("reattempt");
   } finally {

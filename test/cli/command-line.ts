@@ -113,6 +113,11 @@ export class CliProcess {
     });
   }
 
+  /** What the command has printed so far. */
+  get stdout(): string {
+    return this.#output.stdout;
+  }
+
   /** Closes the reading end, so that everything the command writes from now on is lost. */
   stopReading(): void {
     this.#child.stdout?.destroy();

@@ -57,6 +57,11 @@ test.each([
   [["start", "order", "{}", "more"], '"more" is one argument too many. Usage: pawl start <workflow> [json]'],
   [["worker"], /^Which workflows\? Name a file: pawl worker workflows.ts/],
   [["dev"], "There is no workflows.ts here; name a file: pawl dev my-workflows.ts"],
+  [["dashboard", "--port", "many"], '--port takes a whole number, not "many".'],
+  [["dashboard", "--port", "70000"], "--port is at most 65535, not 70000."],
+  [["dashboard", "--label", " "], "--label is a text of at most 60 characters."],
+  [["dashboard"], /^There is no database .*pawl\.db; `pawl dev` and `pawl migrate` make one/],
+  [["dashboard", "--host", "0.0.0.0"], /^--host 0\.0\.0\.0 would let other machines in without a login; .*`authorize`/],
   [["completion", "tcsh"], 'There is no completion for "tcsh"; there is for bash, zsh, fish.'],
   [["runs", "--url", "oracle://host/db"], /is not a database URL that Pawl knows/],
 ])("%j is refused in one sentence", async (args, sentence) => {

@@ -16,6 +16,6 @@ export const worker = command({
     const files = call.args.length > 0 ? call.args : (settings.config.workflows ?? []);
     if (files.length === 0)
       throw new CliError("Which workflows? Name a file: pawl worker workflows.ts, or list `workflows` in pawl.config.");
-    await runWorker(call, { settings, files, report: { eachRun: false }, startupTexts: [] });
+    await runWorker(call, { settings, files, report: { eachRun: false } });
   },
 });

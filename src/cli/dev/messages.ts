@@ -11,4 +11,7 @@ export type WorkerMessage =
   /** The worker has started. */
   | { readonly kind: "ready" };
 
-export type SupervisorMessage = { readonly kind: "start" } | { readonly kind: "stop"; readonly signal: NodeJS.Signals };
+export type SupervisorMessage =
+  /** The worker may start; it prints the address of the dashboard. */
+  | { readonly kind: "start"; readonly dashboardUrl: string | null }
+  | { readonly kind: "stop"; readonly signal: NodeJS.Signals };

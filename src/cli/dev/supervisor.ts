@@ -7,15 +7,24 @@ import { type ChildProcess, fork } from "node:child_process";
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AlreadyReportedError } from "../cli-error.js";
+import { clearLine } from "../live-line.js";
 import type { Output } from "../output.js";
 import { FileWatcher } from "./file-watcher.js";
 import { type SupervisorMessage, type WorkerMessage, workerEnvVariable } from "./messages.js";
 
 const program = fileURLToPath(new URL("../main.js", import.meta.url));
 
-/** @param argv the arguments of `pawl` */
-export async function superviseWorker(out: Output, argv: readonly string[]): Promise<void> {
-  const supervisor = new Supervisor(out, argv);
+export interface SuperviseOptions {
+  /** The arguments of `pawl`. */
+  readonly argv: readonly string[];
+  /** The address that the worker prints. */
+  readonly dashboardUrl: string | null;
+  /** Called whenever a worker has started. */
+  onReady(): void;
+}
+
+export async function superviseWorker(out: Output, options: SuperviseOptions): Promise<void> {
+  const supervisor = new Supervisor(out, options);
   try {
     await supervisor.run();
   } finally {
@@ -25,7 +34,7 @@ export async function superviseWorker(out: Output, argv: readonly string[]): Pro
 
 class Supervisor {
   readonly #out: Output;
-  readonly #argv: readonly string[];
+  readonly #options: SuperviseOptions;
   readonly #watch: FileWatcher;
   readonly #changedFiles = new Set<string>();
   #stopSignal: NodeJS.Signals | null = null;
@@ -34,9 +43,9 @@ class Supervisor {
   #nextWorker: DevWorker | null = null;
   #wake: () => void = () => {};
 
-  constructor(out: Output, argv: readonly string[]) {
+  constructor(out: Output, options: SuperviseOptions) {
     this.#out = out;
-    this.#argv = argv;
+    this.#options = options;
     this.#watch = new FileWatcher((files) => {
       for (const file of files) this.#changedFiles.add(file);
       this.#wake();
@@ -48,7 +57,7 @@ class Supervisor {
     this.#currentWorker = this.#spawn();
     if (!(await this.#currentWorker.loadResult))
       throw new AlreadyReportedError((await this.#currentWorker.exited) ?? 1);
-    this.#currentWorker.start();
+    this.#currentWorker.start(this.#options.dashboardUrl);
     for (;;) {
       await this.#waitForChange();
       if (this.#stopSignal !== null) break;
@@ -66,10 +75,8 @@ class Supervisor {
   }
 
   #spawn(): DevWorker {
-    return new DevWorker(this.#argv, {
-      onFile: (file) => this.#watch.add(file),
-      onExit: () => this.#wake(),
-    });
+    const { argv, onReady } = this.#options;
+    return new DevWorker(argv, { onFile: (file) => this.#watch.add(file), onReady, onExit: () => this.#wake() });
   }
 
   /** Waits until a file changes, the worker exits, or a stop is requested. */
@@ -93,6 +100,8 @@ class Supervisor {
   async #replace(): Promise<void> {
     const files = [...this.#changedFiles].map((file) => relative(process.cwd(), file) || file);
     this.#changedFiles.clear();
+    // The worker's status line ends without a line break.
+    if (this.#out.isTerminal && !this.#out.json) this.#out.stdout.write(clearLine);
     this.#out.event({ event: "files.changed", files }, () => `Changed: ${files.join(", ")}`);
     const next = this.#spawn();
     this.#nextWorker = next;
@@ -107,7 +116,7 @@ class Supervisor {
     this.#currentWorker = next;
     previous?.stop("SIGTERM");
     await previous?.exited;
-    if (this.#stopSignal === null) next.start();
+    if (this.#stopSignal === null) next.start(this.#options.dashboardUrl);
     else next.kill();
   }
 
@@ -121,6 +130,7 @@ class Supervisor {
 
 interface DevWorkerEvents {
   onFile(path: string): void;
+  onReady(): void;
   onExit(): void;
 }
 
@@ -134,7 +144,7 @@ class DevWorker {
   readonly #child: ChildProcess;
   #hasStarted = false;
 
-  constructor(argv: readonly string[], { onFile, onExit }: DevWorkerEvents) {
+  constructor(argv: readonly string[], { onFile, onReady, onExit }: DevWorkerEvents) {
     this.#child = fork(program, [...argv], {
       env: { ...process.env, [workerEnvVariable]: "1" },
       stdio: ["ignore", "inherit", "inherit", "ipc"],
@@ -146,7 +156,10 @@ class DevWorker {
     this.#child.on("message", (message: WorkerMessage) => {
       if (message.kind === "file") onFile(message.path);
       else if (message.kind === "loaded") loaded(true);
-      else this.hasBeenReady = true;
+      else {
+        this.hasBeenReady = true;
+        onReady();
+      }
     });
     this.exited = new Promise((resolve) => {
       this.#child.once("exit", (code) => {
@@ -159,9 +172,9 @@ class DevWorker {
     });
   }
 
-  start(): void {
+  start(dashboardUrl: string | null): void {
     this.#hasStarted = true;
-    this.#send({ kind: "start" });
+    this.#send({ kind: "start", dashboardUrl });
   }
 
   /** Asks the worker to stop; its active runs may finish. */

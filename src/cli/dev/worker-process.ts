@@ -12,21 +12,26 @@ export function reportLoadedFiles(): void {
   watchLoadedFiles((path) => sendToSupervisor({ kind: "file", path }));
 }
 
-/** Reports that the code is loaded, and resolves when the worker may start. */
-export async function waitForStart(files: readonly string[]): Promise<void> {
+/**
+ * Reports that the code is loaded, and resolves when the worker may start.
+ *
+ * @returns the address of the dashboard, or null if there is none
+ */
+export async function waitForStart(files: readonly string[]): Promise<string | null> {
   // The module hooks do not see files that are loaded by `require`.
   const required = Object.keys(createRequire(import.meta.url).cache).filter((path) => !path.includes("node_modules"));
   for (const path of [...files, ...required]) sendToSupervisor({ kind: "file", path });
-  const started = new Promise<void>((resolve) => {
+  const started = new Promise<string | null>((resolve) => {
     process.on("message", (message: SupervisorMessage) => {
-      if (message.kind === "start") resolve();
+      if (message.kind === "start") resolve(message.dashboardUrl);
     });
   });
   const exit = () => process.exit(1);
   process.once("disconnect", exit);
   sendToSupervisor({ kind: "loaded" });
-  await started;
+  const dashboardUrl = await started;
   process.off("disconnect", exit);
+  return dashboardUrl;
 }
 
 export const reportReady = (): void => sendToSupervisor({ kind: "ready" });
