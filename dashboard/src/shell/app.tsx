@@ -46,7 +46,7 @@ export function App() {
   useShortcuts(navShortcuts, []);
   return (
     <div class={css.frame} {...(pageSettings.label === undefined ? {} : { "data-color": labelColor() })}>
-      <a class={css.skip} href="#content">
+      <a class={css.skip} href="#content" onClick={skipToContent}>
         Skip to the content
       </a>
       <Navigation />
@@ -63,6 +63,12 @@ export function App() {
       <Toasts />
     </div>
   );
+}
+
+/** A fragment alone would lead to the start page, because it is relative to the base of the page. */
+function skipToContent(event: MouseEvent): void {
+  event.preventDefault();
+  document.getElementById("content")?.focus();
 }
 
 function CurrentScreen() {
