@@ -45,7 +45,7 @@ inBrowser(() => {
   test("an address without a screen says so, and leads back", async () => {
     const { open } = await serveDashboard();
     const page = await open("/no/such/page");
-    await page.getByText("There is no such page").waitFor();
+    await heading(page, "There is no such page").waitFor();
     await page.getByRole("link", { name: "Go to the start page" }).click();
     await heading(page, "Home").waitFor();
   });

@@ -77,9 +77,12 @@ function CurrentScreen() {
     if (params !== null) return <screen.component key={screen.path} params={params} />;
   }
   return (
-    <Empty title="There is no such page" icon="search">
-      <a href={href("/")}>Go to the start page</a>
-    </Empty>
+    <>
+      <h1 class="unseen">There is no such page</h1>
+      <Empty title="There is no such page" icon="search">
+        <a href={href("/")}>Go to the start page</a>
+      </Empty>
+    </>
   );
 }
 

@@ -1,7 +1,5 @@
 /** All addresses of the dashboard with something to see, for what must hold on every screen. */
 import type { Page } from "playwright-core";
-import { expect } from "vitest";
-import { patienceMs } from "./browser.js";
 import type { World } from "./world.js";
 
 /** The screens of the navigation: their names, paths and shortcuts. */
@@ -37,12 +35,26 @@ export function everyAddress({ runs }: Pick<World, "runs">): readonly string[] {
   ];
 }
 
-/** Resolves when the page has read what it shows. */
+/** Goes to another address as a link does, without loading the page again. */
+export async function visit(page: Page, address: string): Promise<void> {
+  await page.evaluate(`
+    history.pushState(null, "", new URL(${JSON.stringify(address.slice(1))}, document.baseURI).href);
+    dispatchEvent(new PopStateEvent("popstate"));
+  `);
+  await settled(page);
+}
+
+/** Resolves when the page has read what it shows, and its stream of changes is open. */
 export async function settled(page: Page): Promise<void> {
-  await page.getByRole("main").waitFor();
-  await expect.poll(() => page.getByRole("main").getByLabel("Loading").count(), { timeout: patienceMs }).toBe(0);
-  // The stream of changes says at once that everything must be read; it is open by then.
   await page.getByRole("button", { name: "Live", exact: true }).waitFor();
+  // Components that have appeared ask for data after the next frame.
+  await page.evaluate(`(async () => {
+    const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+    for (let quiet = 0; quiet < 4; ) {
+      await frame();
+      quiet = testIsQuiet() ? quiet + 1 : 0;
+    }
+  })()`);
 }
 
 /** Whether the page itself scrolls sideways, which no width of the window may cause. */

@@ -23,8 +23,22 @@ export interface WatchedPage {
   readonly problems: readonly string[];
 }
 
-/** Counts presses of the mouse, for the click budgets; it survives reloads. Playwright's clicks press once each. */
-const pressCounter = `
+/**
+ * What runs in every page before the scripts of the dashboard. It counts the presses of the mouse for the click budgets, also
+ * over reloads (Playwright's clicks press once each), and the requests that have no answer yet.
+ */
+const instruments = `
+  let pending = 0;
+  const realFetch = window.fetch;
+  window.fetch = async (...given) => {
+    pending += 1;
+    try {
+      return await realFetch(...given);
+    } finally {
+      pending -= 1;
+    }
+  };
+  window.testIsQuiet = () => pending === 0 && document.querySelector('main [aria-label="Loading"]') === null;
   addEventListener("pointerdown", (event) => {
     if (event.isTrusted) sessionStorage.setItem("test.presses", String(Number(sessionStorage.getItem("test.presses") ?? 0) + 1));
   }, true);
@@ -33,7 +47,6 @@ const pressCounter = `
   });
 `;
 
-/** @param origin the only origin that the page may ask for anything */
 export async function openPage(url: string, options: PageOptions = {}): Promise<WatchedPage> {
   const { width = 1280, height = 800, isDark = false, bypassesCsp = false, expected = [], headers = {} } = options;
   const settings: BrowserContextOptions = {
@@ -54,7 +67,7 @@ export async function openPage(url: string, options: PageOptions = {}): Promise<
   });
   context.setDefaultTimeout(patienceMs);
   context.setDefaultNavigationTimeout(patienceMs);
-  await context.addInitScript(pressCounter);
+  await context.addInitScript(instruments);
   watch(context, new URL(url).origin, (problem) => {
     if (!expected.some((pattern) => pattern.test(problem))) problems.push(problem);
   });
