@@ -43,9 +43,9 @@ export async function findOrInstall(engine) {
   const here = engine.findBinaries();
   if (here) return { binaries: here };
   if (engine.install) return installByItself(engine);
-  if (!isRoot) return { why: "no server programs are installed and only root may install them" };
+  if (!isRoot) return { why: "it is not installed, and only root may install it" };
   if (!beside(pathFolders(), { apt: ["apt-get"] })) {
-    return { why: "no server programs are installed and there is no apt-get to install them with" };
+    return { why: "it is not installed, and there is no apt-get to install it with" };
   }
   try {
     await installPackages(engine.packages);
@@ -55,7 +55,7 @@ export async function findOrInstall(engine) {
     };
   }
   const binaries = engine.findBinaries();
-  return binaries ? { binaries } : { why: `${engine.packages.join(" ")} is installed, but its server is not found` };
+  return binaries ? { binaries } : { why: `${engine.packages.join(" ")} is installed, but its program is not found` };
 }
 
 /** For an engine that does not come from the system's packages. */

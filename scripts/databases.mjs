@@ -9,14 +9,16 @@
 // Each source gives `{ database }` or `{ why }` not; a database is `{ url, description, close }`.
 
 import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import { findOrInstall } from "./binaries.mjs";
 import { startContainer } from "./docker.mjs";
+import { chromium } from "./engines/chromium.mjs";
 import { mysql } from "./engines/mysql.mjs";
 import { postgres } from "./engines/postgres.mjs";
 import { sqld } from "./engines/sqld.mjs";
 import { ownServer } from "./servers.mjs";
 
-export const engines = [postgres, mysql, sqld];
+export const engines = [postgres, mysql, sqld, chromium];
 
 /** A database for `engine`'s tests. Throws a plain sentence when none is available. */
 export async function findDatabase(engine) {
@@ -34,8 +36,10 @@ export async function findDatabase(engine) {
   );
 }
 
-/** A server that tests start themselves, one for each database: it is started once, to check that it works. */
+/** A program that tests start themselves: it is started once, to check that it works. */
 async function findProgram(engine) {
+  const given = process.env[engine.programVariable];
+  if (given && !existsSync(given)) throw new Error(`${engine.programVariable} is set, but there is no file ${given}.`);
   const { binaries, why } = await findOrInstall(engine);
   const problem = why ?? (await tryOut(engine, binaries));
   if (problem) {
@@ -50,8 +54,8 @@ async function findProgram(engine) {
 
 async function tryOut(engine, binaries) {
   try {
-    const server = await ownServer(engine, binaries);
-    await server.remove();
+    if (engine.tryOut) await engine.tryOut(binaries);
+    else await (await ownServer(engine, binaries)).remove();
     return undefined;
   } catch (error) {
     return `${binaries.server} could not be started (${reason(error)})`;

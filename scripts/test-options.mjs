@@ -6,11 +6,13 @@ import { root } from "./run.mjs";
 
 export const help = `npm test [-- [options] [folders or files] [options of Vitest]]
 
-Runs the tests against every store: memory, SQLite, libSQL, PostgreSQL, MariaDB or MySQL, and sqld.
+Runs the tests against every store: memory, SQLite, libSQL, PostgreSQL, MariaDB or MySQL, and sqld. The tests of the
+dashboard use Chromium.
 
   --store=NAME           one store only: memory, sqlite, postgres, mysql or sqld. Tests that run in memory otherwise
                          run on this store, and no other server is started.
-  --without=NAME,NAME    leaves out what needs these: postgres, mysql, sqld, pgbouncer. Same as PAWL_TEST_WITHOUT.
+  --without=NAME,NAME    leaves out what needs these: postgres, mysql, sqld, pgbouncer, chromium. Same as
+                         PAWL_TEST_WITHOUT.
   --pgbouncer            all tests of PostgreSQL go through PgBouncer in transaction mode.
   --help                 this text.
 
@@ -20,10 +22,13 @@ Runs the tests against every store: memory, SQLite, libSQL, PostgreSQL, MariaDB 
   npm run test:unit                                  what needs neither a server nor a build, in seconds
   npm run test:watch                                 the same, again after each change
 
-test/README.md tells how the tests are arranged, CONTRIBUTING.md how they find their databases.`;
+test/README.md tells how the tests are arranged, CONTRIBUTING.md how they find their databases and
+Chromium.`;
 
 const stores = ["memory", "sqlite", "postgres", "mysql", "sqld"];
-const leavable = ["postgres", "mysql", "sqld", "pgbouncer"];
+const leavable = ["postgres", "mysql", "sqld", "pgbouncer", "chromium"];
+/** What the tests of some stores need besides a server. */
+const needs = { sqlite: ["chromium"], postgres: ["pgbouncer", "chromium"] };
 
 /** Throws a plain sentence for an unknown word. */
 export function readOptions(args, env) {
@@ -56,10 +61,10 @@ export function readOptions(args, env) {
   };
 }
 
-/** With one store chosen, no server of another store is started. */
+/** With one store chosen, no server of another store is started, and no browser for the stores that the dashboard is not tested on. */
 function withoutOthers(store, without) {
   if (store === "") return without;
-  const others = leavable.filter((name) => name !== store && !(store === "postgres" && name === "pgbouncer"));
+  const others = leavable.filter((name) => name !== store && !needs[store]?.includes(name));
   return [...new Set([...without, ...others])];
 }
 

@@ -49,8 +49,8 @@ export function storeUrls(): { readonly postgres: string; readonly mysql: string
   };
 }
 
-/** Whether the person who runs the tests asked to leave this store out. */
-export function isLeftOut(kind: AnyStoreKind | "pgbouncer"): boolean {
+/** Whether the person who runs the tests asked to leave this store or program out. */
+export function isLeftOut(kind: AnyStoreKind | "pgbouncer" | "chromium"): boolean {
   return (process.env.PAWL_TEST_WITHOUT ?? "").split(",").includes(kind);
 }
 

@@ -46,7 +46,7 @@ export function App() {
   useShortcuts(navShortcuts, []);
   return (
     <div class={css.frame} {...(pageSettings.label === undefined ? {} : { "data-color": labelColor() })}>
-      <a class={css.skip} href="#content">
+      <a class={css.skip} href="#content" onClick={skipToContent}>
         Skip to the content
       </a>
       <Navigation />
@@ -65,15 +65,24 @@ export function App() {
   );
 }
 
+/** A fragment alone would lead to the start page, because it is relative to the base of the page. */
+function skipToContent(event: MouseEvent): void {
+  event.preventDefault();
+  document.getElementById("content")?.focus();
+}
+
 function CurrentScreen() {
   for (const screen of screens) {
     const params = matchPath(screen.path, path.value);
     if (params !== null) return <screen.component key={screen.path} params={params} />;
   }
   return (
-    <Empty title="There is no such page" icon="search">
-      <a href={href("/")}>Go to the start page</a>
-    </Empty>
+    <>
+      <h1 class="unseen">There is no such page</h1>
+      <Empty title="There is no such page" icon="search">
+        <a href={href("/")}>Go to the start page</a>
+      </Empty>
+    </>
   );
 }
 

@@ -1,0 +1,40 @@
+/** axe finds nothing on any screen, light or dark, wide or narrow; and no screen makes a phone scroll sideways. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { violationsIn } from "./support/accessibility.js";
+import { inBrowser } from "./support/browser.js";
+import { everyAddress, scrollsSideways, settled, visit } from "./support/screens.js";
+import { serveWorld, type World } from "./support/world.js";
+
+inBrowser(() => {
+  let world: World;
+  beforeAll(async () => {
+    world = await serveWorld({ onEnd: afterAll });
+  });
+
+  const looks = [
+    { name: "light", isDark: false, width: 1280 },
+    { name: "dark", isDark: true, width: 1280 },
+    { name: "light, on a phone", isDark: false, width: 390 },
+  ];
+  for (const { name, isDark, width } of looks)
+    test(`axe finds nothing: ${name}`, async () => {
+      const page = await world.open("/", { isDark, width, height: 844, bypassesCsp: true });
+      for (const address of everyAddress(world)) {
+        await visit(page, address);
+        expect(await violationsIn(page), address).toEqual([]);
+        expect(await scrollsSideways(page), `${address} scrolls sideways`).toBe(false);
+      }
+    });
+
+  test("axe finds nothing in the palette, the shortcuts and a dialog", async () => {
+    const page = await world.open("/", { bypassesCsp: true });
+    await settled(page);
+    await page.keyboard.press("Control+k");
+    await page.getByRole("dialog", { name: "Find anything" }).waitFor();
+    expect(await violationsIn(page)).toEqual([]);
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keyboard" }).waitFor();
+    expect(await violationsIn(page)).toEqual([]);
+  });
+});

@@ -1,0 +1,44 @@
+/** Chromium, started once for the tests of a file. */
+import { type Browser, chromium as driver } from "playwright-core";
+import { afterAll, test } from "vitest";
+import { chromium } from "../../../scripts/engines/chromium.mjs";
+import { isLeftOut } from "../../support/databases.js";
+
+/** Waits in a page end with the fact that they wait for. Only what hangs takes so long; who writes a test may be less patient. */
+export const patienceMs = Number(process.env.PAWL_TEST_PATIENCE_MS ?? 60_000);
+
+let launched: Promise<Browser> | null = null;
+
+export function browser(): Promise<Browser> {
+  launched ??= launch();
+  return launched;
+}
+
+async function launch(): Promise<Browser> {
+  const executablePath = process.env.PAWL_TEST_CHROMIUM || chromium.findBinaries()?.server;
+  if (executablePath === undefined)
+    throw new Error("Chromium is not installed: name its program in PAWL_TEST_CHROMIUM, or call npm test, which installs it.");
+  return driver.launch({
+    executablePath,
+    timeout: patienceMs,
+    args: [
+      // Root may not use the sandbox; the pages are our own.
+      "--no-sandbox",
+      // The shared memory of containers is small.
+      "--disable-dev-shm-usage",
+      "--disable-gpu",
+      // What the browser itself would ask the network for.
+      ...["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"],
+    ],
+  });
+}
+
+/** Defines tests that use a browser, unless the person who runs them asked to leave these out. */
+export function inBrowser(define: () => void): void {
+  if (isLeftOut("chromium")) test("was left out, as PAWL_TEST_WITHOUT asks: nothing is tested in a browser", () => {});
+  else define();
+  afterAll(async () => {
+    await (await launched)?.close();
+    launched = null;
+  });
+}
