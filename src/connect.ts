@@ -3,6 +3,7 @@
 import * as crypto from "node:crypto";
 import { existsSync } from "node:fs";
 import { Client } from "./client/client.js";
+import { type DatabaseInfo, readDatabase } from "./client/operate/database.js";
 import { prune } from "./client/operate/prune.js";
 import { InvalidInputError, MigrationError } from "./core/errors/errors.js";
 import { checkOptions } from "./core/naming/check-options.js";
@@ -129,6 +130,16 @@ export class Pawl extends Client {
     this.#workers.add(worker);
     this.addAdopter(worker);
     return worker;
+  }
+
+  /**
+   * Describes the database: its tables and their sizes, its migrations, the retention, and what `pawl doctor` finds. It
+   * counts at most 10,000 rows of each table.
+   */
+  database(): Promise<DatabaseInfo> {
+    const planned = [...this.#workers].flatMap(({ nextHousekeepingAt: at }) => (at === null ? [] : [at]));
+    const nextHousekeepingAt = planned.length === 0 ? null : new Date(Math.min(...planned));
+    return readDatabase(this.store, this.runtime, { retentionMs: this.#retentionMs, nextHousekeepingAt });
   }
 
   #createPruner(olderThan: number) {

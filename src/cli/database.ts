@@ -1,6 +1,7 @@
 /** Opens the database of a call. A command that only reads never creates a file or changes a table. */
 import { existsSync } from "node:fs";
 import { inspect } from "node:util";
+import { formatMigrations } from "../client/operate/doctor.js";
 import { openStore, Pawl } from "../connect.js";
 import type { Logger } from "../define/context.js";
 import type { ErrorReporter } from "../define/definition.js";
@@ -65,10 +66,6 @@ async function checkMigrated(store: Store): Promise<void> {
   if (pending.length === 0) return;
   throw new CliError(`${store.description} lacks ${formatMigrations(pending)}; run: pawl migrate`);
 }
-
-/** Formats the numbers of migrations, such as "migration 3" or "migrations 3, 4". */
-export const formatMigrations = (numbers: readonly number[]): string =>
-  `migration${numbers.length === 1 ? "" : "s"} ${numbers.join(", ")}`;
 
 /** Opening a missing database file would create it, so a command that only reads fails here instead. */
 export function checkExists(url: string): void {

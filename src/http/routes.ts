@@ -1,6 +1,7 @@
 /** All routes of the HTTP API. */
 import type { Route } from "./route.js";
 import { commandRoutes } from "./routes/commands.js";
+import { databaseRoutes } from "./routes/database.js";
 import { inspectRoutes } from "./routes/inspect.js";
 import { listRoutes } from "./routes/lists.js";
 import { operateRoutes } from "./routes/operate.js";
@@ -14,4 +15,5 @@ export const allRoutes: readonly Route[] = [
   ...inspectRoutes,
   ...commandRoutes,
   ...operateRoutes,
+  ...databaseRoutes,
 ];

@@ -1,5 +1,5 @@
 /** Promises that resolve after a timer has fired or after a turn of the event loop. */
-import type { Runtime } from "./runtime.js";
+import type { Runtime, Timer } from "./runtime.js";
 
 export const sleep = (runtime: Runtime, ms: number): Promise<void> =>
   new Promise((resolve) => void runtime.setTimeout(resolve, ms));
@@ -21,4 +21,14 @@ export function sleepUnlessAborted(runtime: Runtime, ms: number, signal: AbortSi
     const timer = runtime.setTimeout(end, ms);
     signal.addEventListener("abort", end);
   });
+}
+
+/** Resolves when the work is done or the time is up. */
+export async function waitAtMost(runtime: Runtime, ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: Timer | undefined;
+  const timeout = new Promise<void>((resolve) => {
+    timer = runtime.setTimeout(resolve, ms);
+  });
+  await Promise.race([work, timeout]);
+  runtime.clearTimeout(timer);
 }

@@ -8,7 +8,8 @@ import { parseDuration } from "../core/naming/duration.js";
 import { checkName } from "../core/naming/names.js";
 import type { Logger } from "../define/context.js";
 import type { ErrorReporter, WorkflowDefinition } from "../define/definition.js";
-import type { Runtime, Timer } from "../runtime/runtime.js";
+import type { Runtime } from "../runtime/runtime.js";
+import { waitAtMost } from "../runtime/wait.js";
 import type { Hint, NewRun, Route, Store } from "../store/contract/store.js";
 import { inCleanContext } from "../telemetry/async-context.js";
 import type { RunTally } from "../telemetry/run-tally.js";
@@ -383,16 +384,12 @@ export class Worker {
   checkVanishedJobs(): Promise<void> {
     return this.#housekeeping.vanishedJobs.check(0);
   }
+
+  /** @internal When this worker deletes old data next; null if that is not planned. */
+  get nextHousekeepingAt(): number | null {
+    return this.#housekeeping.nextCleaningAt;
+  }
 }
 
+/** An unreachable database must not delay the stop for ever. */
 const deregisterTimeoutMs = 2_000;
-
-/** Resolves when the work is done or the time is up, so that an unreachable database cannot delay the stop forever. */
-async function waitAtMost(runtime: Runtime, ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: Timer | undefined;
-  const timeout = new Promise<void>((resolve) => {
-    timer = runtime.setTimeout(resolve, ms);
-  });
-  await Promise.race([work, timeout]);
-  runtime.clearTimeout(timer);
-}

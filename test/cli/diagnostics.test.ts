@@ -1,7 +1,7 @@
 /** `workers`, `migrate`, `verify`, `doctor`, `graph`: commands for operators. */
 import { connect } from "pawl";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Check } from "../../src/cli/doctor-checks.js";
+import type { Check } from "../../src/client/operate/doctor.js";
 import { rawSql } from "../support/raw-sql.js";
 import { until } from "../support/waiting.js";
 import { errorIn, type Folder, jobsFile, newFolder, workflows } from "./command-line.js";

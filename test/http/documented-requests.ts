@@ -109,7 +109,7 @@ const extras: Readonly<Record<string, (world: EventfulWorld) => readonly Extra[]
     ["/api/v1/prune", { olderThan: "soon" }],
   ],
   verify: ({ runs: { failed } }) => [
-    ["/api/v1/verify", { run: failed }],
+    ["/api/v1/verify", { run: failed, by: "ada", reason: "after the restore" }],
     ["/api/v1/verify", { run: noRun }],
     ["/api/v1/verify", { run: "nobody" }],
   ],

@@ -63,6 +63,7 @@ const cases: Readonly<Record<string, (runs: Runs) => RouteCase>> = {
   listQueues: () => ({ path: "/api/v1/queues" }),
   pauseQueue: () => ({ path: "/api/v1/queues/orders/pause", body: {} }),
   resumeQueue: () => ({ path: "/api/v1/queues/orders/resume", body: {} }),
+  getDatabase: () => ({ path: "/api/v1/database" }),
   prune: () => ({ path: "/api/v1/prune", body: { olderThan: "1 minute" } }),
   verify: () => ({ path: "/api/v1/verify", body: {} }),
 };

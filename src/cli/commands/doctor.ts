@@ -1,7 +1,8 @@
+import type { Check } from "../../client/operate/doctor.js";
 import { CliError } from "../cli-error.js";
 import { command } from "../command.js";
 import { readSettings } from "../config.js";
-import { type Check, runChecks } from "../doctor-checks.js";
+import { runChecks } from "../doctor-checks.js";
 import { colourOf, type Paint } from "../paint.js";
 import { printable } from "../table.js";
 

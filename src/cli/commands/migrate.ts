@@ -1,7 +1,8 @@
+import { formatMigrations } from "../../client/operate/doctor.js";
 import { CliError } from "../cli-error.js";
 import { command } from "../command.js";
 import { readSettings } from "../config.js";
-import { checkExists, createLogger, formatMigrations, openBareStore } from "../database.js";
+import { checkExists, createLogger, openBareStore } from "../database.js";
 import { migrationSql } from "../migration-sql.js";
 
 export const migrate = command({

@@ -60,6 +60,12 @@ export function auditOf({
   return { ...(by === undefined ? {} : { by }), ...(body.reason === undefined ? {} : { reason: body.reason }) };
 }
 
+/** Who did something and why, for the log of the process: "ada (the disk is full)". */
+export function operatorOf(call: Parameters<typeof auditOf>[0]): string {
+  const { by = "an operator", reason } = auditOf(call);
+  return reason === undefined ? by : `${by} (${reason})`;
+}
+
 export function commandOptionsOf(
   call: Pick<Call, "user"> & {
     readonly body: { readonly by?: string; readonly reason?: string; readonly ifLastEvent?: number };

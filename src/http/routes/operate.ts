@@ -1,10 +1,8 @@
-/** Routes about workflows, workers and queues, and for housekeeping. */
-import { checkName } from "../../core/naming/names.js";
+/** Routes about workflows, workers and queues. */
 import type { QueueInfo, WorkerHealth, WorkflowMetrics } from "../../index.js";
 import type { PayloadWriter } from "../payload-writer.js";
 import { route } from "../route.js";
 import {
-  duration,
   flag,
   instant,
   integer,
@@ -18,7 +16,7 @@ import {
   text,
   time,
 } from "../schema.js";
-import { auditFields, auditOf, emptyBody } from "./common.js";
+import { auditFields, auditOf, emptyBody, operatorOf } from "./common.js";
 
 const workerSchema = object("A worker.", {
   id: text("The id of the worker."),
@@ -202,73 +200,8 @@ export const operateRoutes = [
     },
     async (call) => {
       await call.pawl.resumeQueue(call.params.queue as string);
-      call.pawl.internals.log.info(`Queue "${call.params.queue}" was resumed by ${auditOf(call).by ?? "an operator"}.`);
+      call.pawl.internals.log.info(`Queue "${call.params.queue}" was resumed by ${operatorOf(call)}.`);
       return { json: {} };
-    },
-  ),
-  route(
-    "POST",
-    "/api/v1/prune",
-    "prune",
-    {
-      summary: "Delete runs that ended long ago",
-      requires: "prune",
-      body: object("", {
-        olderThan: duration("How long ago a run and its descendants must have ended."),
-        workflow: optional(text("Only runs of this workflow.")),
-        limit: optional(integer("Stops after this many runs.", 1)),
-        dryRun: optional(flag("Deletes nothing and only counts.")),
-        ...auditFields,
-      }),
-      answers: {
-        200: object("What was deleted, or would be.", {
-          runs: integer("The number of runs, including children.", 0),
-          trees: integer("The number of runs with their children and retries.", 0),
-        }),
-      },
-    },
-    async (call) => {
-      const { by: _by, reason: _reason, ...options } = call.body;
-      if (options.workflow !== undefined) checkName("workflow", options.workflow);
-      const result = await call.pawl.prune({ ...options, signal: call.signal } as never);
-      if (options.dryRun !== true)
-        call.pawl.internals.log.info(`${result.runs} run(s) were pruned by ${auditOf(call).by ?? "an operator"}.`);
-      return { json: result };
-    },
-  ),
-  route(
-    "POST",
-    "/api/v1/verify",
-    "verify",
-    {
-      summary: "Compare the stored data of a run, or of all runs, with the logs",
-      requires: "prune",
-      body: object("", { run: optional(text("The id of the only run to check.")) }),
-      answers: {
-        200: object("", {
-          runs: integer("The number of runs that were checked.", 0),
-          events: integer("The number of events that were read.", 0),
-          found: integer("The number of differences.", 0),
-          unchecked: integer("The number of hashes that could not be recomputed.", 0),
-          differences: list(
-            "The differences; at most 1,000.",
-            object("", {
-              kind: text("The kind of the difference."),
-              runId: nullable(text("The run.")),
-              text: nullable(text("The difference in one sentence.", { maxLength: 100_000 })),
-            }),
-          ),
-        }),
-      },
-      problems: [404],
-    },
-    async ({ pawl, body, writer }) => {
-      const { differences, ...numbers } = await pawl.verify(body.run);
-      const views = differences.map(({ kind, runId, text: sentence }) => ({
-        ...{ kind, runId },
-        text: writer.text(sentence, runId === null ? {} : { runId }),
-      }));
-      return { json: { ...numbers, differences: views } };
     },
   ),
 ];

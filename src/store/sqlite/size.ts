@@ -2,7 +2,7 @@
 import type { SizeStatements } from "../sql/size.js";
 
 /**
- * The virtual table `dbstat` reads every page of the file, and in SQLite that blocks the process: 50 ms for 64 MB. The tables
+ * The virtual table `dbstat` reads every page of the file, and in SQLite that blocks the process: 25 ms for 64 MB. The tables
  * of larger files have no sizes.
  */
 const maxReadPages = 16_384;

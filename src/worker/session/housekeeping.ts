@@ -32,6 +32,8 @@ const deleteDeadWorkersAfterMs = 24 * 3_600_000;
 /** The figures per minute take 1,440 rows a day for each workflow. */
 const keepFiguresMs = 14 * 24 * 3_600_000;
 
+const cleaning = "cleaning";
+
 export class Housekeeping {
   readonly #options: HousekeepingOptions;
   readonly #stuckRuns: StuckRuns;
@@ -39,6 +41,7 @@ export class Housekeeping {
   readonly #stopController = new AbortController();
   readonly #timers = new Map<string, Timer>();
   readonly #activeTasks = new Set<Promise<void>>();
+  #nextCleaningAt: number | null = null;
 
   constructor(options: HousekeepingOptions) {
     this.#options = options;
@@ -49,14 +52,20 @@ export class Housekeeping {
 
   start(): void {
     const { everyMs } = this.#options;
-    this.#repeat("cleaning", everyMs, () => this.deleteOldData());
+    this.#repeat(cleaning, everyMs, () => this.deleteOldData());
     this.#repeat("looking for stuck runs", Math.min(everyMs, stuckCheckIntervalMs), () => this.#stuckRuns.check());
     this.#repeat("looking for vanished jobs", Math.min(everyMs, jobMissingGraceMs), () => this.vanishedJobs.check());
+  }
+
+  /** When old data is deleted next, by the clock of the process; null if that is not planned. */
+  get nextCleaningAt(): number | null {
+    return this.#nextCleaningAt;
   }
 
   /** Resolves when the current tasks have stopped; a deletion stops after its current batch. */
   async stop(): Promise<void> {
     this.#stopController.abort();
+    this.#nextCleaningAt = null;
     for (const timer of this.#timers.values()) this.#options.runtime.clearTimeout(timer);
     await Promise.all(this.#activeTasks);
   }
@@ -82,6 +91,7 @@ export class Housekeeping {
     const { runtime } = this.#options;
     if (everyMs > maxTimerMs) return;
     const schedule = (delayMs: number) => {
+      if (taskName === cleaning) this.#nextCleaningAt = runtime.now() + delayMs;
       const timer = runtime.setTimeout(() => {
         const task = this.#runSafely(taskName, work).finally(() => {
           this.#activeTasks.delete(task);
