@@ -105,9 +105,17 @@ function dropUnused(): void {
     if (query.releasedAt < before || unused.length - index > maxKept) cache.delete(url);
 }
 
-/** Reads again everything that is shown. */
-export function refreshShown(): void {
-  for (const query of cache.values()) if (query.isShown) query.refreshWhenAllowed();
+/**
+ * Reads again everything that is shown.
+ *
+ * @param options.isUrgent at once, because the person has just changed something
+ */
+export function refreshShown(options: { readonly isUrgent?: boolean } = {}): void {
+  for (const query of cache.values()) {
+    if (!query.isShown) continue;
+    if (options.isUrgent === true) void query.refresh();
+    else query.refreshWhenAllowed();
+  }
 }
 
 const nothing: QueryState<never> = { data: undefined, error: null, isLoading: false };

@@ -27,7 +27,7 @@ function open(): void {
     liveState.value = "live";
     stopPolling();
   });
-  stream.addEventListener("change", refreshShown);
+  stream.addEventListener("change", () => refreshShown());
   stream.addEventListener("error", () => {
     // A browser reconnects by itself unless the server refused the stream.
     liveState.value = "polling";

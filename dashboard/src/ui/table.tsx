@@ -9,6 +9,8 @@ export interface Column<Row> {
   readonly isNumber?: boolean;
   /** Columns that are left out on narrow screens. */
   readonly isMinor?: boolean;
+  /** For columns of buttons: only screen readers get the title. */
+  readonly isTitleHidden?: boolean;
 }
 
 export function Table<Row>({
@@ -30,7 +32,7 @@ export function Table<Row>({
         <tr>
           {columns.map((column) => (
             <th key={column.title} scope="col" class={classOf(column)}>
-              {column.title}
+              {column.isTitleHidden === true ? <span class="unseen">{column.title}</span> : column.title}
             </th>
           ))}
         </tr>

@@ -1,5 +1,108 @@
-import { PageHeading } from "../../ui/page.js";
+/** The database: what needs attention, what its tables contain, and its upkeep. */
+import { useState } from "preact/hooks";
+import { usePageActions } from "../../actions/page-actions.js";
+import type { Answer } from "../../api/api.js";
+import { useQuery } from "../../api/queries.js";
+import { may } from "../../shell/me.js";
+import { Button } from "../../ui/button.js";
+import { formatBytes, plural } from "../../ui/format.js";
+import { Facts, Failure, Loading, PageHeading, Section } from "../../ui/page.js";
+import { formatDuration, Time } from "../../ui/time.js";
+import { Findings } from "./findings.js";
+import { PruneDialog } from "./prune-dialog.js";
+import { TableSizes } from "./table-sizes.js";
+import { VerificationResult } from "./verification-result.js";
+import { type Verification, VerifyDialog } from "./verify-dialog.js";
+
+export type Database = Answer<"getDatabase">;
+
+/** The sizes change slowly, and reading them costs the database more than a list does. */
+const minIntervalMs = 15_000;
 
 export function DatabaseScreen() {
-  return <PageHeading title="Database" />;
+  const { data, error } = useQuery<Database>("v1/database", {}, { minIntervalMs });
+  const [opened, setOpened] = useState<"verify" | "prune" | null>(null);
+  const [verification, setVerification] = useState<Verification | null>(null);
+  const isAllowed = may("prune");
+  usePageActions(
+    isAllowed
+      ? [
+          { label: "Verify the database", icon: "check", run: () => setOpened("verify") },
+          { label: "Prune old runs", icon: "cross", run: () => setOpened("prune") },
+        ]
+      : [],
+    [isAllowed],
+  );
+  const refusal = isAllowed ? {} : { disabled: true, title: "Your access lacks “prune”." };
+  return (
+    <>
+      <PageHeading title="Database" about={data?.description}>
+        <Button icon="check" {...refusal} onClick={() => setOpened("verify")}>
+          Verify…
+        </Button>
+        <Button icon="cross" {...refusal} onClick={() => setOpened("prune")}>
+          Prune…
+        </Button>
+      </PageHeading>
+      {verification === null ? null : (
+        <VerificationResult verification={verification} onClose={() => setVerification(null)} />
+      )}
+      {data === undefined ? error === null ? <Loading lines={8} /> : <Failure error={error} /> : <Content {...data} />}
+      {opened === "verify" ? <VerifyDialog onDone={setVerification} onClose={() => setOpened(null)} /> : null}
+      {opened === "prune" ? (
+        <PruneDialog retentionMs={data?.retentionMs ?? null} onClose={() => setOpened(null)} />
+      ) : null}
+    </>
+  );
+}
+
+function Content(database: Database) {
+  return (
+    <>
+      <Findings checks={database.checks} />
+      <Section title="Facts">
+        <Facts facts={factsOf(database)} />
+      </Section>
+      <TableSizes {...database} />
+    </>
+  );
+}
+
+function factsOf({ engine, version, bytes, freeBytes, migrations, retentionMs, nextHousekeepingAt }: Database) {
+  const latest = migrations.applied.at(-1);
+  const free = freeBytes === null || freeBytes === 0 ? "" : `, ${formatBytes(freeBytes)} of it free`;
+  return [
+    ["Database", version === null ? engine : `${engine} ${version}`],
+    ["Size", bytes === null ? null : `${formatBytes(bytes)}${free}`],
+    [
+      "Version of the tables",
+      latest === undefined ? null : <TableVersion latest={latest} pending={migrations.pending} />,
+    ],
+    [
+      "Ended runs are kept",
+      retentionMs === null ? "for ever, because no retention is set" : `for ${formatDuration(retentionMs)}`,
+    ],
+    [
+      "Next housekeeping",
+      nextHousekeepingAt === null ? "by workers of other processes" : <Time at={nextHousekeepingAt} />,
+    ],
+  ] as const;
+}
+
+function TableVersion({
+  latest,
+  pending,
+}: {
+  readonly latest: Database["migrations"]["applied"][number];
+  readonly pending: readonly number[];
+}) {
+  return (
+    <>
+      {latest.version}
+      {pending.length === 0
+        ? ", up to date, applied "
+        : `; ${plural(pending.length, "migration")} to apply, the last was `}
+      <Time at={latest.at} />
+    </>
+  );
 }
