@@ -25,7 +25,7 @@ export function Data({ run, asOf, onSelectStep }: RunTabProps) {
     />
   );
   return (
-    <div class={css.data}>
+    <>
       {asOf === null ? null : (
         <p class={css.aside}>Data do not change with the chosen event: you see them as they are now.</p>
       )}
@@ -64,7 +64,7 @@ export function Data({ run, asOf, onSelectStep }: RunTabProps) {
       <Section title="Identity">
         <Facts facts={identityOf(run)} />
       </Section>
-    </div>
+    </>
   );
 }
 

@@ -54,6 +54,24 @@ function framesOf(stack: string): string {
   return frames < 0 ? stack : stack.slice(frames).replace(/^\n/, "");
 }
 
+/** Frames of the runtime and of packages are rarely the cause, so they stand back. */
+const isForeign = (frame: string): boolean => /node:|node_modules|<anonymous>\)?$|runNextTicks/.test(frame);
+
+function Stack({ stack }: { readonly stack: string }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reachable by keyboard
+    <pre class={css.stack} tabIndex={0}>
+      {framesOf(stack)
+        .split("\n")
+        .map((frame, index) => (
+          <span key={index} class={`${css.frame} ${isForeign(frame) ? css.muted : ""}`}>
+            {escapeHidden(frame.trim())}
+          </span>
+        ))}
+    </pre>
+  );
+}
+
 const maxDepth = 10;
 
 export function ErrorView({
@@ -85,7 +103,7 @@ export function ErrorView({
       {data.largeBytes !== null && load !== undefined ? (
         <LoadButton label={`Load the whole error, ${formatBytes(data.largeBytes)}`} load={load} onLoaded={setWhole} />
       ) : null}
-      {data.stack === null ? null : <pre class={css.stack}>{escapeHidden(framesOf(data.stack))}</pre>}
+      {data.stack === null ? null : <Stack stack={data.stack} />}
       {data.data === undefined ? null : <JsonView value={data.data} what="the fields of the error" />}
       {data.errors.map((one, index) => (
         <Inner key={index} title={`Error ${index + 1} of ${data.errors.length}`} value={one} depth={depth} />

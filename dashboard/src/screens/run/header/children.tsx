@@ -31,20 +31,22 @@ export function Children({ runId }: { readonly runId: string }) {
             {escapeHidden(workflow)} <Id id={id} to={runHref(id)} />
           </li>
         ))}
+        <li class={css.pages}>
+          {cursors.length === 0 ? null : (
+            <Button kind="ghost" icon="left" onClick={() => setCursors(cursors.slice(0, -1))}>
+              Newer
+            </Button>
+          )}
+          {next === null ? null : (
+            <Button kind="ghost" icon="right" onClick={() => setCursors([...cursors, next])}>
+              Older
+            </Button>
+          )}
+          {next === null && cursors.length === 0 ? null : (
+            <a href={href(`/runs?q=${encodeURIComponent(`parent:${runId}`)}`)}>All children</a>
+          )}
+        </li>
       </ul>
-      {cursors.length === 0 ? null : (
-        <Button kind="ghost" icon="left" onClick={() => setCursors(cursors.slice(0, -1))}>
-          Newer
-        </Button>
-      )}
-      {next === null ? null : (
-        <Button kind="ghost" icon="right" onClick={() => setCursors([...cursors, next])}>
-          Older
-        </Button>
-      )}
-      {next === null && cursors.length === 0 ? null : (
-        <a href={href(`/runs?q=${encodeURIComponent(`parent:${runId}`)}`)}>All children</a>
-      )}
     </section>
   );
 }

@@ -27,7 +27,10 @@ export function RunFacts({ run }: { readonly run: Run }) {
     ["Retry of", run.retryOf === null ? null : <Id id={run.retryOf} to={runHref(run.retryOf)} />],
     ["Retried by", retry === null ? null : <Retry {...retry} />],
     ["Started by", run.startedBy === null ? null : startedByText(run.startedBy)],
-    ["Queue", run.queue === "" ? null : <a href={href("/queues")}>{escapeHidden(run.queue)}</a>],
+    [
+      "Queue",
+      run.queue === "" || run.queue === run.workflow ? null : <a href={href("/queues")}>{escapeHidden(run.queue)}</a>,
+    ],
     ["Priority", run.priority === 0 ? null : <span class="mono">{run.priority}</span>],
     ["Version", run.version === "" ? null : escapeHidden(run.version)],
     ["Tags", run.tags.length === 0 ? null : <Tags tags={run.tags} />],

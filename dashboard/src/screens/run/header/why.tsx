@@ -1,8 +1,10 @@
 /** Why the run is not moving, in one line, now or as of an event. */
+import type { ComponentChildren } from "preact";
 import type { Run } from "../../../actions/run-actions.js";
 import type { Answer } from "../../../api/api.js";
 import { runPath } from "../../../api/api.js";
 import { useQuery } from "../../../api/queries.js";
+import { href } from "../../../router/router.js";
 import { databaseNow, secondTick } from "../../../shell/me.js";
 import { escapeHidden, plural } from "../../../ui/format.js";
 import { formatDuration, formatRelative } from "../../../ui/time.js";
@@ -18,17 +20,33 @@ export function Why({ run }: { readonly run: Run }) {
     return (
       <Line text={error === null ? "…" : `The reason could not be read: ${error.message}`} since={null} until={null} />
     );
-  return <Line text={withoutError(run, data.text ?? "")} since={data.since} until={data.until} />;
+  const screen = screenFor[data.because];
+  return (
+    <Line text={withoutError(run, data.text ?? "")} since={data.since} until={data.until}>
+      {screen === undefined ? null : <a href={href(screen.path)}>{screen.label}</a>}
+    </Line>
+  );
 }
+
+/** Where to look further, by the reason. */
+const screenFor: Readonly<Record<string, { readonly path: string; readonly label: string }>> = {
+  executing: { path: "/workers", label: "Workers" },
+  worker_lease_expired: { path: "/workers", label: "Workers" },
+  no_worker: { path: "/workers", label: "Workers" },
+  about_to_run: { path: "/workers", label: "Workers" },
+  queue_paused: { path: "/queues", label: "Queues" },
+};
 
 function Line({
   text,
   since,
   until,
+  children,
 }: {
   readonly text: string;
   readonly since: string | null;
   readonly until: string | null;
+  readonly children?: ComponentChildren;
 }) {
   if (since !== null || until !== null) void secondTick.value;
   const now = databaseNow();
@@ -39,6 +57,7 @@ function Line({
       </span>
       {since === null ? null : <span class={css.when}>for {formatDuration(now - Date.parse(since))}</span>}
       {until === null ? null : <span class={css.when}>{untilText(Date.parse(until), now)}</span>}
+      {children}
     </p>
   );
 }

@@ -58,6 +58,8 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const isDuration = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value);
 
+const previewOf = (value: unknown): string => (JSON.stringify(value) ?? "undefined").slice(0, 120);
+
 /** The most telling facts of the details. */
 export function summaryOf({ data, outcome }: RunEvent): string {
   const fields = (data ?? {}) as Fields;
@@ -80,11 +82,14 @@ export function summaryOf({ data, outcome }: RunEvent): string {
     plainText("job", "job "),
     plainText("choice"),
     plainText("worker", "on "),
-    duration("ms", (time) => time),
+    "output" in fields
+      ? `${isDuration(fields.ms) ? `${formatDuration(fields.ms)} ` : ""}→ ${previewOf(fields.output)}`
+      : duration("ms", (time) => time),
     duration("waitMs", (time) => `in ${time}`),
     duration("retryMs", (time) => `again in ${time}`),
     duration("timeoutMs", (time) => `at most ${time}`),
     isDuration(fields.count) ? `${fields.count} children` : null,
+    "payload" in fields ? previewOf(fields.payload) : null,
     Array.isArray(fields.signals) && fields.signals.length > 0 ? `took event ${fields.signals.join(", ")}` : null,
   ];
   return escapeHidden(

@@ -10,9 +10,10 @@ import { EventRow } from "./event-row.js";
 import { hasWords, isInGroup } from "./event-words.js";
 import css from "./log.module.css";
 import { LogFilter } from "./log-filter.js";
-import { logOf, type RunEvent } from "./log-windows.js";
+import { type LogWindows, logOf, type RunEvent } from "./log-windows.js";
 
 const rowHeight = 28;
+const settleMs = 40;
 
 export function Log({ run, lastEvent, asOf, onSelectStep }: RunTabProps) {
   const log = useMemo(() => logOf(run.id), [run.id]);
@@ -30,6 +31,7 @@ export function Log({ run, lastEvent, asOf, onSelectStep }: RunTabProps) {
   const count = found?.length ?? total;
   const selectedSeq = Number(search.get("seq") ?? Number.NaN);
   const selectedIndex = found === null ? selectedSeq - 1 : found.findIndex(({ seq }) => seq === selectedSeq);
+  const loadSoon = useDelayedLoad(log);
   const [isFollowing, setFollowing] = useState(false);
   const scroller = useFollow(isFollowing, count, () => setFollowing(false));
   const select = (seq: number | null) => setSearch({ seq: seq === null ? null : String(seq) }, { replace: true });
@@ -74,7 +76,7 @@ export function Log({ run, lastEvent, asOf, onSelectStep }: RunTabProps) {
             label="Events of the run"
             selected={selectedIndex >= 0 ? selectedIndex : null}
             onRange={({ first, last }) => {
-              if (found === null) void log.load(first + 1, last + 1, total);
+              if (found === null) loadSoon(first + 1, last + 1, total);
             }}
             render={(index) => (
               <EventRow
@@ -113,6 +115,16 @@ export function Log({ run, lastEvent, asOf, onSelectStep }: RunTabProps) {
 function filtered(events: Iterable<RunEvent>, group: string, text: string): readonly RunEvent[] {
   const words = text === "" ? [] : text.split(/\s+/);
   return [...events].filter((event) => isInGroup(event, group) && hasWords(event, words));
+}
+
+/** Windows that a fast scroll only passes are not read. */
+function useDelayedLoad(log: LogWindows): LogWindows["load"] {
+  const timer = useRef<number | undefined>(undefined);
+  useEffect(() => () => window.clearTimeout(timer.current), []);
+  return async (first, last, total) => {
+    window.clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => void log.load(first, last, total), settleMs);
+  };
 }
 
 /** Keeps the end of a scrolled list in view while events are added, until the person scrolls up. */

@@ -79,7 +79,6 @@ function messagesIn(events: Iterable<RunEvent>, from: number, asOf: number | nul
 const columnsFor = (runId: string): readonly Column<Message>[] => [
   {
     title: "Event",
-    isNumber: true,
     cell: ({ seq }) => (
       <a class="mono" href={runHref(runId, { tab: "log", seq: String(seq) })} title="Show it in the log">
         {seq}

@@ -17,7 +17,7 @@ import { SignalForm } from "./signal-form.js";
 export function Messages({ run, lastEvent, asOf }: RunTabProps) {
   const isOpen = !hasEnded(run);
   return (
-    <div class={css.messages}>
+    <>
       {isOpen ? <Waits run={run} lastEvent={lastEvent} isPresent={asOf === null} /> : null}
       <MessageList run={run} lastEvent={lastEvent} asOf={asOf} />
       {isOpen ? (
@@ -25,7 +25,7 @@ export function Messages({ run, lastEvent, asOf }: RunTabProps) {
           <SignalForm run={run} isPresent={asOf === null} />
         </Section>
       ) : null}
-    </div>
+    </>
   );
 }
 

@@ -22,8 +22,10 @@ export function Attempts({ runId, step }: { readonly runId: string; readonly ste
       {[...step.executions].reverse().map((execution) => (
         <li key={execution.id} class={css.attempt}>
           <Facts execution={execution} />
-          {execution.error === null ? null : (
-            <details open={execution === latestError}>
+          {execution.error === null ? null : execution === latestError ? (
+            <ErrorView error={execution.error} load={load(execution.id)} />
+          ) : (
+            <details>
               <summary>{headlineOf(execution.error)}</summary>
               <ErrorView error={execution.error} load={load(execution.id)} />
             </details>

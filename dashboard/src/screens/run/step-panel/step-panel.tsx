@@ -8,7 +8,7 @@ import { useShortcuts } from "../../../shell/keyboard.js";
 import { IconButton } from "../../../ui/button.js";
 import { CopyButton, Id } from "../../../ui/copy.js";
 import { escapeHidden, plural } from "../../../ui/format.js";
-import { Empty, Facts, Failure, Loading } from "../../../ui/page.js";
+import { Empty, Failure, Loading } from "../../../ui/page.js";
 import { Status } from "../../../ui/status.js";
 import { Payload } from "../data/payload.js";
 import type { RunTabProps } from "../tab-props.js";
@@ -23,6 +23,7 @@ export function StepPanel(props: RunTabProps) {
   const { run, asOf, selectedStep, onSelectStep } = props;
   const node = selectedStep as string;
   const { data: step, error } = useQuery<Step>(runPath(run.id, "step"), { node, maxPayload: 16_000 });
+  const latest = step?.executions.at(-1);
   const panel = useRef<HTMLElement>(null);
   const close = () => onSelectStep(null);
   useShortcuts([{ keys: "Escape", about: "Close the step", run: close }], [run.id]);
@@ -34,6 +35,7 @@ export function StepPanel(props: RunTabProps) {
     <aside ref={panel} class={css.panel} aria-label={`Step ${node}`} tabIndex={-1} data-part="step-panel">
       <div class={css.head}>
         <h2>{escapeHidden(step?.name ?? node)}</h2>
+        {latest === undefined ? null : <Status state={latest.state} />}
         <IconButton icon="close" label="Close the step (Escape)" onClick={close} />
       </div>
       {step !== undefined ? (
@@ -62,12 +64,6 @@ function StepBody({ run, lastEvent, asOf, step }: RunTabProps & { readonly step:
     );
   return (
     <>
-      {latest === undefined ? null : (
-        <p class={css.state}>
-          <Status state={latest.state} />{" "}
-          {latest.outcome === null || latest.outcome === "success" ? "" : latest.outcome.replaceAll("_", " ")}
-        </p>
-      )}
       <StepActions run={run} step={step} lastEvent={lastEvent} isPresent={asOf === null} />
       {step.executionCount === 0 ? null : (
         <section class={css.part} aria-label="Attempts">
@@ -110,18 +106,23 @@ function ChildrenOf({ step }: { readonly step: Step }) {
 }
 
 function Identity({ step }: { readonly step: Step }) {
-  const code = (text: string, what: string) => (
-    <span class={css.line}>
-      <code>{escapeHidden(text)}</code>
-      <CopyButton text={text} what={what} />
-    </span>
-  );
+  const keys = [
+    ["Idempotency key", step.idempotencyKey, "the idempotency key"],
+    ["Key in the log", step.name === step.node ? null : step.node, "the key"],
+  ] as const;
   return (
-    <Facts
-      facts={[
-        ["Idempotency key", step.idempotencyKey === null ? null : code(step.idempotencyKey, "the idempotency key")],
-        ["Key in the log", step.name === step.node ? null : code(step.node, "the key")],
-      ]}
-    />
+    <>
+      {keys.map(([title, text, what]) =>
+        text === null ? null : (
+          <section key={title} class={css.part} aria-label={title}>
+            <h3>{title}</h3>
+            <span class={css.line}>
+              <code>{escapeHidden(text)}</code>
+              <CopyButton text={text} what={what} />
+            </span>
+          </section>
+        ),
+      )}
+    </>
   );
 }
