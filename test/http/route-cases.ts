@@ -32,6 +32,7 @@ const cases: Readonly<Record<string, (runs: Runs) => RouteCase>> = {
   watchRun: ({ paused }) => ({ path: `/api/v1/runs/${paused}/events` }),
   getRunExecutions: ({ paused }) => ({ path: `/api/v1/runs/${paused}/executions` }),
   getRunTimeline: ({ paused }) => ({ path: `/api/v1/runs/${paused}/timeline` }),
+  getRunWaterfall: ({ paused }) => ({ path: `/api/v1/runs/${paused}/waterfall` }),
   getRunNodes: ({ paused }) => ({ path: `/api/v1/runs/${paused}/nodes` }),
   getRunGraph: ({ paused }) => ({ path: `/api/v1/runs/${paused}/graph` }),
   getRunProgress: ({ paused }) => ({ path: `/api/v1/runs/${paused}/progress` }),
