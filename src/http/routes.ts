@@ -7,12 +7,14 @@ import { listRoutes } from "./routes/lists.js";
 import { operateRoutes } from "./routes/operate.js";
 import { serviceRoutes } from "./routes/service.js";
 import { startRoutes } from "./routes/starts.js";
+import { waterfallRoutes } from "./routes/waterfall.js";
 
 export const allRoutes: readonly Route[] = [
   ...serviceRoutes(() => allRoutes),
   ...startRoutes,
   ...listRoutes,
   ...inspectRoutes,
+  ...waterfallRoutes,
   ...commandRoutes,
   ...operateRoutes,
   ...databaseRoutes,

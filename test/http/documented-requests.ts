@@ -78,6 +78,12 @@ const extras: Readonly<Record<string, (world: EventfulWorld) => readonly Extra[]
     ["/api/v1/figures/workflows?from=2020-01-01&to=2010-01-01"],
   ],
   getMetrics: () => [["/api/v1/workflows/nobody/metrics"], ["/api/v1/workflows/failing/metrics?since=0"]],
+  getRunWaterfall: ({ runs: { paused, completed } }) => [
+    [`/api/v1/runs/${paused}/waterfall?after=1&limit=2`],
+    [`/api/v1/runs/${completed}/waterfall?after=0&limit=3`],
+    [`/api/v1/runs/${completed}/waterfall?after=9999`],
+    [`/api/v1/runs/${completed}/waterfall?expand=no%20such%20group`],
+  ],
   signalFoundRun: async ({ pawl }) => {
     await pawl.workflow("order").trigger(1, { idempotencyKey: "k" });
     for (let times = 0; times < 2; times += 1)

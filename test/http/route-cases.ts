@@ -35,6 +35,7 @@ const cases: Readonly<Record<string, (runs: Runs) => RouteCase>> = {
   getRunStep: ({ paused }) => ({ path: `/api/v1/runs/${paused}/step?node=reserve` }),
   getRunRetry: ({ paused }) => ({ path: `/api/v1/runs/${paused}/retry` }),
   getRunTimeline: ({ paused }) => ({ path: `/api/v1/runs/${paused}/timeline` }),
+  getRunWaterfall: ({ paused }) => ({ path: `/api/v1/runs/${paused}/waterfall` }),
   getRunNodes: ({ paused }) => ({ path: `/api/v1/runs/${paused}/nodes` }),
   getRunGraph: ({ paused }) => ({ path: `/api/v1/runs/${paused}/graph` }),
   getRunProgress: ({ paused }) => ({ path: `/api/v1/runs/${paused}/progress` }),
