@@ -43,7 +43,7 @@ export function faceOf(box: DrawnBox, nodes: readonly GraphNode[]): BoxFace {
   const detail =
     states === "" ? plural(members.length, "step") : states.startsWith(size) ? states : `${size}: ${states}`;
   const action = {
-    rest: "",
+    rest: " Press Enter to show more of them.",
     group: " Press Enter to show them.",
     earlier: " Press Enter to go there.",
     later: " Press Enter to go there.",

@@ -14,7 +14,12 @@ export interface ExpandedGroup {
   readonly key: string;
   /** The members that are shown first, such as those that failed. */
   readonly first: readonly number[];
+  /** How many members are shown, if there is room. */
+  readonly count: number;
 }
+
+/** How many members of a group are shown at first, and how many more each time. */
+export const expandStep = 100;
 
 export interface DrawnBox {
   /** Identifies the box in the page. */
@@ -128,17 +133,18 @@ function expandGroups(
   boxes: readonly DrawnBox[],
   expanded: readonly ExpandedGroup[],
 ): DrawnBox[] {
-  const firstOf = new Map(expanded.map(({ key, first }) => [key, first]));
+  const expandedOf = new Map(expanded.map((group) => [group.key, group]));
   let room = maxDrawn - boxes.length;
   return boxes.flatMap((box): DrawnBox[] => {
-    const first = firstOf.get(box.key);
-    if (box.kind !== "group" || first === undefined || room < minGroup) return [box];
+    const group = expandedOf.get(box.key);
+    if (box.kind !== "group" || group === undefined || room < minGroup) return [box];
     const members = new Set(box.members);
-    const wanted = [...new Set([...first.filter((node) => members.has(node)), ...box.members])];
-    const fits = wanted.length - 1 <= room;
-    const shown = fits ? wanted : wanted.slice(0, room);
-    room -= fits ? wanted.length - 1 : room;
-    const nodes = shown.sort((a, b) => a - b).map((node) => nodeBox(structure, node));
+    const wanted = [...new Set([...group.first.filter((node) => members.has(node)), ...box.members])];
+    const most = Math.min(room, group.count);
+    const fits = wanted.length - 1 <= most;
+    const shown = fits ? wanted : wanted.slice(0, most);
+    room -= fits ? wanted.length - 1 : most;
+    const nodes = shown.map((node) => nodeBox(structure, node));
     if (fits) return nodes;
     const shownNodes = new Set(shown);
     const others = box.members.filter((node) => !shownNodes.has(node));

@@ -9,7 +9,7 @@ import { Loading, Note } from "../../../ui/page.js";
 import { formatDuration } from "../../../ui/time.js";
 import { Box } from "./box.js";
 import { faceOf } from "./box-face.js";
-import { type ExpandedGroup, maxDrawn } from "./collapse.js";
+import { type ExpandedGroup, expandStep, maxDrawn } from "./collapse.js";
 import { type CriticalPath, criticalPath } from "./critical-path.js";
 import css from "./drawing.module.css";
 import { arrowsOf, linesOf } from "./edge-paths.js";
@@ -55,7 +55,14 @@ export function Drawing({ nodes, label, selected, onSelect, tookMs }: DrawingPro
   );
   const activate = (box: PlacedBox) => {
     if (box.kind === "node") onSelect(nodes[box.members[0] as number]?.id ?? null);
-    else if (box.kind === "group") setExpanded([...expanded, { key: box.key, first: urgentMembers(box, nodes) }]);
+    else if (box.kind === "group")
+      setExpanded([...expanded, { key: box.key, first: urgentMembers(box, nodes), count: expandStep }]);
+    else if (box.kind === "rest")
+      setExpanded(
+        expanded.map((group) =>
+          `rest ${group.key}` === box.key ? { ...group, count: group.count + expandStep } : group,
+        ),
+      );
     else if (box.kind === "earlier") setWindowStart(Math.max(0, windowStart - maxDrawn / 2));
     else if (box.kind === "later") setWindowStart(windowStart + maxDrawn / 2);
   };

@@ -1,6 +1,7 @@
 /** Places the boxes of a graph. Runs in a web worker, because a large graph takes hundreds of milliseconds. */
 import { Graph, layout as layoutWithDagre } from "@dagrejs/dagre";
 import { chooseBoxes, type Drawn, type DrawnBox, type DrawnOptions } from "./collapse.js";
+import { orderSiblings } from "./sibling-order.js";
 import type { Structure } from "./structure.js";
 
 export const boxHeight = 44;
@@ -101,7 +102,7 @@ function layOutByDagre({ boxes, edges }: Drawn, direction: Direction): Layout {
     const { points } = graph.edge(String(from), String(to)) as { points: PlacedEdge["points"] };
     return { from, to, points: points.map(({ x, y }) => ({ x: Math.round(x), y: Math.round(y) })) };
   });
-  return { boxes: placed, edges: lines, ...extentOf(placed) };
+  return orderSiblings({ boxes: placed, edges: lines, ...extentOf(placed) });
 }
 
 function layOutByDepth(drawn: Drawn, direction: Direction): Layout {
