@@ -20,7 +20,11 @@ export interface RunNodes {
 }
 
 export function useRunNodes({ run, asOf }: RunTabProps): RunNodes {
-  const answer = useQuery<Answer<"getRunNodes">>(runPath(run.id, "nodes"), { maxPayload: 4_000 }, { minIntervalMs: 2_000 });
+  const answer = useQuery<Answer<"getRunNodes">>(
+    runPath(run.id, "nodes"),
+    { maxPayload: 4_000 },
+    { minIntervalMs: 2_000 },
+  );
   const state = useQuery<Snapshot>(
     asOf === null ? null : runPath(run.id, "state"),
     { event: asOf, maxPayload: 0 },
