@@ -23,6 +23,8 @@ const looks: Readonly<Record<string, { readonly tone: RunStatus; readonly icon: 
 /** The status whose colour a state has; its tokens are `--failed`, `--failed-fill` and `--failed-tint`. */
 export const toneOf = (state: string): RunStatus => looks[state]?.tone ?? "pending";
 
+export const iconOf = (state: string): IconName => looks[state]?.icon ?? "circle";
+
 export function Status({ state, isSmall = false }: { readonly state: string; readonly isSmall?: boolean }) {
   const { tone, icon } = looks[state] ?? { tone: "pending", icon: "circle" };
   return (

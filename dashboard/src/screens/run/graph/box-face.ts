@@ -1,0 +1,88 @@
+/** What a box says: its state, its two lines of text, and the sentence that a screen reader reads. */
+
+import { escapeHidden, formatCount, plural } from "../../../ui/format.js";
+import { toneOf } from "../../../ui/status.js";
+import type { DrawnBox } from "./collapse.js";
+import type { GraphNode } from "./structure.js";
+
+export interface BoxFace {
+  /** The state whose icon and colour the box has; null in definitions. */
+  readonly state: string | null;
+  readonly title: string;
+  readonly detail: string;
+  readonly label: string;
+}
+
+/** The state that a group shows: what needs a person comes first. */
+const urgency = ["failed", "executing", "scheduled", "pending", "canceled", "removed", "skipped", "completed"];
+const maxTitle = 31;
+
+/** "990 completed, 10 failed", with the most frequent state first. */
+export function countsText(nodes: Iterable<GraphNode>): string {
+  const counts = countStates(nodes);
+  return [...counts]
+    .sort(([, a], [, b]) => b - a)
+    .map(([state, count]) => `${formatCount(count)} ${state}`)
+    .join(", ");
+}
+
+export function countStates(nodes: Iterable<GraphNode>): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { state } of nodes) if (state !== null) counts.set(state, (counts.get(state) ?? 0) + 1);
+  return counts;
+}
+
+export function faceOf(box: DrawnBox, nodes: readonly GraphNode[]): BoxFace {
+  const title = shorten(escapeHidden(box.title));
+  const members = box.members.map((index) => nodes[index]).filter((node) => node !== undefined);
+  if (box.kind === "node") return nodeFace(title, members[0]);
+  const counts = countStates(members);
+  const state = urgency.find((one) => counts.has(one)) ?? null;
+  const states = countsText(members);
+  const size = formatCount(members.length);
+  const detail =
+    states === "" ? plural(members.length, "step") : states.startsWith(size) ? states : `${size}: ${states}`;
+  const action = {
+    rest: " Press Enter to show more of them.",
+    group: " Press Enter to show them.",
+    earlier: " Press Enter to go there.",
+    later: " Press Enter to go there.",
+  };
+  return {
+    state,
+    title,
+    detail,
+    label: `${escapeHidden(box.title)}, ${plural(members.length, "node")}: ${states}.${action[box.kind]}`,
+  };
+}
+
+function nodeFace(title: string, node: GraphNode | undefined): BoxFace {
+  if (node === undefined) return { state: null, title, detail: "", label: title };
+  const after = node.after.length === 0 ? "" : ` After ${listText(node.after.map(escapeHidden))}.`;
+  const name = escapeHidden(node.name);
+  if (node.state === null) {
+    const failures = node.failures ?? 0;
+    const detail = failures === 0 ? "" : `${plural(failures, "run")} failed here`;
+    return {
+      state: failures === 0 ? null : "failed",
+      title,
+      detail,
+      label: `${name}.${detail === "" ? "" : ` ${detail}.`}${after}`,
+    };
+  }
+  const attempt = node.attempt > 1 ? `attempt ${node.attempt}` : "";
+  const detail = [node.state, attempt].filter((part) => part !== "").join(" · ");
+  return { state: node.state, title, detail, label: `${name}: ${detail}.${after}` };
+}
+
+/** "a, b and 3 more". */
+export const listText = (names: readonly string[], max = 3): string =>
+  names.length <= max
+    ? names.join(", ")
+    : `${names.slice(0, max - 1).join(", ")} and ${formatCount(names.length - max + 1)} more`;
+
+/** Names often differ at their end, so the middle is left out. */
+const shorten = (text: string): string =>
+  text.length <= maxTitle ? text : `${text.slice(0, 18)}…${text.slice(-(maxTitle - 19))}`;
+
+export const toneOfFace = ({ state }: BoxFace): string => (state === null ? "none" : toneOf(state));
