@@ -43,7 +43,11 @@ export function toCommand(filter: RunFilter): string | null {
   ];
   const words = options.flatMap(([name, value]) =>
     // A value that begins with a dash would be read as an option.
-    value === undefined ? [] : value.startsWith("-") ? [`--${name}=${shellWord(value)}`] : [`--${name}`, shellWord(value)],
+    value === undefined
+      ? []
+      : value.startsWith("-")
+        ? [`--${name}=${shellWord(value)}`]
+        : [`--${name}`, shellWord(value)],
   );
   if (active === true) words.push("--active");
   if (parent === "none") words.push("--root");

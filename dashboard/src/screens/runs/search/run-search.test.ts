@@ -94,7 +94,9 @@ describe("withTerm", () => {
 
 describe("the same search elsewhere", () => {
   const now = Date.UTC(2026, 0, 31);
-  const filter = filterOf('workflow:order hero:User/42 error:"it\'s" after:-24h took:>5m parent:none key:k active:true');
+  const filter = filterOf(
+    'workflow:order hero:User/42 error:"it\'s" after:-24h took:>5m parent:none key:k active:true',
+  );
 
   test("as a question to the API", () => {
     expect(toApiQuery(filter, now)).toEqual({
