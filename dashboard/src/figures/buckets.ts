@@ -47,10 +47,10 @@ export function bucketsOf(minutes: readonly MinuteFigures[], maxCount: number): 
   return buckets;
 }
 
-/** How a number compares with an earlier one: "+12 %", "same", "new" if there was nothing before. */
+/** How a number compares with an earlier one: "+12 %", "same", or "+12" if there was nothing before. */
 export function changeText(now: number, before: number): string {
   if (now === before) return "same";
-  if (before === 0) return "new";
+  if (before === 0) return `+${now.toLocaleString("en")}`;
   const percent = Math.round(((now - before) / before) * 100);
   if (percent >= 1_000) return `× ${Math.round(now / before).toLocaleString("en")}`;
   return percent === 0 ? "about the same" : `${percent > 0 ? "+" : "−"}${Math.abs(percent)} %`;

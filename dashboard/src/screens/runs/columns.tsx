@@ -8,7 +8,7 @@ import { Status } from "../../ui/status.js";
 import { formatInstant, formatRelative, Time, Took } from "../../ui/time.js";
 import css from "./columns.module.css";
 import { errorOf, explanationOf, stepOf } from "./explanation.js";
-import type { ListedRun } from "./run-list.js";
+import type { ListedRun, Row } from "./run-list.js";
 
 export interface RunColumn {
   readonly id: string;
@@ -30,15 +30,15 @@ export const optionalColumns: readonly RunColumn[] = [
   {
     id: "hero",
     title: "Hero",
-    width: "minmax(72px, 140px)",
+    width: "minmax(80px, 1fr)",
     cell: ({ hero }) => clipped(hero === null ? null : `${hero.type}/${hero.id}`),
   },
-  { id: "tags", title: "Tags", width: "minmax(72px, 160px)", cell: ({ tags }) => clipped(tags.join(", ")) },
-  { id: "step", title: "Step", width: "minmax(80px, 140px)", cell: (run) => clipped(stepOf(run)) },
-  { id: "error", title: "Error", width: "minmax(120px, 1fr)", cell: (run) => clipped(errorText(run)) },
-  { id: "key", title: "Key", width: "minmax(80px, 140px)", cell: ({ idempotencyKey }) => clipped(idempotencyKey) },
+  { id: "tags", title: "Tags", width: "minmax(72px, 1fr)", cell: ({ tags }) => clipped(tags.join(", ")) },
+  { id: "step", title: "Step", width: "minmax(80px, 1fr)", cell: (run) => clipped(stepOf(run)) },
+  { id: "error", title: "Error", width: "minmax(120px, 2fr)", cell: (run) => clipped(errorText(run)) },
+  { id: "key", title: "Key", width: "minmax(80px, 1fr)", cell: ({ idempotencyKey }) => clipped(idempotencyKey) },
   { id: "version", title: "Version", width: "72px", cell: ({ version }) => clipped(version) },
-  { id: "queue", title: "Queue", width: "minmax(72px, 140px)", cell: ({ queue }) => clipped(queue) },
+  { id: "queue", title: "Queue", width: "minmax(72px, 1fr)", cell: ({ queue }) => clipped(queue) },
   {
     id: "created",
     title: "Created",
@@ -60,11 +60,11 @@ export const optionalColumns: readonly RunColumn[] = [
 export const templateOf = (columns: readonly RunColumn[]): string =>
   [
     "minmax(112px, 1fr)",
-    "minmax(200px, 3fr)",
+    "minmax(200px, 4fr)",
     ...columns.map(({ width }) => (typeof width === "string" ? width : width())),
   ].join(" ");
 
-export const defaultColumns: readonly string[] = ["hero", "step", "created", "took", "id"];
+export const defaultColumns: readonly string[] = ["hero", "created", "took", "id"];
 
 function errorText(run: ListedRun): string | null {
   const error = errorOf(run);
@@ -80,7 +80,8 @@ function writeTime(at: number): string {
 }
 
 /** The status with the line that explains it. */
-export function StatusCell({ run }: { readonly run: ListedRun }) {
+export function StatusCell({ row: { run, isGone } }: { readonly row: Row }) {
+  if (isGone) return <span class={css.explanation}>does not fit the search any more</span>;
   const explanation = explanationOf(run, writeTime);
   return (
     <>

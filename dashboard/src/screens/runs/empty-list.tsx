@@ -9,8 +9,8 @@ import { qualifiers } from "./search/run-search.js";
 
 export function SearchProblems({ problems }: { readonly problems: readonly string[] }) {
   return (
-    <div class={css.problems} role="alert" data-state="problem">
-      <ul class={css.sentences}>
+    <div class={css.problems} data-state="problem">
+      <ul class={css.sentences} aria-live="polite">
         {problems.map((problem) => (
           <li key={problem}>{problem}</li>
         ))}

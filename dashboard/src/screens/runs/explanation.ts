@@ -30,10 +30,19 @@ export function explanationOf(run: ListedRun, writeTime: (at: number) => string)
     return error.message === hidden ? `${error.name}; its message is hidden` : `${error.name}: ${error.message}`;
   if (run.explanation === null) return null;
   if (run.explanation === hidden) return "hidden";
-  return run.explanation
-    .replace(/^Paused: /, "")
-    .replace(/\bat (\d{4}-\d\d-\d\dT[\d:.]+Z)/g, (_, iso: string) => writeTime(Date.parse(iso)));
+  return shorten(run.explanation).replace(/\bat (\d{4}-\d\d-\d\dT[\d:.]+Z)/g, (_, iso: string) =>
+    writeTime(Date.parse(iso)),
+  );
 }
+
+/** The status stands before the line, so the line continues it: "waiting for the signal …". */
+const shorten = (text: string): string =>
+  text
+    .replace(/^Paused: /, "")
+    .replace(/^It waits for /, "for ")
+    .replace(/^It (is due|starts|has not been released)/, "$1")
+    .replace(/^Worker "(.*)" executes it\.$/, "on $1")
+    .replace(/^is due/, "due");
 
 /** The step that a run failed at, is paused at, waits for or is at. */
 export function stepOf({ failedStep, currentStep, waitingFor }: ListedRun): string | null {

@@ -39,13 +39,12 @@ export function RunRow(props: RowProps & { readonly columns: readonly RunColumn[
       {...asRow(index + 2)}
       data-run={row.run.id}
       data-selected={isSelected}
-      {...(row.isGone ? { title: "This run does not fit the search any more." } : {})}
     >
       <div {...asCell} class={css.cell}>
         <RowLink {...props} />
       </div>
       <div {...asCell} class={`${css.cell} ${css.status}`}>
-        <StatusCell run={row.run} />
+        <StatusCell row={row} />
       </div>
       {columns.map((column) => (
         <div key={column.id} {...asCell} class={`${css.cell} ${column.isNumber === true ? css.number : ""}`}>
@@ -73,7 +72,7 @@ export function RunCard(props: RowProps) {
         </span>
       </div>
       <div class={css.cardLine}>
-        <StatusCell run={row.run} />
+        <StatusCell row={row} />
       </div>
     </div>
   );
