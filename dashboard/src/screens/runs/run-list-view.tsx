@@ -49,7 +49,8 @@ export interface RunListView {
   readonly readMore: () => void;
   /** Reads the list again from the top, with all runs that are new. */
   readonly showNew: () => void;
-  readonly leave: (scrollTop: number) => void;
+  /** Remembers the place, for the way back from a run. */
+  readonly remember: (scrollTop: number) => void;
   /** Invisible components that read pages; they have to be rendered. */
   readonly readers: ComponentChildren;
 }
@@ -94,7 +95,7 @@ export function useRunList(key: string, filter: RunFilter): RunListView {
     },
     readMore: () => setPages((before) => [...before, list.pageCount]),
     showNew: () => setAsked({ key, list: createList(filter) }),
-    leave: (scrollTop) => {
+    remember: (scrollTop) => {
       leftList = scrollTop > 0 ? { key, list, scrollTop } : null;
     },
     readers: (

@@ -26,10 +26,6 @@ export function RunTable({ view, columns }: { readonly view: RunListView; readon
     if (!isFirst.current) setSelected(null);
     isFirst.current = false;
   }, [list]);
-  useEffect(() => {
-    const element = scroller.current;
-    return () => view.leave(element?.scrollTop ?? 0);
-  }, [list]);
   const move = (step: number) =>
     setSelected((before) => Math.min(list.rowCount - 1, Math.max(0, before === null ? 0 : before + step)));
   const open = () => {
@@ -67,7 +63,13 @@ export function RunTable({ view, columns }: { readonly view: RunListView; readon
     />
   );
   return (
-    <div ref={scroller} class={css.scroller} aria-busy={view.isReplacing} {...asScroller("List of runs")}>
+    <div
+      ref={scroller}
+      class={css.scroller}
+      aria-busy={view.isReplacing}
+      {...asScroller("List of runs")}
+      onScroll={(event) => view.remember(event.currentTarget.scrollTop)}
+    >
       {isNarrow ? (
         rows
       ) : (
