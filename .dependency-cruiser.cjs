@@ -1,5 +1,5 @@
 // Who may import whom (the table in ARCHITECTURE.md, checked). Tests are exempt: a test beside a core module may well
-// need a store.
+// need a store. scripts/dashboard-imports.mjs checks the dashboard.
 
 const test = "[.]test[.]ts$";
 
@@ -85,6 +85,13 @@ module.exports = {
       severity: "error",
       from: { path: "^src/http/", pathNot: test },
       to: { path: "^src/cli/" },
+    },
+    {
+      name: "nothing-imports-the-dashboard",
+      comment: "The HTTP API serves the files of its build (src/http/dashboard/assets.ts); nothing imports its sources.",
+      severity: "error",
+      from: { path: "^src/", pathNot: test },
+      to: { path: "^(dashboard|dist)/" },
     },
     {
       // A type-only import counts like any other: two files that name each other's types cannot be read one after the

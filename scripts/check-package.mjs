@@ -8,6 +8,7 @@
 import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { buildDashboard } from "./dashboard.mjs";
 import { capture, root, run, tool } from "./run.mjs";
 
 /** The exit code: 0 when both tools find nothing. */
@@ -16,6 +17,8 @@ export async function checkPackage() {
   try {
     const built = await run(tool("tsc"), ["-p", "tsconfig.build.json", "--outDir", join(folder, "dist")]);
     if (built !== 0) return built;
+    const hasDashboard = await buildDashboard(["--outDir", join(folder, "dist/dashboard")]);
+    if (hasDashboard !== 0) return hasDashboard;
     const tarball = await pack(folder);
     const isSound = await passes(tool("publint"), ["run", tarball, "--strict"]);
     // Pawl has no CommonJS build, so require() and resolution without `exports` are left out (esm-only). The types are

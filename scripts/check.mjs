@@ -3,6 +3,7 @@
 import { checkClocks } from "./check-clocks.mjs";
 import { checkPackage } from "./check-package.mjs";
 import { checkDashboardTypes } from "./dashboard.mjs";
+import { checkDashboardImports } from "./dashboard-imports.mjs";
 import { checkFileLengths } from "./file-lengths.mjs";
 import { install } from "./install.mjs";
 import { run, tool } from "./run.mjs";
@@ -12,6 +13,7 @@ const checks = {
   types: () => run(tool("tsc"), ["-p", "tsconfig.json"]),
   "types of the dashboard": checkDashboardTypes,
   "import direction": () => run(tool("depcruise"), ["--config", ".dependency-cruiser.cjs", "src"]),
+  "import direction in the dashboard": checkDashboardImports,
   "clocks and chance": checkClocks,
   "file lengths": checkFileLengths,
   "dead exports": () => run(tool("knip"), []),

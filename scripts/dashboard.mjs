@@ -15,7 +15,7 @@ export const checkDashboardTypes = async () =>
   (await generateApiTypes()) || (await run(tool("tsc"), ["-p", "dashboard/tsconfig.json"]));
 
 /** Into dist/dashboard, from where `pawl/http` serves it. */
-export const buildDashboard = () =>
-  run(tool("vite"), ["build", "--config", "dashboard/vite.config.ts", "--logLevel", "warn"]);
+export const buildDashboard = (more = []) =>
+  run(tool("vite"), ["build", "--config", "dashboard/vite.config.ts", "--logLevel", "warn", ...more]);
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) process.exitCode = await buildDashboard();

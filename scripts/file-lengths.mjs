@@ -16,9 +16,12 @@ export function checkFileLengths() {
 }
 
 function sources() {
-  return readdirSync(join(root, "src"), { recursive: true })
-    .map((file) => `src/${file.replaceAll("\\", "/")}`)
-    .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"));
+  return ["src", "dashboard"].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true })
+      .map((file) => `${folder}/${file.replaceAll("\\", "/")}`)
+      // Types that are generated have any length.
+      .filter((file) => /\.(?:tsx?|css)$/.test(file) && !/\.(?:test|d)\.ts$/.test(file)),
+  );
 }
 
 function linesOf(file) {

@@ -1,22 +1,26 @@
 /**
  * What `npm start` shows: a process works on orders, the process is killed half-way, another one continues, and in the
- * end the books are right. Everything is real: SQLite in a file, two worker processes, `kill -9`.
+ * end the books are right. Everything is real: SQLite in a file, two worker processes, `kill -9`. The dashboard shows it
+ * live; with `--stay` it remains, with a worker, until Ctrl-C.
  */
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { connect, type Logger, type Pawl, type RunHandle } from "pawl";
+import { type ServedDashboard, serveDashboard } from "./dashboard.js";
 import { Ledger } from "./ledger.js";
 import { orderWorkflow, stepNames } from "./order.js";
 import { progressOf, type RunProgress } from "./progress.js";
 import { type Row, rowsOf, tableOf } from "./report.js";
-import { bold, dim, green, red, Screen } from "./screen.js";
+import { bold, dim, green, link, red, Screen } from "./screen.js";
 import { WorkerProcess } from "./worker-process.js";
 
 const orders = 12;
 const steps = orders * stepNames.length;
 const patienceMs = 90_000;
+const stays = process.argv.includes("--stay");
 
 const folder = mkdtempSync(join(tmpdir(), "pawl-demo-"));
 const places = { database: `sqlite:${join(folder, "pawl.db")}`, ledger: join(folder, "ledger.jsonl") };
@@ -32,13 +36,16 @@ const logger: Logger = {
   error: (...args) => screen.say(args.join(" ")),
 };
 const pawl = await connect(places.database, { logger });
+const dashboard = await serveDashboard(pawl);
 let isRight = false;
 try {
   const rows = await tellStory(pawl);
   isRight = rows.every(({ holds }) => holds);
+  if (stays) await stay(dashboard);
 } catch (error) {
   screen.say(red(`\nThe demo could not be finished: ${error instanceof Error ? error.message : String(error)}`));
 }
+dashboard.close();
 await pawl.close();
 if (isRight) rmSync(folder, { recursive: true, force: true });
 else screen.say(`The database and the ledger are in ${folder}.`);
@@ -47,6 +54,8 @@ process.exit(isRight ? 0 : 1);
 
 async function tellStory(pawl: Pawl): Promise<Row[]> {
   screen.say(bold("\nPawl: durable workflows on an SQLite file. A worker will be killed; nothing will be lost.\n"));
+  screen.say(`  ${bold("Watch it live:")}  ${link(dashboard.url)}`);
+  screen.say(dim(`  ${stays ? "It stays until Ctrl-C." : "It ends with the demo; with --stay it remains: npm start -- --stay"}\n`));
   const numbers = Array.from({ length: orders }, (_, index) => ({ number: index + 1 }));
   const runs = await pawl.startMany(orderWorkflow(ledger), numbers);
   screen.say(`${orders} orders of ${stepNames.length} steps (${stepNames.join(", ")}) are in the database.`);
@@ -86,6 +95,17 @@ async function tellStory(pawl: Pawl): Promise<Row[]> {
   const rows = rowsOf({ runs: atEnd, effects: ledger.read(), verification, ...pids });
   report(rows);
   return rows;
+}
+
+/** Keeps the dashboard and its orders until Ctrl-C, with a worker, so that orders can be started and commanded there. */
+async function stay({ url }: ServedDashboard): Promise<void> {
+  const stopped = Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);
+  const third = new WorkerProcess("worker 3", places);
+  screen.say(`The orders are in the dashboard, and worker 3 executes those that you start there: ${link(url)}`);
+  screen.say("Ctrl-C ends the demo and deletes its database.");
+  await stopped;
+  await third.stop();
+  screen.say("\nThe demo has ended.");
 }
 
 /** Shows the progress of the runs until the condition holds. */

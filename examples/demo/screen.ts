@@ -11,6 +11,8 @@ export const bold = paint(1);
 export const dim = paint(2);
 export const red = paint(31);
 export const green = paint(32);
+/** Underlined, so that it is seen among other lines. */
+export const link = paint(4);
 
 const linesEverySeconds = 3;
 

@@ -15,6 +15,7 @@ import {
   checkHost,
   checkOrigin,
   corsHeaders,
+  isNavigation,
   type OriginRules,
   originRules,
   preflightHeaders,
@@ -171,13 +172,15 @@ class Handler {
     const url = new URL(request.url);
     checkHost(url, request.headers, remoteAddressOf(request), this.#origins);
     if (request.method === "OPTIONS") return this.#preflight(request);
-    checkOrigin(url, request.headers, this.#origins);
-    if (url.pathname.length > longestPath) throw new HttpError(400, "BAD_REQUEST", "The path is too long.");
     const path = this.#stripBasePath(url.pathname);
+    // Links on other sites, and redirects of a login there, lead to pages. A page has no data in it.
+    const isLink = this.#dashboard?.owns(request.method, path) === true && isNavigation(request.headers);
+    if (!isLink) checkOrigin(url, request.headers, this.#origins);
+    if (url.pathname.length > longestPath) throw new HttpError(400, "BAD_REQUEST", "The path is too long.");
     const isPublic = path === "/live" || path === "/ready";
     const authorization = isPublic ? { access: [] as const } : await this.#authorize(request);
     if (authorization instanceof Response) return authorization;
-    const page = this.#dashboardAnswer(request, url, path, authorization);
+    const page = this.#dashboardAnswer(request, path, authorization);
     if (page !== null) return page;
     const matched = this.#table.match(request.method, path);
     if (!isAllowed(authorization.access, matched.route.requires))
@@ -194,18 +197,11 @@ class Handler {
     }
   }
 
-  /** @returns null if there is no dashboard, or the path belongs to the API */
-  #dashboardAnswer(request: Request, url: URL, path: string, { access }: Authorization): Response | null {
-    const { basePath } = this.#parts;
-    if (this.#dashboard === null || !isAllowed(access, "read")) return null;
-    const answer = this.#dashboard.answer(request.method, path, request.headers);
-    // Relative addresses of the page begin at its base path, which ends with a slash.
-    if (answer !== null && basePath !== "" && url.pathname === basePath)
-      return new Response(null, {
-        status: 308,
-        headers: { ...securityHeaders, Location: `${basePath}/${url.search}` },
-      });
-    return answer;
+  /** @returns null if there is no dashboard, no such file of it, or the path belongs to the API */
+  #dashboardAnswer(request: Request, path: string, { access }: Authorization): Response | null {
+    if (this.#dashboard?.owns(request.method, path) !== true) return null;
+    if (!isAllowed(access, "read")) throw new HttpError(403, "FORBIDDEN", 'This needs the permission "read".');
+    return this.#dashboard.answer(path, request.headers);
   }
 
   #preflight(request: Request): Response {

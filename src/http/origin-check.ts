@@ -69,6 +69,10 @@ const isLoopbackHost = (hostname: string) =>
 const isLoopbackAddress = (address: string) =>
   address === "::1" || /^(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(address);
 
+/** Whether a person follows a link: the answer is shown, and no script of another page can read it. */
+export const isNavigation = (headers: Headers): boolean =>
+  headers.get("sec-fetch-mode") === "navigate" && headers.get("sec-fetch-dest") === "document";
+
 /** @throws HttpError 403 if a web page of another origin has made the request */
 export function checkOrigin(url: URL, headers: Headers, rules: OriginRules): void {
   const origin = headers.get("origin");

@@ -104,6 +104,14 @@ test("the examples compile in a project that installs the package, and the demo 
   expect(stdout).toMatch(/killed|SIGKILL/i);
 }, 180_000);
 
+test("the dashboard is in the package, with its licences and without its sources", () => {
+  const folder = join(installed, "dist/dashboard");
+  const listed = JSON.parse(readFileSync(join(folder, "assets.json"), "utf8")) as string[];
+  expect(listed).toEqual(expect.arrayContaining(["index.html", "licenses.md"]));
+  expect(listed.filter((file) => !existsSync(join(folder, file)))).toEqual([]);
+  expect(existsSync(join(installed, "dashboard"))).toBe(false);
+});
+
 test("the command line serves an example", async () => {
   const { stdout } = await run(
     process.execPath,

@@ -7,14 +7,10 @@ import { HomeScreen } from "./home/home.js";
 import { QueuesScreen } from "./queues/queues.js";
 import { RunScreen } from "./run/run.js";
 import { RunsScreen } from "./runs/runs.js";
+import type { ScreenProps } from "./screen-props.js";
 import { WorkersScreen } from "./workers/workers.js";
 import { WorkflowScreen } from "./workflows/workflow.js";
 import { WorkflowsScreen } from "./workflows/workflows.js";
-
-export interface ScreenProps {
-  /** The variable parts of the path: `run` in `/runs/:run`. */
-  readonly params: Readonly<Record<string, string>>;
-}
 
 interface Screen {
   readonly path: string;

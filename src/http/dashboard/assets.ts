@@ -11,7 +11,8 @@ const contentTypes: Readonly<Record<string, string>> = {
   html: "text/html; charset=utf-8",
   js: "text/javascript; charset=utf-8",
   json: "application/json",
-  md: "text/markdown; charset=utf-8",
+  // Some browsers do not show other types of text, but save them.
+  md: "text/plain; charset=utf-8",
   svg: "image/svg+xml",
   txt: "text/plain; charset=utf-8",
 };

@@ -57,19 +57,22 @@ export class Dashboard {
       .replace('name="pawl-settings" content="{}"', () => `name="pawl-settings" content="${settingsText(options)}"`);
   }
 
+  /** Whether a request is for a page or a file, and not for the API. */
+  owns(method: string, path: string): boolean {
+    return (method === "GET" || method === "HEAD") && !/^\/(?:api|live|ready)(?:\/|$)/.test(path);
+  }
+
   /**
    * Answers with a file or with the page.
    *
    * @param path the path of the request without the base path
-   * @returns null if the path belongs to the API
+   * @returns null if there is no such file
    */
-  answer(method: string, path: string, headers: Headers): Response | null {
-    if (method !== "GET" && method !== "HEAD") return null;
-    if (/^\/(?:api|live|ready)(?:\/|$)/.test(path)) return null;
+  answer(path: string, headers: Headers): Response | null {
     const asset = this.#assets.find(path.slice(1));
     if (asset === null || path === "/index.html")
       return path.startsWith(`/${hashedFiles}`) ? null : this.#pageResponse();
-    const isGzipped = /\bgzip\b/.test(headers.get("accept-encoding") ?? "");
+    const isGzipped = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/.test(headers.get("accept-encoding") ?? "");
     return new Response((isGzipped ? asset.gzipped : asset.content) as Uint8Array<ArrayBuffer>, {
       headers: {
         ...commonHeaders,

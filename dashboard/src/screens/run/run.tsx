@@ -6,7 +6,7 @@ import { useQuery } from "../../api/queries.js";
 import { href, location, setSearch } from "../../router/router.js";
 import { Empty, Failure, Loading, useTitle } from "../../ui/page.js";
 import { Tabs } from "../../ui/tabs.js";
-import type { ScreenProps } from "../screens.js";
+import type { ScreenProps } from "../screen-props.js";
 import { Data } from "./data/data.js";
 import { Graph } from "./graph/graph.js";
 import { AsOfBar } from "./header/as-of-bar.js";
