@@ -97,6 +97,7 @@ inBrowser(() => {
       await expectHarmless(page, path);
     }
     await page.keyboard.press("Control+k");
+    await page.keyboard.type("photo");
     await page.getByRole("option", { name: shown.bidi }).first().waitFor();
     await expectHarmless(page, "the palette");
   });

@@ -28,19 +28,28 @@ inBrowser(() => {
     await bobsDialog.getByText("Nothing was done, because the run has changed.").waitFor();
     await bobsDialog.getByRole("list", { name: "What happened meanwhile" }).getByText("by ada").waitFor();
     const log = await world.pawl.run(world.runs.pausedByPerson).history();
-    const resumes = log.filter(({ type, data }) => type === "command.accepted" && JSON.stringify(data).includes("resume"));
+    const resumes = log.filter(
+      ({ type, data }) => type === "command.accepted" && JSON.stringify(data).includes("resume"),
+    );
     expect(resumes.length).toBe(1);
   });
 
   test("what a person does appears for another who looks at the same run", async () => {
     const world = await serveWorld();
-    const [ada, bob] = [await world.open(`/runs/${world.runs.waiting}`), await world.open(`/runs/${world.runs.waiting}`)];
+    const [ada, bob] = [
+      await world.open(`/runs/${world.runs.waiting}`),
+      await world.open(`/runs/${world.runs.waiting}`),
+    ];
     await settled(ada);
     await settled(bob);
     await ada.getByRole("button", { name: "Pause" }).click();
     const dialog = ada.getByRole("dialog", { name: "Pause: order" });
     await dialog.getByLabel("Reason").fill("A look at the shelf.");
     await dialog.getByRole("button", { name: "Pause" }).click();
-    for (const page of [ada, bob]) await page.getByText(/until an operator resumes it: A look at the shelf\./).first().waitFor();
+    for (const page of [ada, bob])
+      await page
+        .getByText(/until an operator resumes it: A look at the shelf\./)
+        .first()
+        .waitFor();
   });
 });

@@ -46,7 +46,10 @@ inBrowser(() => {
         const clicks = await clicksOf(page, async () => {
           await page.getByRole("button", { name: "Cause and stack" }).click();
           await page.getByText("Shelf 77 is not one of 1 to 60").waitFor();
-          await page.getByText(/at ship \(.*world\.ts/).first().waitFor();
+          await page
+            .getByText(/at ship \(.*world\.ts/)
+            .first()
+            .waitFor();
         });
         expect(clicks).toBe(1);
       });
@@ -65,7 +68,9 @@ inBrowser(() => {
         const clicks = await clicksOf(page, async () => {
           await page.keyboard.press(".");
           await page.getByRole("menuitem", { name: "Copy as a command" }).click();
-          await expect.poll(() => page.evaluate("navigator.clipboard.readText()")).toBe(`pawl show ${world.runs.failed}`);
+          await expect
+            .poll(() => page.evaluate("navigator.clipboard.readText()"))
+            .toBe(`pawl show ${world.runs.failed}`);
         });
         expect(clicks).toBe(1);
       });
@@ -73,7 +78,11 @@ inBrowser(() => {
       test("which worker has it: 1 click", async () => {
         const page = await openRun("executing");
         const clicks = await clicksOf(page, async () => {
-          await page.getByRole("main").getByText(/worker-1/).first().waitFor();
+          await page
+            .getByRole("main")
+            .getByText(/worker-1/)
+            .first()
+            .waitFor();
         });
         expect(clicks).toBeLessThanOrEqual(1);
       });
@@ -86,7 +95,11 @@ inBrowser(() => {
           await page.getByRole("heading", { level: 1, name: "report_part" }).waitFor();
         });
         const up = await clicksOf(page, async () => {
-          await page.getByRole("main").getByRole("link", { name: `…${world.runs.parent.slice(-8)}` }).first().click();
+          await page
+            .getByRole("main")
+            .getByRole("link", { name: `…${world.runs.parent.slice(-8)}` })
+            .first()
+            .click();
           await page.getByRole("heading", { level: 1, name: "nightly_report" }).waitFor();
         });
         expect([down, up]).toEqual([1, 1]);
@@ -125,13 +138,19 @@ inBrowser(() => {
         const { Onboarding } = world.workflows;
         const before = (await world.pawl.counts()).total.paused;
         for (let n = before; n < pausedCount; n++) {
-          const run = await world.pawl.start(Onboarding, undefined, { hero: { type: "User", id: String(3_000 + 3 * n) } });
+          const run = await world.pawl.start(Onboarding, undefined, {
+            hero: { type: "User", id: String(3_000 + 3 * n) },
+          });
           await world.reaches(run.id, "paused");
         }
         const page = await world.open("/");
         await settled(page);
         const clicks = await clicksOf(page, async () => {
-          await page.getByRole("main").getByRole("link", { name: /\b37\b.*paused|paused.*\b37\b/i }).first().click();
+          await page
+            .getByRole("main")
+            .getByRole("link", { name: /\b37\b.*paused|paused.*\b37\b/i })
+            .first()
+            .click();
           await page.waitForURL(/\/runs\?.*paused/);
           await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
           await page.getByText("User 3003").or(page.getByText("3003")).first().waitFor();

@@ -83,7 +83,8 @@ function watch(context: BrowserContext, origin: string, report: (problem: string
   context.on("weberror", (error) => report(`exception: ${error.error().stack ?? error.error().message}`));
   context.on("request", (request) => {
     const url = request.url();
-    if (!url.startsWith(`${origin}/`) && !url.startsWith(`blob:${origin}/`)) report(`request to another origin: ${url}`);
+    if (!url.startsWith(`${origin}/`) && !url.startsWith(`blob:${origin}/`))
+      report(`request to another origin: ${url}`);
   });
   context.on("dialog", (dialog) => {
     report(`dialog: ${dialog.message()}`);

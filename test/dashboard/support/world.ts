@@ -26,7 +26,10 @@ function workflowsOf(slowStep: Gate) {
   });
   const part = workflow("report_part", (ctx, { n }: { n: number }) => ctx.step("render", () => `page ${n}`));
   const report = workflow("nightly_report", async (ctx, { rows }: { rows: number }) => {
-    const pages = await ctx.map(part, Array.from({ length: rows }, (_, n) => ({ n })));
+    const pages = await ctx.map(
+      part,
+      Array.from({ length: rows }, (_, n) => ({ n })),
+    );
     return pages.length;
   });
   const reminder = workflow("reminder", async (ctx, { days }: { days: number }) => {
@@ -105,8 +108,7 @@ export async function serveWorld(options: DashboardTestOptions = {}): Promise<Wo
   (options.onEnd ?? onTestFinished)(openGate);
 
   const { pawl } = served;
-  const reaches = (runId: string, status: RunStatus) =>
-    until(async () => (await pawl.run(runId).status()) === status);
+  const reaches = (runId: string, status: RunStatus) => until(async () => (await pawl.run(runId).status()) === status);
   const begun: Record<RunName, RunHandle<unknown>> = {
     waiting: await pawl.start(order, { sku: "A-1", cents: 4200 }, { idempotencyKey: "cart-1", tags: ["web", "vip"] }),
     completed: await pawl.start(order, { sku: "A-2", cents: 900 }, { tags: ["shop"] }),
