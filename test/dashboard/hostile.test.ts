@@ -145,10 +145,8 @@ inBrowser(() => {
     await expectHarmless(page, "a megabyte that was left out");
     const length = () => page.evaluate("document.body.innerText.length") as Promise<number>;
     expect(await length()).toBeLessThan(100_000);
-    for (const button of await page.getByRole("button", { name: /load|show/i }).all()) {
-      await button.click();
-      await settled(page);
-    }
+    await page.getByRole("button", { name: /load|show/i }).first().click();
+    await settled(page);
     await expectHarmless(page, "a megabyte");
     expect(await length()).toBeLessThan(200_000);
   });

@@ -24,7 +24,7 @@ export function TopBar() {
   return (
     <header class={css.bar}>
       {pageSettings.label === undefined ? null : (
-        <span class={css.label} data-part="label">
+        <span class={css.label} data-part="label" title={pageSettings.label}>
           {pageSettings.label}
         </span>
       )}
