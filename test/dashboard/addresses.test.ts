@@ -24,8 +24,8 @@ inBrowser(() => {
 
   test("under a base path, links, files, requests and reloads stay below it", async () => {
     const { open, url } = await serveDashboard({ basePath: "/ops/pawl" });
-    expect((await fetch(url, { redirect: "manual" })).headers.get("location")).toBe("/ops/pawl/");
-    const page = await open();
+    // Without the slash at the end, too.
+    const page = await open("");
     await settled(page);
     await page.getByRole("navigation").getByRole("link", { name: "Workflows" }).click();
     await page.getByRole("heading", { level: 1, name: "Workflows" }).waitFor();
