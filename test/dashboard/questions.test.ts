@@ -75,16 +75,42 @@ inBrowser(() => {
         expect(clicks).toBe(1);
       });
 
-      test("which worker has it: 1 click", async () => {
+      test("which worker has it: named on the page of the run, and 1 click to what else it has", async () => {
         const page = await openRun("executing");
         const clicks = await clicksOf(page, async () => {
           await page
             .getByRole("main")
-            .getByText(/worker-1/)
-            .first()
+            .getByText(/executed by worker .worker-1./)
             .waitFor();
+          await page.getByRole("navigation").getByRole("link", { name: "Workers" }).click();
+          await page.getByRole("main").getByText("worker-1").first().waitFor();
         });
-        expect(clicks).toBeLessThanOrEqual(1);
+        expect(clicks).toBe(1);
+      });
+
+      test("what changed since yesterday: 2 clicks from anywhere", async () => {
+        const page = await openRun("executing");
+        const clicks = await clicksOf(page, async () => {
+          await page.getByRole("navigation", { name: "Screens" }).getByRole("link", { name: "Home" }).click();
+          await page.getByRole("link", { name: "Since yesterday" }).click();
+          await page.getByRole("table", { name: "What changed" }).getByText("24 hours before").waitFor();
+        });
+        expect(clicks).toBe(2);
+      });
+
+      test("what will run next: 1 click from anywhere, and 1 more to the run", async () => {
+        const page = await openRun("executing");
+        const next = page.getByRole("region", { name: "Runs next" });
+        const clicks = await clicksOf(page, async () => {
+          await page.getByRole("navigation", { name: "Screens" }).getByRole("link", { name: "Home" }).click();
+          await next.getByText("reminder").first().waitFor();
+        });
+        expect(clicks).toBe(1);
+        await next
+          .getByRole("link", { name: /reminder/ })
+          .first()
+          .click();
+        await page.waitForURL(`**/runs/${world.runs.sleeping}`);
       });
 
       test("from the parent to a child, and back: 1 click each", async () => {
@@ -153,7 +179,10 @@ inBrowser(() => {
             .click();
           await page.waitForURL(/\/runs\?.*paused/);
           await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
-          await page.getByText(/User \d+ has no address/).first().waitFor();
+          await page
+            .getByText(/User \d+ has no address/)
+            .first()
+            .waitFor();
         });
         expect(clicks).toBe(1);
       });

@@ -4,6 +4,7 @@
  */
 import { graph, PermanentError, type RunHandle, type RunStatus, step, Workflow, workflow } from "pawl";
 import { onTestFinished } from "vitest";
+import { rawSql } from "../../support/raw-sql.js";
 import { type Gate, gate, until } from "../../support/waiting.js";
 import { type DashboardTestOptions, type ServedDashboard, serveDashboard } from "./served-dashboard.js";
 
@@ -79,6 +80,8 @@ export interface World extends ServedDashboard {
   readonly workflows: ReturnType<typeof workflowsOf>;
   /** Resolves when the run has this status. */
   reaches(runId: string, status: RunStatus): Promise<void>;
+  /** Stores a value of a type that this version does not know as the input of a run. */
+  damageInput(runId: string): Promise<void>;
 }
 
 export type RunName =
@@ -131,7 +134,12 @@ export async function serveWorld(options: DashboardTestOptions = {}): Promise<Wo
   await begun.canceled.cancel("The customer changed their mind.", { by: "ada" });
   for (const [name, status] of Object.entries(statuses)) await reaches(begun[name as RunName].id, status);
   const runs = Object.fromEntries(Object.entries(begun).map(([name, { id }]) => [name, id])) as World["runs"];
-  return { ...served, runs, slowStep, workflows, reaches };
+  const damageInput = async (runId: string) => {
+    const sql = await rawSql(served.databaseUrl);
+    await sql.query(`UPDATE pawl_runs SET input = '{"$pawl":"Sealed","v":"0x"}' WHERE id = '${runId}'`);
+    await sql.close();
+  };
+  return { ...served, runs, slowStep, workflows, reaches, damageInput };
 }
 
 const statuses: Readonly<Record<RunName, RunStatus>> = {
