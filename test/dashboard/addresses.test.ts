@@ -1,6 +1,6 @@
 /** Deep links, base paths and proxies. */
 import { expect, test } from "vitest";
-import { inBrowser } from "./support/browser.js";
+import { inBrowser, patienceMs } from "./support/browser.js";
 import { everyAddress, settled, visit } from "./support/screens.js";
 import { serveDashboard, stripPrefix } from "./support/served-dashboard.js";
 import { openPage } from "./support/watched-page.js";
@@ -17,7 +17,7 @@ inBrowser(() => {
       const [before, url] = [await headings(), page.url()];
       await page.reload();
       await settled(page);
-      await expect.poll(headings, address).toEqual(before);
+      await expect.poll(headings, { message: address, timeout: patienceMs }).toEqual(before);
       expect(page.url(), address).toBe(url);
     }
   });

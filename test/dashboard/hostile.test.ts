@@ -84,7 +84,7 @@ inBrowser(() => {
       polluted: ({}).injected ?? 0,
       hidden: /.{0,40}[\\u0000-\\u0008\\u000b-\\u001f\\u200b\\u202e]/.exec(document.body.innerText + document.title)?.[0] ?? 0,
     })`)) as Record<string, unknown>;
-    const harm = { ...found, "scrolls sideways": await scrollsSideways(page) };
+    const harm: Record<string, unknown> = { ...found, "scrolls sideways": await scrollsSideways(page) };
     return Object.entries(harm).flatMap(([name, value]) =>
       value === 0 || value === false ? [] : [`${where}: ${name} ${JSON.stringify(value)}`],
     );
@@ -141,7 +141,7 @@ inBrowser(() => {
   test("a dialog about a hostile run", async () => {
     const page = await served.open(`/runs/${waiting.get("bidi")}`);
     await settled(page);
-    await page.getByRole("button", { name: "Signal" }).click();
+    await page.getByRole("button", { name: "Signal", exact: true }).click();
     await page.getByRole("dialog", { name: shown.bidi }).waitFor();
     await expectHarmless(page, "the dialog");
   });

@@ -148,7 +148,7 @@ inBrowser(() => {
       test("a signal with a reason, and its visible outcome: 3 clicks", async () => {
         const page = await openRun("waiting");
         const clicks = await clicksOf(page, async () => {
-          await page.getByRole("button", { name: "Signal" }).click();
+          await page.getByRole("button", { name: "Signal", exact: true }).click();
           const dialog = page.getByRole("dialog", { name: "Signal: order" });
           await dialog.getByLabel("Payload").fill('{ "by": "ada" }');
           await dialog.getByLabel("Reason").fill("The customer called.");

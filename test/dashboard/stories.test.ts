@@ -73,7 +73,9 @@ inBrowser(() => {
         // The search keeps the keyboard until Escape or Tab leaves it.
         await press("Escape");
         await page.evaluate("document.activeElement?.blur?.()");
-        await press("j", "Enter");
+        await press("j");
+        await page.locator("a:focus").getByText("checkout").waitFor();
+        await press("Enter");
         await page.waitForURL(`**/runs/${world.runs.failedGraph}`);
         await settled(page);
         await press("r");
