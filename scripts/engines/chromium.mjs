@@ -19,7 +19,14 @@ export const chromium = {
       ...[...pathFolders(), "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"],
       ...["/Applications/Chromium.app/Contents/MacOS", "/Applications/Google Chrome.app/Contents/MacOS"],
     ];
-    const names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "Chromium", "Google Chrome"];
+    const names = [
+      "chromium",
+      "chromium-browser",
+      "google-chrome",
+      "google-chrome-stable",
+      "Chromium",
+      "Google Chrome",
+    ];
     return beside(folders, { server: names });
   },
 

@@ -137,10 +137,13 @@ inBrowser(() => {
     const page = await open(`/runs/${runs.waiting}`);
     await settled(page);
     const tab = (name: string) => page.getByRole("tab", { name, exact: false });
-    for (const name of [...runTabs.slice(1), "Timeline"]) {
+    for (const name of runTabs.slice(1)) {
       await tab(name).click();
       await page.waitForURL(`**/runs/${runs.waiting}?tab=${name.toLowerCase()}`);
     }
+    // The first tab is that of the plain address.
+    await tab("Timeline").click();
+    await page.waitForURL(`**/runs/${runs.waiting}`);
     await page.keyboard.press("ArrowRight");
     await page.waitForURL(`**?tab=${runTabs[1].toLowerCase()}`);
     await page.keyboard.press("ArrowLeft");
@@ -151,6 +154,8 @@ inBrowser(() => {
   test("a run that does not exist is said not to exist", async () => {
     const { open } = await serveDashboard();
     const page = await open("/runs/019a0000-0000-7000-8000-000000000000", { expected: [/404/] });
-    await page.getByRole("alert").getByText("There is nothing here").waitFor();
+    await page.getByRole("main").getByText("There is no such run").first().waitFor();
+    await page.getByRole("link", { name: "See all runs" }).click();
+    await heading(page, "Runs").waitFor();
   });
 });

@@ -1,4 +1,5 @@
 /** Live updates: one stream for each page, closed while nobody looks, replaced by polling while it is broken. */
+import { workflow } from "pawl";
 import { expect, test } from "vitest";
 import { inBrowser, patienceMs } from "./support/browser.js";
 import { settled } from "./support/screens.js";
@@ -47,6 +48,31 @@ inBrowser(() => {
     await show("visible");
     await page.getByRole("button", { name: "Live", exact: true }).waitFor();
     expect(openStreams.size).toBe(1);
+  });
+
+  test("new runs are counted above the list, and no row moves until they are asked for", async () => {
+    const quick = workflow("quick", async () => {});
+    const { open, pawl } = await serveDashboard({ registered: [quick] });
+    await pawl.startMany(quick, [undefined, undefined, undefined]);
+    const page = await open("/runs");
+    await settled(page);
+    const rows = page.getByRole("rowgroup", { name: "Runs" }).getByRole("row");
+    await expect.poll(() => rows.count(), becomes).toBe(3);
+    const before = await rows.allTextContents();
+    await pawl.startMany(quick, [undefined, undefined]);
+    const fresh = page.getByRole("button", { name: "2 new" });
+    await fresh.waitFor();
+    expect(await rows.count()).toBe(before.length);
+    await fresh.click();
+    await expect.poll(() => rows.count(), becomes).toBe(5);
+    await fresh.waitFor({ state: "hidden" });
+
+    // Switched off, the page stays as it is until updates are switched on again.
+    await page.getByRole("button", { name: "Live", exact: true }).click();
+    await page.getByRole("button", { name: "Updates off" }).waitFor();
+    await pawl.startMany(quick, [undefined]);
+    await page.getByRole("button", { name: "Updates off" }).click();
+    await page.getByRole("button", { name: "1 new" }).waitFor();
   });
 
   test("a page that gets no stream polls", async () => {

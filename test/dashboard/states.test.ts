@@ -1,4 +1,5 @@
 /** What the dashboard says when something is missing: the server, the login, permissions, workers, data. */
+import { workflow } from "pawl";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { inBrowser, patienceMs } from "./support/browser.js";
@@ -66,8 +67,73 @@ inBrowser(() => {
 
   test("read-only access is named, and no action is enabled", async () => {
     const world = await serveWorld({ authorize: () => ({ user: "eve", access: "read" }) });
-    const page = await world.open();
+    const page = await world.open(`/runs/${world.runs.pausedByError}`);
     await page.getByText("read only", { exact: true }).waitFor();
+    await settled(page);
+    const main = page.getByRole("main");
+    for (const name of ["Resume", "Signal"])
+      expect(await main.getByRole("button", { name, exact: true }).isDisabled(), name).toBe(true);
+    await main.getByRole("button", { name: "More actions" }).click();
+    for (const name of [/^Skip the step/, /^Cancel/])
+      expect(await page.getByRole("menuitem", { name }).isDisabled()).toBe(true);
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("c");
+    await page.getByRole("status").getByText("Your access lacks “cancel”").waitFor();
+    expect(await page.getByRole("dialog").count()).toBe(0);
+  });
+
+  test("without access to payloads, values are said to be hidden, and nothing of them is in the page", async () => {
+    const world = await serveWorld({ authorize: () => ({ user: "eve", access: ["pause", "resume"] }) });
+    const page = await world.open(`/runs/${world.runs.failed}?tab=data`);
+    await settled(page);
+    await page
+      .getByText(/your access does not include payloads/)
+      .first()
+      .waitFor();
+    for (const path of ["", "?tab=log", "?tab=data", "?step=ship", "?tab=messages"]) {
+      await visit(page, `/runs/${world.runs.failed}${path}`);
+      expect(await page.getByRole("main").textContent(), path).not.toMatch(/BROKEN|Shelf 77|finance/);
+    }
+    await visit(page, "/errors");
+    expect(await page.getByRole("main").textContent()).not.toMatch(/BROKEN|Shelf 77/);
+  });
+
+  test("values of a type that this version does not know are said to be unreadable, and the rest is shown", async () => {
+    const world = await serveWorld();
+    await world.damageInput(world.runs.completed);
+    const page = await world.open(`/runs/${world.runs.completed}?tab=data`);
+    await settled(page);
+    await page
+      .getByRole("region", { name: "Input" })
+      .getByText(/cannot be read/)
+      .waitFor();
+    await page.getByRole("region", { name: "Output" }).getByText("finance").waitFor();
+    await visit(page, "/runs");
+    await page.getByRole("link", { name: `order run …${world.runs.completed.slice(-8)}` }).waitFor();
+  });
+
+  test("without a worker, the run says so, and so does Home", async () => {
+    const order = workflow("order", async () => {});
+    const { open, pawl } = await serveDashboard({ registered: [order], hasWorker: false });
+    await pawl.createWorkflow("order");
+    const { id } = await pawl.workflow("order").trigger({});
+    const page = await open(`/runs/${id}`);
+    await page
+      .getByText(/no live worker has workflow .order./)
+      .first()
+      .waitFor();
+    await visit(page, "/");
+    await page
+      .getByRole("region", { name: "Needs a person" })
+      .getByText(/worker/i)
+      .first()
+      .waitFor();
+    await visit(page, "/workers");
+    await page
+      .getByRole("main")
+      .getByText(/no worker/i)
+      .first()
+      .waitFor();
   });
 
   test("on an empty database, every screen says what to do next and fits a phone", async () => {

@@ -2,22 +2,13 @@
  * The published package: everything that its pages link to exists, and its examples run in a project that installs it.
  */
 import { execFile } from "node:child_process";
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { installPackage } from "../support/installed-package.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const run = promisify(execFile);
@@ -26,34 +17,7 @@ const project = join(folder, "project");
 const installed = join(project, "node_modules/pawl");
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The tarball is packed from a copy, because package.json is replaced while packing. */
-beforeAll(async () => {
-  const copy = join(folder, "copy");
-  const { files } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { files: string[] };
-  const needed = ["package.json", "README.md", "LICENSE", "scripts", ...files.filter((one) => !one.startsWith("!"))];
-  for (const one of needed) cpSync(join(root, one), join(copy, one), { recursive: true });
-  await run(process.execPath, ["scripts/manifest.mjs"], { cwd: copy });
-  const { stdout } = await run("npm", ["pack", "--ignore-scripts", "--json"], { cwd: copy, maxBuffer: 1 << 26 });
-  const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
-  mkdirSync(installed, { recursive: true });
-  await run("tar", ["-xzf", join(copy, filename), "-C", installed, "--strip-components=1"]);
-  await run(process.execPath, ["scripts/manifest.mjs", "restore"], { cwd: copy });
-  expect(readFileSync(join(copy, "package.json"), "utf8")).toBe(readFileSync(join(root, "package.json"), "utf8"));
-  for (const one of [
-    "better-sqlite3",
-    "bindings",
-    "file-uri-to-path",
-    "typescript",
-    "@types/node",
-    "undici-types",
-    "@swc/core",
-  ])
-    if (existsSync(join(root, "node_modules", one))) {
-      mkdirSync(dirname(join(project, "node_modules", one)), { recursive: true });
-      symlinkSync(join(root, "node_modules", one), join(project, "node_modules", one));
-    }
-  writeFileSync(join(project, "package.json"), '{ "name": "project", "type": "module" }');
-});
+beforeAll(() => installPackage(folder, project));
 
 function pagesIn(path: string): string[] {
   return readdirSync(path, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".md"));

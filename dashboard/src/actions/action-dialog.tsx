@@ -12,6 +12,7 @@ import { Button } from "../ui/button.js";
 import { Snippet } from "../ui/copy.js";
 import { Dialog } from "../ui/dialog.js";
 import { Checkbox, TextArea, TextField } from "../ui/field.js";
+import { escapeHidden } from "../ui/format.js";
 import { Note } from "../ui/page.js";
 import { Time } from "../ui/time.js";
 import { showToast } from "../ui/toast.js";
@@ -103,7 +104,7 @@ function OpenDialog({ action, run, lastEvent, signalName }: OpenAction) {
         </>
       }
     >
-      <p>{action.consequence(run)}</p>
+      <p>{escapeHidden(action.consequence(run))}</p>
       {isAllowed ? null : <Note tone="paused">You may not do this: your access lacks “{action.permission}”.</Note>}
       {error === null ? null : <Refusal error={error} />}
       {action.asks === "signal" ? (
@@ -156,14 +157,14 @@ function Refusal({ error }: { readonly error: ApiError }) {
     <div role="alert" class={css.refusal}>
       <Note tone="failed">
         {error.status === 409 ? <strong>Nothing was done, because the run has changed. </strong> : null}
-        {error.message}
+        {escapeHidden(error.message)}
       </Note>
       {error.changes.length === 0 ? null : (
         <ul class={css.changes} aria-label="What happened meanwhile">
           {error.changes.map(({ seq, type, at, by }) => (
             <li key={seq}>
               <span class="mono">{seq}</span> {type}
-              {by ? ` by ${by}` : ""} <Time at={at} />
+              {by ? ` by ${escapeHidden(by)}` : ""} <Time at={at} />
             </li>
           ))}
         </ul>

@@ -25,7 +25,8 @@ class CachedQuery {
   #isStale = false;
   #askedAt = 0;
   #timer: number | undefined;
-  releasedAt = 0;
+  /** When the last component that showed it went. A new query is about to be shown, so it is not old either. */
+  releasedAt = Date.now();
   /** Live updates ask again no sooner than this after the last request. */
   minIntervalMs = 0;
 

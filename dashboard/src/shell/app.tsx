@@ -46,6 +46,7 @@ export function App() {
   useShortcuts(navShortcuts, []);
   return (
     <div class={css.frame} {...(pageSettings.label === undefined ? {} : { "data-color": labelColor() })}>
+      {/* biome-ignore lint/a11y/useValidAnchor: it leads to a place on this page, as screen readers expect of a skip link */}
       <a class={css.skip} href="#content" onClick={skipToContent}>
         Skip to the content
       </a>

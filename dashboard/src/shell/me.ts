@@ -12,7 +12,8 @@ const clockOffsetMs = signal(0);
 export async function loadMe(): Promise<void> {
   const askedAt = Date.now();
   const answer = await getJson<Me>(apiUrl("v1/me"));
-  clockOffsetMs.value = Date.parse(answer.now) - (askedAt + Date.now()) / 2;
+  // Whole milliseconds: the API takes no fractions in instants.
+  clockOffsetMs.value = Math.round(Date.parse(answer.now) - (askedAt + Date.now()) / 2);
   me.value = answer;
 }
 

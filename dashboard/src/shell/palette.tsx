@@ -6,6 +6,7 @@ import type { Answer } from "../api/api.js";
 import { useQuery } from "../api/queries.js";
 import { navigate } from "../router/router.js";
 import { screens } from "../screens/screens.js";
+import { escapeHidden } from "../ui/format.js";
 import { Icon, type IconName } from "../ui/icon.js";
 import css from "./palette.module.css";
 import { nextOf, theme, themes, timeStyle, timeStyles } from "./settings.js";
@@ -91,7 +92,7 @@ export function Palette() {
             onClick={() => choose(entry)}
           >
             <Icon name={entry.icon} size={14} />
-            <span>{entry.label}</span>
+            <span>{escapeHidden(entry.label)}</span>
             {entry.hint === undefined ? null : <span class={css.hint}>{entry.hint}</span>}
           </div>
         ))}

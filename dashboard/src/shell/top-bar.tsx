@@ -1,6 +1,7 @@
 /** The bar above every screen: where one is (environment, user), the search, live updates, times and colours. */
 import { isPaused, liveState } from "../live/live.js";
 import { Button, IconButton } from "../ui/button.js";
+import { escapeHidden } from "../ui/format.js";
 import { Icon } from "../ui/icon.js";
 import { isHelpOpen } from "./keyboard-help.js";
 import { me } from "./me.js";
@@ -23,7 +24,7 @@ export function TopBar() {
   return (
     <header class={css.bar}>
       {pageSettings.label === undefined ? null : (
-        <span class={css.label} data-part="label">
+        <span class={css.label} data-part="label" title={pageSettings.label}>
           {pageSettings.label}
         </span>
       )}
@@ -62,7 +63,7 @@ export function TopBar() {
         <span class={css.wide}>
           <IconButton icon="keyboard" label="Shortcuts" onClick={() => void (isHelpOpen.value = true)} />
         </span>
-        {me.value?.user ? <span class={css.user}>{me.value.user}</span> : null}
+        {me.value?.user ? <span class={css.user}>{escapeHidden(me.value.user)}</span> : null}
       </div>
     </header>
   );

@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { IconButton } from "./button.js";
 import css from "./copy.module.css";
+import { escapeHidden } from "./format.js";
 import { showToast } from "./toast.js";
 
 export async function copyText(text: string, what: string): Promise<void> {
@@ -60,7 +61,7 @@ export function Snippet({ code, what }: { readonly code: string; readonly what: 
   return (
     <div class={css.snippet}>
       <pre>
-        <code>{code}</code>
+        <code>{escapeHidden(code)}</code>
       </pre>
       <CopyButton text={code} what={what} />
     </div>

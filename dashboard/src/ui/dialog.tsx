@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { IconButton } from "./button.js";
 import css from "./dialog.module.css";
+import { escapeHidden } from "./format.js";
 
 export function Dialog({
   title,
@@ -27,7 +28,7 @@ export function Dialog({
     <dialog
       ref={element}
       class={`${css.dialog} ${isWide ? css.wide : ""}`}
-      aria-label={title}
+      aria-label={escapeHidden(title)}
       onCancel={(event) => {
         event.preventDefault();
         onClose();
@@ -40,7 +41,7 @@ export function Dialog({
     >
       <div class={css.inside}>
         <div class={css.head}>
-          <h2>{title}</h2>
+          <h2>{escapeHidden(title)}</h2>
           <IconButton icon="close" label="Close" onClick={onClose} />
         </div>
         <div class={css.body}>{children}</div>

@@ -3,13 +3,14 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import type { ApiError } from "../api/api.js";
 import { pageSettings } from "../shell/settings.js";
+import { escapeHidden } from "./format.js";
 import { Icon, type IconName } from "./icon.js";
 import css from "./page.module.css";
 
 /** Names the page in the tab of the browser. */
 export function useTitle(title: string): void {
   useEffect(() => {
-    document.title = `${title} · ${pageSettings.title ?? "Pawl"}`;
+    document.title = `${escapeHidden(title)} · ${pageSettings.title ?? "Pawl"}`;
   }, [title]);
 }
 
@@ -28,7 +29,7 @@ export function PageHeading({
   return (
     <header class={css.heading}>
       <div class={css.headingText}>
-        <h1>{title}</h1>
+        <h1>{escapeHidden(title)}</h1>
         {about === undefined ? null : <p class={css.about}>{about}</p>}
       </div>
       <div class={css.headingActions}>{children}</div>

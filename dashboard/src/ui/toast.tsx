@@ -1,5 +1,6 @@
 /** Short messages at the edge of the page, such as that a command was accepted. */
 import { signal } from "@preact/signals";
+import { escapeHidden } from "./format.js";
 import { Icon } from "./icon.js";
 import css from "./toast.module.css";
 
@@ -36,7 +37,7 @@ export function Toasts() {
       {toasts.value.map(({ id, text, tone, link }) => (
         <div key={id} class={`${css.toast} ${css[tone]}`}>
           <Icon name={tone === "failed" ? "errors" : "check"} size={14} />
-          {text}
+          {escapeHidden(text)}
           {link === null ? null : <a href={link.to}>{link.label}</a>}
         </div>
       ))}

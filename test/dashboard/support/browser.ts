@@ -17,7 +17,9 @@ export function browser(): Promise<Browser> {
 async function launch(): Promise<Browser> {
   const executablePath = process.env.PAWL_TEST_CHROMIUM || chromium.findBinaries()?.server;
   if (executablePath === undefined)
-    throw new Error("Chromium is not installed: name its program in PAWL_TEST_CHROMIUM, or call npm test, which installs it.");
+    throw new Error(
+      "Chromium is not installed: name its program in PAWL_TEST_CHROMIUM, or call npm test, which installs it.",
+    );
   return driver.launch({
     executablePath,
     timeout: patienceMs,

@@ -2,6 +2,9 @@
  * Pages of the dashboard, watched: an error on the console, an exception, a violation of the content security policy, a
  * request to another origin or a dialog of the browser fails the test, whatever it is about.
  */
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { expect, onTestFinished } from "vitest";
 import { browser, patienceMs } from "./browser.js";
@@ -61,7 +64,8 @@ export async function openPage(url: string, options: PageOptions = {}): Promise<
   };
   const context = await (await browser()).newContext(settings);
   const problems: string[] = [];
-  onTestFinished(async () => {
+  onTestFinished(async ({ task }) => {
+    if (task.result?.state === "fail") await keepPictures(context, task.name);
     await context.close();
     expect(problems, "what went wrong in the page").toEqual([]);
   });
@@ -83,12 +87,23 @@ function watch(context: BrowserContext, origin: string, report: (problem: string
   context.on("weberror", (error) => report(`exception: ${error.error().stack ?? error.error().message}`));
   context.on("request", (request) => {
     const url = request.url();
-    if (!url.startsWith(`${origin}/`) && !url.startsWith(`blob:${origin}/`)) report(`request to another origin: ${url}`);
+    if (!url.startsWith(`${origin}/`) && !url.startsWith(`blob:${origin}/`))
+      report(`request to another origin: ${url}`);
   });
   context.on("dialog", (dialog) => {
     report(`dialog: ${dialog.message()}`);
     void dialog.dismiss();
   });
+}
+
+/** What the pages of a failed test looked like. */
+async function keepPictures(context: BrowserContext, test: string): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "pawl-failed-test-"));
+  for (const [index, page] of context.pages().entries()) {
+    const path = join(folder, `${index + 1}.png`);
+    await page.screenshot({ path }).catch(() => {});
+    console.error(`${test}: ${page.url()} looked like ${path}`);
+  }
 }
 
 /** How many clicks the work takes; typing is free. */

@@ -4,6 +4,7 @@
  */
 import { graph, PermanentError, type RunHandle, type RunStatus, step, Workflow, workflow } from "pawl";
 import { onTestFinished } from "vitest";
+import { rawSql } from "../../support/raw-sql.js";
 import { type Gate, gate, until } from "../../support/waiting.js";
 import { type DashboardTestOptions, type ServedDashboard, serveDashboard } from "./served-dashboard.js";
 
@@ -26,7 +27,10 @@ function workflowsOf(slowStep: Gate) {
   });
   const part = workflow("report_part", (ctx, { n }: { n: number }) => ctx.step("render", () => `page ${n}`));
   const report = workflow("nightly_report", async (ctx, { rows }: { rows: number }) => {
-    const pages = await ctx.map(part, Array.from({ length: rows }, (_, n) => ({ n })));
+    const pages = await ctx.map(
+      part,
+      Array.from({ length: rows }, (_, n) => ({ n })),
+    );
     return pages.length;
   });
   const reminder = workflow("reminder", async (ctx, { days }: { days: number }) => {
@@ -76,6 +80,8 @@ export interface World extends ServedDashboard {
   readonly workflows: ReturnType<typeof workflowsOf>;
   /** Resolves when the run has this status. */
   reaches(runId: string, status: RunStatus): Promise<void>;
+  /** Stores a value of a type that this version does not know as the input of a run. */
+  damageInput(runId: string): Promise<void>;
 }
 
 export type RunName =
@@ -105,8 +111,7 @@ export async function serveWorld(options: DashboardTestOptions = {}): Promise<Wo
   (options.onEnd ?? onTestFinished)(openGate);
 
   const { pawl } = served;
-  const reaches = (runId: string, status: RunStatus) =>
-    until(async () => (await pawl.run(runId).status()) === status);
+  const reaches = (runId: string, status: RunStatus) => until(async () => (await pawl.run(runId).status()) === status);
   const begun: Record<RunName, RunHandle<unknown>> = {
     waiting: await pawl.start(order, { sku: "A-1", cents: 4200 }, { idempotencyKey: "cart-1", tags: ["web", "vip"] }),
     completed: await pawl.start(order, { sku: "A-2", cents: 900 }, { tags: ["shop"] }),
@@ -129,7 +134,12 @@ export async function serveWorld(options: DashboardTestOptions = {}): Promise<Wo
   await begun.canceled.cancel("The customer changed their mind.", { by: "ada" });
   for (const [name, status] of Object.entries(statuses)) await reaches(begun[name as RunName].id, status);
   const runs = Object.fromEntries(Object.entries(begun).map(([name, { id }]) => [name, id])) as World["runs"];
-  return { ...served, runs, slowStep, workflows, reaches };
+  const damageInput = async (runId: string) => {
+    const sql = await rawSql(served.databaseUrl);
+    await sql.query(`UPDATE pawl_runs SET input = '{"$pawl":"Sealed","v":"0x"}' WHERE id = '${runId}'`);
+    await sql.close();
+  };
+  return { ...served, runs, slowStep, workflows, reaches, damageInput };
 }
 
 const statuses: Readonly<Record<RunName, RunStatus>> = {

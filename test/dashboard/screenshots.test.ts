@@ -1,0 +1,69 @@
+/**
+ * Shows every screen with a busy database, light and dark. `PAWL_SCREENSHOTS=1 npm test -- test/dashboard/screenshots` keeps
+ * what they look like, for docs/dashboard.md.
+ */
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, test } from "vitest";
+import { inBrowser } from "./support/browser.js";
+import { visit } from "./support/screens.js";
+import { takeScreenshot } from "./support/screenshots.js";
+import { serveWorld, type World } from "./support/world.js";
+
+inBrowser(() => {
+  let world: World;
+  beforeAll(async () => {
+    world = await serveWorld({
+      onEnd: afterAll,
+      dashboard: { label: "staging" },
+      authorize: () => ({ user: "ada", access: "all" }),
+    });
+    const { order, Onboarding } = world.workflows;
+    for (let n = 0; n < 24; n++) {
+      const run = await world.pawl.start(
+        order,
+        { sku: n % 8 === 0 ? "BROKEN" : `B-${n}`, cents: 4_200 + n },
+        { tags: ["web"] },
+      );
+      if (n % 3 !== 1) await run.signal("approved", { by: "finance" });
+    }
+    for (let id = 10; id < 20; id++)
+      await world.pawl.start(Onboarding, undefined, { hero: { type: "User", id: String(id) } });
+  });
+
+  /** Names of pictures, with the addresses that they show. */
+  const addresses = ({ runs }: World): Readonly<Record<string, string>> => ({
+    home: "/",
+    runs: "/runs",
+    "run-timeline": `/runs/${runs.failed}`,
+    "run-graph": `/runs/${runs.failedGraph}?tab=graph`,
+    "run-log": `/runs/${runs.failed}?tab=log`,
+    "run-data": `/runs/${runs.failed}?tab=data`,
+    "run-messages": `/runs/${runs.waiting}?tab=messages`,
+    "step-panel": `/runs/${runs.failed}?step=ship`,
+    workflows: "/workflows",
+    workflow: "/workflows/order",
+    "start-form": "/workflows/order?start=1",
+    errors: "/errors",
+    queues: "/queues",
+    workers: "/workers",
+    database: "/database",
+  });
+
+  const show = async (page: Page, isDark: boolean) => {
+    for (const [name, address] of Object.entries(addresses(world))) {
+      await visit(page, address);
+      await takeScreenshot(page, name, isDark);
+    }
+    await visit(page, `/runs/${world.runs.waiting}`);
+    await page.keyboard.press("Control+k");
+    await page.getByRole("dialog", { name: "Find anything" }).waitFor();
+    await takeScreenshot(page, "palette", isDark);
+  };
+
+  for (const isDark of [false, true])
+    test(`every screen, ${isDark ? "dark" : "light"}`, async () => {
+      await show(await world.open("/", { isDark }), isDark);
+      const phone = await world.open(`/runs/${world.runs.failed}`, { isDark, width: 390, height: 844 });
+      await takeScreenshot(phone, "phone-run", isDark);
+    });
+});
