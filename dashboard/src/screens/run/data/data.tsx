@@ -62,7 +62,9 @@ export function Data({ run, asOf, onSelectStep }: RunTabProps) {
         )}
       </Section>
       <Section title="Identity">
-        <Facts facts={identityOf(run)} />
+        <div class={css.identity}>
+          <Facts facts={identityOf(run)} />
+        </div>
       </Section>
     </>
   );

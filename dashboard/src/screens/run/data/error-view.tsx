@@ -73,6 +73,8 @@ function Stack({ stack }: { readonly stack: string }) {
 }
 
 const maxDepth = 10;
+/** Longer messages scroll. */
+const longMessage = 400;
 
 export function ErrorView({
   error,
@@ -98,7 +100,9 @@ export function ErrorView({
       {isHidden ? (
         <p class={css.muted}>The message is hidden: your access does not include payloads.</p>
       ) : (
-        <pre class={css.message}>{escapeHidden(data.message)}</pre>
+        <pre class={css.message} tabIndex={data.message.length > longMessage ? 0 : undefined}>
+          {escapeHidden(data.message)}
+        </pre>
       )}
       {data.largeBytes !== null && load !== undefined ? (
         <LoadButton label={`Load the whole error, ${formatBytes(data.largeBytes)}`} load={load} onLoaded={setWhole} />

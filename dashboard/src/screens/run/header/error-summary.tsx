@@ -28,25 +28,23 @@ export function ErrorSummary({ run, onSelectStep }: RunTabProps) {
   if (error === null) return null;
   const { failedStep, fingerprint } = run;
   return (
-    <section class={`${css.error} ${isPaused ? css.paused : css.failed}`} aria-label="Error" data-part="error">
+    <section class={`${css.error} ${isPaused ? css.paused : css.failed}`} aria-label="Why it stopped" data-part="error">
       <div class={css.errorHead}>
         <strong>{escapeHidden(error.name)}</strong>
         {failedStep === null ? null : <span>at step “{escapeHidden(failedStep)}”</span>}
-        <div>
-          {failedStep === null ? (
-            <Button onClick={() => setSearch({ tab: "data" })}>Cause and stack</Button>
-          ) : (
-            <Button onClick={() => onSelectStep(failedStep)}>Cause and stack</Button>
-          )}
-          <LinkButton to={runHref(run.id, { tab: "data" })}>Input</LinkButton>
-          {fingerprint === null ? null : (
-            <LinkButton to={href(`/runs?q=${encodeURIComponent(`fingerprint:${fingerprint}`)}`)}>
-              Runs like it
-            </LinkButton>
-          )}
-        </div>
       </div>
       <p class={css.message}>{escapeHidden(error.message)}</p>
+      <div class={css.errorLinks}>
+        {failedStep === null ? (
+          <Button onClick={() => setSearch({ tab: "data" })}>Cause and stack</Button>
+        ) : (
+          <Button onClick={() => onSelectStep(failedStep)}>Cause and stack</Button>
+        )}
+        <LinkButton to={runHref(run.id, { tab: "data" })}>Input</LinkButton>
+        {fingerprint === null ? null : (
+          <LinkButton to={href(`/runs?q=${encodeURIComponent(`fingerprint:${fingerprint}`)}`)}>Runs like it</LinkButton>
+        )}
+      </div>
     </section>
   );
 }

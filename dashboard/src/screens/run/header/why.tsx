@@ -21,12 +21,29 @@ export function Why({ run }: { readonly run: Run }) {
       <Line text={error === null ? "…" : `The reason could not be read: ${error.message}`} since={null} until={null} />
     );
   const screen = screenFor[data.because];
+  const text = isHidden(data.text)
+    ? `${shortReasons[data.because] ?? ""} The details are hidden: your access does not include payloads.`
+    : withoutError(run, data.text ?? "");
   return (
-    <Line text={withoutError(run, data.text ?? "")} since={data.since} until={data.until}>
+    <Line text={text} since={data.since} until={data.until}>
       {screen === undefined ? null : <a href={href(screen.path)}>{screen.label}</a>}
     </Line>
   );
 }
+
+/** The reason for people who may not see texts that quote payloads. */
+const shortReasons: Readonly<Record<string, string>> = {
+  paused: "It is paused until an operator resumes it.",
+  executing: "A worker executes it.",
+  worker_lease_expired: "Its worker is silent; any live worker takes it over.",
+  planned: "It has not started yet.",
+  waiting: "It waits for something.",
+  queue_paused: "Its queue is paused.",
+  no_worker: "It is due, but no live worker has its workflow.",
+  about_to_run: "It is due, and waits for a free slot of a worker.",
+};
+
+const isHidden = (text: string | null): boolean => text === "[hidden]";
 
 /** Where to look further, by the reason. */
 const screenFor: Readonly<Record<string, { readonly path: string; readonly label: string }>> = {
@@ -77,7 +94,7 @@ function endOf({ status, startedAt, createdAt, finishedAt, failedStep, error }: 
   if (status === "failed")
     return `It failed${failedStep === null ? "" : ` at step “${failedStep}”`} at ${finishedAt}, after ${took}.`;
   const reason = (error as { readonly message?: unknown } | null)?.message;
-  return `It was canceled at ${finishedAt}${typeof reason === "string" && reason !== "" ? `: ${reason}` : "."}`;
+  return `It was canceled at ${finishedAt}${typeof reason === "string" && reason !== "" && !isHidden(reason) ? `: ${reason}` : "."}`;
 }
 
 /** What the run was doing after the event. */

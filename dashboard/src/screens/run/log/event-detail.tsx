@@ -1,5 +1,5 @@
 /** The selected event with its details. */
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { setSearch } from "../../../router/router.js";
 import { Button, IconButton } from "../../../ui/button.js";
 import { escapeHidden } from "../../../ui/format.js";
@@ -21,9 +21,12 @@ interface Props {
 export function EventDetail({ log, seq, total, onSelectStep, onClose }: Props) {
   void log.version.value;
   useEffect(() => void log.load(seq, seq, total), [seq, total, log]);
+  const element = useRef<HTMLElement>(null);
+  // On a narrow screen the details are below the list, where a person would not see that they have opened.
+  useEffect(() => element.current?.scrollIntoView({ block: "nearest" }), [seq]);
   const event = log.event(seq);
   return (
-    <section class={css.detail} aria-label={`Event ${seq}`}>
+    <section ref={element} class={css.detail} aria-label={`Event ${seq}`}>
       <div class={css.detailHead}>
         <h2>
           <span class="mono">{seq}</span> {event === undefined ? "" : escapeHidden(event.type)}
