@@ -138,7 +138,8 @@ class TreeBuilder {
 
   #nodeOf(row: StepRow | CallRow, parent: string | null, children: readonly RowNode[]): RowNode {
     const { key, kind, firstSeq, spans } = row;
-    const name = parent === null ? (this.#names.get(key) ?? key) : key.slice(parent.length + scopeSeparator.length);
+    const callName = parent === null ? (this.#names.get(key) ?? key) : key.slice(parent.length + scopeSeparator.length);
+    const name = kind === "signal" ? signalName(callName, "detail" in row ? row.detail : null) : callName;
     const common = { id: key, node: key, name, kind, depth: 0, spans };
     if (!("map" in row)) {
       const child = this.#calls.dispatched.get(key) ?? null;
@@ -174,6 +175,11 @@ class TreeBuilder {
     for (const key of this.#calls.rows.keys()) states.set(key, "completed");
     return nodesToCome(declaredNodes, states, this.#window.isFromStart, (events.at(-1)?.seq ?? 0) + 1);
   }
+}
+
+/** The key of a wait is marked as such and, if it has many names, a hash; people know the wait by the names of its signals. */
+function signalName(key: string, signals: string | null): string {
+  return signals === null ? key.replace(/^signal:/, "") : `${signals}${/#\d+$/.exec(key)?.[0] ?? ""}`;
 }
 
 function stateOfSpans(spans: readonly WaterfallSpan[]): RowState {
