@@ -55,7 +55,11 @@ process.exit(isRight ? 0 : 1);
 async function tellStory(pawl: Pawl): Promise<Row[]> {
   screen.say(bold("\nPawl: durable workflows on an SQLite file. A worker will be killed; nothing will be lost.\n"));
   screen.say(`  ${bold("Watch it live:")}  ${link(dashboard.url)}`);
-  screen.say(dim(`  ${stays ? "It stays until Ctrl-C." : "It ends with the demo; with --stay it remains: npm start -- --stay"}\n`));
+  screen.say(
+    dim(
+      `  ${stays ? "It stays until Ctrl-C." : "It ends with the demo; with --stay it remains: npm start -- --stay"}\n`,
+    ),
+  );
   const numbers = Array.from({ length: orders }, (_, index) => ({ number: index + 1 }));
   const runs = await pawl.startMany(orderWorkflow(ledger), numbers);
   screen.say(`${orders} orders of ${stepNames.length} steps (${stepNames.join(", ")}) are in the database.`);
