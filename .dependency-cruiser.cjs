@@ -88,7 +88,8 @@ module.exports = {
     },
     {
       name: "nothing-imports-the-dashboard",
-      comment: "The HTTP API serves the files of its build (src/http/dashboard/assets.ts); nothing imports its sources.",
+      comment:
+        "The HTTP API serves the files of its build (src/http/dashboard/assets.ts); nothing imports its sources.",
       severity: "error",
       from: { path: "^src/", pathNot: test },
       to: { path: "^(dashboard|dist)/" },

@@ -70,7 +70,7 @@ export type {
   WorkflowRecord,
   WorkflowRegistration,
 } from "./records.js";
-export type { AppliedMigration, DatabaseSize, TableName, TableSize } from "./size.js";
+export type { DatabaseSize, TableName } from "./size.js";
 export type {
   ClaimedTask,
   ClaimRequest,

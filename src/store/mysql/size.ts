@@ -1,5 +1,5 @@
 /** The sizes of tables in MySQL and MariaDB, from the statistics of the server. MySQL refreshes them once a day. */
-import type { SizeStatements } from "../sql/size.js";
+import type { SizeStatements } from "../sql/dialect.js";
 import { engineOf } from "./capabilities.js";
 
 export const mysqlSizes: SizeStatements = {

@@ -1,5 +1,5 @@
 /** The sizes of tables in PostgreSQL, from its catalog. */
-import type { SizeStatements } from "../sql/size.js";
+import type { SizeStatements } from "../sql/dialect.js";
 import { quoteName, type Tables } from "./tables.js";
 
 export const postgresSizes = ({ schema }: Tables): SizeStatements => ({

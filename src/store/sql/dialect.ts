@@ -1,6 +1,5 @@
 /** The expressions in which databases differ, as an object, so that no shared code branches on a database's name. */
 import type { TableName } from "../contract/size.js";
-import type { SizeStatements } from "./size.js";
 
 export type SqlRow = Readonly<Record<string, unknown>>;
 
@@ -11,6 +10,21 @@ export interface Queryable {
 
 /** Adds a value to a statement and returns its placeholder. */
 export type Bind = (value: unknown) => string;
+
+/** The statements about the sizes of tables, in which databases differ. */
+export interface SizeStatements {
+  /** The name of the product, for display. */
+  engineOf(version: string): string;
+  /** Selects one row: `version`, and the `bytes` and `free_bytes` of the database's file, or null. */
+  readonly selectDatabase: string;
+  /**
+   * Selects a row for each table: its full `name`, `row_estimate`, `bytes` and `index_bytes`. Tables of other programs may
+   * be among them. null: the database does not tell, or would have to read all its pages.
+   *
+   * @param database the row of `selectDatabase`
+   */
+  selectTables(database: SqlRow): string | null;
+}
 
 export interface Dialect {
   /** The placeholder of the nth value of a statement, counted from 1: "?" or "$1". */

@@ -12,21 +12,6 @@ import {
 import type { Dialect, Queryable, SqlRow } from "./dialect.js";
 import { numberOrNull } from "./records.js";
 
-/** The statements in which databases differ. */
-export interface SizeStatements {
-  /** The name of the product, for display. */
-  engineOf(version: string): string;
-  /** Selects one row: `version`, and the `bytes` and `free_bytes` of the database's file, or null. */
-  readonly selectDatabase: string;
-  /**
-   * Selects a row for each table: its full `name`, `row_estimate`, `bytes` and `index_bytes`. Tables of other programs may
-   * be among them. null: the database does not tell, or would have to read all its pages.
-   *
-   * @param database the row of `selectDatabase`
-   */
-  selectTables(database: SqlRow): string | null;
-}
-
 export async function readSize(db: Queryable, dialect: Dialect, cap: number): Promise<DatabaseSize> {
   const [database = {}] = await db.query(dialect.sizes.selectDatabase, []);
   const statement = dialect.sizes.selectTables(database);

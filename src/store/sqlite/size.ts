@@ -1,5 +1,5 @@
 /** The sizes of tables in SQLite and libSQL. */
-import type { SizeStatements } from "../sql/size.js";
+import type { SizeStatements } from "../sql/dialect.js";
 
 /**
  * The virtual table `dbstat` reads every page of the file, and in SQLite that blocks the process: 25 ms for 64 MB. The tables

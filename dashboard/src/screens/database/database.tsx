@@ -1,20 +1,18 @@
 /** The database: what needs attention, what its tables contain, and its upkeep. */
 import { useState } from "preact/hooks";
 import { usePageActions } from "../../actions/page-actions.js";
-import type { Answer } from "../../api/api.js";
 import { useQuery } from "../../api/queries.js";
 import { may } from "../../shell/me.js";
 import { Button } from "../../ui/button.js";
 import { formatBytes, plural } from "../../ui/format.js";
 import { Facts, Failure, Loading, PageHeading, Section } from "../../ui/page.js";
 import { formatDuration, Time } from "../../ui/time.js";
+import type { Database } from "./database-answer.js";
 import { Findings } from "./findings.js";
 import { PruneDialog } from "./prune-dialog.js";
 import { TableSizes } from "./table-sizes.js";
 import { VerificationResult } from "./verification-result.js";
 import { type Verification, VerifyDialog } from "./verify-dialog.js";
-
-export type Database = Answer<"getDatabase">;
 
 /** The sizes change slowly, and reading them costs the database more than a list does. */
 const minIntervalMs = 15_000;

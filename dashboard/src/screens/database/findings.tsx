@@ -3,8 +3,8 @@ import { CopyButton } from "../../ui/copy.js";
 import { escapeHidden, plural } from "../../ui/format.js";
 import { Icon } from "../../ui/icon.js";
 import { Section } from "../../ui/page.js";
-import type { Database } from "./database.js";
 import css from "./database.module.css";
+import type { Database } from "./database-answer.js";
 
 type Check = Database["checks"][number];
 

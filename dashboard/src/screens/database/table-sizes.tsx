@@ -2,8 +2,8 @@ import { Bar } from "../../ui/bar.js";
 import { formatBytes, formatCount } from "../../ui/format.js";
 import { Section } from "../../ui/page.js";
 import { type Column, Table } from "../../ui/table.js";
-import type { Database } from "./database.js";
 import css from "./database.module.css";
+import type { Database } from "./database-answer.js";
 
 type TableSize = Database["tables"][number];
 

@@ -1,6 +1,6 @@
 /** The filters and the order of the list of errors, which are in the address. */
 import type { Answer } from "../../api/api.js";
-import { quote } from "../runs/search/tokens.js";
+import { quote } from "../../search/tokens.js";
 
 export type ErrorGroup = Answer<"listErrors">["errors"][number];
 

@@ -13,12 +13,12 @@ import {
 } from "../../figures/buckets.js";
 import { FiguresChart, rangeText, type TimeRange } from "../../figures/figures-chart.js";
 import { href, location, navigate } from "../../router/router.js";
+import { searchOf } from "../../search/run-search.js";
 import { databaseNow, secondTick } from "../../shell/me.js";
 import { timeStyle } from "../../shell/settings.js";
 import { formatCount } from "../../ui/format.js";
 import { Loading, Section } from "../../ui/page.js";
 import { Table } from "../../ui/table.js";
-import { searchOf } from "../runs/search/run-search.js";
 import css from "./activity.module.css";
 
 const spans = { hour: { minutes: 60, refreshMs: 10_000 }, day: { minutes: 1_440, refreshMs: 60_000 } } as const;

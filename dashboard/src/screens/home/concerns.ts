@@ -1,7 +1,7 @@
 /** What needs a person, made from counts, errors, queues and workers. Each concern opens the list behind it. */
 import type { Answer } from "../../api/api.js";
+import { searchOf } from "../../search/run-search.js";
 import { formatCapped, plural } from "../../ui/format.js";
-import { searchOf } from "../runs/search/run-search.js";
 
 export interface Facts {
   readonly counts: Answer<"countRuns">;

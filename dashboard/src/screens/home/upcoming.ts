@@ -1,5 +1,7 @@
 /** Which runs continue by themselves, and when. */
-import type { ListedRun } from "../runs/run-list.js";
+import type { Answer } from "../../api/api.js";
+
+type ListedRun = Answer<"listRuns">["runs"][number];
 
 export interface UpcomingRun {
   readonly run: ListedRun;

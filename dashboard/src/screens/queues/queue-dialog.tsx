@@ -2,7 +2,7 @@ import { ConfirmDialog } from "../../actions/confirm-dialog.js";
 import { post } from "../../api/api.js";
 import { escapeHidden, formatCapped } from "../../ui/format.js";
 import { showToast } from "../../ui/toast.js";
-import type { Queue } from "./queues.js";
+import type { Queue } from "./queue.js";
 
 /** Asks before a queue is paused or resumed. */
 export function QueueDialog({ queue, onClose }: { readonly queue: Queue; readonly onClose: () => void }) {

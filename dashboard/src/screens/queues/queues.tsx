@@ -12,10 +12,9 @@ import { Empty, Failure, Loading, Note, PageHeading, Section } from "../../ui/pa
 import { Status } from "../../ui/status.js";
 import { type Column, Table } from "../../ui/table.js";
 import { formatDuration, Time } from "../../ui/time.js";
+import type { Queue } from "./queue.js";
 import { QueueDialog } from "./queue-dialog.js";
 import css from "./queues.module.css";
-
-export type Queue = Answer<"listQueues">["queues"][number];
 
 /** Runs are due, and nothing takes them although the queue is not paused. */
 const lacksWorker = ({ depth, workers, paused }: Queue) => depth > 0 && workers.length === 0 && paused === null;

@@ -1,11 +1,11 @@
 /** What stands in the place of rows: a search that cannot be read, no runs at all, no match, a refused search. */
 import type { ApiError } from "../../api/api.js";
 import { href, setSearch } from "../../router/router.js";
+import { qualifiers } from "../../search/run-search.js";
 import { Button } from "../../ui/button.js";
 import { Snippet } from "../../ui/copy.js";
 import { Empty, Failure } from "../../ui/page.js";
 import css from "./empty-list.module.css";
-import { qualifiers } from "./search/run-search.js";
 
 export function SearchProblems({ problems }: { readonly problems: readonly string[] }) {
   return (

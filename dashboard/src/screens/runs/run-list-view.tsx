@@ -6,11 +6,11 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Answer, Query } from "../../api/api.js";
 import { useQuery } from "../../api/queries.js";
+import { toApiQuery } from "../../search/equivalents.js";
+import type { RunFilter } from "../../search/run-search.js";
 import { databaseNow } from "../../shell/me.js";
 import type { VisibleRange } from "../../ui/virtual-rows.js";
 import { pageSize, RunList } from "./run-list.js";
-import { toApiQuery } from "./search/equivalents.js";
-import type { RunFilter } from "./search/run-search.js";
 
 /**
  * Runs of the next seconds belong to the list as well: the clocks of browser and database may differ a little, and a run

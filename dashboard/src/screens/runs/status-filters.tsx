@@ -2,9 +2,9 @@
 import type { Answer } from "../../api/api.js";
 import { useQuery } from "../../api/queries.js";
 import { href } from "../../router/router.js";
+import { type RunSearch, searchedStatuses, withTerm } from "../../search/run-search.js";
 import { formatCapped } from "../../ui/format.js";
 import { StatusIcon } from "../../ui/status.js";
-import { type RunSearch, searchedStatuses, withTerm } from "./search/run-search.js";
 import css from "./status-filters.module.css";
 
 type Counts = Answer<"countRuns">;

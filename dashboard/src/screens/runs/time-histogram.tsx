@@ -6,12 +6,12 @@ import { useQuery } from "../../api/queries.js";
 import { bucketsOf, minuteMs, totalsOf } from "../../figures/buckets.js";
 import { FiguresChart, type TimeRange } from "../../figures/figures-chart.js";
 import { location, setSearch } from "../../router/router.js";
+import { instantOf, type RunFilter, withTerm } from "../../search/run-search.js";
 import { databaseNow, secondTick } from "../../shell/me.js";
 import { timeStyle } from "../../shell/settings.js";
 import { Button } from "../../ui/button.js";
 import { formatCount } from "../../ui/format.js";
 import { Icon } from "../../ui/icon.js";
-import { instantOf, type RunFilter, withTerm } from "./search/run-search.js";
 import css from "./time-histogram.module.css";
 
 const spans = { "1h": 60, "6h": 360, "24h": 1_440, "48h": 2_880 } as const;

@@ -1,6 +1,6 @@
 /** Addresses that the screens about workflows lead to. */
 import { href } from "../../router/router.js";
-import { quote } from "../runs/search/tokens.js";
+import { quote } from "../../search/tokens.js";
 
 /** The list of runs with a search: `runsHref({ workflow: "order", status: "paused" })`. */
 export function runsHref(qualifiers: Readonly<Record<string, string>>): string {

@@ -6,25 +6,13 @@ import { formatDuration, formatInstant } from "../../../ui/time.js";
 import { VirtualRows } from "../../../ui/virtual-rows.js";
 import { axisTicks } from "./axis-ticks.js";
 import css from "./chart.module.css";
+import type { ChartProps } from "./chart-props.js";
 import { ChartRow } from "./chart-row.js";
-import type { OpenGroups } from "./open-groups.js";
 import { type Card, SpanCard } from "./span-card.js";
 import { type TimeScale, timeScale } from "./time-scale.js";
 import type { Row } from "./waterfall.js";
 
 const rowHeight = 28;
-
-export interface ChartProps {
-  readonly rows: readonly Row[];
-  readonly groups: OpenGroups;
-  readonly from: number;
-  /** The end of the time that is shown. */
-  readonly until: number;
-  /** Whether `until` is the present. */
-  readonly isLive: boolean;
-  readonly selectedStep: string | null;
-  readonly onSelectStep: (step: string | null) => void;
-}
 
 export function Chart(props: ChartProps) {
   const { rows, from, until, isLive, selectedStep } = props;

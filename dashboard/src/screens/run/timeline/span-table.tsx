@@ -7,7 +7,7 @@ import { escapeHidden, formatCount } from "../../../ui/format.js";
 import { StatusIcon } from "../../../ui/status.js";
 import { type Column, Table } from "../../../ui/table.js";
 import { formatDuration, Time } from "../../../ui/time.js";
-import type { ChartProps } from "./chart.js";
+import type { ChartProps } from "./chart-props.js";
 import css from "./span-table.module.css";
 import { groupText, spanDuration, spanEnd, spanTitle } from "./span-text.js";
 import type { Row, Span } from "./waterfall.js";

@@ -1,5 +1,5 @@
 /** A search as a question to the API, as a command, and as TypeScript. */
-import type { Query } from "../../../api/api.js";
+import type { Query } from "../api/api.js";
 import { instantOf, type RunFilter, type When } from "./run-search.js";
 import { parseSpan } from "./span.js";
 

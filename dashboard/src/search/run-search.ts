@@ -1,5 +1,5 @@
 /** The search bar of the list of runs: qualifiers such as `status:failed took:>5m`, and what is wrong with a search. */
-import type { RunStatus } from "../../../ui/status.js";
+import type { RunStatus } from "../ui/status.js";
 import { parseSpan } from "./span.js";
 import { quote, type Token, tokensOf } from "./tokens.js";
 
@@ -44,7 +44,7 @@ export interface Qualifier {
   readonly read: (value: string) => RunFilter | string;
 }
 
-export const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 export const qualifiers: readonly Qualifier[] = [
   { name: "workflow", about: "runs of a workflow", example: "workflow:order", read: (workflow) => ({ workflow }) },

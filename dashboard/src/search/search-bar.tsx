@@ -1,7 +1,7 @@
 /** The search bar: a text field that offers qualifiers and values, and applies the search with Enter. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { IconButton } from "../../../ui/button.js";
-import { Icon } from "../../../ui/icon.js";
+import { IconButton } from "../ui/button.js";
+import { Icon } from "../ui/icon.js";
 import css from "./search-bar.module.css";
 import { type Suggestion, suggest } from "./suggestions.js";
 
