@@ -31,6 +31,8 @@ async function executing({ ada, grace }: Pick<Executing, "ada" | "grace">, worke
   await worker.start();
   const run = await ada.pawl.start(slow, 1);
   await begun.opened;
+  // The start of a step that takes longer is recorded a little later; from then on only commands make the log grow.
+  await until(async () => (await run.history()).some(({ type }) => type === "step.started"));
   return { ada, grace, run, finishStep: () => step.open() };
 }
 

@@ -16,7 +16,7 @@ const liveTexts = {
   off: "Updates off",
 } as const;
 
-const timeTexts = { relative: "5 m ago", local: "Local time", utc: "UTC" } as const;
+const timeTexts = { relative: "Relative", local: "Local time", utc: "UTC" } as const;
 const themeIcons = { system: "auto", light: "sun", dark: "moon" } as const;
 
 export function TopBar() {
