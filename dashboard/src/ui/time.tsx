@@ -1,27 +1,11 @@
 /** Instants and durations. One switch of the page decides how instants are written; the other forms are in the title. */
 import { databaseNow, secondTick } from "../shell/me.js";
 import { timeStyle } from "../shell/settings.js";
+import { formatDuration } from "./format.js";
+
+export { formatDuration };
 
 const second = 1_000;
-const minute = 60 * second;
-const hour = 60 * minute;
-const day = 24 * hour;
-
-/** A duration in at most two units: "420 ms", "1.5 s", "2 m 05 s", "3 h 20 m", "12 d 4 h". */
-export function formatDuration(ms: number): string {
-  const span = Math.max(0, Math.abs(ms));
-  if (span < second) return `${Math.round(span)} ms`;
-  if (span < 10 * second) return `${(span / second).toFixed(1)} s`;
-  if (span < minute) return `${Math.round(span / second)} s`;
-  const twoUnits = (large: number, largeName: string, small: number, smallName: string) => {
-    const whole = Math.floor(span / large);
-    return `${whole} ${largeName} ${String(Math.floor((span - whole * large) / small)).padStart(2, "0")} ${smallName}`;
-  };
-  if (span < hour) return twoUnits(minute, "m", second, "s");
-  if (span < day) return twoUnits(hour, "h", minute, "m");
-  if (span < 100 * day) return twoUnits(day, "d", hour, "h");
-  return `${Math.round(span / day).toLocaleString("en")} d`;
-}
 
 const two = (value: number) => String(value).padStart(2, "0");
 

@@ -33,7 +33,11 @@ export function ErrorSummary({ run, onSelectStep }: RunTabProps) {
         <strong>{escapeHidden(error.name)}</strong>
         {failedStep === null ? null : <span>at step “{escapeHidden(failedStep)}”</span>}
       </div>
-      <p class={css.message}>{escapeHidden(error.message)}</p>
+      <p class={css.message}>
+        {error.message === "[hidden]"
+          ? "The message is hidden: your access does not include payloads."
+          : escapeHidden(error.message)}
+      </p>
       <div class={css.errorLinks}>
         {failedStep === null ? (
           <Button onClick={() => setSearch({ tab: "data" })}>Cause and stack</Button>

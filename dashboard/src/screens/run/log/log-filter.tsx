@@ -1,5 +1,5 @@
 /** The filter of the log, what it covers, and the switch that follows the end. */
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { location, setSearch } from "../../../router/router.js";
 import { useShortcuts } from "../../../shell/keyboard.js";
 import { Button } from "../../../ui/button.js";
@@ -78,6 +78,10 @@ function Coverage({
     }
     setReading(false);
   };
+  // A page that is opened with a filter has read nothing yet.
+  useEffect(() => {
+    if (log.loadedCount === 0) void readOn();
+  }, [log]);
   return (
     <>
       <span class={css.coverage} role="status">

@@ -1,6 +1,5 @@
 /** Events that a person or another program caused, in words. */
-import { formatBytes } from "../../../ui/format.js";
-import { formatDuration } from "../../../ui/time.js";
+import { formatBytes, formatDuration } from "../../../ui/format.js";
 import type { RunEvent } from "../log/log-windows.js";
 
 export interface Message {
