@@ -2,7 +2,7 @@
 import type { WaterfallSpan } from "./rows.js";
 
 /**
- * Joins spans that overlap, of one kind, the failed ones apart. If more than `limit` remain, those with the smallest gaps
+ * Joins spans that overlap or touch, of one kind, the failed ones apart. If more than `limit` remain, those with the smallest gaps
  * between them are joined as well, so that long idle times stay visible.
  */
 export function joinSpans(spans: readonly WaterfallSpan[], limit: number): WaterfallSpan[] {
@@ -27,7 +27,7 @@ function joinOverlapping(sorted: readonly WaterfallSpan[]): WaterfallSpan[] {
   const joined: WaterfallSpan[] = [];
   for (const span of sorted) {
     const last = joined.at(-1);
-    if (last !== undefined && (last.to === null || span.from < last.to)) joined[joined.length - 1] = join(last, span);
+    if (last !== undefined && (last.to === null || span.from <= last.to)) joined[joined.length - 1] = join(last, span);
     else joined.push(span);
   }
   return joined;

@@ -9,7 +9,7 @@ import bars from "./bar.module.css";
 import css from "./chart.module.css";
 import type { ChartProps } from "./chart-props.js";
 import type { Card } from "./span-card.js";
-import { groupText, rowText, spanLabel } from "./span-text.js";
+import { groupText, rowName, rowText, spanLabel } from "./span-text.js";
 import type { TimeScale } from "./time-scale.js";
 import type { Row, Span } from "./waterfall.js";
 
@@ -73,7 +73,7 @@ function activate({ row, groups, onSelectStep, selectedStep }: ChartRowProps): v
 function RowName(props: ChartRowProps) {
   const { row, groups, selectedStep } = props;
   const { group, child } = row;
-  const name = escapeHidden(row.name);
+  const name = rowName(row);
   const icon = kindIcons[row.kind];
   const isOpen = group !== null && groups.isOpen(group.id);
   const canActivate = row.node !== null || group !== null;
@@ -178,11 +178,7 @@ function Bars({ row, scale, until, onCard }: ChartRowProps) {
           />
         );
       })}
-      <RowDuration
-        {...{ row, until }}
-        start={Math.min(1, ...places.map(({ start }) => start))}
-        end={Math.max(0, ...places.map(({ end }) => end))}
-      />
+      <RowDuration {...{ row, until, places }} />
     </>
   );
 }
@@ -198,33 +194,27 @@ const barClass = (span: Span): string =>
     .filter(Boolean)
     .join(" ");
 
-/** How long the row took, behind its last bar, or before its first one if there is no room. */
-function RowDuration(props: {
-  readonly row: Row;
-  readonly until: number;
+interface Place {
   readonly start: number;
   readonly end: number;
-}) {
-  const { row, until, start, end } = props;
-  if (row.spans.length === 0) return null;
+}
+
+/** How long the row took: behind its last bar, before its first one, or in its widest one, wherever there is room. */
+function RowDuration(props: { readonly row: Row; readonly until: number; readonly places: readonly Place[] }) {
+  const { row, until, places } = props;
+  if (places.length === 0 || row.kind === "run") return null;
   const text = rowText(row, until);
-  if (end <= 0.78)
-    return (
-      <span class={css.took} style={{ left: `${end * 100}%` }}>
-        {text}
-      </span>
-    );
-  if (start >= 0.22)
-    return (
-      <span class={css.took} style={{ right: `${(1 - start) * 100}%` }}>
-        {text}
-      </span>
-    );
-  return (
-    <span class={`${css.took} ${css.inside}`} style={{ right: `${(1 - end) * 100}%` }}>
+  const end = Math.max(...places.map((place) => place.end));
+  const start = Math.min(...places.map((place) => place.start));
+  const at = (style: Record<string, string>, extra = "") => (
+    <span class={`${css.took} ${extra}`} style={style}>
       {text}
     </span>
   );
+  if (end <= 0.78) return at({ left: `${end * 100}%` });
+  if (start >= 0.24) return at({ right: `${(1 - start) * 100}%` });
+  const widest = places.reduce((best, place) => (place.end - place.start > best.end - best.start ? place : best));
+  return widest.end - widest.start < 0.2 ? null : at({ left: `${widest.start * 100}%` }, css.inside);
 }
 
 /** Arrow keys: up and down go to other rows, left and right through the bars of a row. */

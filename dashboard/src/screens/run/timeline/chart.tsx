@@ -9,7 +9,7 @@ import css from "./chart.module.css";
 import type { ChartProps } from "./chart-props.js";
 import { ChartRow } from "./chart-row.js";
 import { type Card, SpanCard } from "./span-card.js";
-import { type TimeScale, timeScale } from "./time-scale.js";
+import { type Segment, type TimeScale, timeScale } from "./time-scale.js";
 import type { Row } from "./waterfall.js";
 
 const rowHeight = 28;
@@ -47,7 +47,7 @@ function Axis({ scale, isLive, from }: { readonly scale: TimeScale; readonly isL
   const startDay = formatInstant(from, isUtc).slice(0, 10);
   const clock = (at: number) => {
     const text = formatInstant(at, isUtc);
-    return text.slice(0, 10) === startDay && at !== from ? text.slice(11, 19) : text.slice(5, 16);
+    return text.slice(0, 10) === startDay ? text.slice(11, 19) : text.slice(5, 16);
   };
   return (
     <div class={css.axis}>
@@ -66,10 +66,10 @@ function Axis({ scale, isLive, from }: { readonly scale: TimeScale; readonly isL
             <span
               key={gap.from}
               class={css.gapLabel}
-              style={{ left: `${gap.start * 100}%`, width: `${(gap.end - gap.start) * 100}%` }}
+              style={{ left: `${gap.start * 100}%`, width: gapLabelWidth(gap, isLive) }}
               title={`${formatDuration(gap.to - gap.from)} without executions, compressed`}
             >
-              {(gap.end - gap.start) * width < 52 ? "⫽" : formatDuration(gap.to - gap.from)}
+              {(gap.end - gap.start) * width < 52 ? "≈" : formatDuration(gap.to - gap.from)}
             </span>
           ))}
         {isLive ? <span class={css.nowLabel}>now</span> : null}
@@ -77,6 +77,10 @@ function Axis({ scale, isLive, from }: { readonly scale: TimeScale; readonly isL
     </div>
   );
 }
+
+/** The present has a label of its own at the end of the axis. */
+const gapLabelWidth = ({ start, end }: Segment, isLive: boolean) =>
+  isLive && end > 0.999 ? `calc(${(end - start) * 100}% - 20px)` : `${(end - start) * 100}%`;
 
 /** Lines behind all rows: breaks of compressed time, and the present. */
 function Grid({ scale, isLive }: { readonly scale: TimeScale; readonly isLive: boolean }) {

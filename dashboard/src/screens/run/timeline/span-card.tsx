@@ -1,9 +1,8 @@
 /** The card beside the bar that the pointer or the focus is on: exact times and how it ended. */
 import { useEffect } from "preact/hooks";
 import { timeStyle } from "../../../shell/settings.js";
-import { escapeHidden } from "../../../ui/format.js";
 import css from "./span-card.module.css";
-import { spanFacts, spanTitle } from "./span-text.js";
+import { rowName, spanFacts, spanTitle } from "./span-text.js";
 import type { Row, Span } from "./waterfall.js";
 
 export interface Card {
@@ -37,7 +36,7 @@ export function SpanCard({
   return (
     // The bar's own label says the same to screen readers.
     <div class={css.card} style={{ left: `${left}px`, maxWidth: `${cardWidth}px`, ...vertical }} aria-hidden="true">
-      <p class={css.title}>{escapeHidden(row.name)}</p>
+      <p class={css.title}>{rowName(row)}</p>
       <p class={css.what}>{spanTitle(span)}</p>
       <dl>
         {spanFacts(span, until, timeStyle.value === "utc").map(([name, value]) => (

@@ -1,15 +1,16 @@
 /** The table twin of the chart: the same spans in words. */
 import { useState } from "preact/hooks";
 import { runHref } from "../../../router/router.js";
+import { timeStyle } from "../../../shell/settings.js";
 import { Button } from "../../../ui/button.js";
 import { Id } from "../../../ui/copy.js";
 import { escapeHidden, formatCount } from "../../../ui/format.js";
 import { StatusIcon } from "../../../ui/status.js";
 import { type Column, Table } from "../../../ui/table.js";
-import { formatDuration, Time } from "../../../ui/time.js";
+import { formatDuration, formatInstant } from "../../../ui/time.js";
 import type { ChartProps } from "./chart-props.js";
 import css from "./span-table.module.css";
-import { groupText, spanDuration, spanEnd, spanTitle } from "./span-text.js";
+import { groupText, rowName, spanDuration, spanEnd, spanTitle } from "./span-text.js";
 import type { Row, Span } from "./waterfall.js";
 
 type TableProps = Omit<ChartProps, "from">;
@@ -63,7 +64,7 @@ const columnsOf = (props: TableProps): Column<Line>[] => [
   { title: "Step", cell: (line) => <LineName line={line} {...props} /> },
   { title: "What", cell: ({ span }) => (span === null ? "" : spanTitle(span)) },
   { title: "State", cell: stateOfLine, isMinor: true },
-  { title: "From", cell: ({ span }) => (span === null ? "" : <Time at={span.from} withMs />), isMinor: true },
+  { title: "From", cell: ({ span }) => instantText(span), isMinor: true },
   { title: "Took", cell: ({ span }) => (span === null ? "" : tookText(span, props.until)), isNumber: true },
   { title: "Worker", cell: ({ span }) => escapeHidden(span?.worker ?? ""), isMinor: true },
 ];
@@ -73,13 +74,21 @@ const stateOfLine = ({ row, span }: Line): string => {
   return span.reason === null ? spanEnd(span) : `${spanEnd(span)}: ${escapeHidden(span.reason)}`;
 };
 
+/** The table tells exact times, whatever style the page has: the chart tells the rest. */
+const instantText = (span: Span | null) =>
+  span === null ? (
+    ""
+  ) : (
+    <span class="mono">{formatInstant(span.from, timeStyle.value === "utc", { withMs: true })}</span>
+  );
+
 const tookText = (span: Span, until: number) =>
   `${formatDuration(spanDuration(span, until))}${span.to === null ? " so far" : ""}`;
 
 function LineName({ line, groups, onSelectStep }: TableProps & { readonly line: Line }) {
   const { row, isFirst } = line;
   const { node, group, child } = row;
-  const name = escapeHidden(row.name);
+  const name = rowName(row);
   return (
     <span class={css.name} style={{ "--depth": row.depth }}>
       {isFirst ? <StatusIcon state={row.state} /> : <span class={css.noIcon} />}

@@ -15,6 +15,10 @@ const waits: Readonly<Record<string, string>> = {
   map: "Waits for child runs",
 };
 
+/** The name of a row as people read it. */
+export const rowName = ({ kind, name }: Row): string =>
+  escapeHidden(kind === "compensation" ? `${name.replace(/#compensate$/, "")} (compensation)` : name);
+
 /** What the span is, such as "Execution, attempt 2". */
 export function spanTitle(span: Span): string {
   const times = span.count > 1 ? ` × ${span.count.toLocaleString("en")}` : "";
@@ -37,8 +41,9 @@ export const spanDuration = (span: Span, until: number): number => Math.max(0, (
 
 /** How it ended: "completed", "failed: timed out"; or that it has not ended. */
 export function spanEnd(span: Span): string {
-  const outcome = span.outcome === null || span.outcome === "success" ? "" : `: ${span.outcome.replaceAll("_", " ")}`;
-  return `${span.state}${outcome}`;
+  const outcome = span.outcome?.replaceAll("_", " ") ?? "success";
+  if (outcome === "success") return span.state;
+  return outcome.startsWith(span.state) ? outcome : `${span.state}: ${outcome}`;
 }
 
 /** The facts about a span, for the card beside its bar. */
@@ -58,10 +63,7 @@ export function spanFacts(span: Span, until: number, isUtc: boolean): [string, s
 
 /** One line for screen readers. */
 export const spanLabel = (row: Row, span: Span, until: number, isUtc: boolean): string =>
-  [
-    `${escapeHidden(row.name)}: ${spanTitle(span)}`,
-    ...spanFacts(span, until, isUtc).map((fact) => fact.join(" ")),
-  ].join("; ");
+  [`${rowName(row)}: ${spanTitle(span)}`, ...spanFacts(span, until, isUtc).map((fact) => fact.join(" "))].join("; ");
 
 /** What a row that stands for several contains: "24, 3 failed, 5 to come". */
 export function groupText({ group }: Row): string {

@@ -27,6 +27,8 @@ interface Stretch {
 
 /** An idle stretch that is this many times longer than all executions together is compressed. */
 const idleFactor = 2;
+/** Shorter stretches keep their width: even an execution of a millisecond has a visible bar. */
+const minIdleMs = 1_000;
 /** The width of a compressed stretch, and of all of them together. */
 const maxGapWidth = 0.16;
 const maxGapsWidth = 0.5;
@@ -48,7 +50,7 @@ function compress(rows: readonly Row[], from: number, to: number): Stretch[] {
   const isIdle = ({ from: start, to: end }: Stretch) => !busy.some((one) => one.from < end && one.to > start);
   const idle = new Set(stretches.filter(isIdle));
   const busyMs = stretches.reduce((sum, one) => sum + (idle.has(one) ? 0 : one.to - one.from), 0);
-  const longest = idleFactor * Math.max(busyMs, 1);
+  const longest = Math.max(idleFactor * busyMs, minIdleMs);
   const marked = stretches.map((one) =>
     idle.has(one) && one.to - one.from > longest ? { ...one, isCompressed: true } : one,
   );
