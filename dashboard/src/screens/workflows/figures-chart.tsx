@@ -172,7 +172,7 @@ function plotOptions(element: HTMLElement, isUtc: boolean, Plot: typeof UPlot) {
     ...(isUtc ? { tzDate: (seconds: number) => Plot.tzDate(new Date(seconds * 1_000), "Etc/UTC") } : {}),
     scales: { y: { range: (_: unknown, __: number, max: number): [number, number] => [0, Math.max(4, max * 1.1)] } },
     axes: [
-      { ...axis, values: (_: unknown, ticks: number[]) => ticks.map((tick) => clock(tick, isUtc)) },
+      { ...axis, size: 28, values: (_: unknown, ticks: number[]) => ticks.map((tick) => clock(tick, isUtc)) },
       { ...axis, size: 44, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 50_000, 100_000] },
     ],
     series: [

@@ -45,7 +45,7 @@ function Numbers({ metrics }: { readonly metrics: MetricsAnswer }) {
         <Detail name="Pending">{link("pending")}</Detail>
       </Group>
       <Percentiles title="Duration, median" values={durations} />
-      <Percentiles title="Wait for a worker, median" values={waits} />
+      <Percentiles title="Wait until begun, median" values={waits} />
       <Group title="Due in the queue" main={formatCapped(queue.depth, queue.depthCapped)}>
         <Detail name="Oldest">{queue.oldestAgeMs === null ? "–" : formatDuration(queue.oldestAgeMs)}</Detail>
         <Detail name="Executing">{formatCount(queue.executing)}</Detail>

@@ -5,8 +5,9 @@ import { useQuery } from "../../api/queries.js";
 import { href, location, navigate, setSearch } from "../../router/router.js";
 import { useShortcuts } from "../../shell/keyboard.js";
 import { Button, LinkButton } from "../../ui/button.js";
+import { Snippet } from "../../ui/copy.js";
 import { escapeHidden, plural } from "../../ui/format.js";
-import { Empty, Failure, Loading, PageHeading } from "../../ui/page.js";
+import { Empty, Failure, Loading, PageHeading, Section } from "../../ui/page.js";
 import { Time } from "../../ui/time.js";
 import type { ScreenProps } from "../screens.js";
 import { Definition } from "./definition.js";
@@ -14,6 +15,7 @@ import { FiguresChart } from "./figures-chart.js";
 import { Metrics } from "./metrics.js";
 import { RecentRuns } from "./recent-runs.js";
 import { StartDialog } from "./start/start-dialog.js";
+import { toCommand, toTypeScript } from "./start/start-request.js";
 import { Versions } from "./versions.js";
 import { Warnings } from "./warnings.js";
 import css from "./workflow.module.css";
@@ -62,7 +64,10 @@ function Registered({ workflow }: { readonly workflow: Workflow }) {
       <WorkflowErrors workflow={name} groups={groups} error={errors.error} capped={errors.data?.capped ?? []} />
       <div class={css.columns}>
         <RecentRuns workflow={name} />
-        <Versions workflow={workflow} metrics={metrics.data} />
+        <div class={css.side}>
+          <Versions workflow={workflow} metrics={metrics.data} />
+          {canStart ? <StartElsewhere workflow={name} /> : null}
+        </div>
       </div>
       {isStarting ? (
         <StartDialog workflow={workflow} onClose={() => setSearch({ start: null }, { replace: true })} />
@@ -79,6 +84,19 @@ function About({ workflow: { name, steps, version, queue, createdAt } }: { reado
       {version === "" ? "" : ` · version ${escapeHidden(version)}`} · queue {escapeHidden(queue)} · registered{" "}
       <Time at={createdAt} />
     </>
+  );
+}
+
+function StartElsewhere({ workflow }: { readonly workflow: string }) {
+  const body = { input: {} };
+  return (
+    <Section title="Start it from elsewhere">
+      <div class={css.snippets}>
+        <Snippet code={toCommand(workflow, body)} what="the command" />
+        <Snippet code={toTypeScript(workflow, body)} what="the code" />
+        <p class={css.muted}>The start form shows both with the input and the options that you fill in.</p>
+      </div>
+    </Section>
   );
 }
 

@@ -60,7 +60,9 @@ function OneField({ field, text, error, onType }: OneFieldProps) {
     return <Select {...shared} options={optionsOf(field)} onChange={(event) => onType(event.currentTarget.value)} />;
   if (kind === "list" || kind === "json")
     return (
-      <TextArea {...shared} rows={kind === "list" ? 3 : 4} onInput={(event) => onType(event.currentTarget.value)} />
+      <div class={css.wide}>
+        <TextArea {...shared} rows={3} onInput={(event) => onType(event.currentTarget.value)} />
+      </div>
     );
   const onInput = (event: { readonly currentTarget: HTMLInputElement }) => onType(event.currentTarget.value);
   if (field.format === "date") return <TextField {...shared} type="date" onInput={onInput} />;

@@ -2,7 +2,7 @@
  * Starts a run: the input from a form or as JSON, the options, and the same as a command and as TypeScript. Nothing is said
  * to have started before the server has said so.
  */
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { type Answer, type ApiError, post } from "../../../api/api.js";
 import { refreshShown, useQuery } from "../../../api/queries.js";
 import { navigate, runHref } from "../../../router/router.js";
@@ -33,6 +33,10 @@ export function StartDialog({ workflow, onClose }: { readonly workflow: Workflow
   const [isSending, setSending] = useState(false);
   const [error, setError] = useState<ApiError | null>(null);
   const [started, setStarted] = useState<Started | null>(null);
+  useEffect(() => {
+    // The browser would focus the button that closes the dialog.
+    document.querySelector<HTMLElement>("dialog[open] :is(input, select, textarea)")?.focus();
+  }, []);
   const wrongOptions = optionErrors(options);
   const isWrong =
     Object.keys(input.fieldErrors).length > 0 || input.jsonError !== null || Object.keys(wrongOptions).length > 0;
