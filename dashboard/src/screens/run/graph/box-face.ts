@@ -62,7 +62,7 @@ function nodeFace(title: string, node: GraphNode | undefined): BoxFace {
   const name = escapeHidden(node.name);
   if (node.state === null) {
     const failures = node.failures ?? 0;
-    const detail = failures === 0 ? "" : `${plural(failures, "run")} failed here`;
+    const detail = failures === 0 ? "" : `${formatCount(failures)} failed or paused`;
     return {
       state: failures === 0 ? null : "failed",
       title,

@@ -59,10 +59,12 @@ export function Box({
       <title>{box.title}</title>
       {isStack ? <rect class={css.stack} x={4} y={4} width={box.width} height={boxHeight} rx={6} /> : null}
       <rect class={css.frameOfBox} width={box.width} height={boxHeight} rx={6} />
-      <g class={css.icon} transform="translate(10 15)">
-        <Icon name={face.state === null ? "circle" : iconOf(face.state)} size={14} />
-      </g>
-      <text class={css.title} x={32} y={face.detail === "" ? 26 : 18}>
+      {face.state === null ? null : (
+        <g class={css.icon} transform="translate(10 15)">
+          <Icon name={iconOf(face.state)} size={14} />
+        </g>
+      )}
+      <text class={css.title} x={face.state === null ? 14 : 32} y={face.detail === "" ? 26 : 18}>
         {face.title}
       </text>
       {face.detail === "" ? null : (
