@@ -20,9 +20,9 @@ export const minuteMs = 60_000;
 /** Widths of columns that people can read, in minutes. */
 const widths = [1, 2, 5, 10, 15, 30, 60];
 
-export const noTotals: Totals = { began: 0, completed: 0, failed: 0, canceled: 0, paused: 0 };
+const noTotals: Totals = { began: 0, completed: 0, failed: 0, canceled: 0, paused: 0 };
 
-export const add = <T extends Totals>(sum: T, more: Totals): T => ({
+const add = <T extends Totals>(sum: T, more: Totals): T => ({
   ...sum,
   began: sum.began + more.began,
   completed: sum.completed + more.completed,

@@ -112,6 +112,10 @@ describe("the same search elsewhere", () => {
     });
   });
 
+  test("the API gets whole milliseconds, also if the clock of the database is half of one ahead", () => {
+    expect(toApiQuery(filterOf("after:-1s"), 10_000.5)).toEqual({ createdAfter: 9_001 });
+  });
+
   test("as a command", () => {
     expect(toCommand(filter)).toBe(
       "pawl runs --workflow order --hero User:42 --key k --error 'it'\\''s' --took-at-least 5m --created-after 24h --active --root",

@@ -174,6 +174,6 @@ export const searchOf = (terms: Readonly<Record<string, string>>): string =>
     .map(([name, value]) => `${name}:${quote(value)}`)
     .join(" ");
 
-/** The instant that a time of a search stands for. */
+/** The instant that a time of a search stands for, in whole milliseconds: the API refuses fractions. */
 export const instantOf = (when: When, now: number): number =>
-  when.kind === "at" ? when.ms : now - (parseSpan(when.span) ?? 0);
+  when.kind === "at" ? when.ms : Math.round(now - (parseSpan(when.span) ?? 0));

@@ -22,7 +22,8 @@ export function SearchBar({
   const [caret, setCaret] = useState(applied.length);
   const [isOpen, setOpen] = useState(false);
   const [chosen, setChosen] = useState(-1);
-  useEffect(() => setText(applied), [applied]);
+  // A space behind the last word stays, so that the next word can follow.
+  useEffect(() => setText((before) => (before.trim() === applied ? before : applied)), [applied]);
   const { start, end, items } = useMemo(() => suggest(text, caret, workflows), [text, caret, workflows]);
   const isListOpen = isOpen && items.length > 0;
 

@@ -22,12 +22,11 @@ function createList(filter: RunFilter): RunList {
   const now = databaseNow();
   const { createdBefore, ...query } = toApiQuery(filter, now);
   const present = Math.round(now + clockToleranceMs);
-  const canGrow = createdBefore === undefined || Number(createdBefore) > present;
-  const until = canGrow ? present : createdBefore;
+  const bound = createdBefore === undefined ? Number.POSITIVE_INFINITY : Number(createdBefore);
   return new RunList(
     // No payload is shown here; of errors, the server leaves the class and the beginning of the message.
-    { ...query, createdBefore: until, explain: true, maxPayload: 0 },
-    { startedAt: now, canGrow },
+    { ...query, createdBefore: Math.min(bound, present), explain: true, maxPayload: 0 },
+    { startedAt: now, growsUntil: bound > present ? bound : null },
   );
 }
 
@@ -132,10 +131,12 @@ function PageReader({ list, page }: { readonly list: RunList; readonly page: num
 /** Counts the runs that were created after the list was read. */
 function useNewest(list: RunList): { readonly count: number; readonly isCapped: boolean } {
   const query = useMemo(() => newestQuery(list), [list]);
-  const isAsked = list.canGrow && list.pageCount > 0 && list.page(0)?.isCut === false;
+  const isAsked = list.growsUntil !== null && list.pageCount > 0 && list.page(0)?.isCut === false;
   const { data } = useQuery<Answer<"listRuns">>(isAsked ? "v1/runs" : null, query);
   const since = Number(list.query.createdBefore);
-  const count = data?.runs.filter(({ createdAt }) => Date.parse(createdAt) >= since).length ?? 0;
+  const until = list.growsUntil ?? since;
+  const isNew = (at: number) => at >= since && at < until;
+  const count = data?.runs.filter(({ createdAt }) => isNew(Date.parse(createdAt))).length ?? 0;
   return { count, isCapped: count >= pageSize };
 }
 

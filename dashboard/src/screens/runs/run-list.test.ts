@@ -9,14 +9,14 @@ const answer = (ids: readonly string[], next: string | null = null, isCut = fals
 });
 const idsOf = (list: RunList) => Array.from({ length: list.rowCount }, (_, index) => list.row(index)?.run.id);
 const newList = (...pages: ReturnType<typeof answer>[]) => {
-  const list = new RunList({ status: "waiting" }, { startedAt: 0, canGrow: true });
+  const list = new RunList({ status: "waiting" }, { startedAt: 0, growsUntil: null });
   for (const [index, page] of pages.entries()) list.accept(index, page);
   return list;
 };
 
 describe("RunList", () => {
   test("pages follow each other by cursor", () => {
-    const list = new RunList({ status: "waiting" }, { startedAt: 0, canGrow: true });
+    const list = new RunList({ status: "waiting" }, { startedAt: 0, growsUntil: null });
     expect(list.queryOf(0)).toEqual({ status: "waiting", limit: 100, cursor: null });
     expect(list.queryOf(1)).toBe(null);
     list.accept(0, answer(["9", "8"], "after 8"));

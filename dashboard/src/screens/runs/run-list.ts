@@ -33,8 +33,8 @@ export class RunList {
   /** The question of all pages. It names an instant, so that later runs do not push rows down. */
   readonly query: Query;
   readonly startedAt: number;
-  /** Whether runs that are created later can fit. */
-  readonly canGrow: boolean;
+  /** Runs that are created later can fit until this instant; null: none can. */
+  readonly growsUntil: number | null;
   /** Advances with every change, for components that show the list. */
   readonly version = signal(0);
   error: ApiError | null = null;
@@ -45,10 +45,10 @@ export class RunList {
   #appeared = new Set<string>();
   #goneCount = 0;
 
-  constructor(query: Query, { startedAt, canGrow }: { readonly startedAt: number; readonly canGrow: boolean }) {
+  constructor(query: Query, { startedAt, growsUntil }: Pick<RunList, "startedAt" | "growsUntil">) {
     this.query = query;
     this.startedAt = startedAt;
-    this.canGrow = canGrow;
+    this.growsUntil = growsUntil;
   }
 
   get rowCount(): number {

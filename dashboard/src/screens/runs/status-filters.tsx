@@ -1,7 +1,7 @@
 /** Filters that are one click away: all statuses, with their counts. */
 import type { Answer } from "../../api/api.js";
 import { useQuery } from "../../api/queries.js";
-import { href } from "../../router/router.js";
+import { href, location } from "../../router/router.js";
 import { type RunSearch, searchedStatuses, withTerm } from "../../search/run-search.js";
 import { formatCapped } from "../../ui/format.js";
 import { StatusIcon } from "../../ui/status.js";
@@ -54,9 +54,17 @@ function Filter({
   readonly isCurrent: boolean;
   readonly children: preact.ComponentChildren;
 }) {
-  const search = to === "" ? "" : `?q=${encodeURIComponent(to)}`;
+  // The columns and the span of the histogram stay.
+  const search = new URLSearchParams(location.value.search);
+  search.delete("q");
+  if (to !== "") search.set("q", to);
+  const text = search.toString();
   return (
-    <a class={css.filter} href={href(`/runs${search}`)} {...(isCurrent ? { "aria-current": "true" as const } : {})}>
+    <a
+      class={css.filter}
+      href={href(`/runs${text === "" ? "" : `?${text}`}`)}
+      {...(isCurrent ? { "aria-current": "true" as const } : {})}
+    >
       {children}
     </a>
   );
