@@ -24,7 +24,7 @@ const queue: Facts["queues"][number] = {
 };
 const worker: Facts["workers"][number] = {
   ...{ id: "w1", name: "w1", host: "h", pid: 1, port: null, live: true, startedAt: iso(hour), heartbeatAt: iso(1) },
-  ...{ leaseMs: 1, executing: 0, workflows: [{ name: "mail", version: "" }], jobs: [], graphs: false },
+  ...{ leaseMs: 1, executing: 0, loopLagMs: 0, workflows: [{ name: "mail", version: "" }], jobs: [], graphs: false },
 };
 const searchIn = (to: string) => new URLSearchParams(to.split("?")[1]).get("q");
 
