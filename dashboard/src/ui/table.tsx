@@ -18,16 +18,19 @@ export function Table<Row>({
   columns,
   rows,
   keyOf,
+  isStacked = false,
 }: {
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
+  /** Whether narrow screens show the first column over the others, with their titles before the values. */
+  readonly isStacked?: boolean;
 }) {
   const classOf = ({ isNumber, isMinor }: Column<Row>) =>
     `${isNumber === true ? css.number : ""} ${isMinor === true ? css.minor : ""}`;
   return (
-    <table class={css.table} aria-label={label}>
+    <table class={`${css.table} ${isStacked ? css.stacked : ""}`} aria-label={label}>
       <thead>
         <tr>
           {columns.map((column) => (
@@ -41,7 +44,11 @@ export function Table<Row>({
         {rows.map((row) => (
           <tr key={keyOf(row)}>
             {columns.map((column) => (
-              <td key={column.title} class={classOf(column)}>
+              <td
+                key={column.title}
+                class={classOf(column)}
+                {...(isStacked && column.isTitleHidden !== true ? { "data-title": column.title } : {})}
+              >
                 {column.cell(row)}
               </td>
             ))}

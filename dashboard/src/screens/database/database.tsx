@@ -67,40 +67,32 @@ function Content(database: Database) {
 }
 
 function factsOf({ engine, version, bytes, freeBytes, migrations, retentionMs, nextHousekeepingAt }: Database) {
-  const latest = migrations.applied.at(-1);
   const free = freeBytes === null || freeBytes === 0 ? "" : `, ${formatBytes(freeBytes)} of it free`;
   return [
-    ["Database", version === null ? engine : `${engine} ${version}`],
+    ["Database", <span title={version ?? ""}>{[engine, numbersOf(version)].join(" ")}</span>],
     ["Size", bytes === null ? null : `${formatBytes(bytes)}${free}`],
-    [
-      "Version of the tables",
-      latest === undefined ? null : <TableVersion latest={latest} pending={migrations.pending} />,
-    ],
+    ["Version of the tables", versionText(migrations)],
     [
       "Ended runs are kept",
-      retentionMs === null ? "for ever, because no retention is set" : `for ${formatDuration(retentionMs)}`,
+      retentionMs === null ? "for ever, because no retention is set" : `for ${daysText(retentionMs)}`,
     ],
     [
       "Next housekeeping",
-      nextHousekeepingAt === null ? "by workers of other processes" : <Time at={nextHousekeepingAt} />,
+      nextHousekeepingAt === null ? "unknown: this server runs no worker" : <Time at={nextHousekeepingAt} />,
     ],
   ] as const;
 }
 
-function TableVersion({
-  latest,
-  pending,
-}: {
-  readonly latest: Database["migrations"]["applied"][number];
-  readonly pending: readonly number[];
-}) {
-  return (
-    <>
-      {latest.version}
-      {pending.length === 0
-        ? ", up to date, applied "
-        : `; ${plural(pending.length, "migration")} to apply, the last was `}
-      <Time at={latest.at} />
-    </>
-  );
+/** "15.20" of "15.20 (Debian 15.20-0+deb12u1)". */
+const numbersOf = (version: string | null) => /^[\d.]+/.exec(version ?? "")?.[0] ?? version ?? "";
+
+function versionText({ applied, pending }: Database["migrations"]): string | null {
+  const latest = applied.at(-1);
+  if (latest === undefined) return null;
+  if (pending.length === 0) return `${latest.version}, up to date`;
+  return `${latest.version}; ${plural(pending.length, "migration")} to apply`;
 }
+
+const dayMs = 86_400_000;
+
+const daysText = (ms: number) => (ms % dayMs === 0 ? plural(ms / dayMs, "day") : formatDuration(ms));

@@ -50,7 +50,7 @@ export function Findings({ checks }: { readonly checks: readonly Check[] }) {
 }
 
 function Finding(check: Check) {
-  const { name, verdict, text } = check;
+  const { name, verdict } = check;
   const place = placeOf(check);
   return (
     <li class={css.finding} data-verdict={verdict}>

@@ -21,9 +21,12 @@ const purposes: Readonly<Record<string, string>> = {
   migrations: "changes of the tables",
 };
 
+/** These databases keep the sizes as statistics. */
+const lagging = new Set(["MySQL", "MariaDB"]);
+
 const totalOf = ({ bytes, indexBytes }: TableSize) => (bytes ?? 0) + (indexBytes ?? 0);
 
-export function TableSizes({ tables }: Database) {
+export function TableSizes({ tables, engine }: Database) {
   const hasBytes = tables.some(({ bytes }) => bytes !== null);
   // Without bytes, the bars compare the numbers of rows.
   const weightOf = hasBytes ? totalOf : ({ rows }: TableSize) => rows;
@@ -44,6 +47,9 @@ export function TableSizes({ tables }: Database) {
         />
       </div>
       {hasBytes ? null : <p class={css.note}>This database does not tell the sizes of its tables.</p>}
+      {lagging.has(engine) ? (
+        <p class={css.note}>{engine} updates the sizes now and then, so they may lag behind.</p>
+      ) : null}
     </Section>
   );
 }

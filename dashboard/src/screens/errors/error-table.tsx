@@ -31,13 +31,13 @@ const columns: readonly Column<ErrorGroup>[] = [
 export function ErrorTable({ groups }: { readonly groups: readonly ErrorGroup[] }) {
   return (
     <div class={css.table}>
-      <Table label="Errors" columns={columns} rows={groups} keyOf={keyOf} />
+      <Table label="Errors" columns={columns} rows={groups} keyOf={keyOf} isStacked />
     </div>
   );
 }
 
 function ErrorCell(group: ErrorGroup) {
-  const { name, message, workflow, step, status, latestRunId, lastRunAt } = group;
+  const { name, message, workflow, step, status, latestRunId } = group;
   return (
     <div class={css.error}>
       <a class={css.message} href={href(runsPath(group))} title={escapeHidden(message ?? "")}>
@@ -52,9 +52,6 @@ function ErrorCell(group: ErrorGroup) {
         </span>
         <span>
           latest run <Id id={latestRunId} to={runHref(latestRunId, latestRunSearch(group))} />
-        </span>
-        <span class={css.narrow}>
-          <Time at={lastRunAt} />
         </span>
       </div>
     </div>

@@ -34,7 +34,9 @@ export function QueueDialog({ queue, onClose }: { readonly queue: Queue; readonl
 }
 
 const dueText = ({ depth, depthCapped }: Queue) =>
-  `${formatCapped(depth, depthCapped)} ${depth === 1 && !depthCapped ? "run is" : "runs are"} due in it now.`;
+  depth === 0
+    ? "No run is due in it now."
+    : `${formatCapped(depth, depthCapped)} ${depth === 1 && !depthCapped ? "run is" : "runs are"} due in it now.`;
 
 const pauseConsequence = (queue: Queue) =>
   `Runs that are executing finish; nothing else begins until it is resumed. ${dueText(queue)}`;

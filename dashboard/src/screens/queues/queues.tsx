@@ -71,7 +71,7 @@ function Queues({ queues, onAsk }: { readonly queues: readonly Queue[]; readonly
       )}
       <Section title={plural(queues.length, "queue")} aside={asideOf(queues)} isFlush>
         <div class={css.table}>
-          <Table label="Queues" columns={columnsFor(onAsk)} rows={queues} keyOf={({ name }) => name} />
+          <Table label="Queues" columns={columnsFor(onAsk)} rows={queues} keyOf={({ name }) => name} isStacked />
         </div>
       </Section>
     </>

@@ -34,7 +34,7 @@ export function WorkerTable({
   ];
   return (
     <div class={css.table}>
-      <Table label={label} columns={columns} rows={workers} keyOf={({ id }) => id} />
+      <Table label={label} columns={columns} rows={workers} keyOf={({ id }) => id} isStacked />
     </div>
   );
 }
@@ -63,12 +63,6 @@ function WorkerCell({ worker, state }: { readonly worker: Worker; readonly state
           {port === null ? "" : `:${port}`}
         </span>
         <span>pid {pid}</span>
-      </span>
-      <span class={css.narrow}>
-        heartbeat <Time at={worker.heartbeatAt} />
-      </span>
-      <span class={css.narrow}>
-        <Serves {...worker} />
       </span>
     </div>
   );

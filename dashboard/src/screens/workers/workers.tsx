@@ -70,7 +70,7 @@ function Workers({ workers }: { readonly workers: readonly Worker[] }) {
         </div>
       )}
       {live.length === 0 ? null : (
-        <Section title={`${formatCount(live.length)} live`} aside={inHand(live)} isFlush>
+        <Section title={liveTitle(live.length, silent.length)} aside={inHand(live)} isFlush>
           <WorkerTable label="Live workers" workers={live.slice(0, maxLive)} now={now} />
           {live.length > maxLive ? (
             <p class={css.more}>{plural(live.length - maxLive, "more worker")} not shown.</p>
@@ -89,6 +89,9 @@ function Workers({ workers }: { readonly workers: readonly Worker[] }) {
     </>
   );
 }
+
+const liveTitle = (live: number, silent: number) =>
+  `${formatCount(live)} live${silent === 0 ? "" : `, ${formatCount(silent)} of them silent`}`;
 
 const inHand = (workers: readonly Worker[]) =>
   `${plural(
