@@ -2,7 +2,7 @@
 // reads TypeScript with here, it reads no JSX.
 //
 // The dashboard runs in browsers and knows the HTTP API alone, so it imports nothing from outside of its own sources but
-// packages. Only the shell and the list of screens import screens. No two files import each other in a circle, not even for types.
+// packages. What screens share knows no screen. No two files import each other in a circle, not even for types.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
@@ -53,16 +53,11 @@ function problemOf(file, imported) {
   if (imported === `${home}api/openapi.js`) return [];
   if (!imported.startsWith(home)) return [`${file} imports ${imported}, which is not part of the dashboard.`];
   if (!existsSync(join(root, imported))) return [`${file} imports ${imported}, which does not exist.`];
-  const screen = screenOf(imported);
-  const mayImport =
-    screen === null ||
-    screenOf(file) === screen ||
-    /^(?:shell\/app\.tsx|screens\/screens\.ts)$/.test(file.slice(home.length));
-  return mayImport ? [] : [`${file} imports ${imported}: screens are imported by the list of screens alone.`];
+  const isShared = /^dashboard\/src\/(?:actions|api|live|router|ui)\//.test(file);
+  return isShared && imported.startsWith(`${home}screens/`)
+    ? [`${file} imports ${imported}, but what screens share must know no screen.`]
+    : [];
 }
-
-/** The screen that a file belongs to. The list of screens, and what several screens share, belong to none. */
-const screenOf = (file) => /^dashboard\/src\/screens\/([\w-]+)\//.exec(file)?.[1] ?? null;
 
 /** One line for each circle that is found. */
 function cyclesIn(imports) {

@@ -47,7 +47,18 @@ afterAll(async () => {
 test("the guides are among the executed pages", () => {
   const guides = [
     ...["README", "quick-start", "function-style", "class-style", "graph-style", "dynamic-graphs", "resumable-steps"],
-    ...["testing", "deploying", "tenancy", "operating", "debugging", "telemetry", "coming-from"],
+    ...[
+      "testing",
+      "deploying",
+      "tenancy",
+      "operating",
+      "debugging",
+      "telemetry",
+      "coming-from",
+      "http",
+      "http-security",
+      "dashboard",
+    ],
   ];
   expect(pages.map(({ name }) => name)).toEqual(expect.arrayContaining(guides.map((guide) => `${guide}.md`)));
 });
