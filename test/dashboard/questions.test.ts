@@ -92,7 +92,7 @@ inBrowser(() => {
         const page = await openRun("executing");
         const clicks = await clicksOf(page, async () => {
           await page.getByRole("navigation", { name: "Screens" }).getByRole("link", { name: "Home" }).click();
-          await page.getByRole("link", { name: "Since yesterday" }).click();
+          await page.getByRole("link", { name: "Since yesterday", exact: true }).click();
           await page.getByRole("table", { name: "What changed" }).getByText("24 hours before").waitFor();
         });
         expect(clicks).toBe(2);
