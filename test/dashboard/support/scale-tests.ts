@@ -104,7 +104,11 @@ export function scaleTests({ runs, nodes, updates, longestTaskMs }: Scale): void
     );
     const page = await served.open(`/runs/${run.id}?tab=graph`);
     await settled(page);
-    await page.getByRole("main").getByText("first").first().waitFor();
+    await page
+      .getByRole("main")
+      .getByRole("button", { name: /^first/ })
+      .first()
+      .waitFor();
     expect(await page.evaluate(`document.querySelectorAll("main *").length`)).toBeLessThan(8_000);
     expect(await page.evaluate(rowCount)).toBeLessThanOrEqual(mostRows);
     await expectShortTasks(page, `a graph with ${nodes} nodes`);
