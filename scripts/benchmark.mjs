@@ -22,8 +22,7 @@ export async function runBenchmark({ stores, program, args, node = process.execP
     for (const engine of engines.filter(({ name }) => stores.includes(name))) {
       const database = await findDatabase(engine);
       databases.push(database);
-      env[engine.urlVariable] = database.url;
-      env[`${engine.urlVariable}_DESCRIPTION`] = `${engine.label} ${database.description}`;
+      Object.assign(env, database.env ?? describedUrl(engine, database));
     }
     return await run(node, [`${root}${program}`, ...args], { env });
   } finally {
@@ -31,6 +30,11 @@ export async function runBenchmark({ stores, program, args, node = process.execP
       await database.close().catch((error) => console.error(`A database was left behind: ${error.message}`));
   }
 }
+
+const describedUrl = ({ urlVariable, label }, { url, description }) => ({
+  [urlVariable]: url,
+  [`${urlVariable}_DESCRIPTION`]: `${label} ${description}`,
+});
 
 /** The exit code of a benchmark; any error is reported in one sentence. */
 export async function exitWith(benchmark) {

@@ -3,7 +3,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
 import { inBrowser } from "./support/browser.js";
-import { settled } from "./support/screens.js";
+import { settled, visit } from "./support/screens.js";
 import { clicksOf } from "./support/watched-page.js";
 import { serveWorld, type World } from "./support/world.js";
 
@@ -34,10 +34,10 @@ inBrowser(() => {
           withoutWorker: /no live worker has workflow .forgotten./,
           executing: /It is being executed by worker .worker-1./,
         } as const;
+        const page = await openRun("waiting");
         for (const [name, text] of Object.entries(answers)) {
-          const page = await openRun(name as keyof typeof answers);
+          await visit(page, `/runs/${world.runs[name as keyof typeof answers]}`);
           await page.getByRole("main").getByText(text).first().waitFor();
-          await page.close();
         }
       });
 
@@ -92,7 +92,7 @@ inBrowser(() => {
         const page = await openRun("executing");
         const clicks = await clicksOf(page, async () => {
           await page.getByRole("navigation", { name: "Screens" }).getByRole("link", { name: "Home" }).click();
-          await page.getByRole("link", { name: "Since yesterday" }).click();
+          await page.getByRole("link", { name: "Since yesterday", exact: true }).click();
           await page.getByRole("table", { name: "What changed" }).getByText("24 hours before").waitFor();
         });
         expect(clicks).toBe(2);

@@ -41,6 +41,10 @@ const instruments = `
       pending -= 1;
     }
   };
+  window.testLongTasks = [];
+  new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) testLongTasks.push(duration);
+  }).observe({ type: "longtask", buffered: true });
   window.testIsQuiet = () => pending === 0 && document.querySelector('main [aria-label="Loading"]') === null;
   addEventListener("pointerdown", (event) => {
     if (event.isTrusted) sessionStorage.setItem("test.presses", String(Number(sessionStorage.getItem("test.presses") ?? 0) + 1));
