@@ -7,7 +7,7 @@ import { settled } from "./screens.js";
 const folder = fileURLToPath(new URL("../../../docs/images/dashboard/", import.meta.url));
 
 /** Whether `PAWL_SCREENSHOTS=1` asks for pictures. */
-export const wantsScreenshots = process.env.PAWL_SCREENSHOTS === "1";
+const wantsScreenshots = process.env.PAWL_SCREENSHOTS === "1";
 
 /** Writes the page as it is to `docs/images/dashboard/<name>-<light or dark>.png`, if pictures are asked for. */
 export async function takeScreenshot(page: Page, name: string, isDark: boolean): Promise<void> {
