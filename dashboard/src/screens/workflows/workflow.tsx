@@ -9,7 +9,7 @@ import { Snippet } from "../../ui/copy.js";
 import { escapeHidden, plural } from "../../ui/format.js";
 import { Empty, Failure, Loading, PageHeading, Section } from "../../ui/page.js";
 import { Time } from "../../ui/time.js";
-import type { ScreenProps } from "../screens.js";
+import type { ScreenProps } from "../screen-props.js";
 import { Definition } from "./definition.js";
 import { FiguresChart } from "./figures-chart.js";
 import { Metrics } from "./metrics.js";
