@@ -1,6 +1,6 @@
 /** The first ten minutes: install the package, `npx pawl dev`, open the address, start a run, signal it, see it fail, retry it. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -18,7 +18,8 @@ import { z } from "zod";
 
 export const order = workflow(
   "order",
-  async (ctx, { sku, cents }: { sku: string; cents: number }) => {
+  { input: z.object({ sku: z.string(), cents: z.number().int() }) },
+  async (ctx, { sku, cents }) => {
     const shelf = await ctx.step("reserve", () => "shelf of " + sku);
     const approval = await ctx.waitForSignal<{ by: string }>("approved");
     await ctx.step("ship", () => {
@@ -27,7 +28,6 @@ export const order = workflow(
     });
     return { shelf, approvedBy: approval?.by };
   },
-  { input: z.object({ sku: z.string(), cents: z.number().int() }) },
 );
 `;
 
@@ -64,6 +64,8 @@ async function beginDev(): Promise<{ readonly project: string; readonly url: str
   await installPackage(folder, project);
   symlinkSync(join(root, "node_modules/zod"), join(project, "node_modules/zod"));
   mkdirSync(join(project, "node_modules/.bin"));
+  // As npm does when it installs a package.
+  chmodSync(join(project, "node_modules/pawl/dist/cli/main.js"), 0o755);
   symlinkSync("../pawl/dist/cli/main.js", join(project, "node_modules/.bin/pawl"));
   writeFileSync(join(project, "workflows.ts"), program);
   const { PAWL_URL: _, DATABASE_URL: __, ...env } = process.env;

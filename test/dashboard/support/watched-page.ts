@@ -23,7 +23,7 @@ export interface PageOptions {
 export interface WatchedPage {
   readonly page: Page;
   /** What went wrong so far. */
-  readonly problems: readonly string[];
+  readonly problems: ReadonlySet<string>;
 }
 
 /**
@@ -67,17 +67,17 @@ export async function openPage(url: string, options: PageOptions = {}): Promise<
     extraHTTPHeaders: headers,
   };
   const context = await (await browser()).newContext(settings);
-  const problems: string[] = [];
+  const problems = new Set<string>();
   onTestFinished(async ({ task }) => {
     if (task.result?.state === "fail") await keepPictures(context, task.name);
     await context.close();
-    expect(problems, "what went wrong in the page").toEqual([]);
+    expect([...problems], "what went wrong in the page").toEqual([]);
   });
   context.setDefaultTimeout(patienceMs);
   context.setDefaultNavigationTimeout(patienceMs);
   await context.addInitScript(instruments);
   watch(context, new URL(url).origin, (problem) => {
-    if (!expected.some((pattern) => pattern.test(problem))) problems.push(problem);
+    if (!expected.some((pattern) => pattern.test(problem))) problems.add(problem);
   });
   const page = await context.newPage();
   await page.goto(url);
