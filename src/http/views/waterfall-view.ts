@@ -75,7 +75,12 @@ export const waterfallSchema = object("", {
 });
 
 export function waterfallView(waterfall: Waterfall, writer: PayloadWriter, about: AboutRun) {
-  const rowView = (row: WaterfallRow) => ({ ...row, spans: row.spans.map((span) => spanView(span, writer, about)) });
+  const rowView = (row: WaterfallRow) => ({
+    ...row,
+    // The choice of a branch is a result of the user's code; signals and jobs are names in the code.
+    detail: row.kind === "branch" ? writer.text(row.detail, { ...about, name: row.name }) : row.detail,
+    spans: row.spans.map((span) => spanView(span, writer, about)),
+  });
   return {
     ...waterfall,
     now: toIso(waterfall.now),

@@ -141,8 +141,12 @@ function findMembers(nodes: readonly RowNode[], id: string, depth: number, path:
   return null;
 }
 
-/** By their starts; rows that have not begun come last. */
-export const byStart = (a: RowNode, b: RowNode): number => {
-  const [first, second] = [startOf(a.row), startOf(b.row)];
-  return first === second ? a.firstSeq - b.firstSeq : first - second;
-};
+/** Sorts by start; rows that have not begun come last. */
+export function sortByStart(nodes: readonly RowNode[]): RowNode[] {
+  const starts = new Map(nodes.map((node) => [node, startOf(node.row)]));
+  const startOfNode = (node: RowNode) => starts.get(node) as number;
+  return nodes.toSorted((a, b) => {
+    const [first, second] = [startOfNode(a), startOfNode(b)];
+    return first === second ? a.firstSeq - b.firstSeq : first - second;
+  });
+}

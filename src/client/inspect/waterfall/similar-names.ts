@@ -4,6 +4,6 @@
 export function namePattern(name: string): string {
   return name
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, "*")
-    .replace(/(^|[^/])#\d+(?=$|[/#])/g, "$1")
+    .replace(/([^/])#\d+(?=$|[/#])/g, "$1")
     .replace(/\d+/g, "*");
 }

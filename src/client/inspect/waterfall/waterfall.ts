@@ -6,7 +6,7 @@ import type { NextStep } from "../../../core/run/waiting.js";
 import { executionsOf } from "../executions.js";
 import type { PlannedNode } from "../nodes.js";
 import { type CallRow, CallRows } from "./call-rows.js";
-import { byStart, flattenRows } from "./row-groups.js";
+import { flattenRows, sortByStart } from "./row-groups.js";
 import { type RowNode, type RowState, startOf, type WaterfallRow, type WaterfallSpan } from "./rows.js";
 import { type RunFacts, RunSpans } from "./run-row.js";
 import { AttemptNotes, type StepRow, stepRowsOf } from "./step-rows.js";
@@ -65,7 +65,7 @@ class TreeBuilder {
   readonly #runSpans: RunSpans;
   readonly #calls: CallRows;
   readonly #notes = new AttemptNotes();
-  readonly #names: ReadonlyMap<string, string>;
+  readonly #declared: ReadonlyMap<string, PlannedNode>;
 
   constructor(input: WaterfallInput, window: Window) {
     const { run, events, dueAt, declaredNodes } = input;
@@ -74,7 +74,7 @@ class TreeBuilder {
     const startAt = events[0]?.at ?? run.createdAt;
     this.#runSpans = new RunSpans(run, { ...window, startAt, dueAt });
     this.#calls = new CallRows({ runId: run.id, startAt, isFromStart: window.isFromStart });
-    this.#names = new Map(declaredNodes?.map(({ id, name }) => [id ?? name, name]));
+    this.#declared = new Map(declaredNodes?.map((node) => [node.id ?? node.name, node]));
     for (const event of events) this.#addEvent(event);
     if (!events.some(isTerminalEvent) && !this.#runSpans.isPaused) this.#calls.splitOverdue(window.until);
   }
@@ -99,8 +99,8 @@ class TreeBuilder {
       else if (!children.get(parent)?.push(this.#nodeOf(row, parent, [])))
         children.set(parent, [this.#nodeOf(row, parent, [])]);
     }
-    const nodes = topRows.map((row) => this.#nodeOf(row, null, (children.get(row.key) ?? []).sort(byStart)));
-    return [this.#runNode(), ...nodes.sort(byStart), ...this.#nodesToCome(steps)];
+    const nodes = topRows.map((row) => this.#nodeOf(row, null, sortByStart(children.get(row.key) ?? [])));
+    return [this.#runNode(), ...sortByStart(nodes), ...this.#nodesToCome(steps)];
   }
 
   #stepRows(): Map<string, StepRow> {
@@ -125,7 +125,7 @@ class TreeBuilder {
   /** The declared step whose body made the call; null for a call of the handler. */
   #declaredStepOf(key: string): string | null {
     const separator = key.indexOf(scopeSeparator);
-    return separator > 0 && this.#names.has(key.slice(0, separator)) ? key.slice(0, separator) : null;
+    return separator > 0 && this.#declared.has(key.slice(0, separator)) ? key.slice(0, separator) : null;
   }
 
   /** The names of a function's steps may contain slashes, so a prefix is a parent only if it is a step itself. */
@@ -138,9 +138,11 @@ class TreeBuilder {
 
   #nodeOf(row: StepRow | CallRow, parent: string | null, children: readonly RowNode[]): RowNode {
     const { key, kind, firstSeq, spans } = row;
-    const callName = parent === null ? (this.#names.get(key) ?? key) : key.slice(parent.length + scopeSeparator.length);
+    const callName =
+      parent === null ? (this.#declared.get(key)?.name ?? key) : key.slice(parent.length + scopeSeparator.length);
     const name = kind === "signal" ? signalName(callName, "detail" in row ? row.detail : null) : callName;
-    const common = { id: key, node: key, name, kind, depth: 0, spans };
+    const isBranch = parent === null && this.#declared.get(key)?.kind === "branch";
+    const common = { id: key, node: key, name, kind: isBranch ? "branch" : kind, depth: 0, spans } as const;
     if (!("map" in row)) {
       const child = this.#calls.dispatched.get(key) ?? null;
       const fields = { state: row.state, attempts: row.attempts, detail: null, child, group: null };
