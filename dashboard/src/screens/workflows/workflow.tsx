@@ -77,13 +77,13 @@ function Registered({ workflow }: { readonly workflow: Workflow }) {
 }
 
 function About({ workflow: { name, steps, version, queue, createdAt } }: { readonly workflow: Workflow }) {
-  const kind = jobNameOf(name) !== null ? "A job of built graphs" : steps.length === 0 ? "A function" : null;
+  const kind = jobNameOf(name) !== null ? "A job of built graphs" : steps.length === 0 ? "No declared steps" : null;
   return (
-    <>
+    <span class={css.about}>
       {kind ?? `${plural(steps.length, "declared step")}`}
       {version === "" ? "" : ` · version ${escapeHidden(version)}`} · queue {escapeHidden(queue)} · registered{" "}
       <Time at={createdAt} />
-    </>
+    </span>
   );
 }
 

@@ -132,7 +132,7 @@ const StartLink = ({ workflow }: WorkflowRow) => (
 function Name({ row: { workflow, isJob, workers } }: { readonly row: WorkflowRow }) {
   const { name, version, queue, steps } = workflow;
   const facts = [
-    isJob ? "" : steps.length === 0 ? "function" : plural(steps.length, "step"),
+    isJob ? "" : steps.length === 0 ? "no declared steps" : plural(steps.length, "step"),
     version === "" ? "" : `version ${version}`,
     queue === "default" || queue === name ? "" : `queue ${queue}`,
   ].filter((fact) => fact !== "");

@@ -20,7 +20,7 @@ export function Graph(props: RunTabProps) {
       <Empty title="This run has no declared graph" icon="graph">
         <p>
           {isFunction
-            ? `“${run.workflow}” is a function: which steps it takes is decided while it runs, so there is nothing to draw ahead.`
+            ? `“${run.workflow}” declares no steps: which ones it takes is decided while it runs, so there is nothing to draw ahead.`
             : "Its workflow has declared no steps."}
         </p>
         <a href={runHref(run.id, { tab: "timeline" })}>Show the steps that it has taken on the timeline</a>

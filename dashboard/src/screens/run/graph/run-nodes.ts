@@ -63,7 +63,8 @@ function nodesAt(nodes: readonly NodeAnswer[], snapshot: Snapshot | null): Graph
       state: step?.state ?? "pending",
       attempt: step?.attempt ?? 0,
       startedAt: isLatest ? wasThen(node.startedAt) : null,
-      finishedAt: isLatest ? wasThen(node.finishedAt) : null,
+      // What was executing then is measured until then, not until now.
+      finishedAt: step?.state === "executing" ? snapshot.at : isLatest ? wasThen(node.finishedAt) : null,
       error: isLatest && step?.state === "failed" ? messageOf(node.error) : null,
     };
   });

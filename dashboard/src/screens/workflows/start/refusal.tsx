@@ -1,4 +1,5 @@
 /** Why the server has not started the run, and what to do about it. */
+import { useEffect, useRef } from "preact/hooks";
 import type { ApiError } from "../../../api/api.js";
 import { runHref } from "../../../router/router.js";
 import { shortId } from "../../../ui/copy.js";
@@ -11,8 +12,11 @@ const advice: Readonly<Record<string, string>> = {
 };
 
 export function Refusal({ error, others }: { readonly error: ApiError; readonly others: readonly string[] }) {
+  const element = useRef<HTMLDivElement>(null);
+  // The dialog may be scrolled to its end, where the button is.
+  useEffect(() => element.current?.scrollIntoView({ block: "nearest" }), [error]);
   return (
-    <div role="alert">
+    <div role="alert" ref={element}>
       <Note
         tone="failed"
         {...(error.runId === null

@@ -47,7 +47,10 @@ export function StartDialog({ workflow, onClose }: { readonly workflow: Workflow
   const body = startBody(input.value, options);
   const start = async () => {
     setChecked(true);
-    if (isWrong) return;
+    if (isWrong) {
+      requestAnimationFrame(() => document.querySelector<HTMLElement>('dialog[open] [aria-invalid="true"]')?.focus());
+      return;
+    }
     setSending(true);
     setError(null);
     try {
