@@ -9,7 +9,7 @@ import { Snippet } from "../../ui/copy.js";
 import { escapeHidden, plural } from "../../ui/format.js";
 import { Empty, Failure, Loading, PageHeading, Section } from "../../ui/page.js";
 import { Time } from "../../ui/time.js";
-import type { ScreenProps } from "../screens.js";
+import type { ScreenProps } from "../screen-props.js";
 import { Definition } from "./definition.js";
 import { FiguresChart } from "./figures-chart.js";
 import { Metrics } from "./metrics.js";
@@ -106,9 +106,16 @@ function Unregistered({ name }: { readonly name: string }) {
     <>
       <PageHeading title={escapeHidden(name)} />
       <Empty title="No such workflow is registered" icon="workflows">
-        Graphs that were built at run time have no registration:{" "}
-        <a href={runsHref({ workflow: name })}>list the runs of this name</a>. A workflow is registered when a worker
-        that has it starts. <a href={href("/workflows")}>Show all workflows</a>.
+        <p>
+          A workflow is registered when a worker that has it starts. Graphs that were built at run time have runs, and
+          no registration.
+        </p>
+        <p>
+          <a href={runsHref({ workflow: name })}>List the runs of this name</a>
+        </p>
+        <p>
+          <a href={href("/workflows")}>Show all workflows</a>
+        </p>
       </Empty>
     </>
   );

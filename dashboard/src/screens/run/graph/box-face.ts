@@ -10,7 +10,8 @@ export interface BoxFace {
   readonly state: string | null;
   readonly title: string;
   readonly detail: string;
-  readonly label: string;
+  /** What a screen reader reads after both lines. */
+  readonly more: string;
 }
 
 /** The state that a group shows: what needs a person comes first. */
@@ -42,37 +43,27 @@ export function faceOf(box: DrawnBox, nodes: readonly GraphNode[]): BoxFace {
   const size = formatCount(members.length);
   const detail =
     states === "" ? plural(members.length, "step") : states.startsWith(size) ? states : `${size}: ${states}`;
-  const action = {
-    rest: " Press Enter to show more of them.",
-    group: " Press Enter to show them.",
-    earlier: " Press Enter to go there.",
-    later: " Press Enter to go there.",
-  };
-  return {
-    state,
-    title,
-    detail,
-    label: `${escapeHidden(box.title)}, ${plural(members.length, "node")}: ${states}.${action[box.kind]}`,
-  };
+  return { state, title, detail, more: hints[box.kind] };
 }
 
+const hints: Readonly<Record<Exclude<DrawnBox["kind"], "node">, string>> = {
+  group: "Press Enter to show them.",
+  rest: "Press Enter to show more of them.",
+  earlier: "Press Enter to go there.",
+  later: "Press Enter to go there.",
+};
+
 function nodeFace(title: string, node: GraphNode | undefined): BoxFace {
-  if (node === undefined) return { state: null, title, detail: "", label: title };
-  const after = node.after.length === 0 ? "" : ` After ${listText(node.after.map(escapeHidden))}.`;
-  const name = escapeHidden(node.name);
+  if (node === undefined) return { state: null, title, detail: "", more: "" };
+  const after = node.after.length === 0 ? "" : `After ${listText(node.after.map(escapeHidden))}.`;
+  const more = title === node.name ? after : `${escapeHidden(node.name)}. ${after}`;
   if (node.state === null) {
     const failures = node.failures ?? 0;
     const detail = failures === 0 ? "" : `${formatCount(failures)} failed or paused`;
-    return {
-      state: failures === 0 ? null : "failed",
-      title,
-      detail,
-      label: `${name}.${detail === "" ? "" : ` ${detail}.`}${after}`,
-    };
+    return { state: failures === 0 ? null : "failed", title, detail, more };
   }
   const attempt = node.attempt > 1 ? `attempt ${node.attempt}` : "";
-  const detail = [node.state, attempt].filter((part) => part !== "").join(" · ");
-  return { state: node.state, title, detail, label: `${name}: ${detail}.${after}` };
+  return { state: node.state, title, detail: [node.state, attempt].filter((part) => part !== "").join(" · "), more };
 }
 
 /** "a, b and 3 more". */

@@ -1,5 +1,6 @@
 /** One box of a drawing: an icon, the name, and the state in words. */
 import { databaseNow, secondTick } from "../../../shell/me.js";
+import { escapeHidden } from "../../../ui/format.js";
 import { Icon } from "../../../ui/icon.js";
 import { iconOf } from "../../../ui/status.js";
 import { formatDuration } from "../../../ui/time.js";
@@ -34,6 +35,7 @@ export function Box({
   onKey,
   onFocus,
 }: BoxProps) {
+  const detail = `${face.detail}${tookText(node)}`;
   const isStack = box.kind !== "node";
   const classes = [
     css.box,
@@ -50,13 +52,13 @@ export function Box({
       data-state={face.state ?? ""}
       role="button"
       tabIndex={isTabStop ? 0 : -1}
-      aria-label={isCritical ? `${face.label} On the critical path.` : face.label}
+      aria-label={`${face.title} ${detail}. ${face.more}${isCritical ? " On the critical path." : ""}`}
       {...(isStack ? {} : { "aria-pressed": isSelected })}
       onClick={onActivate}
       onKeyDown={onKey}
       onFocus={(event) => onFocus((event.currentTarget as Element).matches(":focus-visible"))}
     >
-      <title>{box.title}</title>
+      {face.title === box.title ? null : <title>{escapeHidden(box.title)}</title>}
       {isStack ? <rect class={css.stack} x={4} y={4} width={box.width} height={boxHeight} rx={6} /> : null}
       <rect class={css.frameOfBox} width={box.width} height={boxHeight} rx={6} />
       {face.state === null ? null : (
@@ -64,26 +66,26 @@ export function Box({
           <Icon name={iconOf(face.state)} size={14} />
         </g>
       )}
-      <text class={css.title} x={face.state === null ? 14 : 32} y={face.detail === "" ? 26 : 18}>
-        {face.title}
+      <text class={css.title} x={face.state === null ? 14 : 32} y={detail === "" ? 26 : 18}>
+        {`${face.title} `}
       </text>
-      {face.detail === "" ? null : (
+      {detail === "" ? null : (
         <text class={css.detail} x={32} y={34}>
-          {face.detail}
-          {node === undefined || node.state === null ? null : <TookText node={node} />}
+          {detail}
         </text>
       )}
     </g>
   );
 }
 
-function TookText({ node }: { readonly node: GraphNode }) {
-  // There is no room for both; the list has them.
-  if (node.startedAt === null || node.attempt > 1) return null;
+/** "· 320 ms": how long the node took, or has been taking until now. */
+function tookText(node: GraphNode | undefined): string {
+  // There is no room for both the attempt and the duration; the list has them.
+  if (node === undefined || node.startedAt === null || node.attempt > 1) return "";
   if (node.finishedAt === null) {
-    if (node.state !== "executing") return null;
+    if (node.state !== "executing") return "";
     void secondTick.value;
   }
   const end = node.finishedAt === null ? databaseNow() : Date.parse(node.finishedAt);
-  return <tspan> · {formatDuration(end - Date.parse(node.startedAt))}</tspan>;
+  return ` · ${formatDuration(end - Date.parse(node.startedAt))}`;
 }

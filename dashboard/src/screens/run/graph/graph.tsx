@@ -18,10 +18,12 @@ export function Graph(props: RunTabProps) {
   if (isFunction || nodes.length === 0)
     return (
       <Empty title="This run has no declared graph" icon="graph">
-        {isFunction
-          ? `“${run.workflow}” is a function: which steps it takes is decided while it runs, so there is nothing to draw ahead. `
-          : "Its workflow has declared no steps. "}
-        <a href={runHref(run.id, { tab: "timeline" })}>The timeline shows the steps that it has taken.</a>
+        <p>
+          {isFunction
+            ? `“${run.workflow}” is a function: which steps it takes is decided while it runs, so there is nothing to draw ahead.`
+            : "Its workflow has declared no steps."}
+        </p>
+        <a href={runHref(run.id, { tab: "timeline" })}>Show the steps that it has taken on the timeline</a>
       </Empty>
     );
   const isList = location.value.search.get("view") === "list";

@@ -22,8 +22,8 @@ export function nextBox(boxes: readonly PlacedBox[], from: number, key: string):
     const [x, y] = center(box);
     const along = (x - startX) * direction[0] + (y - startY) * direction[1];
     const aside = Math.abs((x - startX) * direction[1]) + Math.abs((y - startY) * direction[0]);
-    // What is aside counts more: the key is to lead ahead, not to the next row.
-    const distance = along + aside * 2;
+    // Boxes are wide and low: to the side, the row matters more, and up or down, the next row does.
+    const distance = direction[0] === 0 ? along * 3 + aside : along + aside * 2;
     if (along > 4 && (best === null || distance < best.distance)) best = { index, distance };
   }
   return best?.index ?? null;

@@ -61,7 +61,8 @@ function readField(field: Field, text: string, errors: Record<string, string>): 
         .map((line) => readScalar(field.item, field.item === "text" ? line : line.trim()));
     const value = readScalar(field.kind as ScalarKind, text);
     const broken = brokenLimit(field, value);
-    return broken === null ? value : problem(broken);
+    if (broken !== null) errors[field.key] = broken;
+    return value;
   } catch (error) {
     return problem(field.kind === "json" ? `This is not JSON: ${(error as Error).message}.` : (error as Error).message);
   }
@@ -116,8 +117,8 @@ export function initialTyped(fields: readonly Field[]): Typed {
 export function typedFor(fields: readonly Field[], value: unknown): Typed | null {
   const typed: Record<string, string> = {};
   fill(fields, value, typed);
-  const { value: result, errors } = readForm(fields, typed);
-  return Object.keys(errors).length === 0 && isSame(result, value) ? typed : null;
+  // A value that breaks a limit can be shown, and corrected there.
+  return isSame(readForm(fields, typed).value, value) ? typed : null;
 }
 
 function fill(fields: readonly Field[], value: unknown, typed: Record<string, string>): void {

@@ -6,8 +6,6 @@ import { Note } from "../../../ui/page.js";
 import css from "./start.module.css";
 
 const advice: Readonly<Record<string, string>> = {
-  ALREADY_ACTIVE: "The hero has a run that has not ended. Wait for its end, or cancel it.",
-  KEY_REUSED: "This key has started a run with another input. Choose another key, or open that run.",
   WORKFLOW_NOT_FOUND: "No worker has registered this workflow. Start a worker that has it.",
   PAYLOAD_TOO_LARGE: "Store the data elsewhere and give the run a reference to it.",
 };
@@ -22,7 +20,7 @@ export function Refusal({ error, others }: { readonly error: ApiError; readonly 
           : { action: <a href={runHref(error.runId)}>Open run {shortId(error.runId)}</a> })}
       >
         <strong>Nothing was started. </strong>
-        {error.message} {advice[error.code] ?? ""}
+        {error.issues.length > 0 ? issuesText(error, others) : error.message} {advice[error.code] ?? ""}
         {others.length === 0 ? null : (
           <ul class={css.issues}>
             {others.map((issue) => (
@@ -34,3 +32,8 @@ export function Refusal({ error, others }: { readonly error: ApiError; readonly 
     </div>
   );
 }
+
+const issuesText = ({ issues }: ApiError, others: readonly string[]): string =>
+  others.length === issues.length
+    ? "The input is not valid:"
+    : `The input is not valid: see the marked fields${others.length === 0 ? "." : ", and:"}`;

@@ -34,8 +34,11 @@ export function StartDialog({ workflow, onClose }: { readonly workflow: Workflow
   const [error, setError] = useState<ApiError | null>(null);
   const [started, setStarted] = useState<Started | null>(null);
   useEffect(() => {
-    // The browser would focus the button that closes the dialog.
-    document.querySelector<HTMLElement>("dialog[open] :is(input, select, textarea)")?.focus();
+    // After the dialog has opened, when the browser has focused the button that closes it.
+    const frame = requestAnimationFrame(() =>
+      document.querySelector<HTMLElement>("dialog[open] :is(input, select, textarea)")?.focus(),
+    );
+    return () => cancelAnimationFrame(frame);
   }, []);
   const wrongOptions = optionErrors(options);
   const isWrong =
@@ -160,7 +163,7 @@ function Templates({ workflow, onUse }: { readonly workflow: string; readonly on
   if (runs.length === 0) return null;
   return (
     <Menu
-      label="Use the input of a recent run"
+      label="Recent inputs"
       items={runs.map(({ id, status, createdAt, input }) => ({
         label: `Use the input of ${shortId(id)} (${status}, ${formatRelative(Date.parse(createdAt), databaseNow())})`,
         run: () => onUse(input),
