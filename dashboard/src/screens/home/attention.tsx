@@ -79,7 +79,7 @@ function Line({ concern: { count, title, detail, to, isNew, lastAt } }: { readon
           <span class={css.title}>{escapeHidden(title)}</span>
           {isNew ? (
             <span class={css.new} title="First seen in the last 24 hours">
-              new<span class="unseen"> since yesterday</span>
+              new
             </span>
           ) : null}
           {detail === null ? null : (
