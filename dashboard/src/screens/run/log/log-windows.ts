@@ -67,13 +67,6 @@ export class LogWindows {
     await this.load(seq, seq, total);
   }
 
-  /** The highest event such that it and all before it, down to a gap, have not been read; 0: all have been read. */
-  lastMissing(total: number): number {
-    for (let index = windowOf(total); index >= 0; index -= 1)
-      if (!this.#windows.has(index)) return Math.min(total, (index + 1) * windowSize);
-    return 0;
-  }
-
   /** The lowest event that has not been read; null: all have been. */
   firstMissing(total: number): number | null {
     for (let index = 0; index <= windowOf(total); index += 1)

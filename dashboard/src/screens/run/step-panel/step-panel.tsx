@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Answer } from "../../../api/api.js";
 import { apiUrl, getJson, runPath } from "../../../api/api.js";
 import { useQuery } from "../../../api/queries.js";
-import { runHref } from "../../../router/router.js";
+import { href, runHref } from "../../../router/router.js";
 import { useShortcuts } from "../../../shell/keyboard.js";
 import { IconButton } from "../../../ui/button.js";
 import { CopyButton, Id } from "../../../ui/copy.js";
@@ -84,6 +84,9 @@ function StepBody({ run, lastEvent, asOf, step }: RunTabProps & { readonly step:
         </section>
       ) : null}
       {step.children.length === 0 ? null : <ChildrenOf step={step} />}
+      {step.events.some(({ type }) => type.startsWith("map.")) ? (
+        <a href={href(`/runs?q=${encodeURIComponent(`parent:${run.id}`)}`)}>All children of the run</a>
+      ) : null}
       <Identity step={step} />
       <StepEvents runId={run.id} step={step} />
     </>
