@@ -6,7 +6,8 @@ import { iconOf } from "../../../ui/status.js";
 import { formatDuration } from "../../../ui/time.js";
 import { type BoxFace, toneOfFace } from "./box-face.js";
 import css from "./drawing.module.css";
-import { boxHeight, type PlacedBox } from "./layout.js";
+import { boxHeight } from "./layout.js";
+import type { PlacedBox } from "./placed-boxes.js";
 import type { GraphNode } from "./structure.js";
 
 interface BoxProps {

@@ -13,9 +13,10 @@ import { type ExpandedGroup, expandStep, maxDrawn } from "./collapse.js";
 import { type CriticalPath, criticalPath } from "./critical-path.js";
 import css from "./drawing.module.css";
 import { arrowsOf, linesOf } from "./edge-paths.js";
-import { boxHeight, type Layout, type PlacedBox } from "./layout.js";
+import { boxHeight } from "./layout.js";
 import { useLayout, useStructure } from "./layouts.js";
 import { nextBox } from "./next-box.js";
+import type { Layout, PlacedBox } from "./placed-boxes.js";
 import { type GraphNode, topology } from "./structure.js";
 import { useViewport, type Viewport } from "./viewport.js";
 

@@ -1,5 +1,5 @@
 /** Edges as path data. All edges of a kind are one path, so that a thousand of them cost one element of the page. */
-import type { PlacedEdge } from "./layout.js";
+import type { PlacedEdge } from "./placed-boxes.js";
 
 const arrowLength = 7;
 const arrowWidth = 3.5;

@@ -1,6 +1,7 @@
 /** Places the boxes of a graph. Runs in a web worker, because a large graph takes hundreds of milliseconds. */
 import { Graph, layout as layoutWithDagre } from "@dagrejs/dagre";
 import { chooseBoxes, type Drawn, type DrawnBox, type DrawnOptions } from "./collapse.js";
+import type { Layout, PlacedBox, PlacedEdge } from "./placed-boxes.js";
 import { orderSiblings } from "./sibling-order.js";
 import type { Structure } from "./structure.js";
 
@@ -18,26 +19,6 @@ const maxDagreEdges = 1_200;
 export interface LayoutRequest extends DrawnOptions {
   readonly structure: Structure;
   /** The size of the place that the drawing has, which decides its direction. */
-  readonly width: number;
-  readonly height: number;
-}
-
-export interface PlacedBox extends DrawnBox {
-  /** The upper left corner. */
-  readonly x: number;
-  readonly y: number;
-  readonly width: number;
-}
-
-export interface PlacedEdge {
-  readonly from: number;
-  readonly to: number;
-  readonly points: readonly { readonly x: number; readonly y: number }[];
-}
-
-export interface Layout {
-  readonly boxes: readonly PlacedBox[];
-  readonly edges: readonly PlacedEdge[];
   readonly width: number;
   readonly height: number;
 }

@@ -1,6 +1,7 @@
 /** Layouts from the worker. The same graph is laid out once, whatever happens to the states of its nodes. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Layout, LayoutRequest } from "./layout.js";
+import type { LayoutRequest } from "./layout.js";
+import type { Layout } from "./placed-boxes.js";
 import { type GraphNode, isSameStructure, type Structure, structureOf } from "./structure.js";
 
 interface WorkerAnswer {

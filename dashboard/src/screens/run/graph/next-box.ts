@@ -1,5 +1,6 @@
 /** Where the arrow keys lead in a drawing. */
-import { boxHeight, type PlacedBox } from "./layout.js";
+import { boxHeight } from "./layout.js";
+import type { PlacedBox } from "./placed-boxes.js";
 
 const directions: Readonly<Record<string, readonly [number, number]>> = {
   ArrowRight: [1, 0],

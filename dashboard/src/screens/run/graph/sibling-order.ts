@@ -2,7 +2,7 @@
  * Puts siblings into the order of the boxes. Dagre orders nodes so that few edges cross; among nodes with the same neighbours
  * every order crosses as often, and it returns them in any.
  */
-import type { Layout, PlacedBox, PlacedEdge } from "./layout.js";
+import type { Layout, PlacedBox, PlacedEdge } from "./placed-boxes.js";
 
 export function orderSiblings(layout: Layout): Layout {
   const { boxes, edges } = layout;
