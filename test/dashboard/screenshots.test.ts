@@ -5,7 +5,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, test } from "vitest";
 import { inBrowser } from "./support/browser.js";
-import { visit } from "./support/screens.js";
+import { settled, visit } from "./support/screens.js";
 import { takeScreenshot } from "./support/screenshots.js";
 import { serveWorld, type World } from "./support/world.js";
 
@@ -64,6 +64,7 @@ inBrowser(() => {
     test(`every screen, ${isDark ? "dark" : "light"}`, async () => {
       await show(await world.open("/", { isDark }), isDark);
       const phone = await world.open(`/runs/${world.runs.failed}`, { isDark, width: 390, height: 844 });
+      await settled(phone);
       await takeScreenshot(phone, "phone-run", isDark);
     });
 });
