@@ -111,7 +111,7 @@ inBrowser(() => {
     const theme = () => page.evaluate("document.documentElement.dataset.theme ?? null");
     await page.getByRole("button", { name: "Colours: system" }).click();
     await page.getByRole("button", { name: "Colours: light" }).click();
-    await page.getByRole("button", { name: "Times: 5 m ago" }).click();
+    await page.getByRole("button", { name: "Times: Relative" }).click();
     await page.getByRole("button", { name: "Times: Local time" }).click();
     expect(await theme()).toBe("dark");
     await page.reload();

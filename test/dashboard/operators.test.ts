@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { inBrowser } from "./support/browser.js";
 import { settled } from "./support/screens.js";
+import { takeScreenshot } from "./support/screenshots.js";
 import { serveWorld } from "./support/world.js";
 
 inBrowser(() => {
@@ -27,6 +28,7 @@ inBrowser(() => {
     await bobsDialog.getByRole("button", { name: "Resume" }).click();
     await bobsDialog.getByText("Nothing was done, because the run has changed.").waitFor();
     await bobsDialog.getByRole("list", { name: "What happened meanwhile" }).getByText("by ada").waitFor();
+    await takeScreenshot(bob, "state-changed-meanwhile");
     const log = await world.pawl.run(world.runs.pausedByPerson).history();
     const resumes = log.filter(
       ({ type, data }) => type === "command.accepted" && JSON.stringify(data).includes("resume"),

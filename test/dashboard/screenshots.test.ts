@@ -4,10 +4,26 @@
  */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, test } from "vitest";
+import { rawSql } from "../support/raw-sql.js";
 import { inBrowser } from "./support/browser.js";
-import { visit } from "./support/screens.js";
+import { settled, visit } from "./support/screens.js";
 import { takeScreenshot } from "./support/screenshots.js";
 import { serveWorld, type World } from "./support/world.js";
+
+/** The figures of two days, so that charts have something to show. The numbers are made up, and the same each time. */
+async function insertFigures(databaseUrl: string): Promise<void> {
+  const sql = await rawSql(databaseUrl);
+  const present = Math.floor(Date.now() / 60_000);
+  const rows = Array.from({ length: 48 * 60 }, (_, age) => {
+    const began = Math.round(12 + 8 * Math.sin(age / 47) + 4 * Math.sin(age / 7));
+    const failed = age % 53 < 4 ? 1 + (age % 3) : 0;
+    return `(${present - 1 - age}, 'order', ${began}, ${Math.max(0, began - failed)}, ${failed}, 0, ${age % 211 === 0 ? 1 : 0})`;
+  });
+  await sql.query(
+    `INSERT INTO pawl_figures (minute, workflow, began, completed, failed, canceled, paused) VALUES ${rows.join(", ")}`,
+  );
+  await sql.close();
+}
 
 inBrowser(() => {
   let world: World;
@@ -17,6 +33,7 @@ inBrowser(() => {
       dashboard: { label: "staging" },
       authorize: () => ({ user: "ada", access: "all" }),
     });
+    await insertFigures(world.databaseUrl);
     const { order, Onboarding } = world.workflows;
     for (let n = 0; n < 24; n++) {
       const run = await world.pawl.start(
@@ -64,6 +81,7 @@ inBrowser(() => {
     test(`every screen, ${isDark ? "dark" : "light"}`, async () => {
       await show(await world.open("/", { isDark }), isDark);
       const phone = await world.open(`/runs/${world.runs.failed}`, { isDark, width: 390, height: 844 });
+      await settled(phone);
       await takeScreenshot(phone, "phone-run", isDark);
     });
 });

@@ -4,6 +4,7 @@ import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { inBrowser, patienceMs } from "./support/browser.js";
 import { scrollsSideways, settled, visit } from "./support/screens.js";
+import { takeScreenshot } from "./support/screenshots.js";
 import { serveDashboard } from "./support/served-dashboard.js";
 import { serveWorld } from "./support/world.js";
 
@@ -17,6 +18,7 @@ inBrowser(() => {
     await settled(page);
     await world.close();
     await note(page).getByText("The connection to the server is lost").waitFor();
+    await takeScreenshot(page, "state-lost-connection");
     await page.getByRole("tab", { name: "Timeline" }).waitFor();
     await world.reopen();
     await note(page).waitFor({ state: "hidden" });
@@ -32,6 +34,7 @@ inBrowser(() => {
     // The page is told that something has changed, and reads it.
     await world.pawl.run(world.runs.executing).signal("approved");
     await note(page).getByText("Your login has expired").waitFor();
+    await takeScreenshot(page, "state-expired-login");
     await expect.poll(() => world.openStreams.size, { timeout: patienceMs }).toBe(0);
     isSignedIn = true;
     await note(page).getByRole("button", { name: "Load again" }).click();
@@ -76,6 +79,7 @@ inBrowser(() => {
     await main.getByRole("button", { name: "More actions" }).click();
     for (const name of [/^Skip the step/, /^Cancel/])
       expect(await page.getByRole("menuitem", { name }).isDisabled()).toBe(true);
+    await takeScreenshot(page, "state-read-only");
     await page.keyboard.press("Escape");
     await page.keyboard.press("c");
     await page.getByRole("status").getByText("Your access lacks “cancel”").waitFor();
@@ -90,6 +94,7 @@ inBrowser(() => {
       .getByText(/your access does not include payloads/)
       .first()
       .waitFor();
+    await takeScreenshot(page, "state-hidden-payloads");
     for (const path of ["", "?tab=log", "?tab=data", "?step=ship", "?tab=messages"]) {
       await visit(page, `/runs/${world.runs.failed}${path}`);
       expect(await page.getByRole("main").textContent(), path).not.toMatch(/BROKEN|Shelf 77|finance/);
@@ -107,6 +112,7 @@ inBrowser(() => {
       .getByRole("region", { name: "Input" })
       .getByText(/cannot be read/)
       .waitFor();
+    await takeScreenshot(page, "state-unreadable-input");
     await page.getByRole("region", { name: "Output" }).getByText("finance").waitFor();
     await visit(page, "/runs");
     await page.getByRole("link", { name: `order run …${world.runs.completed.slice(-8)}` }).waitFor();
@@ -122,6 +128,7 @@ inBrowser(() => {
       .getByText(/no live worker has workflow .order./)
       .first()
       .waitFor();
+    await takeScreenshot(page, "state-no-worker");
     await visit(page, "/");
     await page
       .getByRole("region", { name: "Needs a person" })
@@ -138,6 +145,9 @@ inBrowser(() => {
 
   test("on an empty database, every screen says what to do next and fits a phone", async () => {
     const { open } = await serveDashboard();
+    const wide = await open("/");
+    await settled(wide);
+    await takeScreenshot(wide, "state-empty-database");
     const page = await open("/", { width: 390, height: 844 });
     for (const path of ["/", "/runs", "/workflows", "/errors", "/queues", "/workers", "/database"]) {
       await visit(page, path);

@@ -4,6 +4,10 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Ten seconds and more, longest first, as measured on two processors. The others follow as Vitest sorts them. */
 const slowFiles = [
+  "test/dashboard/dev-story.test.ts",
+  "test/dashboard/questions.test.ts",
+  "test/dashboard/accessibility.test.ts",
+  "test/dashboard/scale.test.ts",
   "test/processes/resumable-kills-postgres.test.ts",
   "test/processes/graph-kills.test.ts",
   "test/stores/pgbouncer.test.ts",
@@ -17,6 +21,13 @@ const slowFiles = [
   "test/processes/resumable-kills-sqlite.test.ts",
   "test/processes/polling.test.ts",
   "test/processes/lost-answers.test.ts",
+  "test/dashboard/hostile.test.ts",
+  "test/dashboard/addresses.test.ts",
+  "test/dashboard/states.test.ts",
+  "test/dashboard/stories.test.ts",
+  "test/dashboard/live.test.ts",
+  "test/dashboard/screenshots.test.ts",
+  "test/dashboard/frame.test.ts",
   "test/http/conflicts.test.ts",
   "test/http/generated-client.test.ts",
   "test/http/hostile-streams.test.ts",

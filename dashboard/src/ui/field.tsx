@@ -2,6 +2,7 @@
 import type { ComponentChildren, ComponentProps } from "preact";
 import { useId } from "preact/hooks";
 import css from "./field.module.css";
+import { escapeHidden } from "./format.js";
 
 interface FieldProps {
   readonly label: string;
@@ -78,7 +79,7 @@ export function Select({
       <select id={id} class={css.input} {...rest}>
         {options.map(([value, text]) => (
           <option key={value} value={value}>
-            {text}
+            {escapeHidden(text)}
           </option>
         ))}
       </select>

@@ -4,18 +4,20 @@
  */
 import { graph, PermanentError, type RunHandle, type RunStatus, step, Workflow, workflow } from "pawl";
 import { onTestFinished } from "vitest";
+import { z } from "zod";
 import { rawSql } from "../../support/raw-sql.js";
 import { type Gate, gate, until } from "../../support/waiting.js";
 import { type DashboardTestOptions, type ServedDashboard, serveDashboard } from "./served-dashboard.js";
 
-export interface OrderInput {
-  readonly sku: string;
-  readonly cents: number;
-}
+/** The start form of the dashboard is made from it. */
+const orderInput = z.object({
+  sku: z.string().min(1).describe("The article, such as A-1."),
+  cents: z.number().int().nonnegative().describe("The price in cents."),
+});
 
 /** What the workflows of a world do is decided by its gates. */
 function workflowsOf(slowStep: Gate) {
-  const order = workflow("order", async (ctx, { sku, cents }: OrderInput) => {
+  const order = workflow("order", { input: orderInput }, async (ctx, { sku, cents }) => {
     const shelf = await ctx.step("reserve", async () => {
       if (sku === "SLOW") await slowStep.opened;
       return { shelf: `shelf of ${sku}`, at: new Date("2026-01-31T09:00:00Z") };

@@ -4,6 +4,7 @@ import { href, setSearch } from "../../router/router.js";
 import { qualifiers } from "../../search/run-search.js";
 import { Button } from "../../ui/button.js";
 import { Snippet } from "../../ui/copy.js";
+import { escapeHidden } from "../../ui/format.js";
 import { Empty, Failure } from "../../ui/page.js";
 import css from "./empty-list.module.css";
 
@@ -12,7 +13,7 @@ export function SearchProblems({ problems }: { readonly problems: readonly strin
     <div class={css.problems} data-state="problem">
       <ul class={css.sentences} aria-live="polite">
         {problems.map((problem) => (
-          <li key={problem}>{problem}</li>
+          <li key={problem}>{escapeHidden(problem)}</li>
         ))}
       </ul>
       <h2>What a search can contain</h2>

@@ -1,6 +1,6 @@
 /** The graph of a run of a class, a graph or a built graph, as a drawing or as a list. */
 import { location, runHref, setSearch } from "../../../router/router.js";
-import { plural } from "../../../ui/format.js";
+import { escapeHidden, plural } from "../../../ui/format.js";
 import { Empty, Failure, Loading } from "../../../ui/page.js";
 import { StatusIcon } from "../../../ui/status.js";
 import type { RunTabProps } from "../tab-props.js";
@@ -20,7 +20,7 @@ export function Graph(props: RunTabProps) {
       <Empty title="This run has no declared graph" icon="graph">
         <p>
           {isFunction
-            ? `“${run.workflow}” declares no steps: which ones it takes is decided while it runs, so there is nothing to draw ahead.`
+            ? `“${escapeHidden(run.workflow)}” declares no steps: which ones it takes is decided while it runs, so there is nothing to draw ahead.`
             : "Its workflow has declared no steps."}
         </p>
         <a href={runHref(run.id, { tab: "timeline" })}>Show the steps that it has taken on the timeline</a>
