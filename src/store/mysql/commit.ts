@@ -1,6 +1,6 @@
 /** Commits a batch in one transaction of two packets: commit-snapshot.ts reads, write-statements.ts writes. */
 import { StoreError } from "../../core/errors/errors.js";
-import type { Batch, CommitResult, RefusedStart } from "../contract/store.js";
+import type { Batch, CommitResult } from "../contract/store.js";
 import { readCommitSnapshot, refusalOf } from "./commit-snapshot.js";
 import { isDuplicateKey } from "./errors.js";
 import type { Session, Transaction } from "./session.js";
@@ -19,23 +19,26 @@ export async function commitBatch(transaction: Transaction, batch: Batch, now: s
   const children = batch.transitions.flatMap(({ newChildren }) => newChildren);
   const { starts, fence } = batch;
   const { at } = snapshot;
-  const newRunIds = new Set(children.map(({ id }) => id));
-  const { statements, notParked, ownedWithMessages } = writeStatements(batch, snapshot, newRunIds);
+  const childIds = new Set(children.map(({ id }) => id));
+  const { statements, notParked, ownedWithMessages } = writeStatements(batch, snapshot, childIds);
   const runInserts = insertRunStatements([...children, ...starts], { at, fence });
-  let refused: readonly RefusedStart[] = [];
   if (runInserts.length > 0) {
     try {
       await transaction.commit([savepoint, ...runInserts, ...statements]);
-      return { kind: "committed", at, notParked, ownedWithMessages, refused };
+      return { kind: "committed", at, notParked, ownedWithMessages, refused: [] };
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
       // Another run has one of the ids or keys. Only in this case is the query that finds out which one worth its cost.
       await transaction.run([rollbackToSavepoint]);
-      refused = await startRunsWithFreeKeys(transaction, { children, starts }, { at, fence });
+      const { refused, endedIds } = await startRunsWithFreeKeys(transaction, { children, starts }, { at, fence });
+      // A child whose start is repeated may have ended: it has no task any more, so messages to it are dropped.
+      const openChildIds = new Set([...childIds].filter((id) => !endedIds.has(id)));
+      await transaction.commit(writeStatements(batch, snapshot, openChildIds).statements);
+      return { kind: "committed", at, notParked, ownedWithMessages, refused };
     }
   }
   await transaction.commit(statements);
-  return { kind: "committed", at, notParked, ownedWithMessages, refused };
+  return { kind: "committed", at, notParked, ownedWithMessages, refused: [] };
 }
 
 /**

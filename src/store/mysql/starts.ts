@@ -91,6 +91,12 @@ function dueAtOf(due: NewRun["due"], at: number): number | null {
   }
 }
 
+interface StartedWithFreeKeys {
+  readonly refused: readonly RefusedStart[];
+  /** The runs among the children and starts that have existed before and have ended. */
+  readonly endedIds: ReadonlySet<string>;
+}
+
 /**
  * Called after a duplicate key: creates the runs whose ids and keys are free, and returns the starts that it refused.
  * Children get their keys before the starts of the batch.
@@ -99,12 +105,12 @@ export async function startRunsWithFreeKeys(
   session: Session,
   { children, starts }: { readonly children: readonly NewRun[]; readonly starts: readonly NewRun[] },
   context: RunInsertContext,
-): Promise<readonly RefusedStart[]> {
+): Promise<StartedWithFreeKeys> {
   for (let attempt = 1; ; attempt += 1) {
-    const { accepted, refused } = await partitionStarts(session, children, starts, context.at);
+    const { accepted, ...result } = await partitionStarts(session, children, starts, context.at);
     try {
       await session.run([savepoint, ...insertRunStatements(accepted, context)]);
-      return refused;
+      return result;
     } catch (error) {
       // Another transaction may have inserted a run with the same key between the read and the insert; a repeated read
       // finds that run.
@@ -116,7 +122,9 @@ export async function startRunsWithFreeKeys(
 
 /** Divides the runs into those to create and those to refuse. Of several runs with the same key, the first gets it. */
 async function partitionStarts(session: Session, children: readonly NewRun[], starts: readonly NewRun[], at: number) {
-  const takenKeys = new TakenKeys(await readTakenKeys(session, [...children, ...starts]));
+  const takenRows = await readTakenKeys(session, [...children, ...starts]);
+  const takenKeys = new TakenKeys(takenRows);
+  const endedIds = new Set(takenRows.flatMap(({ run }) => (run.finishedAt === null ? [] : [run.id])));
   const accepted: NewRun[] = [];
   const refused: RefusedStart[] = [];
   const accept = (run: NewRun) => {
@@ -135,7 +143,7 @@ async function partitionStarts(session: Session, children: readonly NewRun[], st
     if (refusal === null) accept(run);
     else refused.push(refusal);
   }
-  return { accepted, refused };
+  return { accepted, refused, endedIds };
 }
 
 const childRefusedError = (run: NewRun, { reason, existing }: RefusedStart) =>

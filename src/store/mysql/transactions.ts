@@ -59,7 +59,8 @@ export async function startInTransaction(
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
       await session.run([rollbackToSavepoint]);
-      return { at: context.at, refused: await startRunsWithFreeKeys(session, { children: [], starts }, context) };
+      const { refused } = await startRunsWithFreeKeys(session, { children: [], starts }, context);
+      return { at: context.at, refused };
     }
   } catch (error) {
     throw toStoreError(error, "The runs were not started in the transaction");

@@ -82,7 +82,8 @@ export class ComparedStores {
       const result = await target.commit(batch);
       if (result.kind !== "committed") return { kind: result.kind };
       const refused = result.refused.map(({ runId, reason, existing }) => ({ id: runId, reason, existing }));
-      return { ...result, notParked: [...result.notParked].sort(), refused: byId(refused) };
+      const [notParked, ownedWithMessages] = [[...result.notParked].sort(), [...result.ownedWithMessages].sort()];
+      return { ...result, notParked, ownedWithMessages, refused: byId(refused) };
     });
     if (result.kind !== "committed") return;
     const refused = new Set("refused" in result ? result.refused.map(({ id }) => id) : []);

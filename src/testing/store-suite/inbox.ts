@@ -57,6 +57,19 @@ export function inboxTests(fixture: Fixture): void {
     );
   });
 
+  test("a batch that repeats the start of a child delivers its messages to the child, unless that has ended", async () => {
+    const worker = await fixture.registerWorker();
+    const parent = await fixture.startOwned(worker);
+    const [ended, open] = newRuns(2, { parentId: parent.id, parentNode: "n" }) as [NewRun, NewRun];
+    await fixture.commitTransition(worker, transition(parent.id, { newChildren: [ended, open] }));
+    await fixture.commitTransition(null, transition(ended.id, { events: [event("end")], next: finish() }));
+    const messages = [newMessage(ended.id, "1"), newMessage(open.id, "2")];
+    await fixture.commitTransition(worker, transition(parent.id, { newChildren: [ended, open], messages }));
+    expect(await fixture.inbox(ended.id)).toEqual([]);
+    expect(contents(await fixture.inbox(open.id))).toEqual(["2"]);
+    expect(await fixture.task(open.id)).toMatchObject({ pendingMessages: 1 });
+  });
+
   test("messages of one run are in the order of their arrival, and their ids grow", async () => {
     const run = await fixture.start();
     const other = await fixture.start();
