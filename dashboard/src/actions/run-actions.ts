@@ -21,7 +21,10 @@ export interface RunAction {
   readonly asks?: "signal" | "output" | "force";
   /** What the body of the command has besides what the dialog asks for. */
   readonly body?: Readonly<Record<string, unknown>>;
-  /** Whether the API refuses the command if the run has changed since it was shown. */
+  /**
+   * Whether the API refuses the command if the log has grown since it was shown. Not for what means the same in every open run,
+   * such as a cancel: the log of a run that is being executed grows all the time.
+   */
   readonly isGuarded: boolean;
   fits(run: Run): boolean;
   consequence(run: Run): string;
@@ -86,7 +89,7 @@ export const runActions: readonly RunAction[] = [
     key: "p",
     permission: "pause",
     path: "pause",
-    isGuarded: true,
+    isGuarded: false,
     fits: (run) => isOpen(run) && run.status !== "paused",
     consequence: () =>
       "What is running now finishes and is recorded. Then nothing more begins until the run is resumed.",
@@ -131,7 +134,7 @@ export const runActions: readonly RunAction[] = [
     path: "cancel",
     isDangerous: true,
     asks: "force",
-    isGuarded: true,
+    isGuarded: false,
     fits: isOpen,
     consequence: () =>
       "The run ends as canceled, and so do its children. Steps that have a compensation are undone. A canceled run cannot be continued.",

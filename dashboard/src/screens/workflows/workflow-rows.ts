@@ -30,7 +30,7 @@ const jobPrefix = "job:";
 export const jobNameOf = (workflow: string): string | null =>
   workflow.startsWith(jobPrefix) ? workflow.slice(jobPrefix.length) : null;
 
-export function liveWorkersOf(workflow: string, workers: readonly Worker[]): Worker[] {
+function liveWorkersOf(workflow: string, workers: readonly Worker[]): Worker[] {
   const job = jobNameOf(workflow);
   return workers.filter(
     ({ live, workflows, jobs }) =>

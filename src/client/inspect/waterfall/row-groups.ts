@@ -6,7 +6,7 @@ import { groupBy, joinSpans } from "./join-spans.js";
 import { type RowNode, type RowState, startOf, type WaterfallRow } from "./rows.js";
 import { namePattern } from "./similar-names.js";
 
-export const maxSpans = 500;
+const maxSpans = 500;
 /** Up to this many rows with similar names are shown one by one. */
 const maxSimilar = 8;
 /** A group with more members than fit is split into about this many groups, by time. */

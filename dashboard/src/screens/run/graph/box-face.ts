@@ -19,7 +19,7 @@ const urgency = ["failed", "executing", "scheduled", "pending", "canceled", "rem
 const maxTitle = 31;
 
 /** "990 completed, 10 failed", with the most frequent state first. */
-export function countsText(nodes: Iterable<GraphNode>): string {
+function countsText(nodes: Iterable<GraphNode>): string {
   const counts = countStates(nodes);
   return [...counts]
     .sort(([, a], [, b]) => b - a)

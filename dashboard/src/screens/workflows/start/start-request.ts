@@ -26,7 +26,7 @@ export interface StartBody {
   readonly reason?: string;
 }
 
-export const tagsOf = (text: string): string[] =>
+const tagsOf = (text: string): string[] =>
   text
     .split(",")
     .map((tag) => tag.trim())
