@@ -42,8 +42,8 @@ export class RunTally {
   record(workflow: string, { events, afterSeq, at, next }: TalliedCommit): void {
     if (afterSeq < lastPossibleStart && hasEvent(events, "run.started")) this.#add(workflow, "began", at);
     if (next.kind === "finish") this.#add(workflow, next.status, at);
-    else if (next.kind === "park" && next.status === "paused" && hasEvent(events, "run.paused"))
-      this.#add(workflow, "paused", at);
+    // The pause may be committed while other steps of the run still execute, before the run is parked.
+    else if (hasEvent(events, "run.paused")) this.#add(workflow, "paused", at);
   }
 
   #add(workflow: string, name: FigureName, at: number): void {

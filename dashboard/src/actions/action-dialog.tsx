@@ -57,6 +57,7 @@ function OpenDialog({ action, run, lastEvent, signalName }: OpenAction) {
   const [isForced, setForced] = useState(false);
   const [isSending, setSending] = useState(false);
   const [error, setError] = useState<ApiError | null>(null);
+  const [seenEvent, setSeenEvent] = useState(lastEvent);
   const close = () => void (openAction.value = null);
   const { value, error: jsonError } = parseJson(json);
   const isAllowed = may(action.permission);
@@ -69,7 +70,7 @@ function OpenDialog({ action, run, lastEvent, signalName }: OpenAction) {
       const answer = await post<Partial<Answer<"retryRun">>>(runPath(run.id, action.path), {
         ...action.body,
         ...(reason.trim() === "" ? {} : { reason: reason.trim() }),
-        ...(action.isGuarded && lastEvent !== null ? { ifLastEvent: lastEvent } : {}),
+        ...(action.isGuarded && seenEvent !== null ? { ifLastEvent: seenEvent } : {}),
         ...(action.asks === "signal" ? { name: name.trim(), payload: value ?? null } : {}),
         ...(action.asks === "output" ? { output: value ?? null } : {}),
         ...(action.asks === "force" && isForced ? { force: true } : {}),
@@ -80,6 +81,8 @@ function OpenDialog({ action, run, lastEvent, signalName }: OpenAction) {
       if (action.id === "retry" && typeof answer.id === "string") navigate(`/runs/${answer.id}`);
     } catch (failure) {
       setError(failure as ApiError);
+      // The dialog shows what has changed, so a person who sends again has seen it.
+      setSeenEvent((failure as ApiError).lastEvent ?? seenEvent);
       refreshShown();
     } finally {
       setSending(false);

@@ -31,6 +31,8 @@ export class ApiError extends Error {
   readonly code: string;
   readonly changes: readonly Change[];
   readonly runStatus: string | null;
+  /** The last event of the run, if the command was refused because the run has changed. */
+  readonly lastEvent: number | null;
   /** The run that the refusal is about, such as the one that has the idempotency key. */
   readonly runId: string | null;
   readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] }[];
@@ -41,6 +43,7 @@ export class ApiError extends Error {
     this.status = status;
     this.code = String(problem.code ?? "");
     this.changes = Array.isArray(problem.changes) ? (problem.changes as Change[]) : [];
+    this.lastEvent = typeof problem.lastEvent === "number" ? problem.lastEvent : null;
     this.runStatus = typeof problem.runStatus === "string" ? problem.runStatus : null;
     this.runId = typeof problem.runId === "string" ? problem.runId : null;
     this.issues = Array.isArray(problem.issues) ? (problem.issues as ApiError["issues"]) : [];

@@ -10,7 +10,7 @@ interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, "ico
 
 export function Button({ kind = "plain", icon, children, class: extra, ...rest }: ButtonProps) {
   return (
-    <button type="button" class={`${css.button} ${css[kind]} ${(extra as string | undefined) ?? ""}`} {...rest}>
+    <button type="button" class={`${css.button} ${css[kind] ?? ""} ${(extra as string | undefined) ?? ""}`} {...rest}>
       {icon === undefined ? null : <Icon name={icon} size={14} />}
       {children}
     </button>

@@ -6,7 +6,8 @@ import type { Answer } from "../../../api/api.js";
 import { runPath } from "../../../api/api.js";
 import { useQuery } from "../../../api/queries.js";
 import { href } from "../../../router/router.js";
-import { CopyButton, Id } from "../../../ui/copy.js";
+import { IconButton } from "../../../ui/button.js";
+import { CopyButton, copyText, Id } from "../../../ui/copy.js";
 import { escapeHidden } from "../../../ui/format.js";
 import { Status } from "../../../ui/status.js";
 import type { RunTabProps } from "../tab-props.js";
@@ -38,6 +39,11 @@ export function RunHeader(props: RunTabProps) {
           <span class={css.id}>
             <Id id={run.id} />
             <CopyButton text={run.id} what="the id of the run" />
+            <IconButton
+              icon="terminal"
+              label="Copy as a command"
+              onClick={() => void copyText(`pawl show ${run.id}`, "the command")}
+            />
           </span>
           <RunActions run={run} lastEvent={lastEvent} isPresent={isPresent} />
         </div>
