@@ -19,8 +19,7 @@ const urgency = ["failed", "executing", "scheduled", "pending", "canceled", "rem
 const maxTitle = 31;
 
 /** "990 completed, 10 failed", with the most frequent state first. */
-function countsText(nodes: Iterable<GraphNode>): string {
-  const counts = countStates(nodes);
+function countsText(counts: ReadonlyMap<string, number>): string {
   return [...counts]
     .sort(([, a], [, b]) => b - a)
     .map(([state, count]) => `${formatCount(count)} ${state}`)
@@ -39,11 +38,20 @@ export function faceOf(box: DrawnBox, nodes: readonly GraphNode[]): BoxFace {
   if (box.kind === "node") return nodeFace(title, members[0]);
   const counts = countStates(members);
   const state = urgency.find((one) => counts.has(one)) ?? null;
-  const states = countsText(members);
-  const size = formatCount(members.length);
-  const detail =
-    states === "" ? plural(members.length, "step") : states.startsWith(size) ? states : `${size}: ${states}`;
-  return { state, title, detail, more: hints[box.kind] };
+  const states = countsText(counts);
+  const detail = groupDetail(members.length, counts);
+  const more = states === "" || detail.includes(states) ? hints[box.kind] : `In all: ${states}. ${hints[box.kind]}`;
+  return { state, title, detail, more };
+}
+
+/** Two states fit into a box: the most frequent one, and what failed. The others are told by an ellipsis. */
+function groupDetail(size: number, counts: ReadonlyMap<string, number>): string {
+  if (counts.size === 0) return plural(size, "step");
+  const [first, ...rest] = [...counts].sort(([, a], [, b]) => b - a);
+  const second = rest.find(([state]) => state === "failed") ?? rest[0];
+  const shown = countsText(new Map([first, second].filter((one) => one !== undefined)));
+  if (counts.size === 1) return shown;
+  return `${formatCount(size)}: ${shown}${counts.size > 2 ? ", …" : ""}`;
 }
 
 const hints: Readonly<Record<Exclude<DrawnBox["kind"], "node">, string>> = {

@@ -12,7 +12,7 @@ const maxWidth = 280;
 /** The width of a letter of the title, the space for the icon, and what the counts of a group need. */
 const letterWidth = 7.2;
 const iconSpace = 46;
-const groupWidth = 232;
+const groupWidth = maxWidth;
 /** Beyond this, dagre takes seconds; columns by depth are then good enough. */
 const maxDagreEdges = 1_200;
 
