@@ -80,7 +80,7 @@ async function tellStory(pawl: Pawl): Promise<Row[]> {
     red(bold(`\n  ✗  kill -9 ${first.pid}: worker 1 is dead (${killedBy}), in the middle of ${inFlight} steps.`)),
   );
   screen.say(
-    `     ${stepsOf(atDeath)} of ${steps} steps are recorded. ${inFlight} more have had their effect, but nobody knows.\n`,
+    `     ${stepsOf(atDeath)} of ${steps} steps are recorded. ${inFlight} more have had their effect, but no record of it.\n`,
   );
 
   const second = new WorkerProcess("worker 2", places);
