@@ -117,9 +117,11 @@ inBrowser(() => {
 
     await main.getByRole("button", { name: "Signal", exact: true }).click();
     const signal = page.getByRole("dialog", { name: "Signal: order" });
+    // The run may have been shown before it waited; the dialog offers a name only if it knows one.
+    await signal.getByLabel("Name of the signal").fill("approved");
     await signal.getByLabel("Payload").fill('{ "by": "ada" }');
     await signal.getByRole("button", { name: "Send the signal" }).click();
-    // Nobody reloads the page: the timeline grows, and the header says what happened.
+    // The page is not loaded again: the timeline grows, and the header says what happened.
     await main.getByText("ship", { exact: true }).first().waitFor();
     await main.getByText("The label printer is off").first().waitFor();
 

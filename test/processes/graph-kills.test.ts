@@ -1,5 +1,5 @@
 /**
- * A graph of thousands of nodes, shared by several worker processes: first without faults, then while they are killed
+ * A graph of ten thousand nodes, shared by several worker processes: first without faults, then while they are killed
  * at random, including the one that coordinates the graph. Everything completes, every node is recorded once, and only
  * nodes that a killed process was executing were executed twice.
  */
@@ -16,7 +16,7 @@ import { GraphProcess } from "./graph-process.js";
 import { ItemLedger } from "./item-ledger.js";
 
 /** Concurrent nodes, and one more that depends on all of them. */
-const width = 4_000;
+const width = 10_000;
 const processes = 4;
 const concurrency = 20;
 /** Long, so that a process that waits for the processor keeps its runs. The test expires the lease of each process that it kills. */

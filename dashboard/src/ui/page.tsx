@@ -1,15 +1,15 @@
 /** The parts that every screen is made of: a heading, sections, lists of facts, and what is shown when there is nothing. */
 import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import type { ApiError } from "../api/api.js";
 import { pageSettings } from "../shell/settings.js";
 import { escapeHidden } from "./format.js";
 import { Icon, type IconName } from "./icon.js";
 import css from "./page.module.css";
 
-/** Names the page in the tab of the browser. */
+/** Names the page in the tab of the browser, together with what it shows. */
 export function useTitle(title: string): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = `${escapeHidden(title)} · ${pageSettings.title ?? "Pawl"}`;
   }, [title]);
 }
