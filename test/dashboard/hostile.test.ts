@@ -102,7 +102,7 @@ inBrowser(() => {
     }
     expect(harm).toEqual([]);
     await page.keyboard.press("Control+k");
-    await page.keyboard.type("photo");
+    await page.getByRole("combobox", { name: "Find anything" }).fill("photo");
     await page.getByRole("option", { name: shown.bidi }).first().waitFor();
     await expectHarmless(page, "the palette");
   });

@@ -1,6 +1,6 @@
 /** The command palette: screens, workflows, runs by id, and the actions of the run that is open. */
 import { signal } from "@preact/signals";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { actionsOfPage } from "../actions/page-actions.js";
 import type { Answer } from "../api/api.js";
 import { useQuery } from "../api/queries.js";
@@ -29,7 +29,7 @@ export function Palette() {
   const input = useRef<HTMLInputElement>(null);
   const dialog = useRef<HTMLDialogElement>(null);
   const { data } = useQuery<Answer<"listWorkflows">>("v1/workflows");
-  useEffect(() => {
+  useLayoutEffect(() => {
     const opener = document.activeElement as HTMLElement | null;
     dialog.current?.showModal();
     input.current?.focus();

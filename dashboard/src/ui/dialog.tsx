@@ -1,6 +1,6 @@
 /** A modal dialog: the native element, so the browser keeps the focus inside and closes it with Escape. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { IconButton } from "./button.js";
 import css from "./dialog.module.css";
 import { escapeHidden } from "./format.js";
@@ -19,7 +19,7 @@ export function Dialog({
   readonly isWide?: boolean;
 }) {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const opener = document.activeElement as HTMLElement | null;
     element.current?.showModal();
     return () => opener?.focus();
