@@ -39,8 +39,8 @@ export interface FieldKind {
   readonly allowed: string;
 }
 
-export const MONTHS = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split(" ");
-export const DAYS_OF_WEEK = "SUN MON TUE WED THU FRI SAT".split(" ");
+const MONTHS = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split(" ");
+const DAYS_OF_WEEK = "SUN MON TUE WED THU FRI SAT".split(" ");
 
 export const FIELD_KINDS: readonly [FieldKind, FieldKind, FieldKind, FieldKind, FieldKind] = [
   { name: "minute", min: 0, max: 59, maxWritten: 59, words: [], allowed: "a minute is 0 to 59" },
