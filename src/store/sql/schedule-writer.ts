@@ -7,6 +7,7 @@ import type {
   ScheduleRecord,
   ScheduleResult,
 } from "../contract/schedules.js";
+import { compareText } from "../shared/compare-text.js";
 import { type Bind, createStatement, type Dialect, type SqlRow } from "./dialect.js";
 import type { ScheduleTransaction } from "./schedule-port.js";
 
@@ -125,7 +126,7 @@ export class ScheduleWriter {
   }
 
   async #insertSchedules(db: ScheduleTransaction, rows: readonly ScheduleRecord[], suffix: string): Promise<void> {
-    const sorted = rows.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    const sorted = rows.toSorted((a, b) => compareText(a.name, b.name));
     await this.#insert(db, "schedules", scheduleColumnNames, sorted.map(scheduleValues), suffix);
   }
 
