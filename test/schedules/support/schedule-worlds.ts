@@ -54,7 +54,9 @@ export function schedulesOn(kind: AnyStoreKind) {
   const emptyAfterTest = () => onTestFinished(() => (kind === "memory" ? undefined : empty(database.url)));
 
   return {
-    async start(options: Partial<TestPawlOptions> & { readonly schedules?: readonly ScheduleDefinition[] } = {}): Promise<TestPawl> {
+    async start(
+      options: Partial<TestPawlOptions> & { readonly schedules?: readonly ScheduleDefinition[] } = {},
+    ): Promise<TestPawl> {
       emptyAfterTest();
       const defaults = { workflows: [report, waiting], startAt: sunday, logger: silent };
       const t = await testPawl({ ...defaults, ...options, store: database.url });
