@@ -100,6 +100,7 @@ export class Client {
     this.#scheduleFiring = new ScheduleFiring({
       store,
       log,
+      runtime,
       ids: this.ids,
       findRegistration: (workflow) => this.#registrar.registration(workflow),
       cancel: (runId, reason) => cancelIfOpen(commands, runId, reason),

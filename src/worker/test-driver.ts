@@ -16,7 +16,7 @@ interface DrivenSession {
 
 /** Fires the schedules that are due. */
 interface DrivenSchedules {
-  fireDue(): Promise<void>;
+  fireDue(options: { readonly waitsForInputs: boolean }): Promise<void>;
 }
 
 export class TestDriver {
@@ -76,7 +76,7 @@ export class TestDriver {
   async #runUntilIdle(): Promise<number | null> {
     for (;;) {
       await this.#waitUntilIdle();
-      await this.#schedules.fireDue();
+      await this.#schedules.fireDue({ waitsForInputs: true });
       const before = this.#claimer.claimedCount;
       this.#claimer.claimSoon();
       await this.#waitUntilIdle();

@@ -82,7 +82,8 @@ forEachStore(
     });
 
     test("priority, tags, hero and input of the schedule reach the run, beside those of the workflow", async () => {
-      class Bill extends Workflow<{ type: "tenant" }, { day: number }> {
+      class Bill extends Workflow<{ id: string }, { day: number }> {
+        static loadHero = (id: string) => ({ id });
         static {
           this.options({ name: "bill", tags: ["money"], priority: 1 });
           this.step("send", () => {});

@@ -6,7 +6,7 @@ import { silent } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
 import { ledgerOf, report, runsOf, schedulesOn, waiting } from "./support/schedule-worlds.js";
 
-const hourly = (name: string, input: unknown = name) => schedule(name, { workflow: report, input, every: "1h" });
+const hourly = (name: string, input = name) => schedule(name, { workflow: report, input, every: "1h" });
 const [kept, removed, added] = [hourly("kept"), hourly("removed"), hourly("added")];
 const hour = 3_600_000;
 

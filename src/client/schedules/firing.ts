@@ -11,9 +11,12 @@ import { type Firing, planFiring } from "../../core/schedule/plan-firing.js";
 import type { Occurrence, RunSchedule } from "../../core/schedule/schedule-data.js";
 import type { Logger } from "../../define/context.js";
 import type { ScheduleDefinition } from "../../define/schedule/schedule.js";
+import type { Runtime } from "../../runtime/runtime.js";
+import { waitAtMost } from "../../runtime/wait.js";
 import type { NewRun, RefusedStart, ScheduleChange, ScheduleRecord, Store } from "../../store/contract/store.js";
 import { publishStatus } from "../../telemetry/publish.js";
 import { publishOccurrence } from "../../telemetry/publish-occurrence.js";
+import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 import type { IdSource } from "../start/new-id.js";
 import { newRunFactory } from "../start/new-run.js";
 import type { Registration } from "../start/registration.js";
@@ -23,10 +26,16 @@ import { changeOf, toOccurrenceRecord } from "./stored-schedule.js";
 export interface FiringServices {
   readonly store: Store;
   readonly log: Logger;
+  readonly runtime: Runtime;
   readonly ids: IdSource;
   findRegistration(workflow: string): Promise<Registration | null>;
   /** Requests the cancellation of a run that is open. */
   cancel(runId: string, reason: string): Promise<void>;
+}
+
+export interface FireOptions {
+  /** Waits for all inputs, however long they take: a test decides when the next look is. */
+  readonly waitsForInputs?: boolean;
 }
 
 export type ScheduleDefinitions = ReadonlyMap<string, ScheduleDefinition>;
@@ -35,12 +44,23 @@ export type ScheduleDefinitions = ReadonlyMap<string, ScheduleDefinition>;
 const schedulesPerLook = 100;
 /** More starts would make a transaction long. */
 const maxRefusals = 20;
+/** How long a look waits for the functions that compute inputs: the other schedules of the look wait as well. */
+const inputPatienceMs = 1_000;
+/** A function that has not returned by then has failed. */
+const inputLimitMs = 30_000;
 
 export class ScheduleFiring {
   readonly #services: FiringServices;
+  /** The schedules whose inputs take long to compute. They are left alone until that is done. */
+  readonly #computing = new Set<string>();
 
   constructor(services: FiringServices) {
     this.#services = services;
+  }
+
+  /** Whether a schedule stays due because its input is being computed. */
+  get isComputing(): boolean {
+    return this.#computing.size > 0;
   }
 
   /**
@@ -48,22 +68,58 @@ export class ScheduleFiring {
    *
    * @param definitions the schedules that this process has in its code
    */
-  async fireDue(setKeys: readonly string[], definitions: ScheduleDefinitions): Promise<boolean> {
+  async fireDue(
+    setKeys: readonly string[],
+    definitions: ScheduleDefinitions,
+    options: FireOptions = {},
+  ): Promise<boolean> {
     const { store } = this.#services;
     const due = await store.schedules.due({ setKeys, limit: schedulesPerLook });
     if (due === null) return false;
-    const progress = await this.fire(due.schedules, due.now, definitions);
+    const progress = await this.fire(due.schedules, due.now, definitions, options);
     return progress > 0;
   }
 
-  /** Looks at these schedules now. Returns how many of them were changed; the others have changed meanwhile. */
-  async fire(records: readonly ScheduleRecord[], now: number, definitions: ScheduleDefinitions): Promise<number> {
-    const { store } = this.#services;
-    const situations = await readSituations(store, records, now);
+  /**
+   * Looks at these schedules now. Returns how many of them were changed. Of the others, some have changed meanwhile, and
+   * those whose inputs take long to compute are changed later, so that they do not delay the rest.
+   */
+  async fire(
+    records: readonly ScheduleRecord[],
+    now: number,
+    definitions: ScheduleDefinitions,
+    { waitsForInputs = false }: FireOptions = {},
+  ): Promise<number> {
+    const { store, runtime } = this.#services;
+    const free = records.filter(({ name }) => !this.#computing.has(name));
+    const situations = await readSituations(store, free, now);
     const registrations = new Registrations((workflow) => this.#services.findRegistration(workflow));
-    const decisions = await Promise.all(
-      situations.map((situation) => this.#decide(situation, definitions, registrations)),
-    );
+    const decided = new Map<string, Decision>();
+    const decisions = situations.map(async (situation) => {
+      const decision = await this.#decide(situation, definitions, registrations);
+      decided.set(situation.name, decision);
+      return decision;
+    });
+    const all = Promise.all(decisions);
+    await (waitsForInputs ? all : waitAtMost(runtime, inputPatienceMs, all));
+    const ready = [...decided.values()];
+    for (const [index, { name }] of situations.entries())
+      if (!decided.has(name)) void this.#commitLater(name, decisions[index] as Promise<Decision>);
+    return this.#commit(ready);
+  }
+
+  async #commitLater(name: string, decision: Promise<Decision>): Promise<void> {
+    this.#computing.add(name);
+    try {
+      await this.#commit([await decision]);
+    } catch (error) {
+      warnOfRetry(this.#services.log, `Schedule "${name}" could not be fired; it is looked at again soon.`, error);
+    } finally {
+      this.#computing.delete(name);
+    }
+  }
+
+  async #commit(decisions: readonly Decision[]): Promise<number> {
     for (const { firing } of decisions)
       for (const runId of firing.cancelRunIds)
         await this.#services.cancel(runId, "A newer occurrence of its schedule takes its place.");
@@ -126,7 +182,20 @@ export class ScheduleFiring {
       throw new Error(`This process does not have the function that computes the input of schedule "${about.name}".`);
     const { name, scheduledFor, missed, manual = false, backfill = false } = about;
     const occurrence = { schedule: name, scheduledFor: new Date(scheduledFor), missed, manual, backfill };
-    return encode(await definition.computeInput(occurrence), { label: `the input of schedule "${name}"` });
+    const input = await this.#withinLimit(async () => definition.computeInput?.(occurrence));
+    return encode(input, { label: `the input of schedule "${name}"` });
+  }
+
+  /** A function that never returns must not keep its schedule from firing again. */
+  async #withinLimit(compute: () => Promise<unknown>): Promise<unknown> {
+    let result: { readonly input: unknown } | undefined;
+    const computed = compute().then((input) => {
+      result = { input };
+    });
+    await waitAtMost(this.#services.runtime, inputLimitMs, computed);
+    if (result === undefined)
+      throw new Error(`The function that computes the input did not return within ${inputLimitMs / 1_000} seconds.`);
+    return result.input;
   }
 
   #warnOfFailure(name: string, { scheduledFor }: Occurrence, error: unknown): void {

@@ -13,8 +13,10 @@ export interface ScheduleService {
   readonly interest: ScheduleInterest;
   /** Makes the set of schedules that the worker declares the one in force, unless that of another live worker is newer. */
   claimSet(): Promise<void>;
-  /** Fires all schedules of this worker that are due. */
-  fireDue(): Promise<void>;
+  /** Fires all schedules of this worker that are due. Without `waitsForInputs`, slow inputs do not delay the others. */
+  fireDue(options?: { readonly waitsForInputs?: boolean }): Promise<void>;
+  /** Whether a schedule stays due because its input is being computed. */
+  readonly isComputing: boolean;
   /** When the next one must be looked at, by the clock of the store; null: none. */
   nextAt(): Promise<number | null>;
 }
@@ -28,7 +30,7 @@ export interface DueSchedulesOptions {
   isDriven(): boolean;
 }
 
-/** After a look that failed, and after one that left something due because another process had just changed it. */
+/** After a look that failed, and while the input of a schedule that is due is being computed. */
 const retryDelayMs = 1_000;
 const minDelayMs = 10;
 
@@ -97,7 +99,9 @@ export class DueSchedules {
       }
       await service.fireDue();
       const nextAt = await service.nextAt();
-      if (nextAt !== null) this.#wakeIn(nextAt - (await store.now()));
+      if (nextAt === null) return;
+      const delayMs = nextAt - (await store.now());
+      this.#wakeIn(service.isComputing ? Math.max(retryDelayMs, delayMs) : delayMs);
     } catch (error) {
       if (!this.#isRunning) return;
       warnOfRetry(log, "Schedules could not be looked at; they are looked at again soon.", error);
