@@ -83,10 +83,12 @@ forEachStore((kind) => {
   test("a function that takes long delays no other schedule, and its own run starts when it has returned", async () => {
     const w = await cluster();
     const computed = gate<string>();
+    const input = () => computed.opened;
+    const slow = schedule("slow", { workflow: report, input, every: "1h", overlap: "allowAll" });
     const pawl = new Pawl(w.store, silent, { runtime: impatient(patience) });
     const worker = pawl.worker({
       workflows: [report],
-      schedules: [hourly("slow", () => computed.opened), plain],
+      schedules: [slow, plain],
       lease: "1s",
     });
     onTestFinished(() => worker.stop());
