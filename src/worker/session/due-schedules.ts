@@ -75,9 +75,7 @@ export class DueSchedules {
   }
 
   #lookNow(): Promise<void> {
-    this.#look = this.#lookUntilCurrent().finally(() => {
-      this.#look = null;
-    });
+    this.#look = this.#lookUntilCurrent();
     return this.#look;
   }
 
@@ -86,6 +84,8 @@ export class DueSchedules {
       this.#mustLookAgain = false;
       await this.#lookOnce();
     } while (this.#mustLookAgain && this.#isRunning);
+    // Reset in the same microtask as the check of `#mustLookAgain`, so that a hint after the check starts a new look.
+    this.#look = null;
   }
 
   async #lookOnce(): Promise<void> {
