@@ -9,7 +9,7 @@ interface InstantSearch {
   next(after: number): number | null;
 }
 
-export class CompiledTiming {
+class CompiledTiming {
   readonly #search: InstantSearch;
   readonly #exceptions: Exceptions;
   readonly #startAt: number;

@@ -10,7 +10,6 @@ export type CronItem =
       readonly from: number;
       readonly to: number;
       readonly step: number;
-      readonly isAny: boolean;
     }
   /** `L`: the last day of the month; `L-3`: three days earlier. */
   | { readonly kind: "lastDay"; readonly daysBefore: number }
@@ -39,8 +38,8 @@ export interface FieldKind {
   readonly allowed: string;
 }
 
-export const MONTHS = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split(" ");
-export const DAYS_OF_WEEK = "SUN MON TUE WED THU FRI SAT".split(" ");
+const MONTHS = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split(" ");
+const DAYS_OF_WEEK = "SUN MON TUE WED THU FRI SAT".split(" ");
 
 export const FIELD_KINDS: readonly [FieldKind, FieldKind, FieldKind, FieldKind, FieldKind] = [
   { name: "minute", min: 0, max: 59, maxWritten: 59, words: [], allowed: "a minute is 0 to 59" },
@@ -103,17 +102,17 @@ function parseItem(kind: FieldKind, part: string, where: CronPlace): CronItem {
   const [base = "", stepText, ...rest] = part.split("/");
   if (rest.length > 0) throw refused(kind, part, where);
   const step = stepText === undefined ? 1 : parseStep(kind, part, stepText, where);
-  if (base === "*") return { ...any(kind), step, isAny: step === 1 };
+  if (base === "*") return { ...any(kind), step };
   const [first = "", last, ...others] = base.split("-");
   if (others.length > 0) throw refused(kind, part, where);
   const from = parseValue(kind, first, part, where);
-  if (last !== undefined) return { kind: "range", from, to: parseValue(kind, last, part, where), step, isAny: false };
+  if (last !== undefined) return { kind: "range", from, to: parseValue(kind, last, part, where), step };
   // As in Quartz: 5/15 begins at 5 and goes on to the end of the range.
-  return { kind: "range", from, to: stepText === undefined ? from : Math.max(from, kind.max), step, isAny: false };
+  return { kind: "range", from, to: stepText === undefined ? from : Math.max(from, kind.max), step };
 }
 
 function any(kind: FieldKind): Extract<CronItem, { kind: "range" }> {
-  return { kind: "range", from: kind.min, to: kind.max, step: 1, isAny: true };
+  return { kind: "range", from: kind.min, to: kind.max, step: 1 };
 }
 
 /** The forms that mean another day in each month; null if the text is none of them. */

@@ -38,6 +38,8 @@ export interface FiringSituation {
 }
 
 export interface Firing {
+  /** When this was decided. */
+  readonly at: number;
   readonly status: ScheduleStatus;
   readonly state: ScheduleState;
   readonly nextFor: number | null;
@@ -83,6 +85,7 @@ class FiringPlan {
     if (this.#status === "active") this.#fireDueInstants();
     this.#endIfOver();
     return {
+      at: this.#situation.now,
       status: this.#status,
       state: this.#state,
       nextFor: this.#nextFor,
@@ -337,5 +340,10 @@ class FiringPlan {
 
   #write(occurrence: Occurrence): void {
     this.#rows.set(occurrence.id, occurrence);
+    const { id, outcome, scheduledUntil: scheduledFor, at, pending, detail } = occurrence;
+    // The end of a run is no news about its occurrence, and a backfill is about older instants.
+    if ((pending === null && outcome === "ran") || detail.backfill) return;
+    if (scheduledFor >= (this.#state.last?.scheduledFor ?? Number.NEGATIVE_INFINITY))
+      this.#state = { ...this.#state, last: { id, outcome, scheduledFor, at } };
   }
 }

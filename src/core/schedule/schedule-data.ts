@@ -67,6 +67,13 @@ export interface ScheduleState {
   readonly idleUntil?: { readonly at: number; readonly outcome: "paused" | "retired" };
   /** The last row of the ledger, if it is one of skipped occurrences. */
   readonly skipped?: SkippedRow;
+  /** What became of the latest occurrence. */
+  readonly last?: {
+    readonly id: string;
+    readonly outcome: Outcome;
+    readonly scheduledFor: number;
+    readonly at: number;
+  };
   /** Whether occurrences of a backfill may be waiting. */
   readonly hasBackfill?: true;
 }

@@ -69,11 +69,12 @@ export interface ScheduleSettings extends ScheduleTimingOptions {
 }
 
 /** The type of the input of a scheduled workflow, which is given by its code or its name. */
-export type ScheduledInput<Scheduled> = Scheduled extends WorkflowDefinition<infer Input>
-  ? Input
-  : Scheduled extends WorkflowClass
-    ? InputOf<Scheduled>
-    : unknown;
+export type ScheduledInput<Scheduled> =
+  Scheduled extends WorkflowDefinition<infer Input>
+    ? Input
+    : Scheduled extends WorkflowClass
+      ? InputOf<Scheduled>
+      : unknown;
 
 type ValueOrFunction<Input> = Input | ((occurrence: ScheduledOccurrence) => Input | Promise<Input>);
 
@@ -109,12 +110,8 @@ export interface ScheduleDefinition {
   readonly name: string;
   /** The name of the workflow that it starts. */
   readonly workflow: string;
-  /**
-   * The next instants after `from`, without jitter.
-   *
-   * @param from default: now
-   */
-  next(count?: number, from?: Date | number): Date[];
+  /** The next instants after `from`, without jitter. It depends on nothing else, so it says the same everywhere. */
+  next(count: number, from: Date | number): Date[];
   /** @internal What is stored about it. */
   readonly data: ScheduleData;
   /** @internal The function that computes inputs; null if the input is a value. */
@@ -187,7 +184,7 @@ export function schedule(name: string, options: ScheduleOptions): ScheduleDefini
   };
   return Object.freeze({
     ...definition,
-    next: (count = 1, from: Date | number = Date.now()) => instantsOf(data, count, Number(from)),
+    next: (count: number, from: Date | number) => instantsOf(data, count, Number(from)),
   });
 }
 
@@ -232,8 +229,7 @@ export function toScheduleData(name: string, options: ScheduleOptions): Schedule
     jitterMs,
     overlap,
     catchUp: toCatchUp(owner, options.catchUp ?? "latest"),
-    pauseOnFailure:
-      pauseOnFailure === undefined ? null : checkWholeNumber(`${owner}: pauseOnFailure`, pauseOnFailure),
+    pauseOnFailure: pauseOnFailure === undefined ? null : checkWholeNumber(`${owner}: pauseOnFailure`, pauseOnFailure),
     maxRuns: maxRuns === undefined ? null : checkWholeNumber(`${owner}: maxRuns`, maxRuns),
     ...(priority === undefined ? {} : { priority: checkPriority(priority) }),
     ...(tags === undefined ? {} : { tags: checkTags(tags) }),
@@ -241,7 +237,18 @@ export function toScheduleData(name: string, options: ScheduleOptions): Schedule
   };
 }
 
-const timingNames = ["cron", "timeZone", "gap", "repeat", "every", "offset", "at", "startAt", "endAt", "except"] as const;
+const timingNames = [
+  "cron",
+  "timeZone",
+  "gap",
+  "repeat",
+  "every",
+  "offset",
+  "at",
+  "startAt",
+  "endAt",
+  "except",
+] as const;
 
 function timingOptionsOf(options: ScheduleTimingOptions): ScheduleTimingOptions {
   const given = timingNames.flatMap((key) => (options[key] === undefined ? [] : [[key, options[key]]]));

@@ -21,6 +21,7 @@ import type {
   MapResult,
   RaceWinner,
   ResumedBy,
+  ScheduleContext,
   SignalName,
   StepOptions,
   StepTools,
@@ -36,6 +37,7 @@ import type { StepTurn } from "../turn/ports.js";
 import { copyOfInput } from "../turn/stored-input.js";
 import type { CallScope } from "./call-scope.js";
 import { createNestedCallError, trackedAttempt } from "./nested-calls.js";
+import { toScheduleContext } from "./schedule-context.js";
 
 export function createContext(scope: CallScope): WorkflowContext<any> {
   return new Context(scope);
@@ -75,6 +77,12 @@ class Context implements WorkflowContext<any> {
     if (this.#scope.stepAttempt === null) return this.#turn.handler.input;
     this.#input ??= { value: copyOfInput(this.#turn) };
     return this.#input.value;
+  }
+
+  /** A new object for each access, so that no code sees what other code has changed in it. */
+  get schedule(): ScheduleContext | null {
+    const { schedule } = this.#turn.run;
+    return schedule === undefined ? null : toScheduleContext(schedule);
   }
 
   get attempt(): number {
