@@ -13,7 +13,8 @@ export interface Plan {
   readonly Plans?: readonly Plan[];
 }
 
-const smallTables: ReadonlySet<string> = new Set(["pawl_workers", "pawl_queues"]);
+/** Workers, paused queues and applications are few. */
+const smallTables: ReadonlySet<string> = new Set(["pawl_workers", "pawl_queues", "pawl_schedule_apps"]);
 
 /**
  * Scans of large tables that neither begin at a position of an index nor end at a limit. A sort between a scan and its

@@ -207,8 +207,10 @@ describe.skipIf(isLeftOut("postgres"))("the questions about many runs, whatever 
  * Inserts many sleeping runs, each with a log, a message and a cursor. Statistics change only when a test runs ANALYZE.
  */
 async function fillTables(client: pg.Client): Promise<void> {
-  for (const table of ["runs", "tasks", "events", "inbox", "cursors"])
+  for (const table of ["runs", "tasks", "events", "inbox", "cursors", "schedules"])
     await client.query(`ALTER TABLE pawl_${table} SET (autovacuum_enabled = false)`);
+  await client.query(`INSERT INTO pawl_schedules (name, set_key, hash, incarnation, revision, status, next_at, workflow, definition, state, created_at)
+    SELECT 's' || n, 'k' || n, 'h', 'i', 1, 'active', n, 'busy', '{}', '{}', n FROM generate_series(1, 5000) n`);
   const ids = "(SELECT gen_random_uuid() AS id, n FROM generate_series(1, 20000) n)";
   await client.query(`WITH i AS MATERIALIZED ${ids},
     r AS (INSERT INTO pawl_runs (id, created_at, priority, workflow, version, queue, status, input)
