@@ -3,7 +3,7 @@
  * needs several offsets, so the changes of an offset are found once for each period of 256 days and kept.
  */
 import { LruMap } from "../lru-map.js";
-import { DAY_MS } from "./matching-days.js";
+import { DAY_MS } from "./day.js";
 
 /** A change of a zone's offset. Local time is the instant plus the offset. */
 export interface OffsetChange {
