@@ -97,6 +97,7 @@ describe("the days of a month", () => {
     ["* * SUN#5", "2026-06", []],
     ["* * FRI#L", "2026-05", [29]],
     ["* * FRIL", "2026-05", [29]],
+    ["* * MON#L", "2026-05", [25]],
     ["* * 0l", "2026-05", [31]],
     ["* * MON,FRI#1", "2026-05", [1, 4, 11, 18, 25]],
     ["* 2-3 *", "2026-04", []],
@@ -123,6 +124,7 @@ describe("the days of a month", () => {
     expect(days.nextFrom(day("2028-03-01"))).toBe(day("2032-02-29"));
     expect(days.nextFrom(day("2096-03-01"))).toBe(day("2104-02-29"));
     expect(days.nextFrom(day("2196-03-01"))).toBeNull();
+    expect(cronExpression("0 0 31 * SUN#1").days.nextFrom(day("2026-04-06"))).toBe(day("2026-05-03"));
     expect(cronExpression("0 0 * * *").days.nextFrom(day("2200-12-31"))).toBe(day("2200-12-31"));
     expect(cronExpression("0 0 * * *").days.nextFrom(day("2201-01-01"))).toBeNull();
   });
