@@ -51,6 +51,7 @@ describe("the numbers of a field", () => {
     ["0 0 * * MON-FRI/2", 4, [1, 3, 5]],
     ["0 0 * * */3", 4, [0, 3, 6]],
     ["0 0 * * 5/1", 4, [5, 6]],
+    ["0 0 * * 7/2", 4, [0, 2, 4, 6]],
     ["0 0 * * ?", 4, range(0, 6)],
   ])("%s", (cron, field, numbers) => {
     expect(fieldsOf(cron)[field]).toEqual(numbers);
@@ -197,7 +198,7 @@ describe("refused", () => {
     ["0 0 31 4,6,9,11 *", "never fires"],
     ["0 0 31W 2 *", "never fires"],
     ["0 0 */18 * WED#5", "never fires"],
-    [`${"1,".repeat(100)}1 * * * *`, "which is longer than 200."],
+    [`${"1,".repeat(100)}1 * * * *`, "has a cron expression of 209 characters; the most is 200."],
   ])("%s", (cron, sentence) => {
     const parse = () => parseCron(cron, 'Schedule "nightly_report"');
     expect(parse).toThrow(InvalidInputError);

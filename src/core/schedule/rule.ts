@@ -18,8 +18,8 @@ export interface ScheduleTimingOptions {
    * `@monthly`, `@yearly`, `@annually`.
    *
    * Names (`JAN`, `MON`), ranges, also round the end (`FRI-MON`), steps, lists, `?` for any day, `L`, `L-3`, `15W`, `LW`, `FRI#2` and
-   * `FRI#L` are known. If day of month and day of week are both restricted, one of them is enough, as in every cron: `0 0 13 * FRI` is
-   * each 13th and each Friday. A field that begins with `*` does not restrict, even with a step.
+   * `FRI#L` are known. If day of month and day of week are both restricted, one of them is enough: `0 0 13 * FRI` is each 13th and
+   * each Friday. As in Vixie's cron, a field that begins with `*` is not restricted even if a step follows, and then both must match.
    */
   readonly cron?: string;
   /** The IANA name of the zone in which the cron expression is read. Default: `"UTC"`, never the zone of the machine. */
