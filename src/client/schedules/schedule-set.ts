@@ -13,7 +13,7 @@ import { randomHex } from "../../runtime/random-hex.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import { findLiveWorkers } from "../../store/contract/live-workers.js";
 import type { ScheduleApp, ScheduleChange, ScheduleRecord, Store } from "../../store/contract/store.js";
-import { changeOf, dueAtOf, toStoredSchedule } from "./stored-schedule.js";
+import { changeOf, dueAtOf, isDue, toStoredSchedule } from "./stored-schedule.js";
 
 interface KnownSet {
   readonly key: string;
@@ -204,7 +204,7 @@ export function redefine(
 ): ScheduleChange {
   const { record, state, data: before } = schedule;
   const isSameRule = JSON.stringify(before.timing) === JSON.stringify(data.timing);
-  const nextFor = isSameRule && record.status !== "ended" ? record.nextFor : nextInstant(data.timing, now);
+  const nextFor = (isSameRule ? record.nextFor : null) ?? nextInstant(data.timing, now);
   const isOver = nextFor === null || (data.maxRuns !== null && state.accepted >= data.maxRuns);
   const status: ScheduleStatus = state.pause !== undefined ? "paused" : isOver ? "ended" : "active";
   const wasRetired = record.status === "retired";
@@ -218,7 +218,7 @@ export function redefine(
     status,
     nextFor: isOver && status !== "paused" ? null : nextFor,
     // What waited while it was retired may begin.
-    nextAt: wasRetired && status === "active" ? now : nextAt,
+    nextAt: wasRetired || isDue(schedule, now) ? now : nextAt,
     state: newState,
   });
 }
