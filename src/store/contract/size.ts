@@ -11,6 +11,9 @@ export const tableNames = [
   "workflows",
   "queues",
   "figures",
+  "schedules",
+  "occurrences",
+  "schedule_apps",
   "migrations",
 ] as const;
 

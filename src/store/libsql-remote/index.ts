@@ -17,6 +17,7 @@ import type {
   Message,
   NewRun,
   RefusedStart,
+  ScheduleInterest,
   SeenRun,
   SentInTransaction,
   Store,
@@ -31,6 +32,7 @@ import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
 import { encodeLoad } from "../sql/records.js";
+import { SqlSchedules } from "../sql/schedules.js";
 import { sqliteDialect } from "../sqlite/dialect.js";
 import { migrations } from "../sqlite/schema.js";
 import { parseRemoteAddress, type RemoteAddress } from "./address.js";
@@ -41,6 +43,7 @@ import { loadClient, type Value } from "./driver.js";
 import { failedGuardIndex, isUnauthorized } from "./errors.js";
 import { planMessages } from "./messages.js";
 import { migrationPort } from "./migrate.js";
+import { runScheduleTransaction } from "./schedule-transaction.js";
 import { ServerClock, serverNow } from "./server-clock.js";
 import { StatementPlan } from "./statement-plan.js";
 import { UserTransactions } from "./transaction.js";
@@ -90,6 +93,7 @@ class RemoteLibsqlStore extends SqlReads implements Store {
   readonly hasCrossProcessHints = false;
   readonly description: string;
   readonly maintenance: SqlMaintenance;
+  readonly schedules: SqlSchedules;
   readonly #db: RemoteDatabase;
   readonly #runtime: Runtime;
   readonly #serverClock: ServerClock;
@@ -109,6 +113,14 @@ class RemoteLibsqlStore extends SqlReads implements Store {
         writeAtomically: async (writes) => {
           await db.write(writes.map(({ text, values }) => ({ sql: text, args: values as readonly Value[] })));
         },
+        emitHints: (hints) => this.#hints.emit(hints),
+      },
+      dialect,
+    );
+    this.schedules = new SqlSchedules(
+      {
+        query: (sql, values) => db.query(sql, values),
+        transaction: (work) => runScheduleTransaction(db, () => this.#clock(), work),
         emitHints: (hints) => this.#hints.emit(hints),
       },
       dialect,
@@ -197,8 +209,13 @@ class RemoteLibsqlStore extends SqlReads implements Store {
     return fence;
   }
 
-  async heartbeat(fence: Fence, load?: WorkerLoad): Promise<HeartbeatResult> {
-    const { plan, resultOf } = planHeartbeat(fence, encodeLoad(load));
+  async heartbeat(fence: Fence, load?: WorkerLoad, schedules?: ScheduleInterest): Promise<HeartbeatResult> {
+    const { plan, resultOf } = planHeartbeat(
+      fence,
+      encodeLoad(load),
+      schedules,
+      this.#hasVirtualClock ? this.#clock() : null,
+    );
     const sentAt = this.#runtime.now();
     const { hasExpiredWorkers, now, ...result } = resultOf(await this.#db.write(plan.statements));
     this.#serverClock.adjust(now, sentAt, this.#runtime.now());

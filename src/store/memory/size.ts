@@ -17,6 +17,9 @@ export function sizeOf(
     ["workflows", rows.workflows.size],
     ["queues", others.queues],
     ["figures", others.figures],
+    ["schedules", rows.schedules.size],
+    ["occurrences", rows.occurrences.size],
+    ["schedule_apps", rows.scheduleApps.size],
   ];
   return {
     engine: "memory",

@@ -12,6 +12,7 @@ import type {
   Message,
   NewRun,
   RefusedStart,
+  ScheduleInterest,
   SeenRun,
   SentInTransaction,
   Store,
@@ -24,6 +25,7 @@ import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../s
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
+import { SqlSchedules } from "../sql/schedules.js";
 import { appendEvents, isAppend } from "./append.js";
 import { claim } from "./claim.js";
 import { type Clock, nowExpression } from "./clock.js";
@@ -33,6 +35,7 @@ import { mysqlDialect } from "./dialect.js";
 import { loadDriver, parseUrl } from "./driver.js";
 import { sendMessages } from "./messages.js";
 import { migrationPort } from "./migrate.js";
+import { createSchedulePort } from "./schedule-port.js";
 import { migrations } from "./schema.js";
 import { sql, type Value } from "./sql.js";
 import { beginTransaction, sendInTransaction, startInTransaction } from "./transactions.js";
@@ -62,6 +65,7 @@ class MysqlStore extends SqlReads implements Store {
   readonly hasCrossProcessHints = false;
   readonly description: string;
   readonly maintenance: SqlMaintenance;
+  readonly schedules: SqlSchedules;
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #hints = new HintEmitter();
@@ -78,6 +82,11 @@ class MysqlStore extends SqlReads implements Store {
           }),
         emitHints: (hints) => this.#hints.emit(hints),
       },
+      dialect,
+    );
+    const emitHints = (hints: readonly Hint[]) => this.#hints.emit(hints);
+    this.schedules = new SqlSchedules(
+      createSchedulePort(db, () => this.#now(), emitHints),
       dialect,
     );
     this.#db = db;
@@ -141,8 +150,8 @@ class MysqlStore extends SqlReads implements Store {
     return fence;
   }
 
-  async heartbeat(fence: Fence, load?: WorkerLoad): Promise<HeartbeatResult> {
-    const { hasFreedTasks, ...result } = await heartbeat(this.#db, fence, load, () => this.#now());
+  async heartbeat(fence: Fence, load?: WorkerLoad, schedules?: ScheduleInterest): Promise<HeartbeatResult> {
+    const { hasFreedTasks, ...result } = await heartbeat(this.#db, fence, { load, schedules }, () => this.#now());
     if (hasFreedTasks || result.reapedWorkerIds.length > 0) this.#hints.emit(tasksFreedHints);
     return result;
   }

@@ -18,6 +18,7 @@ import type {
   RefusedStart,
   RunFilter,
   RunRecord,
+  ScheduleInterest,
   SeenRun,
   SentInTransaction,
   Store,
@@ -36,6 +37,8 @@ import { closeTimeoutMs } from "../shared/reachability.js";
 import { type MaintenancePort, SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
+import type { SchedulePort } from "../sql/schedule-port.js";
+import { SqlSchedules } from "../sql/schedules.js";
 import { Claimer } from "./claim/claim.js";
 import { ClaimBoundsTracker } from "./claim/claim-bounds.js";
 import { createSqlClock, type SqlClock } from "./clock.js";
@@ -49,6 +52,7 @@ import { createPostgresDialect } from "./dialect.js";
 import { LostWriteDetector } from "./lost-write-detector.js";
 import { createMigrationPort } from "./migrate.js";
 import { OperationTracker } from "./operation-tracker.js";
+import { createSchedulePort } from "./schedule-port.js";
 import { migrationsOf } from "./schema.js";
 import type { Tables } from "./tables.js";
 import { assertTransaction, type CallerTransaction, PostgresTransaction } from "./transaction.js";
@@ -67,6 +71,7 @@ export interface PostgresStoreParts {
 export class PostgresStore implements Store {
   readonly description: string;
   readonly maintenance: SqlMaintenance;
+  readonly schedules: SqlSchedules;
   readonly #parts: PostgresStoreParts;
   readonly #db: Database;
   readonly #clock: SqlClock;
@@ -98,6 +103,7 @@ export class PostgresStore implements Store {
     const dialect = createPostgresDialect(tables, options.clock);
     this.#reads = new SqlReads({ query: (text, values) => db.read({ text, values }) }, dialect);
     this.maintenance = new SqlMaintenance(this.#maintenancePort(), dialect);
+    this.schedules = new SqlSchedules(this.#schedulePort(), dialect);
     this.#lostWriteDetector = new LostWriteDetector(tables);
     this.#committer = new Committer(tables, this.#clock, (runId, end) =>
       this.#lostWriteDetector.isLogEndKnown(runId, end),
@@ -130,6 +136,13 @@ export class PostgresStore implements Store {
         ),
       emitHints: (hints) => this.#emitHints(hints),
     };
+  }
+
+  #schedulePort(): SchedulePort {
+    const query: SchedulePort["query"] = (text, values) => this.#operations.run(() => this.#db.read({ text, values }));
+    const emitHints = (hints: readonly Hint[]) => this.#emitHints(hints);
+    const port = createSchedulePort(this.#db, () => this.#committer, { query, emitHints });
+    return { ...port, transaction: (work) => this.#operations.run(() => port.transaction(work)) };
   }
 
   migrate(): Promise<void> {
@@ -272,10 +285,10 @@ export class PostgresStore implements Store {
     return fence;
   }
 
-  heartbeat(fence: Fence, load?: WorkerLoad): Promise<HeartbeatResult> {
+  heartbeat(fence: Fence, load?: WorkerLoad, schedules?: ScheduleInterest): Promise<HeartbeatResult> {
     // Executing a heartbeat twice does no harm, so it is retried like a read.
     const read: ExecuteQuery = (query) => this.#db.read(query, () => this.#lostWriteDetector.assertNotLost(fence));
-    return this.#fencedIfLost(fencedHeartbeat, () => this.#workers.heartbeat(read, fence, load));
+    return this.#fencedIfLost(fencedHeartbeat, () => this.#workers.heartbeat(read, fence, load, schedules));
   }
 
   async deregisterWorker(fence: Fence): Promise<void> {

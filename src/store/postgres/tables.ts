@@ -19,6 +19,9 @@ export function tablesIn(schema: string): Tables {
     workflows: table("workflows"),
     queues: table("queues"),
     figures: table("figures"),
+    schedules: table("schedules"),
+    occurrences: table("occurrences"),
+    schedule_apps: table("schedule_apps"),
     migrations: table("migrations"),
   };
 }

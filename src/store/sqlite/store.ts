@@ -12,6 +12,7 @@ import type {
   Message,
   NewRun,
   RefusedStart,
+  ScheduleInterest,
   SeenRun,
   SentInTransaction,
   Store,
@@ -26,6 +27,7 @@ import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
 import { encodeLoad } from "../sql/records.js";
+import { SqlSchedules } from "../sql/schedules.js";
 import { claim, readEmptyClaim } from "./claim.js";
 import { applyBatch, isCommitted } from "./commit.js";
 import { ConnectionAccess } from "./connection-access.js";
@@ -35,6 +37,7 @@ import { FileWatch } from "./file-watch.js";
 import { deliverMessages, deliverMessagesAsync } from "./messages.js";
 import { migrationPort } from "./migrate.js";
 import { type DatabaseLocation, openConnection } from "./open.js";
+import { runScheduleTransaction } from "./schedule-transaction.js";
 import { migrations } from "./schema.js";
 import { startRuns } from "./starts.js";
 import {
@@ -49,6 +52,7 @@ import { deregisterWorker, heartbeat, reap, registerWorker } from "./workers.js"
 export class SqliteStore extends SqlReads implements Store {
   readonly description: string;
   readonly maintenance: SqlMaintenance;
+  readonly schedules: SqlSchedules;
   readonly #access: ConnectionAccess;
   readonly #options: StoreOptions;
   readonly #clock: () => number;
@@ -88,6 +92,17 @@ export class SqliteStore extends SqlReads implements Store {
           access.write((db) => {
             for (const { text, values } of writes) db.query(text, values);
           }),
+        emitHints: (hints) => this.#hints.emit(hints),
+      },
+      dialect,
+    );
+    this.schedules = new SqlSchedules(
+      {
+        query: (sql, values) =>
+          isSelect(sql)
+            ? access.read((db) => db.query(sql, values))
+            : access.writeWithoutTransaction((db) => db.query(sql, values)),
+        transaction: (work) => runScheduleTransaction(access, clock, work),
         emitHints: (hints) => this.#hints.emit(hints),
       },
       dialect,
@@ -181,9 +196,9 @@ export class SqliteStore extends SqlReads implements Store {
     return fence;
   }
 
-  async heartbeat(fence: Fence, load?: WorkerLoad): Promise<HeartbeatResult> {
+  async heartbeat(fence: Fence, load?: WorkerLoad, schedules?: ScheduleInterest): Promise<HeartbeatResult> {
     const { hasExpiredWorkers, ...result } = await this.#access.writeWithoutTransaction((db) =>
-      heartbeat(db, fence, encodeLoad(load), this.#runtime),
+      heartbeat(db, fence, { load: encodeLoad(load), schedules }, this.#clock(), this.#runtime),
     );
     const reapedWorkerIds = hasExpiredWorkers
       ? await this.#access.write((db) => reap(db, fence.workerId, this.#clock(), this.#runtime.now()))
