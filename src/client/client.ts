@@ -99,8 +99,8 @@ export class Client {
     this.#starter = new RunStarter(this.#handles, this.ids, this.#registrar, this.#launcher);
     this.#scheduleFiring = new ScheduleFiring({
       store,
-      log,
       runtime,
+      log,
       ids: this.ids,
       findRegistration: (workflow) => this.#registrar.registration(workflow),
       cancel: (runId, reason) => cancelIfOpen(commands, runId, reason),

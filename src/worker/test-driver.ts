@@ -16,7 +16,7 @@ interface DrivenSession {
 
 /** Fires the schedules that are due. */
 interface DrivenSchedules {
-  fireDue(options: { readonly waitsForInputs: boolean }): Promise<void>;
+  fireDue(): Promise<void>;
 }
 
 export class TestDriver {
@@ -78,7 +78,7 @@ export class TestDriver {
       await this.#waitUntilIdle();
       // Read before schedules fire: a hint may let the worker claim their runs at once, and their ends may make more due.
       const before = this.#claimer.claimedCount;
-      await this.#schedules.fireDue({ waitsForInputs: true });
+      await this.#schedules.fireDue();
       this.#claimer.claimSoon();
       await this.#waitUntilIdle();
       if (this.#claimer.claimedCount === before) return this.#claimer.nextDueAt;

@@ -4,63 +4,54 @@
  * this at the same time.
  */
 import { encode } from "../../core/encoding/encode.js";
-import { AlreadyActiveError, WorkflowNotFoundError } from "../../core/errors/errors.js";
+import {
+  AlreadyActiveError,
+  InvalidStateError,
+  TimeoutError,
+  WorkflowNotFoundError,
+} from "../../core/errors/errors.js";
 import { toSafeThrown } from "../../core/errors/safe-thrown.js";
 import { sentenceOf } from "../../core/errors/sentence-of.js";
 import { type Firing, planFiring } from "../../core/schedule/plan-firing.js";
-import type { Occurrence, RunSchedule } from "../../core/schedule/schedule-data.js";
+import type { Occurrence, RunSchedule, ScheduleState } from "../../core/schedule/schedule-data.js";
 import type { Logger } from "../../define/context.js";
 import type { ScheduleDefinition } from "../../define/schedule/schedule.js";
-import type { Runtime } from "../../runtime/runtime.js";
+import type { Runtime, Timer } from "../../runtime/runtime.js";
 import { waitAtMost } from "../../runtime/wait.js";
 import type { NewRun, RefusedStart, ScheduleChange, ScheduleRecord, Store } from "../../store/contract/store.js";
 import { publishStatus } from "../../telemetry/publish.js";
 import { publishOccurrence } from "../../telemetry/publish-occurrence.js";
-import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 import type { IdSource } from "../start/new-id.js";
 import { newRunFactory } from "../start/new-run.js";
 import type { Registration } from "../start/registration.js";
 import { readSituations, type Situation } from "./situations.js";
-import { changeOf, toOccurrenceRecord } from "./stored-schedule.js";
+import { changeOf, type StoredSchedule, toOccurrenceRecord, toStoredSchedule } from "./stored-schedule.js";
 
 export interface FiringServices {
   readonly store: Store;
-  readonly log: Logger;
   readonly runtime: Runtime;
+  readonly log: Logger;
   readonly ids: IdSource;
   findRegistration(workflow: string): Promise<Registration | null>;
   /** Requests the cancellation of a run that is open. */
   cancel(runId: string, reason: string): Promise<void>;
 }
 
-export interface FireOptions {
-  /** Waits for all inputs, however long they take: a test decides when the next look is. */
-  readonly waitsForInputs?: boolean;
-}
-
 export type ScheduleDefinitions = ReadonlyMap<string, ScheduleDefinition>;
 
 /** How many schedules are looked at together; their changes are one transaction. */
 const schedulesPerLook = 100;
-/** More starts would make a transaction long. */
 const maxRefusals = 20;
-/** How long a look waits for the functions that compute inputs: the other schedules of the look wait as well. */
-const inputPatienceMs = 1_000;
-/** A function that has not returned by then has failed. */
-const inputLimitMs = 30_000;
+/** An input function that takes longer has failed. */
+const inputTimeoutMs = 10_000;
+/** Schedules whose inputs are computed within this time do not wait for the others. */
+const fastInputMs = 1_000;
 
 export class ScheduleFiring {
   readonly #services: FiringServices;
-  /** The schedules whose inputs take long to compute. They are left alone until that is done. */
-  readonly #computing = new Set<string>();
 
   constructor(services: FiringServices) {
     this.#services = services;
-  }
-
-  /** Whether a schedule stays due because its input is being computed. */
-  get isComputing(): boolean {
-    return this.#computing.size > 0;
   }
 
   /**
@@ -68,58 +59,52 @@ export class ScheduleFiring {
    *
    * @param definitions the schedules that this process has in its code
    */
-  async fireDue(
-    setKeys: readonly string[],
-    definitions: ScheduleDefinitions,
-    options: FireOptions = {},
-  ): Promise<boolean> {
+  async fireDue(setKeys: readonly string[], definitions: ScheduleDefinitions): Promise<boolean> {
     const { store } = this.#services;
     const due = await store.schedules.due({ setKeys, limit: schedulesPerLook });
     if (due === null) return false;
-    const progress = await this.fire(due.schedules, due.now, definitions, options);
+    const progress = await this.fire(due.schedules, due.now, definitions);
     return progress > 0;
   }
 
-  /**
-   * Looks at these schedules now. Returns how many of them were changed. Of the others, some have changed meanwhile, and
-   * those whose inputs take long to compute are changed later, so that they do not delay the rest.
-   */
-  async fire(
-    records: readonly ScheduleRecord[],
-    now: number,
-    definitions: ScheduleDefinitions,
-    { waitsForInputs = false }: FireOptions = {},
-  ): Promise<number> {
-    const { store, runtime } = this.#services;
-    const free = records.filter(({ name }) => !this.#computing.has(name));
-    const situations = await readSituations(store, free, now);
+  /** Looks at these schedules now. Returns how many of them were changed; the others have changed meanwhile. */
+  async fire(records: readonly ScheduleRecord[], now: number, definitions: ScheduleDefinitions): Promise<number> {
+    const { store } = this.#services;
+    const unusable: Unusable[] = [];
+    const schedules = records.flatMap((record) => readOrNote(record, unusable) ?? []);
+    const situations = await readSituations(store, schedules, now);
     const registrations = new Registrations((workflow) => this.#services.findRegistration(workflow));
-    const decided = new Map<string, Decision>();
-    const decisions = situations.map(async (situation) => {
-      const decision = await this.#decide(situation, definitions, registrations);
-      decided.set(situation.name, decision);
-      return decision;
+    const ready: Decision[] = [];
+    const deciding = situations.map(async (situation) => {
+      try {
+        ready.push(await this.#decide(situation, definitions, registrations));
+      } catch (error) {
+        // It is the problem of this schedule alone: this runtime may lack its time zone, for example.
+        unusable.push({ record: situation.schedule.record, error });
+      }
     });
-    const all = Promise.all(decisions);
-    await (waitsForInputs ? all : waitAtMost(runtime, inputPatienceMs, all));
-    const ready = [...decided.values()];
-    for (const [index, { name }] of situations.entries())
-      if (!decided.has(name)) void this.#commitLater(name, decisions[index] as Promise<Decision>);
-    return this.#commit(ready);
+    await waitAtMost(this.#services.runtime, fastInputMs, Promise.all(deciding));
+    const changedAtOnce = await this.#commit(ready.splice(0));
+    await Promise.all(deciding);
+    const changedLater = await this.#commit(ready.splice(0));
+    return changedAtOnce + changedLater + (await this.#pauseUnusable(unusable, now));
   }
 
-  async #commitLater(name: string, decision: Promise<Decision>): Promise<void> {
-    this.#computing.add(name);
-    try {
-      await this.#commit([await decision]);
-    } catch (error) {
-      warnOfRetry(this.#services.log, `Schedule "${name}" could not be fired; it is looked at again soon.`, error);
-    } finally {
-      this.#computing.delete(name);
-    }
+  /** Pauses the schedules that could not be looked at, so that they are not looked at again and again, and says why. */
+  async #pauseUnusable(unusable: readonly Unusable[], now: number): Promise<number> {
+    if (unusable.length === 0) return 0;
+    const changes = unusable.map(({ record, error }): ScheduleChange => {
+      this.#services.log.error(`Schedule "${record.name}" cannot be fired and is paused.`, error);
+      const pause = { at: now, until: null, by: null, reason: sentenceOf(toSafeThrown(error)) };
+      const row = { ...record, status: "paused" as const, nextAt: null, state: withPause(record.state, pause) };
+      return { name: record.name, expectedRevision: record.revision, row, occurrences: [], starts: [] };
+    });
+    const result = await this.#services.store.schedules.apply({ changes });
+    return result.kind === "applied" ? result.names.size : 0;
   }
 
   async #commit(decisions: readonly Decision[]): Promise<number> {
+    if (decisions.length === 0) return 0;
     for (const { firing } of decisions)
       for (const runId of firing.cancelRunIds)
         await this.#services.cancel(runId, "A newer occurrence of its schedule takes its place.");
@@ -179,23 +164,28 @@ export class ScheduleFiring {
   async #computeInput(definition: ScheduleDefinition | undefined, about: RunSchedule): Promise<string> {
     // The caller fires only schedules whose functions it has; a definition may be missing for a moment during a release.
     if (definition?.computeInput == null)
-      throw new Error(`This process does not have the function that computes the input of schedule "${about.name}".`);
+      throw new InvalidStateError(
+        `This process does not have the function that computes the input of schedule "${about.name}".`,
+      );
     const { name, scheduledFor, missed, manual = false, backfill = false } = about;
     const occurrence = { schedule: name, scheduledFor: new Date(scheduledFor), missed, manual, backfill };
-    const input = await this.#withinLimit(async () => definition.computeInput?.(occurrence));
+    const input = await this.#withTimeout(name, async () => definition.computeInput?.(occurrence));
     return encode(input, { label: `the input of schedule "${name}"` });
   }
 
-  /** A function that never returns must not keep its schedule from firing again. */
-  async #withinLimit(compute: () => Promise<unknown>): Promise<unknown> {
-    let result: { readonly input: unknown } | undefined;
-    const computed = compute().then((input) => {
-      result = { input };
+  /** Code that never settles must not keep this process from firing other schedules. */
+  async #withTimeout<T>(name: string, compute: () => Promise<T>): Promise<T> {
+    const { runtime } = this.#services;
+    let timer: Timer | undefined;
+    const timeout = new Promise<never>((_, reject) => {
+      const message = `The function that computes the input of schedule "${name}" took more than ${inputTimeoutMs / 1_000} seconds.`;
+      timer = runtime.setTimeout(() => reject(new TimeoutError(message)), inputTimeoutMs);
     });
-    await waitAtMost(this.#services.runtime, inputLimitMs, computed);
-    if (result === undefined)
-      throw new Error(`The function that computes the input did not return within ${inputLimitMs / 1_000} seconds.`);
-    return result.input;
+    try {
+      return await Promise.race([compute(), timeout]);
+    } finally {
+      runtime.clearTimeout(timer);
+    }
   }
 
   #warnOfFailure(name: string, { scheduledFor }: Occurrence, error: unknown): void {
@@ -236,6 +226,31 @@ interface Decision {
   readonly schedule: Situation["schedule"];
   readonly firing: Firing;
   readonly starts: readonly NewRun[];
+}
+
+/** A schedule that could not be looked at. */
+interface Unusable {
+  readonly record: ScheduleRecord;
+  readonly error: unknown;
+}
+
+/** Null for a damaged row, which is the problem of this schedule alone. */
+function readOrNote(record: ScheduleRecord, unusable: Unusable[]): StoredSchedule | null {
+  try {
+    return toStoredSchedule(record);
+  } catch (error) {
+    unusable.push({ record, error });
+    return null;
+  }
+}
+
+/** A state that cannot be read stays as it is, for people to mend. */
+function withPause(state: string, pause: NonNullable<ScheduleState["pause"]>): string {
+  try {
+    return JSON.stringify({ ...(JSON.parse(state) as ScheduleState), pause });
+  } catch {
+    return state;
+  }
 }
 
 function toChange({ schedule, firing, starts }: Decision): ScheduleChange {

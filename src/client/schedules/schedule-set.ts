@@ -3,6 +3,7 @@
  * first seen. In force is, of the sets of live workers, the one that was first seen last: so the old workers of a rolling
  * release change nothing, and a roll-back brings the old set back when the last new worker has ended.
  */
+import { StoreError } from "../../core/errors/errors.js";
 import { sha256Hex } from "../../core/naming/ids.js";
 import { nextInstant } from "../../core/schedule/instants.js";
 import { newScheduleState, type ScheduleState, type ScheduleStatus } from "../../core/schedule/schedule-data.js";
@@ -59,7 +60,12 @@ export class ScheduleSet {
       const isInForce = inForce.key === this.key;
       if (await this.#write(row, sets, isInForce, now)) return isInForce;
     }
-    throw new Error(`The schedules of application "${app}" kept changing while they were registered; start again.`);
+    throw new StoreError(
+      `The schedules of application "${app}" kept changing while they were registered; start again.`,
+      {
+        transient: true,
+      },
+    );
   }
 
   /** The sets in the order in which they were first seen. */

@@ -1,6 +1,6 @@
 /** The schedules of one worker: those that it declares, and those that were put by the API, which every worker fires. */
 import type { ScheduleInterest, Store } from "../../store/contract/store.js";
-import type { FireOptions, ScheduleDefinitions, ScheduleFiring } from "./firing.js";
+import type { ScheduleDefinitions, ScheduleFiring } from "./firing.js";
 import type { ScheduleSet } from "./schedule-set.js";
 
 export interface WorkerSchedulesOptions {
@@ -27,14 +27,9 @@ export class WorkerSchedules {
   }
 
   /** Fires all schedules of this worker that are due. */
-  async fireDue(options: FireOptions = {}): Promise<void> {
+  async fireDue(): Promise<void> {
     const { firing, definitions } = this.#options;
-    while (await firing.fireDue(this.#setKeys, definitions, options));
-  }
-
-  /** Whether a schedule stays due because its input is being computed. */
-  get isComputing(): boolean {
-    return this.#options.firing.isComputing;
+    while (await firing.fireDue(this.#setKeys, definitions));
   }
 
   /** When the next schedule of this worker must be looked at, by the clock of the store; null: none. */
