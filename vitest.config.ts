@@ -23,6 +23,7 @@ const sharing = [
   "src/store/{shared,sql,postgres/connection}/**/*.test.ts",
   "dashboard/src/**/*.test.ts",
   "test/{class-style,client,dynamic,function-style,graph-style,histories,retry,stored-schema,types}/**/*.test.ts",
+  "test/schedules/!(kills|damaged).test.ts",
   "test/{cli,dashboard,mistakes,processes,scale,sql-functions,testing}/**/*.test.ts",
   // One measures the memory of its process, some count the errors that no code handles, one changes the environment.
   "test/http/!(hostile-bodies).test.ts",
