@@ -98,13 +98,14 @@ forEachStore((kind) => {
     };
     const slow = schedule("slow", { workflow: report, input, every: "1h" });
     const pawl = new Pawl(w.store, silent, {
-      runtime: withTimers({ [patience]: (end) => void called.opened.then(end), [limit]: () => {} }),
+      runtime: withTimers({ [patience]: (end) => void called.opened.then(() => systemRuntime.setTimeout(end, 0)), [limit]: () => {} }),
     });
     const worker = pawl.worker({
       workflows: [report],
       schedules: [slow, plain],
       lease: "1s",
       grace: 100,
+      poll: Number.POSITIVE_INFINITY,
     });
     onTestFinished(() => worker.stop());
     await worker.start();
