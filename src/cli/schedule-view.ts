@@ -166,7 +166,13 @@ function drawLedger(occurrences: readonly OccurrenceInfo[], out: Output): string
       [runId ?? "", noteOf(occurrence)].filter(Boolean).join("  "),
     ];
   });
-  const titles = [{ title: "" }, { title: "" }, { title: "", align: "right" }, { title: "", whole: true }] as const;
+  // A reason or an error may be long: on a terminal it is cut, and elsewhere nothing is.
+  const titles = [
+    { title: "", whole: true },
+    { title: "", whole: true },
+    { title: "", align: "right", whole: true },
+    { title: "", whole: true },
+  ] as const;
   return [
     "",
     `${paint("bold", "ledger")}  ${paint("dim", "the latest is on the right")}`,

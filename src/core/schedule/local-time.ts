@@ -1,6 +1,6 @@
 /** Instants as people in a time zone read and write them. */
+import { DAY_MS } from "./day.js";
 import { isTransitionDay } from "./describe.js";
-import { DAY_MS } from "./matching-days.js";
 import { FIRST_INSTANT, LAST_INSTANT } from "./timing.js";
 import { zoneOf } from "./zone.js";
 
