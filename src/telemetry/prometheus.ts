@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { checkOptions } from "../core/naming/check-options.js";
-import { Counter, contentType, Histogram, renderGauge } from "./exposition.js";
+import { Counter, contentType, Histogram, type Labels, renderGauge } from "./exposition.js";
 import { ErrorGuard, type TelemetryOptions, type TelemetrySubscription } from "./listeners.js";
 import { type MetricsSource, queueGauges, readScheduleLags, scheduleLag } from "./queue-gauges.js";
 import { durationBucketsSeconds, recordMetrics } from "./run-metrics.js";
@@ -67,9 +67,10 @@ export function prometheus(pawl: MetricsSource, options: TelemetryOptions = {}):
           queues.map((queue) => [{ queue: queue.name }, read(queue)]),
         ),
       );
-      const ofSchedules = lags.map(
-        ({ schedule, seconds }) => [schedule === null ? {} : { schedule }, seconds] as const,
-      );
+      const ofSchedules = lags.map(({ schedule, seconds }): readonly [Labels, number] => [
+        schedule === null ? {} : { schedule },
+        seconds,
+      ]);
       return [...ofQueues, renderGauge(`pawl_${scheduleLag.name}_seconds`, scheduleLag.help, ofSchedules)];
     } catch (error) {
       // If the database cannot be read, the metrics that were counted in this process are still worth scraping.
