@@ -4,7 +4,12 @@
  * this at the same time.
  */
 import { encode } from "../../core/encoding/encode.js";
-import { AlreadyActiveError, TimeoutError, WorkflowNotFoundError } from "../../core/errors/errors.js";
+import {
+  AlreadyActiveError,
+  InvalidStateError,
+  TimeoutError,
+  WorkflowNotFoundError,
+} from "../../core/errors/errors.js";
 import { toSafeThrown } from "../../core/errors/safe-thrown.js";
 import { sentenceOf } from "../../core/errors/sentence-of.js";
 import { type Firing, planFiring } from "../../core/schedule/plan-firing.js";
@@ -138,7 +143,9 @@ export class ScheduleFiring {
   async #computeInput(definition: ScheduleDefinition | undefined, about: RunSchedule): Promise<string> {
     // The caller fires only schedules whose functions it has; a definition may be missing for a moment during a release.
     if (definition?.computeInput == null)
-      throw new Error(`This process does not have the function that computes the input of schedule "${about.name}".`);
+      throw new InvalidStateError(
+        `This process does not have the function that computes the input of schedule "${about.name}".`,
+      );
     const { name, scheduledFor, missed, manual = false, backfill = false } = about;
     const occurrence = { schedule: name, scheduledFor: new Date(scheduledFor), missed, manual, backfill };
     const input = await this.#withTimeout(name, async () => definition.computeInput?.(occurrence));

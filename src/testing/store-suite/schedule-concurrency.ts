@@ -138,7 +138,7 @@ export function scheduleConcurrencyTests(fixture: Fixture, schedules: ScheduleFi
             return update(row, { nextAt: null }, { occurrences: [newOccurrence(row, { id: run.id })], starts: [run] });
           });
           const applied = namesOf(await store.schedules.apply({ changes }));
-        appliedCount += applied.size;
+          appliedCount += applied.size;
         }
       });
       const finishers = stores.map(async (store, number) => {

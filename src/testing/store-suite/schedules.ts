@@ -279,7 +279,7 @@ export function scheduleTests(fixture: Fixture): void {
   });
 
   test("rows that are large together are one batch", async () => {
-    const definition = JSON.stringify("ü".repeat(100_000));
+    const definition = JSON.stringify("ü".repeat(300_000));
     const rows = Array.from({ length: 60 }, () => scheduleRow({ definition, setKey: "large" }));
     const withLedger = rows.map((row) =>
       creation(row, { occurrences: [newOccurrence(row, { detail: { error: definition } })] }),
