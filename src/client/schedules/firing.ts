@@ -37,6 +37,12 @@ export interface FiringServices {
   cancel(runId: string, reason: string): Promise<void>;
 }
 
+/** How many schedules were changed by a look, and how many had been changed by another process meanwhile. */
+export interface FiringProgress {
+  readonly changed: number;
+  readonly lost: number;
+}
+
 export type ScheduleDefinitions = ReadonlyMap<string, ScheduleDefinition>;
 
 /** How many schedules are looked at together; their changes are one transaction. */
@@ -55,16 +61,16 @@ export class ScheduleFiring {
   }
 
   /**
-   * Looks at the schedules of these sets that are due. Returns whether more may be due.
+   * Looks at the schedules of these sets that are due; null if there are none. If some were changed, more may be due.
    *
    * @param definitions the schedules that this process has in its code
    */
-  async fireDue(setKeys: readonly string[], definitions: ScheduleDefinitions): Promise<boolean> {
+  async fireDue(setKeys: readonly string[], definitions: ScheduleDefinitions): Promise<FiringProgress | null> {
     const { store } = this.#services;
     const due = await store.schedules.due({ setKeys, limit: schedulesPerLook });
-    if (due === null) return false;
-    const progress = await this.fire(due.schedules, due.now, definitions);
-    return progress > 0;
+    if (due === null) return null;
+    const changed = await this.fire(due.schedules, due.now, definitions);
+    return { changed, lost: due.schedules.length - changed };
   }
 
   /** Looks at these schedules now. Returns how many of them were changed; the others have changed meanwhile. */
@@ -177,7 +183,7 @@ export class ScheduleFiring {
     const { store } = this.#services;
     let remaining = decisions;
     for (let refusals = 0; refusals < maxRefusals; refusals += 1) {
-      const result = await store.schedules.apply({ changes: remaining.map(toChange) });
+      const result = await store.schedules.apply({ changes: remaining.map(toChange), isFiring: true });
       if (result.kind === "applied") {
         this.#publish(
           remaining.filter(({ schedule }) => result.names.has(schedule.record.name)),
