@@ -9,8 +9,8 @@ import { expect, onTestFinished, test } from "vitest";
 import type { ScheduleRecord, Store } from "../../src/store/contract/store.js";
 import { forEachStore, openStore, type StoreKind, testDatabase } from "../support/databases.js";
 import { rawSql } from "../support/raw-sql.js";
-import { until } from "../support/waiting.js";
 import { silent } from "../support/virtual-worlds.js";
+import { until } from "../support/waiting.js";
 import { watchStatements } from "./sent-statements.js";
 
 const dayMs = 86_400_000;
@@ -21,9 +21,12 @@ const stores = ["sqlite", "postgres", "mysql"] as const;
 const perHundred: Record<(typeof stores)[number], number> = { sqlite: 213, postgres: 12, mysql: 14 };
 
 /** Copies of one schedule under other names. */
-async function putMany(pawl: Pawl, count: number, cron: string): Promise<void> {
-  await pawl.schedules.put("first", { workflow: report, input: { id: 1 }, cron });
-  const { schedules } = pawl.store;
+async function putMany(
+  { pawl, schedules }: { readonly pawl: Pawl; readonly schedules: Store["schedules"] },
+  count: number,
+  cron: string,
+): Promise<void> {
+  await pawl.schedules.put("first", { workflow: "report", input: { id: 1 }, cron });
   const [first] = (await schedules.byName(["first"])) as [ScheduleRecord];
   const rows = Array.from({ length: count - 1 }, (_, n) => ({ ...first, name: `copy-${String(n).padStart(5, "0")}` }));
   for (let from = 0; from < rows.length; from += 1_000)
@@ -36,8 +39,9 @@ async function putMany(pawl: Pawl, count: number, cron: string): Promise<void> {
 
 /** The service by which a worker fires the schedules that were put by the API. */
 const firingOf = (pawl: Pawl) =>
-  (pawl as unknown as { createWorkerSchedules(app: string, declared: null): { fireDue(): Promise<unknown> } })
-    .createWorkerSchedules("default", null);
+  (
+    pawl as unknown as { createWorkerSchedules(app: string, declared: null): { fireDue(): Promise<unknown> } }
+  ).createWorkerSchedules("default", null);
 
 async function openWorld(kind: StoreKind): Promise<{ store: Store; pawl: Pawl; clock: VirtualClock; url: string }> {
   const database = await testDatabase(kind);
@@ -51,9 +55,9 @@ async function openWorld(kind: StoreKind): Promise<{ store: Store; pawl: Pawl; c
 
 forEachStore<(typeof stores)[number]>((kind) => {
   test("firing 1,000 due schedules takes a bounded number of statements", async () => {
-    const { pawl, clock, url } = await openWorld(kind);
+    const { pawl, clock, store, url } = await openWorld(kind);
     await pawl.createWorkflow("report");
-    await putMany(pawl, 1_000, "0 0 * * *");
+    await putMany({ pawl, schedules: store.schedules }, 1_000, "0 0 * * *");
     clock.moveTo(clock.read() + dayMs);
     const sent = await watchStatements(kind);
     sent.clear();
@@ -74,7 +78,9 @@ forEachStore<(typeof stores)[number]>((kind) => {
       const database = await testDatabase(kind);
       onTestFinished(() => database.drop());
       const pawl = await connect(database.url, { logger: silent });
-      if (schedules > 0) await putMany(pawl, schedules, "0 0 1 1 *");
+      const store = await openStore(kind, database.url);
+      if (schedules > 0) await putMany({ pawl, schedules: store.schedules }, schedules, "0 0 1 1 *");
+      await store.close();
       await pawl.worker({ workflows: [report], lease: 3_000 }).start();
       await sleep(1_000);
       sent.clear();

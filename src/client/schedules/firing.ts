@@ -18,21 +18,29 @@ import type { Logger } from "../../define/context.js";
 import type { ScheduleDefinition } from "../../define/schedule/schedule.js";
 import type { Runtime, Timer } from "../../runtime/runtime.js";
 import { waitAtMost } from "../../runtime/wait.js";
-import type { NewRun, RefusedStart, ScheduleChange, ScheduleRecord, Store } from "../../store/contract/store.js";
+import type {
+  NewRun,
+  RefusedStart,
+  ScheduleChange,
+  ScheduleRecord,
+  Store,
+  WorkflowRecord,
+} from "../../store/contract/store.js";
 import { publishStatus } from "../../telemetry/publish.js";
 import { publishOccurrence } from "../../telemetry/publish-occurrence.js";
 import type { IdSource } from "../start/new-id.js";
 import { newRunFactory } from "../start/new-run.js";
-import type { Registration } from "../start/registration.js";
+import { registrationOf } from "../start/registration.js";
 import { readSituations, type Situation } from "./situations.js";
-import { changeOf, toOccurrenceRecord } from "./stored-schedule.js";
+import { changeOf, toOccurrenceRecord, toStoredSchedule } from "./stored-schedule.js";
 
 export interface FiringServices {
   readonly store: Store;
   readonly runtime: Runtime;
   readonly log: Logger;
   readonly ids: IdSource;
-  findRegistration(workflow: string): Promise<Registration | null>;
+  /** The registry's records of these workflows, by name. */
+  readWorkflows(names: readonly string[]): Promise<Workflows>;
   /** Requests the cancellation of a run that is open. */
   cancel(runId: string, reason: string): Promise<void>;
 }
@@ -42,6 +50,8 @@ export interface FiringProgress {
   readonly changed: number;
   readonly lost: number;
 }
+
+type Workflows = ReadonlyMap<string, WorkflowRecord>;
 
 export type ScheduleDefinitions = ReadonlyMap<string, ScheduleDefinition>;
 
@@ -76,16 +86,37 @@ export class ScheduleFiring {
   /** Looks at these schedules now. Returns how many of them were changed; the others have changed meanwhile. */
   async fire(records: readonly ScheduleRecord[], now: number, definitions: ScheduleDefinitions): Promise<number> {
     const { store } = this.#services;
-    const situations = await readSituations(store, records, now);
-    const registrations = new Registrations((workflow) => this.#services.findRegistration(workflow));
+    const schedules = records.flatMap((record) => this.#unlessDamaged(record, () => toStoredSchedule(record)));
+    const situations = await readSituations(store, schedules, now);
+    const plans = situations.flatMap((situation) =>
+      this.#unlessDamaged(situation.schedule.record, () => ({ situation, firing: planFiring(situation) })),
+    );
+    const beginning = plans.filter(({ firing }) => firing.begins.length > 0);
+    // Read beforehand: a database that cannot be reached is no reason to record that a run has failed to start.
+    const workflows = await this.#services.readWorkflows([
+      ...new Set(beginning.map(({ situation }) => situation.schedule.data.workflow)),
+    ]);
     const ready: Decision[] = [];
-    const deciding = situations.map(async (situation) => {
-      ready.push(await this.#decide(situation, definitions, registrations));
+    const deciding = plans.map(async (plan) => {
+      ready.push(await this.#decide(plan, definitions, workflows));
     });
     await waitAtMost(this.#services.runtime, fastInputMs, Promise.all(deciding));
     const changedAtOnce = await this.#commit(ready.splice(0));
     await Promise.all(deciding);
     return changedAtOnce + (await this.#commit(ready.splice(0)));
+  }
+
+  /** A row that cannot be read must not keep the other schedules from firing. */
+  #unlessDamaged<T>({ name }: ScheduleRecord, read: () => T): T[] {
+    try {
+      return [read()];
+    } catch (error) {
+      this.#services.log.error(
+        `Schedule "${name}" does not fire: its row cannot be read. Delete it, or put it again.`,
+        error,
+      );
+      return [];
+    }
   }
 
   async #commit(decisions: readonly Decision[]): Promise<number> {
@@ -97,18 +128,17 @@ export class ScheduleFiring {
   }
 
   async #decide(
-    situation: Situation,
+    { situation, firing }: { readonly situation: Situation; readonly firing: Firing },
     definitions: ScheduleDefinitions,
-    registrations: Registrations,
+    workflows: Workflows,
   ): Promise<Decision> {
     const { schedule } = situation;
-    const firing = planFiring(situation);
     const definition = definitions.get(schedule.record.name);
     const usable = definition?.hash === schedule.record.hash ? definition : undefined;
     let decision: Decision = { schedule, firing, starts: [] };
     for (const occurrence of firing.begins) {
       try {
-        const run = await this.#createRun(situation, occurrence, usable, registrations);
+        const run = await this.#createRun(situation, occurrence, usable, workflows);
         decision = { ...decision, starts: [...decision.starts, run] };
       } catch (error) {
         this.#warnOfFailure(schedule.record.name, occurrence, error);
@@ -122,18 +152,18 @@ export class ScheduleFiring {
     { schedule, now }: Situation,
     occurrence: Occurrence,
     definition: ScheduleDefinition | undefined,
-    registrations: Registrations,
+    workflows: Workflows,
   ): Promise<NewRun> {
     const { data, record } = schedule;
-    const registration = await registrations.find(data.workflow);
-    if (registration === null) throw new WorkflowNotFoundError(data.workflow);
+    const workflow = workflows.get(data.workflow);
+    if (workflow === undefined) throw new WorkflowNotFoundError(data.workflow);
     const { manual, backfill, missed = 0 } = occurrence.detail;
     const options = {
       ...(data.priority === undefined ? {} : { priority: data.priority }),
       ...(data.tags === undefined ? {} : { tags: data.tags }),
       ...(data.hero === undefined ? {} : { hero: data.hero }),
     };
-    const run = newRunFactory({ name: data.workflow, ...registration }, options, this.#services.ids)(null);
+    const run = newRunFactory({ name: data.workflow, ...registrationOf(workflow) }, options, this.#services.ids)(null);
     const about: RunSchedule = {
       name: record.name,
       scheduledFor: occurrence.scheduledFor,
@@ -260,19 +290,3 @@ const withoutSharedHeroes =
       heroKeys.add(heroKey);
       return current;
     }, decision);
-
-/** Reads each registration once per look. */
-class Registrations {
-  readonly #find: (workflow: string) => Promise<Registration | null>;
-  readonly #found = new Map<string, Promise<Registration | null>>();
-
-  constructor(find: (workflow: string) => Promise<Registration | null>) {
-    this.#find = find;
-  }
-
-  find(workflow: string): Promise<Registration | null> {
-    const found = this.#found.get(workflow) ?? this.#find(workflow);
-    this.#found.set(workflow, found);
-    return found;
-  }
-}

@@ -34,9 +34,10 @@ const minDelayMs = 10;
 /**
  * A worker that another one has forestalled looks this much later from then on, and at a random moment. So one of several
  * workers fires the schedules, and the others, which would only repeat its reads and wait for its locks, find nothing due.
- * They take over when it does not come in time.
+ * They take over when it does not come in time. The time doubles while looks change nothing of what is due.
  */
 const yieldMs = { min: 25, max: 75 } as const;
+const maxFruitlessLooks = 6;
 
 export class DueSchedules {
   readonly #options: DueSchedulesOptions;
@@ -47,7 +48,8 @@ export class DueSchedules {
   #look: Promise<void> | null = null;
   #mustLookAgain = false;
   #mustClaimSet = true;
-  #hasBeenForestalled = false;
+  /** How many looks in a row found something due and changed nothing; 1 also if others have changed a part of it. */
+  #fruitlessLooks = 0;
 
   constructor(options: DueSchedulesOptions) {
     this.#options = options;
@@ -70,7 +72,7 @@ export class DueSchedules {
   /** Called after a hint that a schedule may have to be looked at earlier than was known. */
   onHint(): void {
     // While a look is in progress it may have missed the change, so another one follows it.
-    if (this.#hasBeenForestalled && this.#look === null) this.#wakeWithin(0);
+    if (this.#fruitlessLooks > 0 && this.#look === null) this.#wakeWithin(0);
     else this.#lookSoon();
   }
 
@@ -108,7 +110,8 @@ export class DueSchedules {
     await this.#tryTo(async () => {
       if (this.#mustClaimSet) await this.#claimSet();
       const { changed, lost } = await service.fireDue();
-      if (changed + lost > 0) this.#hasBeenForestalled = lost > 0;
+      if (lost === 0) this.#fruitlessLooks = changed > 0 ? 0 : Math.min(1, this.#fruitlessLooks);
+      else this.#fruitlessLooks = changed > 0 ? 1 : Math.min(maxFruitlessLooks, this.#fruitlessLooks + 1);
       const nextAt = await service.nextAt();
       if (nextAt !== null) this.#wakeIn(nextAt - (await store.now()));
     });
@@ -129,6 +132,12 @@ export class DueSchedules {
     }
   }
 
+  #yieldedMs(): number {
+    if (this.#fruitlessLooks === 0) return 0;
+    const randomMs = yieldMs.min + this.#options.runtime.random() * (yieldMs.max - yieldMs.min);
+    return randomMs * 2 ** (this.#fruitlessLooks - 1);
+  }
+
   /** Unlike `#wakeIn`, keeps an earlier timer: a stream of hints must not postpone the look for ever. */
   #wakeWithin(delayMs: number): void {
     if (this.#wakesAt > this.#options.runtime.monotonic() + delayMs + yieldMs.max) this.#wakeIn(delayMs);
@@ -142,8 +151,7 @@ export class DueSchedules {
       this.#wakesAt = Number.POSITIVE_INFINITY;
       this.#lookSoon();
     };
-    const yieldedMs = this.#hasBeenForestalled ? yieldMs.min + runtime.random() * (yieldMs.max - yieldMs.min) : 0;
-    const waitMs = Math.min(maxTimerMs, Math.max(minDelayMs, delayMs + yieldedMs));
+    const waitMs = Math.min(maxTimerMs, Math.max(minDelayMs, delayMs + this.#yieldedMs()));
     this.#wakesAt = runtime.monotonic() + waitMs;
     this.#timer = runtime.setTimeout(wake, waitMs).unref();
   }
