@@ -89,6 +89,7 @@ async function readBackfills(
 }
 
 const ledgerPage = 1_000;
+const lowestId = "00000000-0000-0000-0000-000000000000";
 
 /**
  * The instants that a backfill has taken although the schedule has not passed them: it was paused, or no worker was there.
@@ -103,7 +104,7 @@ async function readBackfilled(
     const { name, incarnation, nextFor } = record;
     if (state.backfilledUntil === undefined || nextFor === null) continue;
     const instants = new Set<number>();
-    let before = { scheduledFor: state.backfilledUntil + 1, id: "" };
+    let before = { scheduledFor: state.backfilledUntil + 1, id: lowestId };
     for (let isLastPage = false; !isLastPage; ) {
       const page = await store.schedules.occurrences({ schedule: name, before, limit: ledgerPage });
       for (const row of page)
