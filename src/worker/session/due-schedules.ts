@@ -132,15 +132,15 @@ export class DueSchedules {
     }
   }
 
-  #yieldedMs(): number {
+  /** @param share 0 for the shortest time, 1 for the longest */
+  #yieldedMs(share: number): number {
     if (this.#fruitlessLooks === 0) return 0;
-    const randomMs = yieldMs.min + this.#options.runtime.random() * (yieldMs.max - yieldMs.min);
-    return randomMs * 2 ** (this.#fruitlessLooks - 1);
+    return (yieldMs.min + share * (yieldMs.max - yieldMs.min)) * 2 ** (this.#fruitlessLooks - 1);
   }
 
   /** Unlike `#wakeIn`, keeps an earlier timer: a stream of hints must not postpone the look for ever. */
   #wakeWithin(delayMs: number): void {
-    if (this.#wakesAt > this.#options.runtime.monotonic() + delayMs + yieldMs.max) this.#wakeIn(delayMs);
+    if (this.#wakesAt > this.#options.runtime.monotonic() + delayMs + this.#yieldedMs(1)) this.#wakeIn(delayMs);
   }
 
   #wakeIn(delayMs: number): void {
@@ -151,7 +151,7 @@ export class DueSchedules {
       this.#wakesAt = Number.POSITIVE_INFINITY;
       this.#lookSoon();
     };
-    const waitMs = Math.min(maxTimerMs, Math.max(minDelayMs, delayMs + this.#yieldedMs()));
+    const waitMs = Math.min(maxTimerMs, Math.max(minDelayMs, delayMs + this.#yieldedMs(runtime.random())));
     this.#wakesAt = runtime.monotonic() + waitMs;
     this.#timer = runtime.setTimeout(wake, waitMs).unref();
   }
