@@ -66,6 +66,7 @@ export class DueSchedules {
   async stop(): Promise<void> {
     this.#isRunning = false;
     this.#options.runtime.clearTimeout(this.#timer);
+    this.#wakesAt = Number.POSITIVE_INFINITY;
     await this.#look;
   }
 
