@@ -372,7 +372,9 @@ export class Schedules {
     checkName("schedule", name);
     const { store } = this.#services;
     for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
-      const [[record], now] = await Promise.all([store.schedules.byName([name]), store.now()]);
+      const [record] = await store.schedules.byName([name]);
+      // Read after the row: what made the schedule due must not look as if it were in the future.
+      const now = await store.now();
       const change = await decide(record === undefined ? null : toStoredSchedule(record), now);
       if (change === null) return this.#infoOf(record as ScheduleRecord);
       const result = await store.schedules.apply({ changes: [change] });
