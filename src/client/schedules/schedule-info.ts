@@ -3,7 +3,7 @@ import { describeTiming } from "../../core/schedule/describe.js";
 import type { CatchUp, Outcome, Overlap, Pending, ScheduleStatus } from "../../core/schedule/schedule-data.js";
 import { plainInputOf } from "../../define/schedule/schedule.js";
 import type { OccurrenceRecord, PendingCount, ScheduleRecord } from "../../store/contract/store.js";
-import { toStoredSchedule } from "./stored-schedule.js";
+import { dueAtOf, toStoredSchedule } from "./stored-schedule.js";
 
 /** What became of an occurrence of a schedule. */
 export type OccurrenceOutcome = Outcome;
@@ -131,6 +131,9 @@ export function toScheduleInfo(record: ScheduleRecord, counts: readonly PendingC
       .filter(({ schedule, pending }) => schedule === record.name && kinds.includes(pending))
       .reduce((sum, { count }) => sum + count, 0);
   const { pause, last } = state;
+  // The row's own instant may be earlier: a worker also looks when a run ends, and when one is triggered or backfilled.
+  const dueAt =
+    record.status === "active" && record.nextFor !== null ? dueAtOf(record.name, data, record.nextFor) : null;
   return {
     name: record.name,
     workflow: record.workflow,
@@ -141,8 +144,8 @@ export function toScheduleInfo(record: ScheduleRecord, counts: readonly PendingC
     everyMs: rule.kind === "every" ? rule.everyMs : null,
     app: record.app,
     nextFor: toDate(record.nextFor),
-    nextAt: toDate(record.nextAt),
-    lateMs: record.status === "active" && record.nextAt !== null ? Math.max(0, now - record.nextAt) : 0,
+    nextAt: toDate(record.status === "paused" ? (pause?.until ?? null) : dueAt),
+    lateMs: dueAt === null ? 0 : Math.max(0, now - dueAt),
     input: plainInputOf(data),
     computesInput: data.input === null,
     overlap: data.overlap,

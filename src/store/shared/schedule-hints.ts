@@ -1,6 +1,6 @@
 /** The hint that follows from changes to schedules. */
 import type { Hint, ScheduleChange } from "../contract/store.js";
 
-/** Workers plan for the instant that they know of, so they are told when a schedule is new or must be looked at. */
+/** Workers plan for the instant that they know of, and people watch the list of schedules: both are told. */
 export const hintsOfScheduleChanges = (changes: readonly ScheduleChange[]): Hint[] =>
-  changes.some(({ row }) => row !== null && row.nextAt !== null) ? [{ kind: "schedules" }] : [];
+  changes.length > 0 ? [{ kind: "schedules" }] : [];

@@ -28,6 +28,7 @@ import type {
   WaitOptions,
   WorkflowContext,
 } from "../../define/context.js";
+import { toScheduleContext } from "../../define/schedule/schedule-context.js";
 import { mapChildren, startChild } from "../children/children.js";
 import type { Body } from "../step/attempt.js";
 import { withHooks } from "../step/hooked-step.js";
@@ -37,7 +38,6 @@ import type { StepTurn } from "../turn/ports.js";
 import { copyOfInput } from "../turn/stored-input.js";
 import type { CallScope } from "./call-scope.js";
 import { createNestedCallError, trackedAttempt } from "./nested-calls.js";
-import { toScheduleContext } from "./schedule-context.js";
 
 export function createContext(scope: CallScope): WorkflowContext<any> {
   return new Context(scope);

@@ -1,6 +1,6 @@
 /** Reads `ctx.schedule` from the row of a run. */
 import type { RunSchedule } from "../../core/schedule/schedule-data.js";
-import type { ScheduleContext } from "../../define/context.js";
+import type { ScheduleContext } from "../context.js";
 
 /** @param text the JSON of a `RunSchedule` */
 export function toScheduleContext(text: string): ScheduleContext {
