@@ -18,7 +18,7 @@ import { auditField } from "../command/command-options.js";
 import { parseInstant } from "../start/new-run.js";
 import { planBackfill } from "./backfill.js";
 import type { ScheduleDefinitions, ScheduleFiring } from "./firing.js";
-import { type OccurrenceInfo, type ScheduleInfo, toOccurrenceInfo, toScheduleInfo } from "./schedule-info.js";
+import { type OccurrenceInfo, readOccurrences, type ScheduleInfo, toScheduleInfo } from "./schedule-info.js";
 import { newScheduleRecord, redefine } from "./schedule-set.js";
 import { changeOf, type StoredSchedule, toOccurrenceRecord, toStoredSchedule } from "./stored-schedule.js";
 
@@ -231,8 +231,8 @@ export class Schedules {
       return changeOf(schedule, { nextAt: now }, { occurrences: [toOccurrenceRecord(schedule.record, occurrence)] });
     });
     await this.#fireIfPossible(name, firing);
-    const [occurrence] = await store.schedules.occurrencesById([id]);
-    return toOccurrenceInfo(occurrence as OccurrenceRecord);
+    const [occurrence] = await readOccurrences(store, await store.schedules.occurrencesById([id]));
+    return occurrence as OccurrenceInfo;
   }
 
   /** A schedule whose inputs are values can be fired by any process; one with a function only by those that have it. */
@@ -319,7 +319,7 @@ export class Schedules {
     const last = page.at(-1);
     const hasMore = rows.length > limit && last !== undefined;
     return {
-      occurrences: page.map(toOccurrenceInfo),
+      occurrences: await readOccurrences(this.#services.store, page),
       next: hasMore ? Buffer.from(`${last.scheduledFor}:${last.id}`).toString("base64url") : null,
     };
   }

@@ -56,7 +56,11 @@ export const outcomeLooks: Readonly<Record<OutcomeKind, OutcomeLook>> = {
   retired: { label: "not run, it was retired", tone: "pending", icon: "minus" },
 };
 
-export function kindOf({ outcome, pending, runStatus }: Pick<Occurrence, "outcome" | "pending" | "runStatus">): OutcomeKind {
+export function kindOf({
+  outcome,
+  pending,
+  runStatus,
+}: Pick<Occurrence, "outcome" | "pending" | "runStatus">): OutcomeKind {
   if (outcome === "paused") return "not_run_paused";
   if (outcome !== "ran") return outcome;
   if (runStatus === "completed" || runStatus === "failed" || runStatus === "canceled" || runStatus === "paused")

@@ -142,21 +142,15 @@ function Schedules({
 function LateNote({ late }: { readonly late: readonly Schedule[] }) {
   return (
     <div class={css.note}>
-      <Note
-        tone="failed"
-        action={
-          <a href={href("/workers")}>
-            See the workers
-          </a>
-        }
-      >
+      <Note tone="failed" action={<a href={href("/workers")}>See the workers</a>}>
         <strong>{plural(late.length, "schedule is", "schedules are")} late: </strong>
         {late
           .slice(0, 5)
           .map(({ name }) => escapeHidden(name))
           .join(", ")}
-        {late.length > 5 ? ` and ${late.length - 5} more` : ""}. No live worker fires {late.length === 1 ? "it" : "them"}
-        . Start a worker of the application that declares {late.length === 1 ? "it" : "them"}.
+        {late.length > 5 ? ` and ${late.length - 5} more` : ""}. No live worker fires{" "}
+        {late.length === 1 ? "it" : "them"}. Start a worker of the application that declares{" "}
+        {late.length === 1 ? "it" : "them"}.
       </Note>
     </div>
   );

@@ -77,7 +77,9 @@ function Policy({ name, about }: { readonly name: string; readonly about: string
 
 function limitsOf({ maxRuns, acceptedRuns, pauseOnFailure, failedInARow }: Schedule): string {
   const parts = [
-    maxRuns === null ? null : `It ends after ${formatCount(maxRuns)} runs, of which it has had ${formatCount(acceptedRuns)}.`,
+    maxRuns === null
+      ? null
+      : `It ends after ${formatCount(maxRuns)} runs, of which it has had ${formatCount(acceptedRuns)}.`,
     pauseOnFailure === null
       ? null
       : `It is paused after ${pauseOnFailure === 1 ? "a failed run" : `${formatCount(pauseOnFailure)} failed runs in a row`}; now ${formatCount(failedInARow)}.`,
