@@ -8,7 +8,7 @@ import { Id } from "../../ui/copy.js";
 import { escapeHidden, plural } from "../../ui/format.js";
 import { Empty, Failure, Loading, Section } from "../../ui/page.js";
 import { type Column, Table } from "../../ui/table.js";
-import { formatDuration, Time } from "../../ui/time.js";
+import { Time } from "../../ui/time.js";
 import { Outcome } from "./outcome.js";
 import { ledgerPageSize, type Occurrence } from "./schedule.js";
 import css from "./schedule.module.css";
@@ -74,7 +74,6 @@ const columnsFor = (zone: string): readonly Column<Occurrence>[] => [
     title: "Run",
     cell: ({ runId }) => (runId === null ? <span class={css.none}>none</span> : <Id id={runId} to={runHref(runId)} />),
   },
-  { title: "Late by", isNumber: true, isMinor: true, cell: (occurrence) => <Lateness {...occurrence} /> },
   { title: "About", isMinor: true, cell: (occurrence) => <About {...occurrence} /> },
   { title: "Decided", isMinor: true, cell: ({ at }) => <Time at={at} /> },
 ];
@@ -87,11 +86,6 @@ function OutcomeCell(occurrence: Occurrence) {
       {error === null ? null : <p class={css.error}>{escapeHidden(error)}</p>}
     </>
   );
-}
-
-function Lateness({ latenessMs }: Occurrence) {
-  if (latenessMs === null || latenessMs < 1_000) return <span class={css.none}>–</span>;
-  return <>{formatDuration(latenessMs)}</>;
 }
 
 function About(occurrence: Occurrence) {

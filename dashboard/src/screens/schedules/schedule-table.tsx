@@ -59,7 +59,7 @@ function StatusCell({ status, pausedUntil, pauseReason }: Schedule) {
         <Status state={status} />
       </span>
       {status !== "paused" ? null : (
-        <span class={css.muted} title={pauseReason === null ? "" : escapeHidden(pauseReason)}>
+        <span class={`${css.muted} ${css.line}`} title={pauseReason === null ? "" : escapeHidden(pauseReason)}>
           {pausedUntil === null ? "until resumed" : <Until at={pausedUntil} />}
         </span>
       )}
@@ -77,7 +77,7 @@ function NextCell(schedule: Schedule) {
   void secondTick.value;
   const now = databaseNow();
   if (status !== "active" || nextFor === null)
-    return <span class={css.none}>{status === "paused" && nextFor !== null ? "not while it is paused" : "none"}</span>;
+    return <span class={css.none}>{status === "paused" && nextFor !== null ? "not while paused" : "none"}</span>;
   return (
     <div class={css.stack}>
       {isLate(schedule, now) ? (
@@ -116,7 +116,7 @@ function LastCell({ last }: Schedule) {
 export function Owner({ app }: { readonly app: string | null }) {
   return app === null ? (
     <span class={css.muted} title="It belongs to no application; any worker fires it.">
-      the API
+      API
     </span>
   ) : (
     <span title="The application whose code declares it.">{escapeHidden(app)}</span>

@@ -14,10 +14,29 @@ export const overlapWords: Readonly<Record<Schedule["overlap"], string>> = {
   allowAll: "Runs may overlap.",
 };
 
+const units = [
+  [86_400_000, "day"],
+  [3_600_000, "hour"],
+  [60_000, "minute"],
+  [1_000, "second"],
+  [1, "millisecond"],
+] as const;
+
+/** A setting that is a time, exactly: "6 hours", "1 day 12 hours". */
+export function spanText(ms: number): string {
+  let rest = ms;
+  const parts = units.flatMap(([unitMs, noun]) => {
+    const count = Math.floor(rest / unitMs);
+    rest -= count * unitMs;
+    return count === 0 ? [] : [plural(count, noun)];
+  });
+  return parts.length === 0 ? "0 seconds" : parts.join(" ");
+}
+
 export function catchUpText({ catchUp: { mode, withinMs } }: Pick<Schedule, "catchUp">): string {
-  const within = withinMs === null ? "" : ` that is at most ${formatDuration(withinMs)} late`;
+  const within = withinMs === null ? "" : ` that is at most ${spanText(withinMs)} late`;
   if (mode === "latest") return `After downtime or a pause, one run for the latest occurrence${within}.`;
-  if (mode === "none") return `Occurrences more than ${formatDuration(withinMs ?? 60_000)} late do not run.`;
+  if (mode === "none") return `Occurrences more than ${spanText(withinMs ?? 60_000)} late do not run.`;
   return `After downtime or a pause, every occurrence${within}, at most 100.`;
 }
 
@@ -45,7 +64,7 @@ export const outcomeLooks: Readonly<Record<OutcomeKind, OutcomeLook>> = {
   run_paused: { label: "run is paused", tone: "paused", icon: "pause" },
   run_failed: { label: "run failed", tone: "failed", icon: "cross" },
   run_canceled: { label: "run was canceled", tone: "canceled", icon: "slash" },
-  ran: { label: "ran", tone: "completed", icon: "circle" },
+  ran: { label: "ran", tone: "completed", icon: "done" },
   failed_to_start: { label: "failed to start", tone: "failed", icon: "errors" },
   buffered: { label: "waits for the run before it", tone: "waiting", icon: "clock" },
   requested: { label: "waits for a worker", tone: "waiting", icon: "workers" },
@@ -83,12 +102,13 @@ export function instantsText({ scheduledFor, scheduledUntil, count }: Occurrence
 }
 
 /** What is special about an occurrence, in a few words; "" for an ordinary one. */
-export function specialsOf({ manual, backfill, by, reason, missed, count }: Occurrence): string {
+export function specialsOf({ manual, backfill, by, reason, missed, count, latenessMs }: Occurrence): string {
   const who = by === null ? "" : ` by ${escapeHidden(by)}`;
   return [
     count === 1 ? null : plural(count, "occurrence"),
     manual ? `triggered${who}` : backfill ? `backfill${who}` : null,
     reason === null ? null : escapeHidden(reason),
+    latenessMs === null || latenessMs < 1_000 ? null : `${formatDuration(latenessMs)} late`,
     missed === 0 ? null : `stands for ${formatCount(missed)} missed before it`,
   ]
     .filter((part) => part !== null)
@@ -97,13 +117,8 @@ export function specialsOf({ manual, backfill, by, reason, missed, count }: Occu
 
 /** One line about an occurrence. */
 export function aboutOccurrence(occurrence: Occurrence, zone: string): string {
-  const { latenessMs, error } = occurrence;
-  return [
-    instantsText(occurrence, zone),
-    specialsOf(occurrence),
-    latenessMs !== null && latenessMs >= 1_000 ? `${formatDuration(latenessMs)} late` : "",
-    error === null ? "" : escapeHidden(error),
-  ]
+  const { error } = occurrence;
+  return [instantsText(occurrence, zone), specialsOf(occurrence), error === null ? "" : escapeHidden(error)]
     .filter((part) => part !== "")
     .join(" · ");
 }

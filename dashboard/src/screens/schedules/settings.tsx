@@ -6,11 +6,11 @@ import { href } from "../../router/router.js";
 import { CopyButton } from "../../ui/copy.js";
 import { escapeHidden, formatCount } from "../../ui/format.js";
 import { Section } from "../../ui/page.js";
-import { formatDuration, Time } from "../../ui/time.js";
+import { Time } from "../../ui/time.js";
 import { Payload } from "../run/data/payload.js";
 import type { Schedule } from "./schedule.js";
 import css from "./schedule.module.css";
-import { catchUpText, overlapWords } from "./schedule-words.js";
+import { catchUpText, overlapWords, spanText } from "./schedule-words.js";
 
 export function Settings({ schedule }: { readonly schedule: Schedule }) {
   return (
@@ -42,7 +42,7 @@ function settingsOf(schedule: Schedule): readonly (readonly [string, ComponentCh
       ),
     ],
     ...(cron === null ? [] : [["Cron", <Cron key="cron" cron={cron} />] as const]),
-    ...(everyMs === null ? [] : [["Every", formatDuration(everyMs)] as const]),
+    ...(everyMs === null ? [] : [["Every", spanText(everyMs)] as const]),
     ["Time zone", escapeHidden(timeZone)],
     ["Overlap", <Policy key="overlap" name={overlap} about={overlapWords[overlap]} />],
     ["Catch-up", <Policy key="catch-up" name={catchUp.mode} about={catchUpText(schedule)} />],
@@ -50,11 +50,11 @@ function settingsOf(schedule: Schedule): readonly (readonly [string, ComponentCh
       "Jitter",
       jitterMs === 0
         ? "None: runs start at their instants."
-        : `Up to ${formatDuration(jitterMs)}; the same in every process.`,
+        : `Up to ${spanText(jitterMs)}, the same in every process.`,
     ],
     ["Limits", limitsOf(schedule)],
     ["Input", <Input key="input" schedule={schedule} />],
-    ["Since", <Time key="since" at={createdAt} />],
+    ["Created", <Time key="created" at={createdAt} />],
   ];
 }
 
@@ -82,7 +82,7 @@ function limitsOf({ maxRuns, acceptedRuns, pauseOnFailure, failedInARow }: Sched
       : `It ends after ${formatCount(maxRuns)} runs, of which it has had ${formatCount(acceptedRuns)}.`,
     pauseOnFailure === null
       ? null
-      : `It is paused after ${pauseOnFailure === 1 ? "a failed run" : `${formatCount(pauseOnFailure)} failed runs in a row`}; now ${formatCount(failedInARow)}.`,
+      : `It is paused after ${pauseOnFailure === 1 ? "a failed run" : `${formatCount(pauseOnFailure)} failed runs in a row`}, of which there are ${formatCount(failedInARow)} now.`,
   ].filter((part) => part !== null);
   return parts.length === 0 ? "None: it does not end, and is not paused when runs fail." : parts.join(" ");
 }

@@ -40,7 +40,7 @@ describe("describeClockChange", () => {
   test.each([
     [
       "2026-03-29T01:00:00Z",
-      "The clocks go forward from 02:00 to 03:00, so local times in between do not exist. A local time in between runs at 03:00.",
+      "The clocks go forward from 02:00 to 03:00, so local times in between do not exist. An occurrence in between runs at 03:00.",
     ],
     ["2026-03-29T10:00:00Z", "The clocks go forward from 02:00 to 03:00, so local times in between do not exist."],
     [

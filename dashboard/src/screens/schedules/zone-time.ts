@@ -105,7 +105,7 @@ export function describeClockChange(zone: string, instant: number): string {
   const { at, beforeMs, afterMs } = change;
   const [from, to] = [clockOf(at + beforeMs), clockOf(at + afterMs)];
   if (afterMs > beforeMs) {
-    const moved = instant === at ? ` A local time in between runs at ${to}.` : "";
+    const moved = instant === at ? ` An occurrence in between runs at ${to}.` : "";
     return `The clocks go forward from ${from} to ${to}, so local times in between do not exist.${moved}`;
   }
   const isFirst = instant < at && instant >= at - (beforeMs - afterMs);
