@@ -103,6 +103,7 @@ export { type AnyWorkflow, discoverWorkflows } from "./define/resolve.js";
 export type { RunnableClass, RunnableDefinition } from "./define/runnable.js";
 export {
   type CatchUpOptions,
+  discoverSchedules,
   type ScheduleDefinition,
   type ScheduledOccurrence,
   type ScheduleOptions,

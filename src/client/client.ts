@@ -99,6 +99,7 @@ export class Client {
     this.#starter = new RunStarter(this.#handles, this.ids, this.#registrar, this.#launcher);
     this.#scheduleFiring = new ScheduleFiring({
       store,
+      runtime,
       log,
       ids: this.ids,
       findRegistration: (workflow) => this.#registrar.registration(workflow),

@@ -33,9 +33,9 @@ export async function planBackfill(
   const ids = instants.map((instant) => occurrenceId(record.name, record.incarnation, instant));
   const existing = new Set<string>();
   for (let at = 0; at < ids.length; at += idsPerRead) {
-    // What failed to start may be tried again; everything else with this id has run or is going to.
-    for (const { id, outcome } of await store.schedules.occurrencesById(ids.slice(at, at + idsPerRead)))
-      if (outcome !== "failed_to_start") existing.add(id);
+    // What failed to start, or was replaced by a newer occurrence while it waited, may be tried again.
+    for (const { id, outcome, pending } of await store.schedules.occurrencesById(ids.slice(at, at + idsPerRead)))
+      if (outcome === "ran" || pending !== null) existing.add(id);
   }
   const occurrences = instants.flatMap((scheduledFor, index): Occurrence[] => {
     const id = ids[index] as string;

@@ -4,13 +4,20 @@
  * this at the same time.
  */
 import { encode } from "../../core/encoding/encode.js";
-import { AlreadyActiveError, WorkflowNotFoundError } from "../../core/errors/errors.js";
+import {
+  AlreadyActiveError,
+  InvalidStateError,
+  TimeoutError,
+  WorkflowNotFoundError,
+} from "../../core/errors/errors.js";
 import { toSafeThrown } from "../../core/errors/safe-thrown.js";
 import { sentenceOf } from "../../core/errors/sentence-of.js";
 import { type Firing, planFiring } from "../../core/schedule/plan-firing.js";
 import type { Occurrence, RunSchedule } from "../../core/schedule/schedule-data.js";
 import type { Logger } from "../../define/context.js";
 import type { ScheduleDefinition } from "../../define/schedule/schedule.js";
+import type { Runtime, Timer } from "../../runtime/runtime.js";
+import { waitAtMost } from "../../runtime/wait.js";
 import type { NewRun, RefusedStart, ScheduleChange, ScheduleRecord, Store } from "../../store/contract/store.js";
 import { publishStatus } from "../../telemetry/publish.js";
 import { publishOccurrence } from "../../telemetry/publish-occurrence.js";
@@ -22,6 +29,7 @@ import { changeOf, toOccurrenceRecord } from "./stored-schedule.js";
 
 export interface FiringServices {
   readonly store: Store;
+  readonly runtime: Runtime;
   readonly log: Logger;
   readonly ids: IdSource;
   findRegistration(workflow: string): Promise<Registration | null>;
@@ -33,8 +41,11 @@ export type ScheduleDefinitions = ReadonlyMap<string, ScheduleDefinition>;
 
 /** How many schedules are looked at together; their changes are one transaction. */
 const schedulesPerLook = 100;
-/** More starts would make a transaction long. */
 const maxRefusals = 20;
+/** An input function that takes longer has failed. */
+const inputTimeoutMs = 10_000;
+/** Schedules whose inputs are computed within this time do not wait for the others. */
+const fastInputMs = 1_000;
 
 export class ScheduleFiring {
   readonly #services: FiringServices;
@@ -61,9 +72,18 @@ export class ScheduleFiring {
     const { store } = this.#services;
     const situations = await readSituations(store, records, now);
     const registrations = new Registrations((workflow) => this.#services.findRegistration(workflow));
-    const decisions = await Promise.all(
-      situations.map((situation) => this.#decide(situation, definitions, registrations)),
-    );
+    const ready: Decision[] = [];
+    const deciding = situations.map(async (situation) => {
+      ready.push(await this.#decide(situation, definitions, registrations));
+    });
+    await waitAtMost(this.#services.runtime, fastInputMs, Promise.all(deciding));
+    const changedAtOnce = await this.#commit(ready.splice(0));
+    await Promise.all(deciding);
+    return changedAtOnce + (await this.#commit(ready.splice(0)));
+  }
+
+  async #commit(decisions: readonly Decision[]): Promise<number> {
+    if (decisions.length === 0) return 0;
     for (const { firing } of decisions)
       for (const runId of firing.cancelRunIds)
         await this.#services.cancel(runId, "A newer occurrence of its schedule takes its place.");
@@ -123,10 +143,28 @@ export class ScheduleFiring {
   async #computeInput(definition: ScheduleDefinition | undefined, about: RunSchedule): Promise<string> {
     // The caller fires only schedules whose functions it has; a definition may be missing for a moment during a release.
     if (definition?.computeInput == null)
-      throw new Error(`This process does not have the function that computes the input of schedule "${about.name}".`);
+      throw new InvalidStateError(
+        `This process does not have the function that computes the input of schedule "${about.name}".`,
+      );
     const { name, scheduledFor, missed, manual = false, backfill = false } = about;
     const occurrence = { schedule: name, scheduledFor: new Date(scheduledFor), missed, manual, backfill };
-    return encode(await definition.computeInput(occurrence), { label: `the input of schedule "${name}"` });
+    const input = await this.#withTimeout(name, async () => definition.computeInput?.(occurrence));
+    return encode(input, { label: `the input of schedule "${name}"` });
+  }
+
+  /** Code that never settles must not keep this process from firing other schedules. */
+  async #withTimeout<T>(name: string, compute: () => Promise<T>): Promise<T> {
+    const { runtime } = this.#services;
+    let timer: Timer | undefined;
+    const timeout = new Promise<never>((_, reject) => {
+      const message = `The function that computes the input of schedule "${name}" took more than ${inputTimeoutMs / 1_000} seconds.`;
+      timer = runtime.setTimeout(() => reject(new TimeoutError(message)), inputTimeoutMs);
+    });
+    try {
+      return await Promise.race([compute(), timeout]);
+    } finally {
+      runtime.clearTimeout(timer);
+    }
   }
 
   #warnOfFailure(name: string, { scheduledFor }: Occurrence, error: unknown): void {

@@ -3,6 +3,7 @@
  * first seen. In force is, of the sets of live workers, the one that was first seen last: so the old workers of a rolling
  * release change nothing, and a roll-back brings the old set back when the last new worker has ended.
  */
+import { StoreError } from "../../core/errors/errors.js";
 import { sha256Hex } from "../../core/naming/ids.js";
 import { nextInstant } from "../../core/schedule/instants.js";
 import { newScheduleState, type ScheduleState, type ScheduleStatus } from "../../core/schedule/schedule-data.js";
@@ -12,7 +13,7 @@ import { randomHex } from "../../runtime/random-hex.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import { findLiveWorkers } from "../../store/contract/live-workers.js";
 import type { ScheduleApp, ScheduleChange, ScheduleRecord, Store } from "../../store/contract/store.js";
-import { changeOf, dueAtOf, toStoredSchedule } from "./stored-schedule.js";
+import { changeOf, dueAtOf, isDue, toStoredSchedule } from "./stored-schedule.js";
 
 interface KnownSet {
   readonly key: string;
@@ -59,7 +60,12 @@ export class ScheduleSet {
       const isInForce = inForce.key === this.key;
       if (await this.#write(row, sets, isInForce, now)) return isInForce;
     }
-    throw new Error(`The schedules of application "${app}" kept changing while they were registered; start again.`);
+    throw new StoreError(
+      `The schedules of application "${app}" kept changing while they were registered; start again.`,
+      {
+        transient: true,
+      },
+    );
   }
 
   /** The sets in the order in which they were first seen. */
@@ -198,7 +204,7 @@ export function redefine(
 ): ScheduleChange {
   const { record, state, data: before } = schedule;
   const isSameRule = JSON.stringify(before.timing) === JSON.stringify(data.timing);
-  const nextFor = isSameRule && record.status !== "ended" ? record.nextFor : nextInstant(data.timing, now);
+  const nextFor = (isSameRule ? record.nextFor : null) ?? nextInstant(data.timing, now);
   const isOver = nextFor === null || (data.maxRuns !== null && state.accepted >= data.maxRuns);
   const status: ScheduleStatus = state.pause !== undefined ? "paused" : isOver ? "ended" : "active";
   const wasRetired = record.status === "retired";
@@ -212,7 +218,7 @@ export function redefine(
     status,
     nextFor: isOver && status !== "paused" ? null : nextFor,
     // What waited while it was retired may begin.
-    nextAt: wasRetired && status === "active" ? now : nextAt,
+    nextAt: wasRetired || isDue(schedule, now) ? now : nextAt,
     state: newState,
   });
 }

@@ -20,7 +20,7 @@ import { planBackfill } from "./backfill.js";
 import type { ScheduleDefinitions, ScheduleFiring } from "./firing.js";
 import { type OccurrenceInfo, readOccurrences, type ScheduleInfo, toScheduleInfo } from "./schedule-info.js";
 import { newScheduleRecord, redefine } from "./schedule-set.js";
-import { changeOf, type StoredSchedule, toOccurrenceRecord, toStoredSchedule } from "./stored-schedule.js";
+import { changeOf, isDue, type StoredSchedule, toOccurrenceRecord, toStoredSchedule } from "./stored-schedule.js";
 
 /** Who does something to a schedule, and why. */
 export interface ScheduleCommandOptions {
@@ -184,7 +184,8 @@ export class Schedules {
       const until =
         end === undefined ? null : end instanceof Date ? parseInstant("until", end) : now + parseDuration(end, "until");
       const pause = { at: schedule.state.pause?.at ?? now, until, by: by ?? null, reason: reason ?? null };
-      return changeOf(schedule, { status: "paused", nextAt: until, state: { ...schedule.state, pause } });
+      const nextAt = isDue(schedule, now) ? now : until;
+      return changeOf(schedule, { status: "paused", nextAt, state: { ...schedule.state, pause } });
     });
   }
 
@@ -288,7 +289,7 @@ export class Schedules {
       if (schedule.record.status === "retired") assertFires(schedule, "backfilled");
       const occurrences = await plan(schedule, now);
       if (occurrences.length === 0) return null;
-      const state = { ...schedule.state, hasBackfill: true as const };
+      const state = { ...schedule.state, hasBackfill: true as const, ...backfilledUntil(schedule, occurrences) };
       const records = occurrences.map((occurrence) => toOccurrenceRecord(schedule.record, occurrence));
       return changeOf(schedule, { nextAt: now, state }, { occurrences: records });
     });
@@ -410,6 +411,13 @@ function assertFires({ record }: StoredSchedule, action: string): void {
     );
   if (status === "ended")
     throw new InvalidStateError(`Schedule "${name}" cannot be ${action}: it has ended and has no further occurrences.`);
+}
+
+/** Remembers that a backfill has taken instants that the schedule has not passed, so that they do not run again. */
+function backfilledUntil({ record, state }: StoredSchedule, occurrences: readonly Occurrence[]) {
+  const last = occurrences.at(-1)?.scheduledFor;
+  if (last === undefined || record.nextFor === null || last < record.nextFor) return {};
+  return { backfilledUntil: Math.max(last, state.backfilledUntil ?? last) };
 }
 
 const auditOf = (options: ScheduleCommandOptions): CommandAudit => auditField(options).audit ?? {};

@@ -19,9 +19,10 @@ export async function readSituations(
   const pending = await readPending(store, schedules);
   const known = schedules.filter(({ record }) => pending.has(record.name));
   const open = known.flatMap(({ record }) => (pending.get(record.name) ?? []).filter(isBegun));
-  const [tasks, nextOfBackfills, failed] = await Promise.all([
+  const [tasks, nextOfBackfills, backfilled, failed] = await Promise.all([
     open.length === 0 ? [] : store.tasks(open.map(({ id }) => id)),
     readBackfills(store, known, pending),
+    readBackfilled(store, known),
     readFailures(store, known, pending),
   ]);
   const openIds = new Set(tasks.map(({ runId }) => runId));
@@ -48,6 +49,7 @@ export async function readSituations(
         isOpen: begun.some((occurrence) => occurrence.pending === "backfill_open" && isOpen(occurrence)),
         next: nextOfBackfills.get(record.name) ?? null,
       },
+      backfilled: backfilled.get(record.name) ?? new Set(),
     };
   });
 }
@@ -85,6 +87,35 @@ async function readBackfills(
     ),
   );
   return new Map(next.flat().map((occurrence) => [occurrence.schedule, occurrence]));
+}
+
+const ledgerPage = 1_000;
+
+/**
+ * The instants that a backfill has taken although the schedule has not passed them: it was paused, or no worker was there.
+ * A schedule in this situation is rare, and each is read by itself.
+ */
+async function readBackfilled(
+  store: Store,
+  schedules: readonly StoredSchedule[],
+): Promise<ReadonlyMap<string, ReadonlySet<number>>> {
+  const found = new Map<string, Set<number>>();
+  for (const { record, state } of schedules) {
+    const { name, incarnation, nextFor } = record;
+    if (state.backfilledUntil === undefined || nextFor === null) continue;
+    const instants = new Set<number>();
+    let before = { scheduledFor: state.backfilledUntil + 1, id: "" };
+    for (let isLastPage = false; !isLastPage; ) {
+      const page = await store.schedules.occurrences({ schedule: name, before, limit: ledgerPage });
+      for (const row of page)
+        if (row.detail.backfill && row.incarnation === incarnation) instants.add(row.scheduledFor);
+      const last = page.at(-1);
+      isLastPage = last === undefined || page.length < ledgerPage || last.scheduledFor < nextFor;
+      if (last !== undefined) before = last;
+    }
+    found.set(name, instants);
+  }
+  return found;
 }
 
 /** Whether ended runs have failed, for schedules that pause after failures. Runs that were canceled or deleted are left out. */

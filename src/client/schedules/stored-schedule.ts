@@ -19,6 +19,13 @@ export const toStoredSchedule = (record: ScheduleRecord): StoredSchedule => ({
 export const dueAtOf = (name: string, { jitterMs }: ScheduleData, instant: number): number =>
   instant + jitterOf(name, instant, jitterMs);
 
+/**
+ * Whether the schedule waits to be looked at, perhaps because a run of it has ended. A change that plans the next look must
+ * not move that look away, or what waits for the end of the run would not begin.
+ */
+export const isDue = ({ record }: StoredSchedule, now: number): boolean =>
+  record.nextAt !== null && record.nextAt <= now;
+
 export const toOccurrenceRecord = (
   { name: schedule, incarnation }: Pick<ScheduleRecord, "name" | "incarnation">,
   occurrence: Occurrence,

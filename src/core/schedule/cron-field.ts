@@ -107,8 +107,9 @@ function parseItem(kind: FieldKind, part: string, where: CronPlace): CronItem {
   if (others.length > 0) throw refused(kind, part, where);
   const from = parseValue(kind, first, part, where);
   if (last !== undefined) return { kind: "range", from, to: parseValue(kind, last, part, where), step };
+  if (stepText === undefined) return { kind: "range", from, to: from, step };
   // As in Quartz: 5/15 begins at 5 and goes on to the end of the range.
-  return { kind: "range", from, to: stepText === undefined ? from : Math.max(from, kind.max), step };
+  return { kind: "range", from: from > kind.max ? kind.min : from, to: kind.max, step };
 }
 
 function any(kind: FieldKind): Extract<CronItem, { kind: "range" }> {

@@ -60,28 +60,32 @@ export function parseCron(cron: string, subject: string): CronExpression {
 }
 
 function splitFields({ subject, cron }: CronPlace): string[] {
-  const quoted = JSON.stringify(cron.length > MAX_LENGTH ? `${cron.slice(0, 60)}…` : cron);
   if (cron.length > MAX_LENGTH)
-    throw new InvalidInputError(`${subject} has the cron expression ${quoted}, which is longer than ${MAX_LENGTH}.`);
-  const fields = cron.trim().split(/\s+/);
-  const [macro = ""] = fields;
-  if (fields.length === 1 && macro.startsWith("@")) {
-    const meaning = MACROS.get(macro.toLowerCase());
-    if (meaning !== undefined) return meaning.split(" ");
-    const names = [...MACROS.keys()];
-    const suggestion = didYouMean(macro.toLowerCase(), names);
     throw new InvalidInputError(
-      `${subject} has the unknown name ${quoted}${suggestion === "" ? "; write" : `${suggestion} Write`} one of ${names.join(", ")}, or five fields.`,
+      `${subject} has a cron expression of ${cron.length} characters; the most is ${MAX_LENGTH}.`,
     );
-  }
+  const fields = cron.trim().split(/\s+/);
+  const [first = ""] = fields;
+  if (fields.length === 1 && first.startsWith("@")) return meaningOf(first, subject).split(" ");
   if (fields.length === 5) return fields;
-  const count =
-    fields.length === 1 && macro === ""
-      ? "no fields"
-      : `${fields.length} field${macro && fields.length === 1 ? "" : "s"}`;
+
+  const count = first === "" ? "no fields" : fields.length === 1 ? "1 field" : `${fields.length} fields`;
+  const five = "which takes five: minute, hour, day-of-month, month and day-of-week";
   const hint =
     fields.length === 6 ? '; there is none for seconds, so write every: "30s" for periods below a minute' : "";
   throw new InvalidInputError(
-    `${subject} has ${count} in the cron expression ${quoted}, which takes five: minute, hour, day-of-month, month and day-of-week${hint}.`,
+    `${subject} has ${count} in the cron expression ${JSON.stringify(cron)}, ${five}${hint}.`,
+  );
+}
+
+/** The five fields that a name such as `@daily` stands for. */
+function meaningOf(name: string, subject: string): string {
+  const meaning = MACROS.get(name.toLowerCase());
+  if (meaning !== undefined) return meaning;
+  const names = [...MACROS.keys()];
+  const suggestion = didYouMean(name.toLowerCase(), names);
+  const next = suggestion === "" ? "; write" : `${suggestion} Write`;
+  throw new InvalidInputError(
+    `${subject} has the unknown name ${JSON.stringify(name)}${next} one of ${names.join(", ")}, or five fields.`,
   );
 }

@@ -1,7 +1,7 @@
 /** Schedules in plain language, for the command line and the dashboard. */
+
+import { DAY_MS, isDay } from "./day.js";
 import { describeCron } from "./describe-cron.js";
-import { isDay } from "./exceptions.js";
-import { DAY_MS } from "./matching-days.js";
 import { FIRST_INSTANT, LAST_INSTANT, type ScheduleRule, type ScheduleTiming } from "./timing.js";
 import { clock, counted, listed } from "./words.js";
 import { LONGEST_CHANGE_MS, zoneOf } from "./zone.js";

@@ -1,14 +1,7 @@
 /** What a schedule leaves out, by the local time of an instant: expressions match its minute, days its date. */
 import { type CronExpression, cronExpression } from "./cron.js";
+import { DAY_MS, isDay } from "./day.js";
 import type { DayTimes } from "./day-times.js";
-import { DAY_MS } from "./matching-days.js";
-
-const DAY = /^\d{4}-\d{2}-\d{2}$/;
-
-/** Whether the text is a day as it is stored: `"2026-12-25"`. */
-export function isDay(text: string): boolean {
-  return DAY.test(text);
-}
 
 /** A part of a day that an expression leaves out. */
 interface ExceptedTimes {

@@ -1,6 +1,7 @@
 /** The instants of a schedule. They are a pure function of its timing: time is an argument. */
 import { sha256Hex } from "../naming/ids.js";
 import { compiled } from "./compiled-timing.js";
+import { DAY_MS } from "./day.js";
 import { FIRST_INSTANT, LAST_INSTANT, type ScheduleTiming } from "./timing.js";
 import { type OffsetChange, zoneOf } from "./zone.js";
 
@@ -66,7 +67,7 @@ export function jitterOf(name: string, instant: number, jitterMs: number): numbe
 
 const SAMPLE_START = Date.UTC(2026, 0, 1);
 const SAMPLE_COUNT = 1_000;
-const SAMPLED_CHANGES_MS = 4 * 366 * 86_400_000;
+const SAMPLED_CHANGES_MS = 4 * 366 * DAY_MS;
 
 /**
  * The shortest distance between two instants; infinite if there are no two. For a cron expression it is the shortest of the first
@@ -90,7 +91,7 @@ export function minimumGapMs(timing: ScheduleTiming): number {
 /** The instants that the change brings nearer to each other, with the ones before and after them. */
 function instantsAround(timing: ScheduleTiming, { at, beforeMs, afterMs }: OffsetChange): number[] {
   const reachMs = Math.abs(afterMs - beforeMs);
-  const before = lastInstant(timing, at - reachMs - 86_400_000, at - reachMs);
+  const before = lastInstant(timing, at - reachMs - DAY_MS, at - reachMs);
   const instants: number[] = before === null ? [] : [before];
   let next = nextInstant(timing, before ?? at - reachMs);
   while (next !== null) {

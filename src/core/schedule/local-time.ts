@@ -1,5 +1,5 @@
 /** Instants as people in a time zone write them. */
-import { DAY_MS } from "./matching-days.js";
+import { DAY_MS } from "./day.js";
 import { zoneOf } from "./zone.js";
 
 const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"] as const;

@@ -1,7 +1,7 @@
 /** The days that the three fields of a cron expression for days match. Days are numbered from 1970-01-01, which is 0. */
 import { type CronField, type CronItem, FIELD_KINDS, type FieldKind, numbersOf } from "./cron-field.js";
+import { DAY_MS } from "./day.js";
 
-export const DAY_MS = 86_400_000;
 /** Months are numbered from January of this year: some zones are still in 1969 when UTC's 1970 begins. */
 const FIRST_YEAR = 1960;
 /** The month after the last one that is searched. */

@@ -1,8 +1,8 @@
 /** The minutes on the clock that a cron expression matches and that are not excepted. Zones do not matter here. */
 import type { CronExpression } from "./cron.js";
+import { DAY_MS } from "./day.js";
 import type { DayTimes } from "./day-times.js";
 import type { Exceptions } from "./exceptions.js";
-import { DAY_MS } from "./matching-days.js";
 
 const MINUTE_MS = 60_000;
 const MAX_KEPT_DAYS = 50;

@@ -35,6 +35,8 @@ export interface FiringSituation {
   /** Occurrences that wait, the oldest first, without those of a backfill. */
   readonly waiting: readonly Occurrence[];
   readonly backfill: { readonly isOpen: boolean; readonly next: Occurrence | null };
+  /** Instants from `nextFor` on that a backfill has taken already: they run, or have run, as part of it. */
+  readonly backfilled: ReadonlySet<number>;
 }
 
 export interface Firing {
@@ -60,8 +62,8 @@ class FiringPlan {
   readonly #situation: FiringSituation;
   /** The rows to write, by id: a later decision about an occurrence replaces an earlier one. */
   readonly #rows = new Map<string, Occurrence>();
-  readonly #begins: Occurrence[] = [];
-  readonly #cancelRunIds: string[] = [];
+  #begins: Occurrence[] = [];
+  #cancelRunIds: readonly string[] = [];
   #status: ScheduleStatus;
   #state: ScheduleState;
   #nextFor: number | null;
@@ -73,15 +75,18 @@ class FiringPlan {
     this.#status = situation.status;
     this.#state = situation.state;
     this.#nextFor = situation.nextFor;
-    this.#waiting = [...situation.waiting];
+    // What a person has requested is decided below, and waits only from then on.
+    this.#waiting = situation.waiting.filter(({ outcome }) => outcome !== "requested");
     this.#openCount = situation.open.length;
   }
 
   plan(): Firing {
     this.#noteEndedRuns();
     this.#resumeAfterPause();
-    this.#beginWaiting();
-    this.#beginBackfill();
+    if (this.#status !== "retired") {
+      this.#beginWaiting();
+      this.#beginBackfill();
+    }
     if (this.#status === "active") this.#fireDueInstants();
     this.#endIfOver();
     return {
@@ -122,24 +127,23 @@ class FiringPlan {
 
   /** What waits begins in its order, one run at a time. What a person has asked for also begins while it is paused. */
   #beginWaiting(): void {
-    for (const occurrence of [...this.#waiting]) {
+    for (const occurrence of this.#situation.waiting) {
       const { manual, force } = occurrence.detail;
-      if ((this.#status === "paused" || this.#status === "retired") && !manual) continue;
+      if (this.#status === "paused" && !manual) continue;
       if (this.#openCount === 0 || force || this.#situation.data.overlap === "allowAll") this.#begin(occurrence);
       else if (occurrence.outcome === "requested") this.#decideRequested(occurrence);
     }
   }
 
   /** A run is open, so what a person has requested meets the overlap policy. */
-  #decideRequested(occurrence: Occurrence): void {
-    const outcome = this.#outcomeWhileOpen(this.#waiting.filter((other) => other !== occurrence));
-    if (outcome !== "buffered") this.#waiting = this.#waiting.filter((other) => other !== occurrence);
-    this.#write({
-      ...occurrence,
-      outcome,
-      pending: outcome === "buffered" ? "waiting" : null,
-      at: this.#situation.now,
-    });
+  #decideRequested(requested: Occurrence): void {
+    const outcome = this.#outcomeWhileOpen();
+    // The open run may have been one that this look was about to begin.
+    if (outcome === "buffered" && this.#openCount === 0) return this.#begin(requested);
+    const pending = outcome === "buffered" ? "waiting" : null;
+    const decided: Occurrence = { ...requested, outcome, pending, at: this.#situation.now };
+    if (pending !== null) this.#waiting.push(decided);
+    this.#write(decided);
   }
 
   /** The occurrences of a backfill run one after another, beside the others. */
@@ -164,9 +168,10 @@ class FiringPlan {
     const { mode } = data.catchUp;
     if (mode === "all") this.#fireAll(from, last);
     else this.#fireLatest(from, last);
-    const { idleUntil: _, ...rest } = this.#state;
-    this.#state = rest;
     this.#nextFor = nextInstant(timing, last);
+    const { idleUntil: _, backfilledUntil, ...rest } = this.#state;
+    const isBackfilled = backfilledUntil !== undefined && this.#nextFor !== null && this.#nextFor <= backfilledUntil;
+    this.#state = isBackfilled ? { ...rest, backfilledUntil } : rest;
   }
 
   #fireLatest(from: number, last: number): void {
@@ -202,7 +207,7 @@ class FiringPlan {
   /** @param mustQueue whether it is one of several that are caught up: then it waits for its turn instead of being skipped */
   #fire(instant: number, missed: number, mustQueue: boolean): void {
     const { name, incarnation, data, now } = this.#situation;
-    if (this.#hasReachedMaxRuns) return;
+    if (this.#hasReachedMaxRuns || this.#situation.backfilled.has(instant)) return;
     const detail: OccurrenceDetail = {
       ...(missed === 0 ? {} : { missed }),
       latenessMs: Math.max(0, now - this.#dueAtOf(instant)),
@@ -217,11 +222,13 @@ class FiringPlan {
       at: now,
       detail,
     };
-    const isBusy = this.#openCount > 0 || this.#waiting.length > 0;
-    if (!isBusy || data.overlap === "allowAll") return this.#accept(() => this.#begin(occurrence));
-    const outcome = mustQueue ? this.#queueOutcome() : this.#outcomeWhileOpen(this.#waiting);
+    // What waits has been looked at before, so it waits for an open run.
+    if (this.#openCount === 0 || data.overlap === "allowAll") return this.#accept(() => this.#begin(occurrence));
+    const outcome = mustQueue ? this.#queueOutcome() : this.#outcomeWhileOpen();
     if (outcome !== "buffered") return this.#skip(outcome, instant, instant, 1);
     this.#accept(() => {
+      // The open run may have been one that this look was about to begin.
+      if (this.#openCount === 0) return this.#begin(occurrence);
       this.#waiting.push(occurrence);
       this.#write(occurrence);
     });
@@ -243,29 +250,40 @@ class FiringPlan {
     return this.#waiting.length < bufferLimit ? "buffered" : "skipped_buffer_full";
   }
 
-  /** What the overlap policy says about one more occurrence while these wait and a run is open. */
-  #outcomeWhileOpen(waiting: readonly Occurrence[]): Outcome {
+  /** What the overlap policy says about one more occurrence while a run is open. */
+  #outcomeWhileOpen(): Outcome {
     switch (this.#situation.data.overlap) {
       case "bufferOne":
-        return waiting.length === 0 ? "buffered" : "skipped_buffer_full";
+        return this.#waiting.length === 0 ? "buffered" : "skipped_buffer_full";
       case "bufferAll":
-        return waiting.length < bufferLimit ? "buffered" : "skipped_buffer_full";
+        return this.#queueOutcome();
       case "cancelOther":
-        this.#makeRoom(waiting);
+        this.#makeRoom();
         return "buffered";
       default:
         return "skipped_overlap";
     }
   }
 
-  /** The newest occurrence takes the place of the open runs and of those that wait for their end. */
-  #makeRoom(waiting: readonly Occurrence[]): void {
-    const { open, now } = this.#situation;
-    this.#cancelRunIds.push(...open.map(({ id }) => id));
-    for (const occurrence of waiting) {
-      this.#write({ ...occurrence, outcome: "skipped_overlap", pending: null, at: now });
-      this.#waiting = this.#waiting.filter((other) => other !== occurrence);
-    }
+  /**
+   * The newest occurrence takes the place of the open runs, of those that this look was about to begin, and of the
+   * occurrences that wait.
+   */
+  #makeRoom(): void {
+    const { open } = this.#situation;
+    this.#cancelRunIds = open.map(({ id }) => id);
+    const mustBegin = ({ detail }: Occurrence) => detail.backfill === true || detail.force === true;
+    const replaceable = this.#begins.filter((occurrence) => !mustBegin(occurrence));
+    for (const occurrence of [...replaceable, ...this.#waiting]) this.#replace(occurrence);
+    this.#begins = this.#begins.filter(mustBegin);
+    this.#openCount -= replaceable.length;
+    this.#waiting = [];
+  }
+
+  /** Its run never begins, so it does not count for `maxRuns`. */
+  #replace(occurrence: Occurrence): void {
+    if (!occurrence.detail.manual) this.#state = { ...this.#state, accepted: this.#state.accepted - 1 };
+    this.#write({ ...occurrence, outcome: "skipped_overlap", pending: null, at: this.#situation.now });
   }
 
   #begin(occurrence: Occurrence): void {

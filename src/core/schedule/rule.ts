@@ -2,11 +2,12 @@
 import { InvalidInputError } from "../errors/errors.js";
 import { type Duration, parseDuration } from "../naming/duration.js";
 import { parseCron } from "./cron.js";
-import { isDay } from "./exceptions.js";
+import { isDay, isExistingDay } from "./day.js";
 import { nextInstant } from "./instants.js";
-import { isExistingDay, parseInstant } from "./parse-instant.js";
+import { parseInstant } from "./parse-instant.js";
 import { checkTimeZone } from "./time-zone-name.js";
 import { FIRST_INSTANT, type ScheduleRule, type ScheduleTiming } from "./timing.js";
+import { shown } from "./words.js";
 
 export type { ScheduleRule, ScheduleTiming } from "./timing.js";
 
@@ -17,8 +18,8 @@ export interface ScheduleTimingOptions {
    * `@monthly`, `@yearly`, `@annually`.
    *
    * Names (`JAN`, `MON`), ranges, also round the end (`FRI-MON`), steps, lists, `?` for any day, `L`, `L-3`, `15W`, `LW`, `FRI#2` and
-   * `FRI#L` are known. If day of month and day of week are both restricted, one of them is enough, as in every cron: `0 0 13 * FRI` is
-   * each 13th and each Friday. A field that begins with `*` does not restrict, even with a step.
+   * `FRI#L` are known. If day of month and day of week are both restricted, one of them is enough: `0 0 13 * FRI` is each 13th and
+   * each Friday. As in Vixie's cron, a field that begins with `*` is not restricted even if a step follows, and then both must match.
    */
   readonly cron?: string;
   /** The IANA name of the zone in which the cron expression is read. Default: `"UTC"`, never the zone of the machine. */
@@ -104,7 +105,7 @@ function refuseOptionsOf(
 
 function parseCronRule(subject: string, cron: unknown, options: ScheduleTimingOptions): ScheduleRule {
   if (typeof cron !== "string")
-    throw new InvalidInputError(`${subject} takes cron as a text such as "30 2 * * *", not as a ${typeof cron}.`);
+    throw new InvalidInputError(`${subject} takes cron as a text such as "30 2 * * *", not as ${shown(cron)}.`);
   parseCron(cron, subject);
   const gap = oneOf(subject, "gap", options.gap, ["shift", "skip"]);
   const repeat = oneOf(subject, "repeat", options.repeat, ["first", "second", "both"]);
@@ -128,9 +129,8 @@ function oneOf<const Value extends string>(
   allowed: readonly Value[],
 ): Value | undefined {
   if (value === undefined || allowed.includes(value)) return value;
-  const written = typeof value === "string" ? JSON.stringify(value) : `a ${typeof value}`;
   const list = allowed.map((word) => JSON.stringify(word)).join(" or ");
-  throw new InvalidInputError(`${subject} has ${written} as its ${option}, which is ${list}.`);
+  throw new InvalidInputError(`${subject} has ${shown(value)} as its ${option}, which is ${list}.`);
 }
 
 function parseEvery(subject: string, every: Duration, offset: Duration): ScheduleRule {
@@ -181,7 +181,7 @@ function parseDayOrInstant(subject: string, option: string, entry: unknown): str
 
 function listOf(subject: string, option: string, value: unknown): readonly unknown[] {
   if (!Array.isArray(value))
-    throw new InvalidInputError(`${subject} takes ${option} as a list, not as a ${typeof value}.`);
+    throw new InvalidInputError(`${subject} takes ${option} as a list, not as ${shown(value)}.`);
   if (value.length > MAX_ENTRIES)
     throw new InvalidInputError(`${subject} has ${value.length} entries in ${option}; the most is ${MAX_ENTRIES}.`);
   return value;

@@ -76,6 +76,8 @@ export interface ScheduleState {
   };
   /** Whether occurrences of a backfill may be waiting. */
   readonly hasBackfill?: true;
+  /** The last instant of a backfill that has taken instants which the schedule itself has not passed yet. */
+  readonly backfilledUntil?: number;
 }
 
 export const newScheduleState: ScheduleState = { accepted: 0, failures: 0 };

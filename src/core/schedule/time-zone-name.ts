@@ -1,6 +1,7 @@
 /** Checks the names of time zones. */
 import { InvalidInputError } from "../errors/errors.js";
 import { nearestWord } from "../naming/nearest-word.js";
+import { shown } from "./words.js";
 
 /** "+02:00", "UTC+2", "GMT-03:30". */
 const OFFSET = /^(?:UTC|GMT)?[+-]\d/i;
@@ -20,13 +21,12 @@ export function checkTimeZone(subject: string, timeZone: unknown): string {
   const name = typeof timeZone === "string" ? timeZone : "";
   if (OFFSET.test(name) || /^Z$/i.test(name))
     throw new InvalidInputError(
-      `${subject} has ${JSON.stringify(name)} as its timeZone, but an offset does not know when the clocks change; write the name of a zone, such as "Europe/Berlin" or "UTC".`,
+      `${subject} has ${shown(name)} as its timeZone, but an offset does not know when the clocks change; write the name of a zone, such as "Europe/Berlin" or "UTC".`,
     );
   if (isKnown(name)) return name;
-  const written = typeof timeZone === "string" ? JSON.stringify(timeZone) : `a ${typeof timeZone}`;
   const suggestion = suggestZone(name);
   throw new InvalidInputError(
-    `${subject} has ${written} as its timeZone, which is not the name of a zone; ${suggestion === null ? 'write one such as "Europe/Berlin" or "UTC".' : `did you mean "${suggestion}"?`}`,
+    `${subject} has ${shown(timeZone)} as its timeZone, which is not the name of a zone; ${suggestion === null ? 'write one such as "Europe/Berlin" or "UTC".' : `did you mean "${suggestion}"?`}`,
   );
 }
 

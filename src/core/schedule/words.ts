@@ -1,5 +1,13 @@
 /** Small pieces of plain language. */
 
+/** A value that a user has given, for errors. */
+export function shown(value: unknown): string {
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? "an invalid Date" : value.toISOString();
+  if (typeof value === "string") return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
+  if (value === null || value === undefined) return String(value);
+  return Array.isArray(value) ? "a list" : `${typeof value === "object" ? "an" : "a"} ${typeof value}`;
+}
+
 /** `a`, `a and b`, `a, b and c`. */
 export function listed(parts: readonly string[], conjunction = "and"): string {
   if (parts.length < 2) return parts.join();

@@ -3,7 +3,7 @@
  * needs several offsets, so the changes of an offset are found once for each period of 256 days and kept.
  */
 import { LruMap } from "../lru-map.js";
-import { DAY_MS } from "./matching-days.js";
+import { DAY_MS } from "./day.js";
 
 /** A change of a zone's offset. Local time is the instant plus the offset. */
 export interface OffsetChange {
@@ -111,7 +111,8 @@ function findChange(offsetAt: (instant: number) => number, from: number, to: num
   return high * 1000;
 }
 
-const LONG_OFFSET = /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/;
+/** Some versions of Unicode's data write a minus sign, others a hyphen. */
+const LONG_OFFSET = /GMT(?:([+\-\u2212])(\d\d):(\d\d)(?::(\d\d))?)?$/;
 
 function offsetReader(timeZone: string): (instant: number) => number {
   let format = recentFormats.get(timeZone);
@@ -124,6 +125,6 @@ function offsetReader(timeZone: string): (instant: number) => number {
     const [match, sign, hours, minutes, seconds] = LONG_OFFSET.exec(format.format(instant)) ?? [];
     if (match === undefined) throw new Error(`Intl gives no offset for the time zone ${timeZone}.`);
     if (sign === undefined) return 0;
-    return (sign === "-" ? -1000 : 1000) * (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds ?? 0));
+    return (sign === "+" ? 1000 : -1000) * (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds ?? 0));
   };
 }

@@ -283,5 +283,17 @@ export function asSchedules(values: readonly unknown[]): readonly ScheduleDefini
   return [...byName.values()];
 }
 
+/**
+ * Returns the schedules that a module exports, for `pawl.worker({ schedules })`. Ignores other exports.
+ *
+ * @example
+ * ```ts
+ * const schedules = discoverSchedules(await import("./workflows.js"));
+ * ```
+ */
+export function discoverSchedules(module: object): ScheduleDefinition[] {
+  return [...new Set(Object.values(module).flat().filter(isSchedule))];
+}
+
 /** The stored input as a value; undefined when a function computes it. */
 export const plainInputOf = ({ input }: ScheduleData): unknown => (input === null ? undefined : decode(input));

@@ -134,7 +134,7 @@ function planNext(
     const unreadMessagesConflict = { kind: "conflict", runId, hasUnreadMessages: true } as const;
     const finishValues = [status, output, error, String(afterSeq + events.length), startedAt, at];
     plan.addGuard(unreadMessagesConflict, finishRunIfDeleted, ...finishValues, runId);
-    if (next.scheduleName !== undefined) plan.add(endScheduledRun, at, next.scheduleName);
+    if (next.scheduleName !== undefined) plan.add(endScheduledRun, at, at, next.scheduleName);
     return null;
   }
   const { dueAt, state } = dueAndStateOf(next, at);

@@ -210,7 +210,12 @@ class RemoteLibsqlStore extends SqlReads implements Store {
   }
 
   async heartbeat(fence: Fence, load?: WorkerLoad, schedules?: ScheduleInterest): Promise<HeartbeatResult> {
-    const { plan, resultOf } = planHeartbeat(fence, encodeLoad(load), schedules);
+    const { plan, resultOf } = planHeartbeat(
+      fence,
+      encodeLoad(load),
+      schedules,
+      this.#hasVirtualClock ? this.#clock() : null,
+    );
     const sentAt = this.#runtime.now();
     const { hasExpiredWorkers, now, ...result } = resultOf(await this.#db.write(plan.statements));
     this.#serverClock.adjust(now, sentAt, this.#runtime.now());

@@ -5,6 +5,7 @@ import { startRunsAsync } from "../sqlite/starts.js";
 import type { RemoteDatabase } from "./database.js";
 import type { Statement, Value } from "./driver.js";
 import { toStoreError } from "./errors.js";
+import { toSendable } from "./request-size.js";
 
 /** The server begins a transaction with its first statement. */
 const firstStatement: Statement = { sql: "SELECT 1", args: [] };
@@ -18,7 +19,11 @@ export async function runScheduleTransaction<T>(
   const server = await db.begin(firstStatement);
   try {
     const query: Queryable["query"] = async (sql, values) =>
-      (await server.withDeadline(server.transaction.execute({ sql, args: values as readonly Value[] }))).rows;
+      (
+        await server.withDeadline(
+          server.transaction.execute({ sql, args: (values as readonly Value[]).map(toSendable) }),
+        )
+      ).rows;
     const start = (runs: Parameters<typeof startRunsAsync>[1]) => startRunsAsync({ query }, runs, clock());
     const { shouldCommit, result } = await work({ query, start });
     if (shouldCommit) await server.withDeadline(server.transaction.batch([commit]));

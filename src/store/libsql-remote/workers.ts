@@ -76,11 +76,15 @@ export interface Heartbeat extends Omit<HeartbeatResult, "reapedWorkerIds"> {
   readonly now: number;
 }
 
-/** @param load what the worker reports of itself, encoded; null leaves a column as it is */
+/**
+ * @param load what the worker reports of itself, encoded; null leaves a column as it is
+ * @param virtualNow the instant of a virtual clock; null: the store has none
+ */
 export function planHeartbeat(
   { workerId, epoch }: Fence,
   load: LoadColumns,
   { app, setKey }: ScheduleInterest = noInterest,
+  virtualNow: number | null = null,
 ): ReadablePlan<Heartbeat> {
   const plan = new StatementPlan<never>();
   const renewalIndex = plan.add(renewLease, ...load, workerId, epoch);
@@ -98,7 +102,7 @@ export function planHeartbeat(
         ownedWithMessages: subjectsOf("run_with_messages"),
         pausedQueues: subjectsOf("paused_queue"),
         hasExpiredWorkers: subjectsOf("expired_lease").length > 0,
-        ...scheduleReport(reportRows, now),
+        ...scheduleReport(reportRows, virtualNow ?? now),
         now,
       };
     },

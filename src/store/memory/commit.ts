@@ -180,9 +180,24 @@ export class MemoryCommitter {
     return undeliverable;
   }
 
-  /** The starts that `createRuns` would refuse; none of them has the key of another. */
-  findRefused(starts: readonly NewRun[]): RefusedStart[] {
-    return starts.flatMap((run) => (this.#rows.runs.has(run.id) ? [] : (this.#refusalOf(run) ?? [])));
+  /** Creates all of these runs, or none of them if some are refused. */
+  createAllRuns(starts: readonly NewRun[], at: number): RefusedStart[] {
+    const { runs, tasks, startKeys, heroKeys } = this.#rows;
+    const newIds = new Set(starts.map(({ id }) => id).filter((id) => !runs.has(id)));
+    const refused = this.createRuns(starts, null, at);
+    if (refused.length === 0) return refused;
+    for (const id of newIds) {
+      const run = runs.get(id);
+      const task = tasks.get(id);
+      if (run === undefined || task === undefined) continue;
+      // The entry in the queue of due tasks is not valid any more.
+      task.revision += 1;
+      tasks.delete(id);
+      runs.delete(id);
+      if (run.startKey !== null) startKeys.delete(startKeyOf(run));
+      if (run.heroKey !== null) heroKeys.delete(run.heroKey);
+    }
+    return refused;
   }
 
   #refusalOf(run: NewRun): RefusedStart | null {

@@ -68,8 +68,7 @@ export class MemoryStore implements Store {
       rows: this.#rows,
       hints: this.#hints,
       now: this.#clock,
-      findRefused: (starts) => this.#committer.findRefused(starts),
-      start: (starts, at) => void this.#committer.createRuns(starts, null, at),
+      start: (starts, at) => this.#committer.createAllRuns(starts, at),
     });
   }
 

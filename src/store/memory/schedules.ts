@@ -11,6 +11,7 @@ import type {
   ScheduleResult,
   Schedules,
 } from "../contract/store.js";
+import { compareText } from "../shared/compare-text.js";
 import { type HintEmitter, hintsOfStarts } from "../shared/hint-emitter.js";
 import { hintsOfScheduleChanges } from "../shared/schedule-hints.js";
 import type { MemoryRows } from "./rows.js";
@@ -19,9 +20,8 @@ export interface MemorySchedulesPort {
   readonly rows: MemoryRows;
   readonly hints: HintEmitter;
   now(): number;
-  /** The starts that would be refused because other runs hold their keys. */
-  findRefused(starts: readonly NewRun[]): readonly RefusedStart[];
-  start(starts: readonly NewRun[], at: number): void;
+  /** Creates these runs, or none of them if some are refused. */
+  start(starts: readonly NewRun[], at: number): readonly RefusedStart[];
 }
 
 export class MemorySchedules implements Schedules {
@@ -35,7 +35,7 @@ export class MemorySchedules implements Schedules {
     const now = this.#port.now();
     const due = this.#ofSets(setKeys)
       .filter(({ nextAt }) => nextAt !== null && nextAt <= now)
-      .sort((a, b) => (a.nextAt as number) - (b.nextAt as number) || compare(a.name, b.name));
+      .sort((a, b) => (a.nextAt as number) - (b.nextAt as number) || compareText(a.name, b.name));
     return due.length === 0 ? null : { now, schedules: due.slice(0, limit) };
   }
 
@@ -53,20 +53,20 @@ export class MemorySchedules implements Schedules {
   }
 
   async byName(names: readonly string[]): Promise<readonly ScheduleRecord[]> {
-    return [...new Set(names)].sort(compare).flatMap((name) => this.#port.rows.schedules.get(name) ?? []);
+    return [...new Set(names)].sort(compareText).flatMap((name) => this.#port.rows.schedules.get(name) ?? []);
   }
 
   async list({ after, limit, app }: { readonly after: string | null; readonly limit: number; readonly app?: string }) {
     return [...this.#port.rows.schedules.values()]
-      .filter((row) => (after === null || compare(row.name, after) > 0) && (app === undefined || row.app === app))
-      .sort((a, b) => compare(a.name, b.name))
+      .filter((row) => (after === null || compareText(row.name, after) > 0) && (app === undefined || row.app === app))
+      .sort((a, b) => compareText(a.name, b.name))
       .slice(0, limit);
   }
 
   async pending({ names, kinds, limit }: Parameters<Schedules["pending"]>[0]): Promise<readonly OccurrenceRecord[]> {
     return [...this.#port.rows.occurrences.values()]
       .filter(({ schedule, pending }) => names.includes(schedule) && pending !== null && kinds.includes(pending))
-      .sort((a, b) => compare(a.schedule, b.schedule) || oldestFirst(a, b))
+      .sort((a, b) => compareText(a.schedule, b.schedule) || oldestFirst(a, b))
       .slice(0, limit);
   }
 
@@ -77,7 +77,9 @@ export class MemorySchedules implements Schedules {
       const key = `${schedule}\u0000${pending}`;
       counts.set(key, { schedule, pending, count: (counts.get(key)?.count ?? 0) + 1 });
     }
-    return [...counts.values()].sort((a, b) => compare(a.schedule, b.schedule) || compare(a.pending, b.pending));
+    return [...counts.values()].sort(
+      (a, b) => compareText(a.schedule, b.schedule) || compareText(a.pending, b.pending),
+    );
   }
 
   async occurrences({ schedule, before, limit }: Parameters<Schedules["occurrences"]>[0]) {
@@ -88,7 +90,7 @@ export class MemorySchedules implements Schedules {
   }
 
   async occurrencesById(ids: readonly string[]): Promise<readonly OccurrenceRecord[]> {
-    return ids.flatMap((id) => this.#port.rows.occurrences.get(id) ?? []);
+    return [...new Set(ids)].flatMap((id) => this.#port.rows.occurrences.get(id) ?? []);
   }
 
   async app(name: string): Promise<ScheduleApp | null> {
@@ -101,10 +103,11 @@ export class MemorySchedules implements Schedules {
       return { kind: "app changed" };
     const at = this.#port.now();
     const applied = changes.filter(
-      ({ name, expectedRevision }) => (rows.schedules.get(name)?.revision ?? null) === expectedRevision,
+      ({ name, expectedRevision, row }) =>
+        (rows.schedules.get(name)?.revision ?? null) === expectedRevision && (expectedRevision ?? row) !== null,
     );
     const starts = applied.flatMap((change) => change.starts);
-    const refused = this.#port.findRefused(starts);
+    const refused = this.#port.start(starts, at);
     if (refused.length > 0) return { kind: "refused", refused };
     if (app !== undefined)
       rows.scheduleApps.set(app.row.app, { ...app.row, revision: (app.expectedRevision ?? 0) + 1 });
@@ -123,7 +126,6 @@ export class MemorySchedules implements Schedules {
         rows.occurrences.set(occurrence.id, { ...occurrence, schedule, incarnation, scheduledFor });
       }
     }
-    this.#port.start(starts, at);
     hints.emit([...hintsOfStarts(starts), ...hintsOfScheduleChanges(applied)]);
     return { kind: "applied", at, names: new Set(applied.map(({ name }) => name)) };
   }
@@ -138,7 +140,5 @@ export class MemorySchedules implements Schedules {
   }
 }
 
-const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
-
 const oldestFirst = (a: OccurrencePosition, b: OccurrencePosition) =>
-  a.scheduledFor - b.scheduledFor || compare(a.id, b.id);
+  a.scheduledFor - b.scheduledFor || compareText(a.id, b.id);

@@ -90,7 +90,7 @@ export async function heartbeat(
     selectOwnedTasks(workerId, " AND pending_messages > 0"),
     sql("SELECT name FROM pawl_queues ORDER BY name"),
     sql(
-      `SELECT ${nextScheduleSql("pawl_schedules", "''", "?")} - ${serverNow} AS next_in, (SELECT a.set_key FROM pawl_schedule_apps a WHERE a.app = ?) AS set_key`,
+      `SELECT ${nextScheduleSql("pawl_schedules", "''", "?")} - ${now()} AS next_in, (SELECT a.set_key FROM pawl_schedule_apps a WHERE a.app = ?) AS set_key`,
       [setKey, app],
     ),
   ]);

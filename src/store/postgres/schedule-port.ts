@@ -4,9 +4,6 @@ import type { SchedulePort, ScheduleTransaction } from "../sql/schedule-port.js"
 import type { Committer } from "./commit/commit.js";
 import type { Database } from "./connection/database.js";
 
-/** Thrown inside a transaction to have it rolled back. */
-const rollBack = new Error("The transaction is rolled back on purpose.");
-
 export const createSchedulePort = (
   db: Database,
   committer: () => Committer,
@@ -14,20 +11,21 @@ export const createSchedulePort = (
 ): SchedulePort => ({
   ...port,
   async transaction(work) {
-    let result: Awaited<ReturnType<typeof work>>["result"] | undefined;
+    let outcome: Awaited<ReturnType<typeof work>> | undefined;
     try {
       await db.transaction(async (execute) => {
         const transaction: ScheduleTransaction = {
           query: (text, values) => execute({ text, values }),
           start: async (runs: readonly NewRun[]) => (await committer().start(execute, runs)).refused,
         };
-        const outcome = await work(transaction);
-        result = outcome.result;
-        if (!outcome.shouldCommit) throw rollBack;
+        outcome = undefined;
+        outcome = await work(transaction);
+        // An error has the transaction rolled back.
+        if (!outcome.shouldCommit) throw new Error("The transaction is rolled back on purpose.");
       });
     } catch (error) {
-      if (error !== rollBack) throw error;
+      if (outcome?.shouldCommit !== false) throw error;
     }
-    return result as Awaited<ReturnType<typeof work>>["result"];
+    return (outcome as Awaited<ReturnType<typeof work>>).result;
   },
 });

@@ -141,7 +141,8 @@ export class PostgresStore implements Store {
   #schedulePort(): SchedulePort {
     const query: SchedulePort["query"] = (text, values) => this.#operations.run(() => this.#db.read({ text, values }));
     const emitHints = (hints: readonly Hint[]) => this.#emitHints(hints);
-    return createSchedulePort(this.#db, () => this.#committer, { query, emitHints });
+    const port = createSchedulePort(this.#db, () => this.#committer, { query, emitHints });
+    return { ...port, transaction: (work) => this.#operations.run(() => port.transaction(work)) };
   }
 
   migrate(): Promise<void> {

@@ -72,6 +72,8 @@ export class Workers {
     { app, setKey }: ScheduleInterest = noInterest,
   ): Promise<HeartbeatResult> {
     const { workers, tasks, queues, schedules, schedule_apps: apps } = this.#tables;
+    let parameterCount = 6;
+    const now = this.#clock.now(() => `$${++parameterCount}`);
     const [row] = await execute({
       name: "pawl_heartbeat",
       text: `WITH renewed AS (UPDATE ${workers} SET heartbeat_at = ${realNow}, executing = coalesce($3::text, executing),
@@ -80,10 +82,10 @@ export class Workers {
         SELECT ARRAY(SELECT run_id FROM ${tasks} WHERE owner = $1::text AND epoch = $2::bigint AND owner IS NOT NULL AND pending_messages > 0) AS with_messages,
           EXISTS (SELECT 1 FROM ${workers} w WHERE w.live AND w.id <> $1::text AND w.heartbeat_at + w.lease_ms < ${realNow}) AS has_expired,
           ARRAY(SELECT name FROM ${queues} ORDER BY name) AS paused_queues,
-          ${nextScheduleSql(schedules, "''", "$5::text")} - ${realNow} AS next_schedule_in,
+          ${nextScheduleSql(schedules, "''", "$5::text")} - ${now} AS next_schedule_in,
           (SELECT a.set_key FROM ${apps} a WHERE a.app = $6::text) AS schedule_set
         FROM renewed`,
-      values: [fence.workerId, fence.epoch, ...encodeLoad(load), setKey, app],
+      values: [fence.workerId, fence.epoch, ...encodeLoad(load), setKey, app, ...this.#clock.values()],
     });
     if (row === undefined) return fencedHeartbeat;
     const reapedWorkerIds = row.has_expired === true ? await this.#reap(fence.workerId) : [];

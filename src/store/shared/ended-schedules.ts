@@ -1,5 +1,6 @@
 /** Finds the schedules whose runs end with a commit. */
 import type { Transition } from "../contract/store.js";
+import { compareText } from "./compare-text.js";
 
 const noSchedules: readonly string[] = [];
 
@@ -8,5 +9,5 @@ export function endedSchedulesOf(transitions: readonly Transition[]): readonly s
   let names: Set<string> | null = null;
   for (const { next } of transitions)
     if (next.kind === "finish" && next.scheduleName !== undefined) (names ??= new Set()).add(next.scheduleName);
-  return names === null ? noSchedules : [...names].sort();
+  return names === null ? noSchedules : [...names].sort(compareText);
 }

@@ -7,11 +7,14 @@ import type {
   ScheduleRecord,
   ScheduleResult,
 } from "../contract/schedules.js";
+import { compareText } from "../shared/compare-text.js";
 import { type Bind, createStatement, type Dialect, type SqlRow } from "./dialect.js";
 import type { ScheduleTransaction } from "./schedule-port.js";
 
-/** The number of rows of one INSERT: with ten columns each, it stays far below the limits on bound values. */
-const rowsPerStatement = 500;
+/** The number of rows of one INSERT: with 13 columns each, it stays far below the limits on bound values. */
+const maxRowsPerStatement = 500;
+/** The characters of one INSERT: a server refuses packets above 16 MiB, and a character may become six bytes. */
+const maxCharactersPerStatement = 1_000_000;
 
 type Written = { readonly shouldCommit: boolean; readonly result: ScheduleResult };
 
@@ -125,7 +128,7 @@ export class ScheduleWriter {
   }
 
   async #insertSchedules(db: ScheduleTransaction, rows: readonly ScheduleRecord[], suffix: string): Promise<void> {
-    const sorted = rows.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    const sorted = rows.toSorted((a, b) => compareText(a.name, b.name));
     await this.#insert(db, "schedules", scheduleColumnNames, sorted.map(scheduleValues), suffix);
   }
 
@@ -146,9 +149,9 @@ export class ScheduleWriter {
     rows: readonly (readonly unknown[])[],
     suffix: string,
   ): Promise<void> {
-    for (let from = 0; from < rows.length; from += rowsPerStatement) {
+    for (const part of splitRows(rows)) {
       await this.#query(db, (bind, table) => {
-        const tuples = rows.slice(from, from + rowsPerStatement).map((values) => `(${values.map(bind).join(", ")})`);
+        const tuples = part.map((values) => `(${values.map(bind).join(", ")})`);
         return `INSERT INTO ${table(name)} (${columns.join(", ")}) VALUES ${tuples.join(", ")} ${suffix}`;
       });
     }
@@ -164,6 +167,24 @@ export class ScheduleWriter {
       values,
     );
   }
+}
+
+/** Splits rows among as many statements as their number and their length need. */
+function splitRows(rows: readonly (readonly unknown[])[]): (readonly (readonly unknown[])[])[] {
+  const parts: (readonly unknown[])[][] = [];
+  let remainingCharacters = 0;
+  for (const row of rows) {
+    const characters = row.reduce<number>((sum, value) => sum + (typeof value === "string" ? value.length : 0), 0);
+    let part = parts.at(-1);
+    if (part === undefined || part.length === maxRowsPerStatement || characters > remainingCharacters) {
+      part = [];
+      parts.push(part);
+      remainingCharacters = maxCharactersPerStatement;
+    }
+    part.push(row);
+    remainingCharacters -= characters;
+  }
+  return parts;
 }
 
 const scheduleColumnNames = [

@@ -36,6 +36,7 @@ export class SqlSchedules implements Schedules {
   }
 
   async due({ setKeys, limit }: { readonly setKeys: readonly string[]; readonly limit: number }) {
+    if (setKeys.length === 0) return null;
     const rows = await this.#query((bind, table) => {
       const now = this.#dialect.now(bind);
       return `SELECT ${scheduleColumns}, ${now} AS now FROM ${table("schedules")} s
@@ -81,7 +82,7 @@ export class SqlSchedules implements Schedules {
     readonly kinds: readonly Pending[];
     readonly limit: number;
   }): Promise<readonly OccurrenceRecord[]> {
-    if (names.length === 0) return [];
+    if (names.length === 0 || kinds.length === 0) return [];
     const rows = await this.#query((bind, table) => {
       const ofSchedules = `o.schedule IN (${names.map(bind).join(", ")})`;
       const ofKinds = `o.pending IN (${kinds.map(bind).join(", ")})`;

@@ -19,6 +19,7 @@ import { questionTests } from "./questions.js";
 import { randomQuestionTests } from "./random-questions.js";
 import { registryTests } from "./registry.js";
 import { routingTests } from "./routing.js";
+import { scheduleTests } from "./schedules.js";
 import { sizeTests } from "./size.js";
 import { startTests } from "./start.js";
 import { transactionTests } from "./transaction.js";
@@ -44,6 +45,7 @@ const topics: Record<string, (fixture: Fixture) => void> = {
   maintenance: maintenanceTests,
   sizes: sizeTests,
   "paused queues": pausedQueueTests,
+  schedules: scheduleTests,
   hints: hintTests,
   transactions: transactionTests,
   "the clock": clockTests,

@@ -47,8 +47,8 @@ export class DueSchedules {
   /** Registers the schedules that the worker declares. A failure is logged, and the registration is tried again. */
   async start(): Promise<void> {
     this.#isRunning = true;
-    if (this.#options.isDriven()) await this.#options.service.claimSet();
-    else await this.#lookNow();
+    await this.#tryTo(() => this.#claimSet());
+    this.lookSoon();
   }
 
   /** Resolves when the current look has ended. */
@@ -75,9 +75,7 @@ export class DueSchedules {
   }
 
   #lookNow(): Promise<void> {
-    this.#look = this.#lookUntilCurrent().finally(() => {
-      this.#look = null;
-    });
+    this.#look = this.#lookUntilCurrent();
     return this.#look;
   }
 
@@ -86,21 +84,31 @@ export class DueSchedules {
       this.#mustLookAgain = false;
       await this.#lookOnce();
     } while (this.#mustLookAgain && this.#isRunning);
+    // Reset in the same microtask as the check of `#mustLookAgain`, so that a hint after the check starts a new look.
+    this.#look = null;
   }
 
   async #lookOnce(): Promise<void> {
-    const { service, store, log } = this.#options;
-    try {
-      if (this.#mustClaimSet) {
-        await service.claimSet();
-        this.#mustClaimSet = false;
-      }
+    const { service, store } = this.#options;
+    await this.#tryTo(async () => {
+      if (this.#mustClaimSet) await this.#claimSet();
       await service.fireDue();
       const nextAt = await service.nextAt();
       if (nextAt !== null) this.#wakeIn(nextAt - (await store.now()));
+    });
+  }
+
+  async #claimSet(): Promise<void> {
+    await this.#options.service.claimSet();
+    this.#mustClaimSet = false;
+  }
+
+  async #tryTo(look: () => Promise<void>): Promise<void> {
+    try {
+      await look();
     } catch (error) {
       if (!this.#isRunning) return;
-      warnOfRetry(log, "Schedules could not be looked at; they are looked at again soon.", error);
+      warnOfRetry(this.#options.log, "Schedules could not be looked at; they are looked at again soon.", error);
       this.#wakeIn(retryDelayMs);
     }
   }
