@@ -12,7 +12,7 @@ import { Time } from "../../ui/time.js";
 import { Outcome } from "./outcome.js";
 import { ledgerPageSize, type Occurrence } from "./schedule.js";
 import css from "./schedule.module.css";
-import { instantsText, kindOf, specialsOf } from "./schedule-words.js";
+import { instantTexts, kindOf, specialsOf } from "./schedule-words.js";
 
 type Page = Answer<"listOccurrences">;
 
@@ -24,6 +24,8 @@ export function Ledger({ name, zone }: { readonly name: string; readonly zone: s
     { keepPrevious: true },
   );
   const occurrences = data?.occurrences ?? [];
+  // The strip above says that there is nothing yet.
+  if (data !== undefined && occurrences.length === 0 && cursor === null) return null;
   return (
     <Section
       title="Ledger"
@@ -32,9 +34,7 @@ export function Ledger({ name, zone }: { readonly name: string; readonly zone: s
     >
       {data === undefined ? error === null ? <Loading lines={6} /> : <Failure error={error} /> : null}
       {data !== undefined && occurrences.length === 0 ? (
-        <Empty title="The ledger is empty" icon="schedules">
-          Every occurrence is recorded here: whether it ran, waits or was skipped, and why.
-        </Empty>
+        <Empty title="There are no older rows" icon="schedules" />
       ) : null}
       {occurrences.length === 0 ? null : (
         <div class={css.ledger}>
@@ -68,7 +68,7 @@ function Pages({ page: { next, occurrences }, cursor }: { readonly page: Page; r
 }
 
 const columnsFor = (zone: string): readonly Column<Occurrence>[] => [
-  { title: "Occurrence", cell: (occurrence) => <span class="mono">{instantsText(occurrence, zone)}</span> },
+  { title: "Occurrence", cell: (occurrence) => <Instants occurrence={occurrence} zone={zone} /> },
   { title: "Outcome", cell: (occurrence) => <OutcomeCell {...occurrence} /> },
   {
     title: "Run",
@@ -77,6 +77,17 @@ const columnsFor = (zone: string): readonly Column<Occurrence>[] => [
   { title: "About", isMinor: true, cell: (occurrence) => <About {...occurrence} /> },
   { title: "Decided", isMinor: true, cell: ({ at }) => <Time at={at} /> },
 ];
+
+/** The first and the last of several instants stand below each other. */
+function Instants({ occurrence, zone }: { readonly occurrence: Occurrence; readonly zone: string }) {
+  const [first, last] = instantTexts(occurrence, zone);
+  return (
+    <span class={`${css.instants} mono`}>
+      <span>{first}</span>
+      {last === undefined ? null : <span>to {last}</span>}
+    </span>
+  );
+}
 
 function OutcomeCell(occurrence: Occurrence) {
   const { error } = occurrence;

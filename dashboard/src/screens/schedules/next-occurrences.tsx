@@ -12,6 +12,7 @@ import { type Column, Table } from "../../ui/table.js";
 import { formatInstant, formatRelative } from "../../ui/time.js";
 import type { Schedule } from "./schedule.js";
 import css from "./schedule.module.css";
+import { ZoneInstant } from "./zone-instant.js";
 import { describeClockChange } from "./zone-time.js";
 
 type NextInstants = Answer<"getNextInstants">;
@@ -56,7 +57,7 @@ export function NextOccurrences({ schedule }: { readonly schedule: Schedule }) {
       ) : null}
       {instants.length === 0 ? null : (
         <>
-          <NotNow status={status} />
+          <NotNow {...schedule} />
           <div class={css.next}>
             <Table label="Next occurrences" columns={columnsFor(schedule)} rows={instants} keyOf={({ at }) => at} />
           </div>
@@ -71,12 +72,21 @@ function withinLimit({ maxRuns, acceptedRuns }: Schedule, instants: readonly Ins
   return maxRuns === null || isLater ? instants : instants.slice(0, Math.max(0, maxRuns - acceptedRuns));
 }
 
-function NotNow({ status }: Pick<Schedule, "status">) {
+function NotNow({ status, pausedUntil, timeZone }: Schedule) {
   if (status === "active") return null;
+  const isPaused = status === "paused";
   return (
     <div class={css.notNow}>
-      <Note tone={status === "paused" ? "paused" : "canceled"}>
-        It is {status}, so these do not run {status === "paused" ? "until it is resumed" : "unless it returns"}.
+      <Note tone={isPaused ? "paused" : "canceled"}>
+        {!isPaused ? (
+          "It is retired, so these do not run unless it returns."
+        ) : pausedUntil === null ? (
+          "It is paused, so these do not run until it is resumed."
+        ) : (
+          <>
+            It is paused until <ZoneInstant at={pausedUntil} zone={timeZone} />, so those before do not run in time.
+          </>
+        )}
       </Note>
     </div>
   );

@@ -9,7 +9,7 @@ import { useQuery } from "../../api/queries.js";
 import { runHref } from "../../router/router.js";
 import { formatCount, plural } from "../../ui/format.js";
 import { Icon } from "../../ui/icon.js";
-import { Empty, Failure, Loading, Section } from "../../ui/page.js";
+import { Failure, Loading, Section } from "../../ui/page.js";
 import { Outcome } from "./outcome.js";
 import css from "./outcome-strip.module.css";
 import { ledgerPageSize, type Occurrence, type Schedule } from "./schedule.js";
@@ -25,9 +25,7 @@ export function OutcomeStrip({ schedule: { name, timeZone } }: { readonly schedu
     <Section title={titleOf(data)} aside={occurrences.length === 0 ? undefined : <span>the newest at the end</span>}>
       {data === undefined ? error === null ? <Loading lines={2} /> : <Failure error={error} /> : null}
       {data !== undefined && occurrences.length === 0 ? (
-        <Empty title="Nothing has become of it yet" icon="schedules">
-          After its first occurrence, this strip shows what became of it.
-        </Empty>
+        <p class={css.none}>It has had none yet. Here and in a ledger below you will see what becomes of each.</p>
       ) : null}
       {occurrences.length === 0 ? null : <Strip occurrences={occurrences} zone={timeZone} />}
     </Section>

@@ -95,10 +95,9 @@ export const kindOfLast = (outcome: Occurrence["outcome"]): OutcomeKind =>
 const zoneOf = (zone: string): string => (isKnownZone(zone) ? zone : "UTC");
 
 /** The instants that a row of the ledger stands for: "Sun 2026-10-25 02:30", or the first and the last of several. */
-export function instantsText({ scheduledFor, scheduledUntil, count }: Occurrence, zone: string): string {
-  const first = zoneText(zoneOf(zone), Date.parse(scheduledFor));
-  if (count === 1) return first;
-  return `${first} to ${zoneText(zoneOf(zone), Date.parse(scheduledUntil))}`;
+export function instantTexts({ scheduledFor, scheduledUntil, count }: Occurrence, zone: string): readonly string[] {
+  const instants = count === 1 ? [scheduledFor] : [scheduledFor, scheduledUntil];
+  return instants.map((at) => zoneText(zoneOf(zone), Date.parse(at)));
 }
 
 /** What is special about an occurrence, in a few words; "" for an ordinary one. */
@@ -118,7 +117,11 @@ export function specialsOf({ manual, backfill, by, reason, missed, count, latene
 /** One line about an occurrence. */
 export function aboutOccurrence(occurrence: Occurrence, zone: string): string {
   const { error } = occurrence;
-  return [instantsText(occurrence, zone), specialsOf(occurrence), error === null ? "" : escapeHidden(error)]
+  return [
+    instantTexts(occurrence, zone).join(" to "),
+    specialsOf(occurrence),
+    error === null ? "" : escapeHidden(error),
+  ]
     .filter((part) => part !== "")
     .join(" · ");
 }

@@ -191,7 +191,7 @@ function Filters({
         label="Application"
         value={filter.app}
         onChange={(event) => setSearch({ app: event.currentTarget.value, cursor: null })}
-        options={[["", "All, and those of the API"], ...apps.map((app) => [app, app] as const)]}
+        options={[["", "All"], ...apps.map((app) => [app, app] as const)]}
       />
     </search>
   );

@@ -4,7 +4,7 @@ import type { Answer } from "../../api/api.js";
 import { apiUrl, getJson, schedulePath } from "../../api/api.js";
 import { href } from "../../router/router.js";
 import { CopyButton } from "../../ui/copy.js";
-import { escapeHidden, formatCount } from "../../ui/format.js";
+import { escapeHidden, formatCount, plural } from "../../ui/format.js";
 import { Section } from "../../ui/page.js";
 import { Time } from "../../ui/time.js";
 import { Payload } from "../run/data/payload.js";
@@ -76,13 +76,10 @@ function Policy({ name, about }: { readonly name: string; readonly about: string
 }
 
 function limitsOf({ maxRuns, acceptedRuns, pauseOnFailure, failedInARow }: Schedule): string {
+  const failures = pauseOnFailure === 1 ? "a failed run" : `${formatCount(pauseOnFailure ?? 0)} failed runs in a row`;
   const parts = [
-    maxRuns === null
-      ? null
-      : `It ends after ${formatCount(maxRuns)} runs, of which it has had ${formatCount(acceptedRuns)}.`,
-    pauseOnFailure === null
-      ? null
-      : `It is paused after ${pauseOnFailure === 1 ? "a failed run" : `${formatCount(pauseOnFailure)} failed runs in a row`}, of which there are ${formatCount(failedInARow)} now.`,
+    maxRuns === null ? null : `Ends after ${plural(maxRuns, "run")} (${formatCount(acceptedRuns)} so far).`,
+    pauseOnFailure === null ? null : `Paused after ${failures} (${formatCount(failedInARow)} now).`,
   ].filter((part) => part !== null);
   return parts.length === 0 ? "None: it does not end, and is not paused when runs fail." : parts.join(" ");
 }
