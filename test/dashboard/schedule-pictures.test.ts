@@ -41,10 +41,18 @@ inBrowser(() => {
       await takeScreenshot(page, "schedule-backfill", isDark);
       if (process.env.PAWL_LOOK !== undefined) {
         const looks: Record<string, string> = {
-          home: "/", paused: "/schedules/press_check", failed: "/schedules/import_prices", ended: "/schedules/black_friday",
-          retired: "/schedules/legacy_sync", late: "/schedules/billing_close", cust: "/schedules/customer-42",
-          pause: "/schedules/nightly_report?do=pause", trigger: "/schedules/nightly_report?do=trigger", resume: "/schedules/press_check?do=resume",
-          del: "/schedules/customer-42?do=delete", list: "/schedules",
+          home: "/",
+          paused: "/schedules/press_check",
+          failed: "/schedules/import_prices",
+          ended: "/schedules/black_friday",
+          retired: "/schedules/legacy_sync",
+          late: "/schedules/billing_close",
+          cust: "/schedules/customer-42",
+          pause: "/schedules/nightly_report?do=pause",
+          trigger: "/schedules/nightly_report?do=trigger",
+          resume: "/schedules/press_check?do=resume",
+          del: "/schedules/customer-42?do=delete",
+          list: "/schedules",
         };
         for (const [name, path] of Object.entries(looks)) {
           await visit(page, path);

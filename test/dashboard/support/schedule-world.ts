@@ -4,6 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { PermanentError, schedule, workflow } from "pawl";
+import { onTestFinished } from "vitest";
 import type { Occurrence } from "../../../src/core/schedule/schedule-data.js";
 import type { ScheduleRecord } from "../../../src/store/contract/store.js";
 import { type Gate, gate, until } from "../../support/waiting.js";
@@ -44,6 +45,8 @@ export interface ScheduleWorld extends ServedDashboard {
   readonly report: ReturnType<typeof scheduledWorkflows>["report"];
   /** Lets runs with `waits` end. */
   readonly slow: Gate;
+  /** From then on, no schedule fires by itself. */
+  stopWorker(): Promise<void>;
   /** The instants of the nightly report in the past, the latest first. */
   readonly nights: readonly number[];
   /** Puts a schedule that fires for no regular instant while the test runs. */
@@ -59,14 +62,21 @@ export async function serveSchedules(options: DashboardTestOptions = {}): Promis
   const { slow, report, nightly } = scheduledWorkflows();
   const served = await serveDashboard({
     app: "shop",
-    registered: [report],
     workflows: [report],
-    worker: { schedules: [nightly] },
     ...options,
+    hasWorker: false,
   });
-  const { onEnd } = options;
-  onEnd?.(async () => slow.open());
   const { pawl } = served;
+  const worker = pawl.worker({
+    name: "worker-1",
+    lease: "1 minute",
+    schedules: [nightly],
+    ...options.worker,
+    workflows: [report],
+  });
+  await worker.start();
+  // The worker waits for the step when it stops.
+  (options.onEnd ?? onTestFinished)(async () => slow.open());
   const { schedules } = pawl.internals.store;
   const rewrite: ScheduleWorld["rewrite"] = async (name, fields, occurrences = []) => {
     const [record] = await schedules.byName([name]);
@@ -85,6 +95,7 @@ export async function serveSchedules(options: DashboardTestOptions = {}): Promis
   return {
     ...served,
     ...{ report, slow, nights, rewrite },
+    stopWorker: () => worker.stop(),
     put: async (name, input = {}) => {
       await pawl.schedules.put(name, { workflow: "report", input, at: [farAway] });
     },

@@ -100,8 +100,9 @@ function LastCell({ last }: Schedule) {
   return (
     <div class={css.stack}>
       {last.outcome === "ran" ? (
-        <a href={runHref(last.id)} aria-label={`The run of ${last.scheduledFor}`}>
+        <a href={runHref(last.id)}>
           <Outcome kind={kind} />
+          <span class="unseen">, open the run</span>
         </a>
       ) : (
         <Outcome kind={kind} />
