@@ -39,36 +39,6 @@ inBrowser(() => {
       await page.getByRole("button", { name: "Preview" }).click();
       await page.getByRole("list", { name: "Occurrences that would run" }).waitFor();
       await takeScreenshot(page, "schedule-backfill", isDark);
-      if (process.env.PAWL_LOOK !== undefined) {
-        const looks: Record<string, string> = {
-          home: "/",
-          paused: "/schedules/press_check",
-          failed: "/schedules/import_prices",
-          ended: "/schedules/black_friday",
-          retired: "/schedules/legacy_sync",
-          late: "/schedules/billing_close",
-          cust: "/schedules/customer-42",
-          pause: "/schedules/nightly_report?do=pause",
-          trigger: "/schedules/nightly_report?do=trigger",
-          resume: "/schedules/press_check?do=resume",
-          del: "/schedules/customer-42?do=delete",
-          list: "/schedules",
-        };
-        for (const [name, path] of Object.entries(looks)) {
-          await visit(page, path);
-          await page.screenshot({ path: `/tmp/look-${name}-${isDark ? "dark" : "light"}.png` });
-        }
-        const small = await world.open("/schedules", { isDark, width: 390, height: 844 });
-        await settled(small);
-        await small.screenshot({ path: `/tmp/look-phone-list-${isDark ? "dark" : "light"}.png` });
-        for (const name of ["cust", "pause", "paused", "late"]) {
-          await visit(small, looks[name] as string);
-          await small.screenshot({ path: `/tmp/look-phone-${name}-${isDark ? "dark" : "light"}.png`, fullPage: true });
-        }
-        await visit(small, "/schedules/nightly_report");
-        await small.getByRole("region", { name: "Ledger" }).scrollIntoViewIfNeeded();
-        await small.screenshot({ path: `/tmp/look-phone-ledger-${isDark ? "dark" : "light"}.png` });
-      }
       const phone = await world.open("/schedules/nightly_report", { isDark, width: 390, height: 844 });
       await settled(phone);
       await takeScreenshot(phone, "phone-schedule", isDark);
