@@ -78,6 +78,9 @@ export type ScheduledInput<Scheduled> =
 
 type ValueOrFunction<Input> = Input | ((occurrence: ScheduledOccurrence) => Input | Promise<Input>);
 
+/** Any input. It is not `unknown`, which would hide the type of the function's argument. */
+type AnyInput = object | string | number | bigint | boolean | null | undefined;
+
 /** The option `input`. It may be left out if the workflow takes none, or is given by its name. */
 export type ScheduleInputOption<Input> = [Input] extends [void]
   ? {
@@ -87,7 +90,7 @@ export type ScheduleInputOption<Input> = [Input] extends [void]
   : unknown extends Input
     ? {
         /** The input of the runs, or a function that computes it from the instant. */
-        readonly input?: ValueOrFunction<Input>;
+        readonly input?: ValueOrFunction<AnyInput>;
       }
     : {
         /** The input of the runs, or a function that computes it from the instant. */
