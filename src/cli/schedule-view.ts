@@ -53,7 +53,7 @@ const lateText = (lateMs: number): Cell => (lateMs === 0 ? "" : { text: duration
 
 /** Nothing is late as a rule, and then the other columns need the room. */
 const columnsWith = (late: boolean): readonly Column[] => [
-  { title: "schedule", whole: true },
+  { title: "name", whole: true },
   { title: "workflow" },
   { title: "rule" },
   { title: "status", whole: true },

@@ -80,7 +80,7 @@ describe("what is printed of a database with schedules in all states", () => {
     const text = await folder.text("schedules");
     expect(await folder.text("schedules", "list")).toBe(text);
     const [head, ...lines] = squeezed(text);
-    expect(head).toBe("schedule  workflow  rule  status  next  last");
+    expect(head).toBe("name  workflow  rule  status  next  last");
     expect(lines.map((line) => line.split("  ")[0])).toEqual(["broken", "declared", "held", "nightly", "over"]);
     expect(lines[2]).toMatch(/^held {2}report {2}Every 4.* {2}paused {2}in [\d,]+ days$/);
     expect(lines[0]).toMatch(/failed to start .*$/);

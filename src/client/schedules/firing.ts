@@ -217,10 +217,18 @@ export class ScheduleFiring {
     for (const { schedule, firing, starts } of decisions) {
       for (const run of starts) publishStatus(log, run, "pending", at);
       for (const occurrence of firing.occurrences)
-        if (occurrence.at === firing.at) publishOccurrence(log, schedule.record.name, occurrence);
+        if (occurrence.at === firing.at && !hasEnded(occurrence))
+          publishOccurrence(log, schedule.record.name, occurrence, newlyCounted(occurrence, schedule));
     }
   }
 }
+
+/** Whether it is written because its run has ended. It was published when the run began, perhaps in the same millisecond. */
+const hasEnded = ({ outcome, pending }: Occurrence): boolean => outcome === "ran" && pending === null;
+
+/** A row of skipped occurrences grows; those that it had before have been published. */
+const newlyCounted = ({ id, count }: Occurrence, { state: { skipped } }: StoredSchedule): number =>
+  skipped?.id === id ? count - skipped.count : count;
 
 interface Decision {
   readonly schedule: Situation["schedule"];

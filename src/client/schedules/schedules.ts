@@ -18,6 +18,7 @@ import { auditField } from "../command/command-options.js";
 import { parseInstant } from "../start/new-run.js";
 import { planBackfill } from "./backfill.js";
 import type { ScheduleDefinitions, ScheduleFiring } from "./firing.js";
+import { findLateSchedules } from "./late-schedules.js";
 import { type OccurrenceInfo, readOccurrences, type ScheduleInfo, toScheduleInfo } from "./schedule-info.js";
 import { newScheduleRecord, redefine } from "./schedule-set.js";
 import { changeOf, isDue, type StoredSchedule, toOccurrenceRecord, toStoredSchedule } from "./stored-schedule.js";
@@ -143,6 +144,16 @@ export class Schedules {
       schedules: page.map((record) => toScheduleInfo(record, counts, now)),
       next: records.length > limit && last !== undefined ? Buffer.from(last.name).toString("base64url") : null,
     };
+  }
+
+  /**
+   * The schedules that should have fired and have not, the latest first. Schedules are late when no worker that has them is
+   * live, or when the workers do not keep up.
+   *
+   * @param limit how many at most, 1 to 1,000
+   */
+  async late(limit = 20): Promise<ScheduleInfo[]> {
+    return findLateSchedules(this.#services.store, checkLimit("schedules.late()", limit));
   }
 
   /** Reads one schedule. Throws ScheduleNotFoundError if there is none of this name. */

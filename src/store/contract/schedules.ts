@@ -126,6 +126,8 @@ export interface Schedules {
   /** The occurrences with these ids, in any order; those that do not exist are missing. */
   occurrencesById(ids: readonly string[]): Promise<readonly OccurrenceRecord[]>;
   app(name: string): Promise<ScheduleApp | null>;
+  /** The sets that are in force, one for each application that has ever declared schedules. */
+  setKeysInForce(): Promise<readonly string[]>;
   /** Writes changes in one transaction. A schedule whose revision is not the expected one is left out, with its runs. */
   apply(batch: ScheduleBatch): Promise<ScheduleResult>;
   /** Deletes at most `limit` rows of the ledger that are older than this and not pending; returns their number. */

@@ -97,6 +97,10 @@ export class MemorySchedules implements Schedules {
     return this.#port.rows.scheduleApps.get(name) ?? null;
   }
 
+  async setKeysInForce(): Promise<readonly string[]> {
+    return [...this.#port.rows.scheduleApps.values()].map(({ setKey }) => setKey);
+  }
+
   async apply({ changes, app }: ScheduleBatch): Promise<ScheduleResult> {
     const { rows, hints } = this.#port;
     if (app !== undefined && (rows.scheduleApps.get(app.row.app)?.revision ?? null) !== app.expectedRevision)

@@ -145,6 +145,11 @@ export class SqlSchedules implements Schedules {
     return row === undefined ? null : decodeApp(row);
   }
 
+  async setKeysInForce(): Promise<readonly string[]> {
+    const rows = await this.#query((_bind, table) => `SELECT a.set_key FROM ${table("schedule_apps")} a`);
+    return rows.map(({ set_key }) => String(set_key));
+  }
+
   async apply(batch: ScheduleBatch): Promise<ScheduleResult> {
     const result = await this.#db.transaction((transaction) => this.#writer.write(transaction, batch));
     if (result.kind !== "applied") return result;

@@ -114,7 +114,7 @@ function LastCell({ last }: Schedule) {
   );
 }
 
-export function Owner({ app }: { readonly app: string | null }) {
+function Owner({ app }: { readonly app: string | null }) {
   return app === null ? (
     <span class={css.muted} title="It belongs to no application; any worker fires it.">
       API

@@ -48,7 +48,7 @@ export function zoneText(zone: string, at: number): string {
 }
 
 /** "02:30" */
-export const zoneClock = (zone: string, at: number): string => isoOf(zone, at).slice(11, 16);
+const zoneClock = (zone: string, at: number): string => isoOf(zone, at).slice(11, 16);
 
 /** The value of a field of the type "datetime-local": "2026-10-25T02:30". */
 export const zoneFieldValue = (zone: string, at: number): string => isoOf(zone, at).slice(0, 16);
