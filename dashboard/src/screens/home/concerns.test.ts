@@ -104,12 +104,8 @@ describe("concernsOf", () => {
   });
 
   test.each([
-    [
-      { nextAt: iso(61_000) },
-      "nightly is late by 61 s",
-      "No live worker fires it. Start a worker of the application shop.",
-    ],
-    [{ nextAt: iso(61_000), app: null }, "nightly is late by 61 s", "No live worker fires it. Start a worker."],
+    [{ lateMs: 61_000 }, "nightly is late by 61 s", "No live worker fires it. Start a worker of the application shop."],
+    [{ lateMs: 61_000, app: null }, "nightly is late by 61 s", "No live worker fires it. Start a worker."],
     [
       { status: "paused" as const, nextAt: null, pausedAt: iso(1), pauseReason: "3 runs in a row have failed." },
       "nightly is paused",
@@ -126,7 +122,7 @@ describe("concernsOf", () => {
   });
 
   test.each([
-    [{ nextAt: iso(59_000) }],
+    [{ lateMs: 59_000 }],
     [
       {
         status: "paused" as const,

@@ -2,7 +2,7 @@
 import type { Answer } from "../../api/api.js";
 import { searchOf } from "../../search/run-search.js";
 import { formatCapped, plural } from "../../ui/format.js";
-import { isLate, latenessOf, scheduleAddress } from "../schedules/schedule.js";
+import { isLate, scheduleAddress } from "../schedules/schedule.js";
 
 export interface Facts {
   readonly counts: Answer<"countRuns">;
@@ -157,12 +157,12 @@ function schedulesGroup(facts: Facts): ConcernGroup {
   };
 }
 
-function scheduleConcern(schedule: Schedule, { now, writeSpan }: Facts): Concern | null {
+function scheduleConcern(schedule: Schedule, { writeSpan }: Facts): Concern | null {
   const { name, app, last, status, pausedAt, pausedBy, pauseReason } = schedule;
   const common = { key: `schedule ${name}`, count: null, to: scheduleAddress(name), isNew: false };
-  if (isLate(schedule, now)) {
+  if (isLate(schedule)) {
     const start = app === null ? "Start a worker." : `Start a worker of the application ${app}.`;
-    const late = writeSpan(latenessOf(schedule, now));
+    const late = writeSpan(schedule.lateMs);
     return {
       ...common,
       title: `${name} is late by ${late}`,

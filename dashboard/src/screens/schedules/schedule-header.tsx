@@ -7,7 +7,7 @@ import { Note } from "../../ui/page.js";
 import { Status } from "../../ui/status.js";
 import { formatDuration, formatRelative, Time } from "../../ui/time.js";
 import { ScheduleActions } from "./actions/schedule-actions.js";
-import { isLate, latenessOf, type Schedule } from "./schedule.js";
+import { isLate, type Schedule } from "./schedule.js";
 import css from "./schedule.module.css";
 import { ZoneInstant } from "./zone-instant.js";
 
@@ -35,7 +35,7 @@ function Standing({ schedule }: { readonly schedule: Schedule }) {
   const now = databaseNow();
   return (
     <div class={css.standing} data-part="standing">
-      {isLate(schedule, now) ? <Late schedule={schedule} now={now} /> : <Sentence schedule={schedule} now={now} />}
+      {isLate(schedule) ? <Late {...schedule} /> : <Sentence schedule={schedule} now={now} />}
       <Work {...schedule} />
     </div>
   );
@@ -46,11 +46,10 @@ interface Props {
   readonly now: number;
 }
 
-function Late({ schedule, now }: Props) {
-  const { app, nextFor, timeZone } = schedule;
+function Late({ app, nextFor, timeZone, lateMs }: Schedule) {
   return (
     <Note tone="failed" action={<a href={href("/workers")}>See the workers</a>}>
-      <strong>It is late by {formatDuration(latenessOf(schedule, now))}: </strong>
+      <strong>It is late by {formatDuration(lateMs)}: </strong>
       {nextFor === null ? "it" : <ZoneInstant at={nextFor} zone={timeZone} />} has passed, and no live worker fires it.
       {app === null ? " Start a worker." : ` Start a worker of the application “${escapeHidden(app)}”.`}
     </Note>

@@ -6,7 +6,7 @@ import { Status } from "../../ui/status.js";
 import { type Column, Table } from "../../ui/table.js";
 import { formatDuration, formatRelative, Time } from "../../ui/time.js";
 import { Outcome } from "./outcome.js";
-import { isLate, latenessOf, type Schedule, scheduleAddress } from "./schedule.js";
+import { isLate, type Schedule, scheduleAddress } from "./schedule.js";
 import { kindOfLast } from "./schedule-words.js";
 import css from "./schedules.module.css";
 import { ZoneInstant } from "./zone-instant.js";
@@ -80,9 +80,9 @@ function NextCell(schedule: Schedule) {
     return <span class={css.none}>{status === "paused" && nextFor !== null ? "not while paused" : "none"}</span>;
   return (
     <div class={css.stack}>
-      {isLate(schedule, now) ? (
+      {isLate(schedule) ? (
         <span class={css.late} data-part="late">
-          <Icon name="errors" size={12} /> late by {formatDuration(latenessOf(schedule, now))}
+          <Icon name="errors" size={12} /> late by {formatDuration(schedule.lateMs)}
         </span>
       ) : (
         <span class={css.when}>{formatRelative(Date.parse(nextAt ?? nextFor), now)}</span>

@@ -7,12 +7,7 @@ export type Occurrence = Answer<"listOccurrences">["occurrences"][number];
 /** A worker looks at a schedule the moment that it is due, so a minute is more than a delay. */
 const lateAfterMs = 60_000;
 
-/** How late its next run is now; the answer of the server is older. */
-export const latenessOf = ({ status, nextAt }: Pick<Schedule, "status" | "nextAt">, now: number): number =>
-  status === "active" && nextAt !== null ? Math.max(0, now - Date.parse(nextAt)) : 0;
-
-export const isLate = (schedule: Pick<Schedule, "status" | "nextAt">, now: number): boolean =>
-  latenessOf(schedule, now) >= lateAfterMs;
+export const isLate = ({ lateMs }: Pick<Schedule, "lateMs">): boolean => lateMs >= lateAfterMs;
 
 /** Only what no code declares, and what the code of its application does not contain any more, can be deleted. */
 export const isDeletable = ({ app, status }: Pick<Schedule, "app" | "status">): boolean =>

@@ -3,7 +3,6 @@ import type { Answer } from "../../api/api.js";
 import { useQuery } from "../../api/queries.js";
 import { href, location, setSearch } from "../../router/router.js";
 import { useShortcuts } from "../../shell/keyboard.js";
-import { databaseNow, secondTick } from "../../shell/me.js";
 import { Button } from "../../ui/button.js";
 import { copyText } from "../../ui/copy.js";
 import { Select, TextField } from "../../ui/field.js";
@@ -34,13 +33,12 @@ const filterIn = (search: URLSearchParams): Filter => ({
 });
 
 /** "late" is no status, but what people look for. */
-const fits = (schedule: Schedule, { status, name }: Filter, now: number): boolean =>
-  (status === "" || (status === "late" ? isLate(schedule, now) : schedule.status === status)) &&
+const fits = (schedule: Schedule, { status, name }: Filter): boolean =>
+  (status === "" || (status === "late" ? isLate(schedule) : schedule.status === status)) &&
   `${schedule.name} ${schedule.workflow}`.toLowerCase().includes(name.toLowerCase());
 
 /** Late schedules come first; the others stay in the order of their names, so that no row jumps. */
-const byNeed = (now: number) => (a: Schedule, b: Schedule) =>
-  Number(isLate(b, now)) - Number(isLate(a, now)) || (a.name < b.name ? -1 : 1);
+const byNeed = (a: Schedule, b: Schedule) => Number(isLate(b)) - Number(isLate(a)) || (a.name < b.name ? -1 : 1);
 
 /** The keyboard moves between the names of the schedules. */
 function moveFocus(step: 1 | -1): void {
@@ -108,11 +106,8 @@ function Schedules({
   const { schedules, next } = page;
   const isFiltered = filter.app !== "" || filter.status !== "" || filter.name !== "";
   if (schedules.length === 0 && !isFiltered && cursor === null) return <NoSchedules />;
-  // A schedule becomes late without any answer of the server.
-  void secondTick.value;
-  const now = databaseNow();
-  const shown = schedules.filter((schedule) => fits(schedule, filter, now)).sort(byNeed(now));
-  const late = schedules.filter((schedule) => isLate(schedule, now));
+  const shown = schedules.filter((schedule) => fits(schedule, filter)).sort(byNeed);
+  const late = schedules.filter(isLate);
   const isPaged = next !== null || cursor !== null;
   return (
     <>
