@@ -53,10 +53,10 @@ inBrowser(() => {
       /\/workflows\/report$/,
     );
     await rowOf(page, "billing_close")
-      .getByText(/^late by 2 h \d\d m$/)
+      .getByText(/late by 2 h \d\d m$/)
       .waitFor();
     await rowOf(page, "press_check")
-      .getByText(/^resumes in 6 d 23 h$/)
+      .getByText(/resumes in 6 d 23 h$/)
       .waitFor();
     await rowOf(page, "import_prices").getByText("until resumed").waitFor();
     for (const [name, status] of [

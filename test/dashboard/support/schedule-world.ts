@@ -11,7 +11,8 @@ import { type Gate, gate, until } from "../../support/waiting.js";
 import { type DashboardTestOptions, type ServedDashboard, serveDashboard } from "./served-dashboard.js";
 
 export const zone = "Europe/Berlin";
-const dayMs = 86_400_000;
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
 /** So far away that nothing fires while a test runs. */
 const farAway = new Date("2099-01-01T00:00:00Z");
 
@@ -198,7 +199,7 @@ export async function writeOthers(world: ScheduleWorld): Promise<void> {
 
 /** A schedule of an application whose workers are gone. */
 export async function writeLate({ pawl, rewrite }: ScheduleWorld, name: string): Promise<void> {
-  await pawl.schedules.put(name, { workflow: "report", input: {}, cron: "0 0 * * *", timeZone: zone });
-  const due = Math.floor(Date.now() / 60_000) * 60_000 - 2 * 3_600_000;
+  await pawl.schedules.put(name, { workflow: "report", input: {}, every: "1 hour" });
+  const due = (Math.floor(Date.now() / hourMs) - 2) * hourMs;
   await rewrite(name, { app: "billing", setKey: "the set of billing", nextFor: due, nextAt: due });
 }
