@@ -109,7 +109,7 @@ forEachStore(
       );
       await pawl.worker({ name: "w1", workflows: [slow], lease: "300ms", poll: "50ms" }).start();
       const run = await pawl.start(slow);
-      await Promise.all([begun.opened, lastBegun.opened]);
+      await begun.opened;
 
       await proxy.close();
       goOn.open();

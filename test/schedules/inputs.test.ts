@@ -119,7 +119,7 @@ forEachStore((kind) => {
     const [next, failed] = (await w.pawl.schedules.occurrences("hanging")).occurrences;
     expect(failed).toMatchObject({
       outcome: "failed_to_start",
-      error: "The function that computes the input of schedule "hanging" took more than 10 seconds.",
+      error: 'The function that computes the input of schedule "hanging" took more than 10 seconds.',
     });
     expect(next?.outcome).toBe("ran");
   });

@@ -150,7 +150,7 @@ const settingNames = [
   "hero",
 ] as const satisfies (keyof ScheduleSettings | "workflow" | "input")[];
 
-export const scheduleOptionNames: ReadonlySet<string> = new Set(settingNames);
+const scheduleOptionNames: ReadonlySet<string> = new Set(settingNames);
 
 /**
  * Defines when runs of a workflow start by themselves. A worker that is given the schedule fires it; of several workers one
@@ -194,14 +194,14 @@ export function schedule(name: string, options: ScheduleOptions): ScheduleDefini
 }
 
 /** The next instants of a schedule, as dates. */
-export function instantsOf({ timing }: Pick<ScheduleData, "timing">, count: number, from: number): Date[] {
+function instantsOf({ timing }: Pick<ScheduleData, "timing">, count: number, from: number): Date[] {
   if (!Number.isInteger(count) || count < 1 || count > 10_000)
     throw new InvalidInputError(`next(count) takes a whole number from 1 to 10,000, not ${String(count)}.`);
   if (Number.isNaN(from)) throw new InvalidInputError("next(count, from) takes a Date, or milliseconds since 1970.");
   return nextInstants(timing, from, count).map((instant) => new Date(instant));
 }
 
-export const isSchedule = (value: unknown): value is ScheduleDefinition =>
+const isSchedule = (value: unknown): value is ScheduleDefinition =>
   typeof value === "object" && value !== null && (value as Partial<ScheduleDefinition>)[scheduleBrand] === true;
 
 const overlaps: ReadonlySet<string> = new Set<Overlap>(["skip", "bufferOne", "bufferAll", "cancelOther", "allowAll"]);

@@ -34,10 +34,9 @@ import type {
 } from "../contract/store.js";
 import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
 import { closeTimeoutMs } from "../shared/reachability.js";
-import { type MaintenancePort, SqlMaintenance } from "../sql/maintenance.js";
+import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
-import type { SchedulePort } from "../sql/schedule-port.js";
 import { SqlSchedules } from "../sql/schedules.js";
 import { Claimer } from "./claim/claim.js";
 import { ClaimBoundsTracker } from "./claim/claim-bounds.js";
@@ -52,7 +51,7 @@ import { createPostgresDialect } from "./dialect.js";
 import { LostWriteDetector } from "./lost-write-detector.js";
 import { createMigrationPort } from "./migrate.js";
 import { OperationTracker } from "./operation-tracker.js";
-import { createSchedulePort } from "./schedule-port.js";
+import { createMaintenancePort, createSchedulePort, type PortServices } from "./ports.js";
 import { migrationsOf } from "./schema.js";
 import type { Tables } from "./tables.js";
 import { assertTransaction, type CallerTransaction, PostgresTransaction } from "./transaction.js";
@@ -102,8 +101,14 @@ export class PostgresStore implements Store {
     this.#clock = createSqlClock(options.clock);
     const dialect = createPostgresDialect(tables, options.clock);
     this.#reads = new SqlReads({ query: (text, values) => db.read({ text, values }) }, dialect);
-    this.maintenance = new SqlMaintenance(this.#maintenancePort(), dialect);
-    this.schedules = new SqlSchedules(this.#schedulePort(), dialect);
+    const ports: PortServices = {
+      db,
+      operations: this.#operations,
+      committer: () => this.#committer,
+      emitHints: (hints) => this.#emitHints(hints),
+    };
+    this.maintenance = new SqlMaintenance(createMaintenancePort(ports), dialect);
+    this.schedules = new SqlSchedules(createSchedulePort(ports), dialect);
     this.#lostWriteDetector = new LostWriteDetector(tables);
     this.#committer = new Committer(tables, this.#clock, (runId, end) =>
       this.#lostWriteDetector.isLogEndKnown(runId, end),
@@ -123,27 +128,6 @@ export class PostgresStore implements Store {
   readonly #warn = (message: string, error: unknown): void => {
     if (!(error instanceof StoreError && error.unreachable)) this.#parts.options.onWarning?.(message, error);
   };
-
-  /** Executing a maintenance query twice does no harm, so each is retried like a read. */
-  #maintenancePort(): MaintenancePort {
-    return {
-      query: (text, values) => this.#operations.run(() => this.#db.read({ text, values })),
-      writeAtomically: (writes) =>
-        this.#operations.run(() =>
-          this.#db.transaction(async (execute) => {
-            for (const write of writes) await execute(write);
-          }),
-        ),
-      emitHints: (hints) => this.#emitHints(hints),
-    };
-  }
-
-  #schedulePort(): SchedulePort {
-    const query: SchedulePort["query"] = (text, values) => this.#operations.run(() => this.#db.read({ text, values }));
-    const emitHints = (hints: readonly Hint[]) => this.#emitHints(hints);
-    const port = createSchedulePort(this.#db, () => this.#committer, { query, emitHints });
-    return { ...port, transaction: (work) => this.#operations.run(() => port.transaction(work)) };
-  }
 
   migrate(): Promise<void> {
     const { tables } = this.#parts;
