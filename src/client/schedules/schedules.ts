@@ -18,6 +18,7 @@ import { planBackfill } from "./backfill.js";
 import type { ScheduleDefinitions, ScheduleFiring } from "./firing.js";
 import { findLateSchedules } from "./late-schedules.js";
 import { checkLimit, maxPageSize, readCursor, readPosition, writeCursor, writePosition } from "./pages.js";
+import { assertFires, assertFound, changesConstantly } from "./refusals.js";
 import { type OccurrenceInfo, readOccurrences, type ScheduleInfo, toScheduleInfo } from "./schedule-info.js";
 import {
   auditOf,
@@ -380,24 +381,6 @@ export class Schedules {
     }
     throw changesConstantly(name);
   }
-}
-
-const changesConstantly = (name: string) =>
-  new InvalidStateError(`Schedule "${name}" was changed by other processes again and again; try once more.`);
-
-function assertFound(name: string, schedule: StoredSchedule | null): StoredSchedule {
-  if (schedule === null) throw new ScheduleNotFoundError(name);
-  return schedule;
-}
-
-function assertFires({ record }: StoredSchedule, action: string): void {
-  const { name, status, app } = record;
-  if (status === "retired")
-    throw new InvalidStateError(
-      `Schedule "${name}" cannot be ${action}: it is retired, because the code of application "${app}" does not contain it.`,
-    );
-  if (status === "ended")
-    throw new InvalidStateError(`Schedule "${name}" cannot be ${action}: it has ended and has no further occurrences.`);
 }
 
 /** Remembers that a backfill has taken instants that the schedule has not passed, so that they do not run again. */
