@@ -16,6 +16,7 @@ import type { OccurrenceRecord, ScheduleChange, ScheduleRecord, Store } from "..
 import { parseInstant } from "../start/new-run.js";
 import { planBackfill } from "./backfill.js";
 import type { ScheduleDefinitions, ScheduleFiring } from "./firing.js";
+import { findLateSchedules } from "./late-schedules.js";
 import { checkLimit, maxPageSize, readCursor, readPosition, writeCursor, writePosition } from "./pages.js";
 import { type OccurrenceInfo, type ScheduleInfo, toOccurrenceInfo, toScheduleInfo } from "./schedule-info.js";
 import {
@@ -119,6 +120,16 @@ export class Schedules {
       schedules: page.map((record) => toScheduleInfo(record, counts, now)),
       next: records.length > limit && last !== undefined ? writeCursor(last.name) : null,
     };
+  }
+
+  /**
+   * The schedules that should have fired and have not, the latest first. Schedules are late when no worker that has them is
+   * live, or when the workers do not keep up.
+   *
+   * @param limit how many at most, 1 to 1,000
+   */
+  async late(limit = 20): Promise<ScheduleInfo[]> {
+    return findLateSchedules(this.#services.store, checkLimit("schedules.late()", limit));
   }
 
   /** Reads one schedule. Throws ScheduleNotFoundError if there is none of this name. */
@@ -361,7 +372,9 @@ export class Schedules {
     checkName("schedule", name);
     const { store } = this.#services;
     for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
-      const [[record], now] = await Promise.all([store.schedules.byName([name]), store.now()]);
+      const [record] = await store.schedules.byName([name]);
+      // Read after the row: what made the schedule due must not look as if it were in the future.
+      const now = await store.now();
       const change = await decide(record === undefined ? null : toStoredSchedule(record), now);
       if (change === null) return this.#infoOf(record as ScheduleRecord);
       const result = await store.schedules.apply({ changes: [change] });
