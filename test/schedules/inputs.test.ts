@@ -98,7 +98,10 @@ forEachStore((kind) => {
     };
     const slow = schedule("slow", { workflow: report, input, every: "1h" });
     const pawl = new Pawl(w.store, silent, {
-      runtime: withTimers({ [patience]: (end) => void called.opened.then(() => systemRuntime.setTimeout(end, 0)), [limit]: () => {} }),
+      runtime: withTimers({
+        [patience]: (end) => void called.opened.then(() => systemRuntime.setTimeout(end, 0)),
+        [limit]: () => {},
+      }),
     });
     const worker = pawl.worker({
       workflows: [report],
