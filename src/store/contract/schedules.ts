@@ -61,6 +61,11 @@ export interface ScheduleChange {
 export interface ScheduleBatch {
   /** At most one change per schedule. */
   readonly changes: readonly ScheduleChange[];
+  /**
+   * Whether schedules that were due are fired. Other workers look at the old instant anyway, so they need not be told of the
+   * new one, which is later.
+   */
+  readonly isFiring?: true;
   /** Written first; if its revision is not the expected one, nothing is written. */
   readonly app?: { readonly row: ScheduleApp; readonly expectedRevision: number | null };
 }

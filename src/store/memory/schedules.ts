@@ -101,7 +101,8 @@ export class MemorySchedules implements Schedules {
     return [...this.#port.rows.scheduleApps.values()].map(({ setKey }) => setKey);
   }
 
-  async apply({ changes, app }: ScheduleBatch): Promise<ScheduleResult> {
+  async apply(batch: ScheduleBatch): Promise<ScheduleResult> {
+    const { changes, app } = batch;
     const { rows, hints } = this.#port;
     if (app !== undefined && (rows.scheduleApps.get(app.row.app)?.revision ?? null) !== app.expectedRevision)
       return { kind: "app changed" };
@@ -130,7 +131,7 @@ export class MemorySchedules implements Schedules {
         rows.occurrences.set(occurrence.id, { ...occurrence, schedule, incarnation, scheduledFor });
       }
     }
-    hints.emit([...hintsOfStarts(starts), ...hintsOfScheduleChanges(applied)]);
+    hints.emit([...hintsOfStarts(starts), ...hintsOfScheduleChanges(applied, batch)]);
     return { kind: "applied", at, names: new Set(applied.map(({ name }) => name)) };
   }
 

@@ -204,7 +204,7 @@ const indexes = [
   "CREATE INDEX pawl_tasks_with_messages ON pawl_tasks (owner) WHERE pending_messages > 0 AND owner IS NOT NULL",
   "CREATE INDEX pawl_inbox_run ON pawl_inbox (run_id)",
   // Workers look for due schedules of their own set and of those that were put by the API.
-  "CREATE INDEX pawl_schedules_next ON pawl_schedules (set_key, next_at) WHERE next_at IS NOT NULL",
+  "CREATE INDEX pawl_schedules_next ON pawl_schedules (set_key, next_at, name) WHERE next_at IS NOT NULL",
   "CREATE INDEX pawl_occurrences_of_schedule ON pawl_occurrences (schedule, scheduled_for, id)",
   "CREATE INDEX pawl_occurrences_pending ON pawl_occurrences (schedule, pending, scheduled_for) WHERE pending IS NOT NULL",
   "CREATE INDEX pawl_occurrences_old ON pawl_occurrences (at)",
