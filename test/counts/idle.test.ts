@@ -36,7 +36,7 @@ describe.skipIf(isLeftOut("postgres"))("on PostgreSQL", () => {
     server = await ownPostgres();
     const log = await StatementLog.of(server);
     const pawl = await idleWorker(server.url);
-    await sleep(1_000);
+    await sleep(2_500);
     const began = performance.now();
     const statements = await log.during(() => sleep(watchedMs));
     const seconds = (performance.now() - began) / 1_000;

@@ -48,7 +48,7 @@ export const mistakes: readonly CommandMistake[] = [
     args: ["worker", "empty.mjs"],
     files: { "empty.mjs": "export const answer = 42;\n" },
     sentence:
-      "empty.mjs exports no workflow; export what workflow(…), graph(…) or job(…) returns, or a class that extends Workflow.",
+      "empty.mjs exports no workflow; export what workflow(…), graph(…), job(…) or schedule(…) returns, or a class that extends Workflow.",
   },
   {
     what: "a misspelt scheme",

@@ -27,13 +27,7 @@ import {
 import { PoolerDetector, sharesSessions } from "./pooler-detector.js";
 import { ServerIdentity, serverConditionMarker, type WriteTarget } from "./server-identity.js";
 import { ServerSessions, sessionIdentityQuery } from "./server-sessions.js";
-import {
-  idleInTransactionTimeout,
-  isSessionOf,
-  sessionSettings,
-  setConfigIf,
-  transactionSettings,
-} from "./session-settings.js";
+import { isSessionOf, pooledBegin, sessionSettings, setConfigIf, transactionSettings } from "./session-settings.js";
 import { destroySocket, SilentConnections } from "./silent-connections.js";
 import { connectionConfig, connectionTimeoutMs, Sockets } from "./sockets.js";
 
@@ -42,8 +36,6 @@ type OnWarning = (message: string, error?: unknown) => void;
 /** Enough for a commit, a claim, a heartbeat and reads at once; one process commits one batch after another. */
 const defaultPoolSize = 6;
 const maxAttempts = 8;
-/** Behind a pooler, a session has no settings of this connection. */
-const pooledBegin = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL ${idleInTransactionTimeout}`;
 
 export interface DatabaseOptions {
   readonly runtime: Runtime;

@@ -5,7 +5,10 @@ import type { PgClient } from "./driver.js";
  * A process that stops inside a transaction of Pawl's own, which has no user code, would keep its row locks for as long as
  * it is stopped, and the commits of all other workers would wait for them.
  */
-export const idleInTransactionTimeout = "idle_in_transaction_session_timeout = '20s'";
+const idleInTransactionTimeout = "idle_in_transaction_session_timeout = '20s'";
+
+/** Begins a transaction behind a pooler, where a session has no settings of this connection. */
+export const pooledBegin = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL ${idleInTransactionTimeout}`;
 
 /**
  * A prepared statement is planned once, often while the queue's tables are empty. The best plan for an empty table (to
