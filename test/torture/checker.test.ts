@@ -55,7 +55,7 @@ const columns = (given: Readonly<Record<string, string>>) =>
   [
     ...["id", "workflow", "version", "queue", "priority", "status", "input", "output", "error", "waiting"],
     ...["hero_type", "hero_id", "hero_key", "start_key", "tags", "parent_id", "parent_node", "parent_index"],
-    ...["parent_attempt", "created_at", "started_at", "finished_at", "started_by"],
+    ...["parent_attempt", "created_at", "started_at", "finished_at", "started_by", "schedule"],
   ]
     .map((name) => given[name] ?? name)
     .join(", ");
