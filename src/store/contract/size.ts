@@ -11,6 +11,10 @@ export const tableNames = [
   "workflows",
   "queues",
   "figures",
+  "limits",
+  "lanes",
+  "classes",
+  "slots",
   "migrations",
 ] as const;
 

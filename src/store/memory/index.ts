@@ -37,6 +37,7 @@ import type {
 import { HintEmitter, hintsOfCommit, hintsOfMessages } from "../shared/hint-emitter.js";
 import { MemoryCommitter, takeOwnership } from "./commit.js";
 import { matches, newestFirst } from "./filter.js";
+import { MemoryLimits } from "./limits.js";
 import { MemoryMaintenance } from "./maintenance.js";
 import { MemoryRows } from "./rows.js";
 import type { MemoryTask } from "./task.js";
@@ -54,13 +55,15 @@ export class MemoryStore implements Store {
   readonly #rows = new MemoryRows();
   readonly #committer = new MemoryCommitter(this.#rows);
   readonly maintenance: MemoryMaintenance;
+  readonly limits: MemoryLimits;
 
   /** Creates an empty store. */
   constructor(options: Pick<StoreOptions, "clock" | "runtime"> = {}) {
     const runtime = options.runtime ?? systemRuntime;
     this.#runtime = runtime;
     this.#clock = options.clock ?? (() => runtime.now());
-    this.maintenance = new MemoryMaintenance(this.#rows, this.#clock, this.#hints);
+    this.limits = new MemoryLimits(this.#rows, this.#clock, (hints) => this.#hints.emit(hints));
+    this.maintenance = new MemoryMaintenance(this.#rows, this.#clock, this.#hints, this.limits);
   }
 
   async migrate(): Promise<void> {}
@@ -183,6 +186,7 @@ export class MemoryStore implements Store {
 
   #freeTasksOf(workerId: string): void {
     const now = this.#clock();
+    this.#rows.slots.releaseWhere(({ owner }) => owner === workerId);
     for (const task of this.#rows.tasks.values()) {
       if (task.owner !== workerId) continue;
       task.owner = null;

@@ -17,6 +17,7 @@ import type { DatabaseSize } from "../contract/size.js";
 import type { WorkflowRecord } from "../contract/store.js";
 import type { HintEmitter } from "../shared/hint-emitter.js";
 import { MemoryAudit } from "./audit.js";
+import type { MemoryLimits } from "./limits.js";
 import { MemoryQuestions } from "./questions.js";
 import { type MemoryRows, startKeyOf } from "./rows.js";
 import { sizeOf } from "./size.js";
@@ -28,10 +29,12 @@ export class MemoryMaintenance implements Maintenance {
   readonly #rows: MemoryRows;
   readonly #clock: () => number;
   readonly #hints: HintEmitter;
+  readonly #limits: MemoryLimits;
   readonly #pausedQueues = new Map<string, PausedQueue>();
 
-  constructor(rows: MemoryRows, clock: () => number, hints: HintEmitter) {
+  constructor(rows: MemoryRows, clock: () => number, hints: HintEmitter, limits: MemoryLimits) {
     this.#rows = rows;
+    this.#limits = limits;
     this.#clock = clock;
     this.#hints = hints;
     this.audit = new MemoryAudit(rows);
@@ -182,7 +185,8 @@ export class MemoryMaintenance implements Maintenance {
   }
 
   async size({ cap }: { readonly cap: number }): Promise<DatabaseSize> {
-    return sizeOf(this.#rows, { queues: this.#pausedQueues.size, figures: this.questions.figureCount }, cap);
+    const others = { queues: this.#pausedQueues.size, figures: this.questions.figureCount, ...this.#limits.rowCounts };
+    return sizeOf(this.#rows, others, cap);
   }
 
   async pausedQueues(): Promise<readonly PausedQueue[]> {

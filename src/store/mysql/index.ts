@@ -21,6 +21,7 @@ import type {
   WorkerLoad,
 } from "../contract/store.js";
 import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
+import type { SqlLimits } from "../sql/limits/limits.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
@@ -31,6 +32,7 @@ import { commitBatch, readConflict } from "./commit.js";
 import { Database } from "./database.js";
 import { mysqlDialect } from "./dialect.js";
 import { loadDriver, parseUrl } from "./driver.js";
+import { createMysqlLimits } from "./limits.js";
 import { sendMessages } from "./messages.js";
 import { migrationPort } from "./migrate.js";
 import { migrations } from "./schema.js";
@@ -62,6 +64,7 @@ class MysqlStore extends SqlReads implements Store {
   readonly hasCrossProcessHints = false;
   readonly description: string;
   readonly maintenance: SqlMaintenance;
+  readonly limits: SqlLimits;
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #hints = new HintEmitter();
@@ -80,6 +83,7 @@ class MysqlStore extends SqlReads implements Store {
       },
       dialect,
     );
+    this.limits = createMysqlLimits(db, dialect, (hints) => this.#hints.emit(hints));
     this.#db = db;
     this.description = description;
     this.#clock = clock;

@@ -33,7 +33,8 @@ import type {
 } from "../contract/store.js";
 import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
 import { closeTimeoutMs } from "../shared/reachability.js";
-import { type MaintenancePort, SqlMaintenance } from "../sql/maintenance.js";
+import type { SqlLimits } from "../sql/limits/limits.js";
+import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
 import { Claimer } from "./claim/claim.js";
@@ -46,7 +47,9 @@ import { isFailedOptimisticCommit, runOfDuplicateEvent } from "./connection/erro
 import { Listener } from "./connection/listener.js";
 import { channelOf, encodeHints, Notifier } from "./connection/notifier.js";
 import { createPostgresDialect } from "./dialect.js";
+import { createPostgresLimits, type PostgresLimitsPort } from "./limits.js";
 import { LostWriteDetector } from "./lost-write-detector.js";
+import { createMaintenancePort } from "./maintenance-port.js";
 import { createMigrationPort } from "./migrate.js";
 import { OperationTracker } from "./operation-tracker.js";
 import { migrationsOf } from "./schema.js";
@@ -67,6 +70,7 @@ export interface PostgresStoreParts {
 export class PostgresStore implements Store {
   readonly description: string;
   readonly maintenance: SqlMaintenance;
+  readonly limits: SqlLimits;
   readonly #parts: PostgresStoreParts;
   readonly #db: Database;
   readonly #clock: SqlClock;
@@ -97,7 +101,14 @@ export class PostgresStore implements Store {
     this.#clock = createSqlClock(options.clock);
     const dialect = createPostgresDialect(tables, options.clock);
     this.#reads = new SqlReads({ query: (text, values) => db.read({ text, values }) }, dialect);
-    this.maintenance = new SqlMaintenance(this.#maintenancePort(), dialect);
+    this.maintenance = new SqlMaintenance(createMaintenancePort(db, this.#operations, this.#emitHints), dialect);
+    const admitUnder: PostgresLimitsPort["admitUnder"] = ({ fence }, admit) =>
+      this.#fencedIfLost({ kind: "fenced" }, () => {
+        this.#lostWriteDetector.assertNotLost(fence);
+        return this.#retryIfServerMissed(admit);
+      });
+    const limitsPort = { db, operations: this.#operations, admitUnder, emitHints: this.#emitHints };
+    this.limits = createPostgresLimits(limitsPort, tables, dialect);
     this.#lostWriteDetector = new LostWriteDetector(tables);
     this.#committer = new Committer(tables, this.#clock, (runId, end) =>
       this.#lostWriteDetector.isLogEndKnown(runId, end),
@@ -117,20 +128,6 @@ export class PostgresStore implements Store {
   readonly #warn = (message: string, error: unknown): void => {
     if (!(error instanceof StoreError && error.unreachable)) this.#parts.options.onWarning?.(message, error);
   };
-
-  /** Executing a maintenance query twice does no harm, so each is retried like a read. */
-  #maintenancePort(): MaintenancePort {
-    return {
-      query: (text, values) => this.#operations.run(() => this.#db.read({ text, values })),
-      writeAtomically: (writes) =>
-        this.#operations.run(() =>
-          this.#db.transaction(async (execute) => {
-            for (const write of writes) await execute(write);
-          }),
-        ),
-      emitHints: (hints) => this.#emitHints(hints),
-    };
-  }
 
   migrate(): Promise<void> {
     const { tables } = this.#parts;
@@ -376,10 +373,10 @@ export class PostgresStore implements Store {
   }
 
   /** Sends hints to this process at once, and to other processes through the server. */
-  #emitHints(hints: readonly Hint[]): void {
+  readonly #emitHints = (hints: readonly Hint[]): void => {
     this.#hints.emit(hints);
     this.#notifier?.enqueue(hints);
-  }
+  };
 
   close(): Promise<void> {
     this.#closing ??= this.#close();

@@ -19,6 +19,10 @@ export function tablesIn(schema: string): Tables {
     workflows: table("workflows"),
     queues: table("queues"),
     figures: table("figures"),
+    limits: table("limits"),
+    lanes: table("lanes"),
+    classes: table("classes"),
+    slots: table("slots"),
     migrations: table("migrations"),
   };
 }

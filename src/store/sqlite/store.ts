@@ -22,6 +22,7 @@ import type {
   WorkflowRegistration,
 } from "../contract/store.js";
 import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
+import type { SqlLimits } from "../sql/limits/limits.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
@@ -32,6 +33,7 @@ import { ConnectionAccess } from "./connection-access.js";
 import { sqliteDialect } from "./dialect.js";
 import type { SqliteDriver } from "./driver.js";
 import { FileWatch } from "./file-watch.js";
+import { createSqliteLimits } from "./limits.js";
 import { deliverMessages, deliverMessagesAsync } from "./messages.js";
 import { migrationPort } from "./migrate.js";
 import { type DatabaseLocation, openConnection } from "./open.js";
@@ -49,6 +51,7 @@ import { deregisterWorker, heartbeat, reap, registerWorker } from "./workers.js"
 export class SqliteStore extends SqlReads implements Store {
   readonly description: string;
   readonly maintenance: SqlMaintenance;
+  readonly limits: SqlLimits;
   readonly #access: ConnectionAccess;
   readonly #options: StoreOptions;
   readonly #clock: () => number;
@@ -92,6 +95,7 @@ export class SqliteStore extends SqlReads implements Store {
       },
       dialect,
     );
+    this.limits = createSqliteLimits(access, dialect, (hints) => this.#hints.emit(hints));
     this.description = access.location.description;
     this.#access = access;
     this.#options = options;
