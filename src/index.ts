@@ -91,6 +91,7 @@ export {
   step,
 } from "./define/graph/node.js";
 export type { HeroRef } from "./define/hero.js";
+export { type LimitDefinition, type LimitedRun, type LimitKey, type LimitOptions, limit } from "./define/limit.js";
 export { type AnyWorkflow, discoverWorkflows } from "./define/resolve.js";
 export type { RunnableClass, RunnableDefinition } from "./define/runnable.js";
 export type { HookContext, StepExecution, StepHooks } from "./define/step-hooks.js";
