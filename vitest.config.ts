@@ -19,10 +19,15 @@ export const alias = [
  * most of these files. All others have a process of their own, because they change it, watch it or count what it does.
  */
 const sharing = [
-  "src/{cli,client,core,define,runtime,telemetry,worker}/**/*.test.ts",
-  "src/store/{shared,sql}/**/*.test.ts",
+  "src/{cli,client,core,define,http,runtime,telemetry,worker}/**/*.test.ts",
+  "src/store/{shared,sql,postgres/connection}/**/*.test.ts",
   "dashboard/src/**/*.test.ts",
   "test/{class-style,client,dynamic,function-style,graph-style,histories,retry,stored-schema,types}/**/*.test.ts",
+  "test/{cli,dashboard,mistakes,processes,scale,sql-functions,testing}/**/*.test.ts",
+  // One measures the memory of its process, some count the errors that no code handles, one changes the environment.
+  "test/http/!(hostile-bodies).test.ts",
+  "test/bad-input/!(dropped-promises|processes|runs-that-end|thrown-durations|user-code).test.ts",
+  "test/stores/!(pgbouncer).test.ts",
   // Hono's server replaces Request and Response of its process.
   "examples/!(http-hono)/**/*.test.ts",
 ];
@@ -35,6 +40,7 @@ export default defineConfig({
     // Four files at a time, on two processors: most of what takes long waits for a server, a lease or another process.
     maxWorkers: 4,
     sequence: { sequencer: SlowestFirst },
+    globalSetup: "./test/support/global-setup.ts",
     // Only what hangs takes so long: a busy machine is no failure.
     testTimeout: 120_000,
     hookTimeout: 120_000,

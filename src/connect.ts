@@ -9,6 +9,7 @@ import { InvalidInputError, MigrationError } from "./core/errors/errors.js";
 import { checkOptions } from "./core/naming/check-options.js";
 import { type Duration, parseDuration } from "./core/naming/duration.js";
 import { setNativeSha256 } from "./core/naming/ids.js";
+import { checkName } from "./core/naming/names.js";
 import type { Logger } from "./define/context.js";
 import type { ErrorReporter } from "./define/definition.js";
 import type { Runtime } from "./runtime/runtime.js";
@@ -25,6 +26,11 @@ import { Worker } from "./worker/worker.js";
 /** Options of `connect`. */
 export interface ConnectOptions
   extends Pick<StoreOptions, "authToken" | "clock" | "notify" | "schema" | "pooled" | "listenUrl" | "pool"> {
+  /**
+   * The name of the application, which owns the schedules that its workers declare. Applications that share a database need
+   * different names, or each retires the schedules of the other. Default: `"default"`.
+   */
+  readonly app?: string;
   /** Migrate the tables first; default true. With false, `connect` throws a `MigrationError` if migrations are pending. */
   readonly migrate?: boolean;
   /** `console`, pino, winston …; default: warnings and errors to the console. Every transition of a run is logged at level debug. */
@@ -41,6 +47,7 @@ export interface ConnectOptions
 }
 
 const connectOptions = new Set<string>([
+  "app",
   "authToken",
   "clock",
   "listenUrl",
@@ -57,6 +64,7 @@ const connectOptions = new Set<string>([
 
 /** The settings that `connect` passes to a Pawl, and the source of its clocks, timers and random numbers. */
 interface PawlSettings {
+  readonly app?: string | undefined;
   readonly onError?: ErrorReporter | undefined;
   readonly retention?: Duration | undefined;
   readonly recheckPausedAfter?: Duration | null | undefined;
@@ -82,6 +90,7 @@ export class Pawl extends Client {
   readonly #onError: ErrorReporter | null;
   readonly #retentionMs: number | null;
   readonly #recheckPausedMs: number | null;
+  readonly #app: string;
 
   /** Uses a store that is open already, such as one of your own; `connect` opens a store by its URL. */
   constructor(store: Store, logger?: Logger);
@@ -89,7 +98,8 @@ export class Pawl extends Client {
   constructor(store: Store, logger?: Logger, settings?: PawlSettings);
   constructor(store: Store, logger: Logger = defaultLogger, settings: PawlSettings = {}) {
     super(store, safeLogger(logger), settings.runtime ?? systemRuntime);
-    const { onError = null, retention, recheckPausedAfter = defaultRecheck } = settings;
+    const { onError = null, retention, recheckPausedAfter = defaultRecheck, app = defaultApp } = settings;
+    this.#app = checkName("app", app);
     this.#onError = onError;
     this.#retentionMs = retention === undefined ? null : parseRetention(retention);
     this.#recheckPausedMs = parseRecheckAfter(recheckPausedAfter);
@@ -124,6 +134,7 @@ export class Pawl extends Client {
         // The watchdog's thread knows only the clock of the process, so it cannot watch a worker with another one.
         storeAddress: (this.runtime === systemRuntime ? watchdogAddresses.get(this.store) : undefined) ?? null,
         prune: this.#retentionMs === null ? null : this.#createPruner(this.#retentionMs),
+        createSchedules: (definitions) => this.createWorkerSchedules(this.#app, definitions),
       },
       options,
     );
@@ -174,6 +185,7 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
   checkOptions("connect()", options, connectOptions);
   if (options.retention !== undefined) parseRetention(options.retention);
   parseRecheckAfter(options.recheckPausedAfter ?? null);
+  if (options.app !== undefined) checkName("app", options.app);
   const logger = safeLogger(options.logger ?? defaultLogger);
   const { authToken, clock, notify, schema, pooled, listenUrl, pool } = options;
   const runtime = systemRuntime;
@@ -188,8 +200,8 @@ export async function connect(...args: [url?: string, options?: ConnectOptions])
     await store.close();
     throw error;
   }
-  const { onError, retention, recheckPausedAfter } = options;
-  return new Pawl(store, logger, { onError, retention, recheckPausedAfter, runtime });
+  const { app, onError, retention, recheckPausedAfter } = options;
+  return new Pawl(store, logger, { app, onError, retention, recheckPausedAfter, runtime });
 }
 
 /** The address by which the watchdog's thread opens the same database. */
@@ -226,6 +238,7 @@ function parseRetention(retention: Duration): number {
 }
 
 const defaultRecheck = "1 hour";
+const defaultApp = "default";
 
 /** Each recheck writes a few events to the log of the run, so rechecks must not follow each other closely. */
 function parseRecheckAfter(after: Duration | null): number | null {

@@ -26,6 +26,13 @@ export type { Verification } from "./client/operate/verify.js";
 export type { WorkerHealth } from "./client/operate/workers.js";
 export type { WorkflowInfo } from "./client/operate/workflows.js";
 export type { RunHandle } from "./client/run-handle.js";
+export type { OccurrenceInfo, OccurrenceOutcome, ScheduleInfo } from "./client/schedules/schedule-info.js";
+export type {
+  BackfillResult,
+  ScheduleCommandOptions,
+  ScheduleListOptions,
+  Schedules,
+} from "./client/schedules/schedules.js";
 export type { BuildOptions } from "./client/start/build.js";
 export type { NamedWorkflow } from "./client/start/named-workflow.js";
 export type { StartOptions } from "./client/start/new-run.js";
@@ -49,6 +56,7 @@ export {
   RunChangedError,
   RunFailedError,
   RunNotFoundError,
+  ScheduleNotFoundError,
   SerializationError,
   StepNotDefinedError,
   StoreError,
@@ -94,8 +102,18 @@ export type { HeroRef } from "./define/hero.js";
 export { type LimitDefinition, type LimitedRun, type LimitKey, type LimitOptions, limit } from "./define/limit.js";
 export { type AnyWorkflow, discoverWorkflows } from "./define/resolve.js";
 export type { RunnableClass, RunnableDefinition } from "./define/runnable.js";
+export {
+  type CatchUpOptions,
+  discoverSchedules,
+  type ScheduleDefinition,
+  type ScheduledOccurrence,
+  type ScheduleOptions,
+  type ScheduleSettings,
+  schedule,
+} from "./define/schedule/schedule.js";
 export type { HookContext, StepExecution, StepHooks } from "./define/step-hooks.js";
 export type { PoolSizes, RunStatus, Store, StoreOptions } from "./store/contract/store.js";
 export type { RunEvent, RunStatusChange } from "./telemetry/publish.js";
+export type { OccurrenceChange } from "./telemetry/publish-occurrence.js";
 export type { WorkerOptions } from "./worker/options.js";
 export type { Worker } from "./worker/worker.js";

@@ -11,6 +11,8 @@ import { loadModule } from "./module-loader.js";
 
 /** What `pawl.config.ts` exports by default. */
 export interface PawlConfig {
+  /** The name of the application, which owns the schedules that its workers declare. Default: "default". */
+  readonly app?: string;
   /** The database. */
   readonly url?: string;
   /** PostgreSQL: the schema that the tables are in. */
@@ -121,6 +123,7 @@ const isDuration = (value: unknown) => ["string", "number", "object"].includes(t
 const settingChecks: {
   readonly [Key in keyof PawlConfig]-?: readonly [isValid: (value: unknown) => boolean, expected: string];
 } = {
+  app: [isText, "a string"],
   url: [isText, "a string"],
   schema: [isText, "a string"],
   pooled: [(value) => typeof value === "boolean" || value === "auto", 'true, false or "auto"'],

@@ -20,6 +20,8 @@ export interface OpenOptions {
   readonly migrate?: boolean;
   readonly logger?: Logger;
   readonly onError?: ErrorReporter;
+  /** The application, if it is not the one of the configuration file. */
+  readonly app?: string | undefined;
 }
 
 export interface Database {
@@ -45,7 +47,8 @@ export async function openDatabase(settings: Settings, out: Output, options: Ope
     if (options.migrate === true) await store.migrate();
     else await checkMigrated(store);
     const { retention, recheckPausedAfter } = settings.config;
-    return { pawl: new Pawl(store, logger, { onError: options.onError, retention, recheckPausedAfter }), store };
+    const app = options.app ?? settings.config.app;
+    return { pawl: new Pawl(store, logger, { app, onError: options.onError, retention, recheckPausedAfter }), store };
   } catch (error) {
     await store.close();
     throw error;

@@ -12,6 +12,7 @@ import { MessageChannel } from "node:worker_threads";
 import type { WorkflowDefinition } from "../define/definition.js";
 import { isJob, type JobDefinition } from "../define/dynamic/job.js";
 import { discoverWorkflows } from "../define/resolve.js";
+import { discoverSchedules, type ScheduleDefinition } from "../define/schedule/schedule.js";
 import { CliError, sentenceOf } from "./cli-error.js";
 import * as hooks from "./loader-hooks.js";
 import { syntaxErrorIn } from "./syntax-error.js";
@@ -67,26 +68,35 @@ export async function loadModule(file: string): Promise<object> {
 export interface Definitions {
   readonly workflows: readonly WorkflowDefinition[];
   readonly jobs: readonly JobDefinition[];
+  readonly schedules: readonly ScheduleDefinition[];
 }
 
-/** Returns the workflows, classes, graphs and jobs that these files export. */
+/** Returns the workflows, classes, graphs, jobs and schedules that these files export. */
 export async function loadDefinitions(files: readonly string[]): Promise<Definitions> {
   const uniqueDefinitions = new Set<WorkflowDefinition>();
+  const uniqueSchedules = new Set<ScheduleDefinition>();
   for (const file of files) {
-    const definitions = definitionsIn(await loadModule(file));
-    if (definitions.length === 0)
+    const loaded = await loadModule(file);
+    const definitions = discoverIn(loaded, discoverWorkflows);
+    const schedules = discoverIn(loaded, discoverSchedules);
+    if (definitions.length + schedules.length === 0)
       throw new CliError(
-        `${file} exports no workflow; export what workflow(…), graph(…) or job(…) returns, or a class that extends Workflow.`,
+        `${file} exports no workflow; export what workflow(…), graph(…), job(…) or schedule(…) returns, or a class that extends Workflow.`,
       );
     for (const definition of definitions) uniqueDefinitions.add(definition);
+    for (const schedule of schedules) uniqueSchedules.add(schedule);
   }
   const all = [...uniqueDefinitions];
-  return { workflows: all.filter((definition) => !isJob(definition)), jobs: all.filter(isJob) };
+  return {
+    workflows: all.filter((definition) => !isJob(definition)),
+    jobs: all.filter(isJob),
+    schedules: [...uniqueSchedules],
+  };
 }
 
 /** Node puts the exports of a CommonJS file under `default` as well, so this function searches `default`, too. */
-function definitionsIn(loaded: object): WorkflowDefinition[] {
+function discoverIn<T>(loaded: object, discover: (module: object) => readonly T[]): T[] {
   const { default: defaultExport, ...named } = loaded as { readonly default?: unknown };
   const commonJsExports = typeof defaultExport === "object" && defaultExport !== null ? defaultExport : {};
-  return [...new Set([...discoverWorkflows({ defaultExport, ...named }), ...discoverWorkflows(commonJsExports)])];
+  return [...new Set([...discover({ defaultExport, ...named }), ...discover(commonJsExports)])];
 }

@@ -21,6 +21,7 @@ export const workerOptionSpecs = {
     value: "<name>",
     about: "Take only runs of this queue; may be given several times",
   },
+  app: { type: "string", value: "<name>", about: 'The application that owns its schedules; default "default"' },
   "no-migrate": { type: "boolean", about: "Leave the tables as they are; they must be up to date" },
   quiet: { type: "boolean", about: "Do not report runs and failed steps" },
 } as const satisfies OptionSpecs;
@@ -46,7 +47,7 @@ export async function runWorker(call: WorkerCall, runOptions: RunWorkerOptions):
   const { settings, files, report: reportOptions } = runOptions;
   const { out, options } = call;
   const resolvedOptions = resolveWorkerOptions(options, settings);
-  const { workflows, jobs } = await loadDefinitions(files);
+  const { workflows, jobs, schedules } = await loadDefinitions(files);
   await runOptions.onLoaded?.();
   const report = new WorkerReport(out, { ...reportOptions, quiet: options.quiet === true });
   const stopRequested = waitForStopSignal({
@@ -61,15 +62,24 @@ export async function runWorker(call: WorkerCall, runOptions: RunWorkerOptions):
     migrate: options["no-migrate"] !== true && settings.config.migrate !== false,
     logger: createLogger(out, (text) => report.note(text)),
     onError: (error, about) => report.stepFailed(error, about),
+    app: options.app,
   });
   const stopListening = onRunEnd((end) => report.runEnded(end, store));
   try {
-    const worker = pawl.worker({ workflows, ...(jobs.length === 0 ? {} : { jobs }), ...resolvedOptions });
+    const worker = pawl.worker({
+      workflows,
+      ...(jobs.length === 0 ? {} : { jobs }),
+      // An empty list would retire the schedules that other workers of the application declare.
+      ...(schedules.length === 0 ? {} : { schedules }),
+      ...resolvedOptions,
+    });
     await worker.start();
     const workflowNames = workflows.map(({ name, version }) => (version === "" ? name : `${name} ${version}`)).sort();
     const jobNames = jobs.map(({ job }) => job).sort();
     const { id, name } = worker;
     const definitionsText = [...workflowNames, ...jobNames.map((job) => `job ${job}`)].join(", ");
+    const schedulesText = schedules.length === 0 ? "" : formatCount(schedules.length, "schedule");
+    const servedText = [definitionsText, schedulesText].filter(Boolean).join(" and ");
     const startedEvent = {
       event: "worker.started",
       id,
@@ -77,9 +87,10 @@ export async function runWorker(call: WorkerCall, runOptions: RunWorkerOptions):
       database: pawl.description,
       workflows: workflowNames,
       jobs: jobNames,
+      schedules: schedules.map((schedule) => schedule.name).sort(),
       ...runOptions.startupFields?.(),
     };
-    const servesText = `Worker ${name} serves ${definitionsText} on ${pawl.description}.`;
+    const servesText = `Worker ${name} serves ${servedText} on ${pawl.description}.`;
     report.printEvent(startedEvent, () => [servesText, ...(runOptions.startupTexts?.() ?? [])].join("\n"));
     runOptions.onReady?.();
     report.start(() => worker.active);

@@ -11,9 +11,11 @@ import type { Logger, SignalArgs, SignalName } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import type { GraphBuilder } from "../define/dynamic/builder.js";
 import { type AnyWorkflow, asDefinition, nameOf } from "../define/resolve.js";
+import type { ScheduleDefinition } from "../define/schedule/schedule.js";
 import type { Runtime } from "../runtime/runtime.js";
 import type { Store } from "../store/contract/store.js";
 import { RunTally } from "../telemetry/run-tally.js";
+import { cancelIfOpen } from "./command/cancel-if-open.js";
 import { RunCommands } from "./command/run-commands.js";
 import { type FindBy, findRuns, findSingleRun } from "./inspect/find-runs.js";
 import { listRuns, type RunsFilter, type RunsPage } from "./inspect/list-runs.js";
@@ -28,6 +30,10 @@ import { type Verification, verify } from "./operate/verify.js";
 import { healthOf, type WorkerHealth } from "./operate/workers.js";
 import { listWorkflows, type WorkflowInfo } from "./operate/workflows.js";
 import { type HandleServices, RunHandle } from "./run-handle.js";
+import { ScheduleFiring } from "./schedules/firing.js";
+import { ScheduleSet } from "./schedules/schedule-set.js";
+import { Schedules } from "./schedules/schedules.js";
+import { WorkerSchedules } from "./schedules/worker-schedules.js";
 import { type BuildOptions, createGraphRun } from "./start/build.js";
 import { type Adopter, Launcher } from "./start/launcher.js";
 import { NamedWorkflow } from "./start/named-workflow.js";
@@ -65,6 +71,11 @@ export class Client {
   readonly #handles: HandleServices;
   readonly #registrar: Registrar;
   readonly #closed = new AbortController();
+  /** Schedules: `put`, `list`, `get`, `next`, `pause`, `resume`, `trigger`, `backfill`, `occurrences`, `delete`. */
+  readonly schedules: Schedules;
+  readonly #scheduleFiring: ScheduleFiring;
+  /** The schedules that workers of this process declare. */
+  readonly #scheduleDefinitions = new Map<string, ScheduleDefinition>();
 
   /** @internal */
   constructor(store: Store, log: Logger, runtime: Runtime) {
@@ -86,6 +97,16 @@ export class Client {
       retry: (id, options) => this.#starter.retry(id, options),
     };
     this.#starter = new RunStarter(this.#handles, this.ids, this.#registrar, this.#launcher);
+    this.#scheduleFiring = new ScheduleFiring({
+      store,
+      runtime,
+      log,
+      ids: this.ids,
+      findRegistration: (workflow) => this.#registrar.registration(workflow),
+      cancel: (runId, reason) => cancelIfOpen(commands, runId, reason),
+    });
+    const definitions = () => this.#scheduleDefinitions;
+    this.schedules = new Schedules({ store, runtime, firing: this.#scheduleFiring, definitions });
   }
 
   /**
@@ -331,6 +352,21 @@ export class Client {
     readonly closed: AbortSignal;
   } {
     return { store: this.store, log: this.log, runtime: this.runtime, closed: this.#closed.signal };
+  }
+
+  /**
+   * @internal Makes the service by which a worker fires schedules.
+   *
+   * @param declared the schedules that the worker declares; null: none
+   */
+  protected createWorkerSchedules(app: string, declared: readonly ScheduleDefinition[] | null): WorkerSchedules {
+    const { store, log, runtime } = this;
+    const firing = this.#scheduleFiring;
+    const definitions = new Map((declared ?? []).map((definition) => [definition.name, definition]));
+    for (const definition of definitions.values()) this.#scheduleDefinitions.set(definition.name, definition);
+    const set =
+      declared === null ? null : new ScheduleSet({ store, log, runtime, app, definitions: [...definitions.values()] });
+    return new WorkerSchedules({ store, firing, definitions, declared: set === null ? null : { app, set } });
   }
 
   /** @internal Adds a worker of this process. While it has room, it executes runs that this client starts without a claim. */

@@ -186,6 +186,22 @@ type PayloadOf<Name> = Name extends SignalHandle<infer Payload> ? Payload : unkn
 /** A workflow to run as a child: its definition, its class, or the name of a registered workflow. */
 export type ChildWorkflow<Input, Output> = RunnableDefinition<Input, Output> | RunnableClass<Input, Output> | string;
 
+/** `ctx.schedule`: the occurrence of a schedule that a run stands for. */
+export interface ScheduleContext {
+  /** The name of the schedule. */
+  readonly name: string;
+  /** The instant that the run stands for. */
+  readonly scheduledFor: Date;
+  /** When the run was created: after `scheduledFor`, by jitter, downtime, or because it had to wait for another run. */
+  readonly firedAt: Date;
+  /** How many earlier occurrences, which did not run, it stands for. */
+  readonly missed: number;
+  /** Whether `pawl.schedules.trigger()` started it. */
+  readonly manual: boolean;
+  /** Whether it is part of a backfill. */
+  readonly backfill: boolean;
+}
+
 /**
  * The `ctx` of a workflow. Its asynchronous calls are recorded: after a crash or a wait, a worker calls the workflow's code
  * again, and the calls return the recorded results.
@@ -197,6 +213,8 @@ export interface WorkflowContext<Input = unknown> {
   readonly workflowName: string;
   /** The input that the run was started with, as the schema of the workflow returned it. */
   readonly input: Input;
+  /** The occurrence that the run stands for; null if no schedule started it. A retry of the run has the same. */
+  readonly schedule: ScheduleContext | null;
   /**
    * In a step of a class or graph: the number of this attempt, from 1. In the handler of a function: how often a worker
    * has taken the run since it last waited, so above 1 after a crash.

@@ -5,6 +5,7 @@ import { signal, workflow } from "./function/function.js";
 import { graph } from "./graph/graph.js";
 import { step } from "./graph/node.js";
 import { asDefinitions, discoverWorkflows } from "./resolve.js";
+import { discoverSchedules, schedule } from "./schedule/schedule.js";
 
 const order = workflow("order", async () => 1);
 const resize = job("Resize", async () => 1);
@@ -42,4 +43,12 @@ test("discoverWorkflows takes functions, classes, graphs and jobs, and ignores a
   const module = { order, resize, look, album, Onboarding, Unrelated, helper, shipped: signal("shipped"), none: null };
   const names = discoverWorkflows(module).map(({ name }) => name);
   expect(names).toEqual(["order", "job:Resize", "album", "Onboarding"]);
+});
+
+test("discoverSchedules takes schedules, also those in lists, each once, and ignores all other exports", () => {
+  const nightly = schedule("nightly", { workflow: order, cron: "30 2 * * *" });
+  const hourly = schedule("hourly", { workflow: "report", every: "1h" });
+  const module = { order, nightly, again: nightly, all: [hourly, nightly], helper, none: null, text: "schedule" };
+  expect(discoverSchedules(module).map(({ name }) => name)).toEqual(["nightly", "hourly"]);
+  expect(discoverWorkflows(module).map(({ name }) => name)).toEqual(["order"]);
 });

@@ -10,6 +10,7 @@ export const permissions = [
   "skip",
   "retry",
   "queues",
+  "schedules",
   "prune",
   "payloads",
 ] as const;

@@ -208,7 +208,7 @@ class Handler {
     const cors = corsHeaders(request.headers, this.#origins);
     if (Object.keys(cors).length === 0)
       throw new HttpError(405, "METHOD_NOT_ALLOWED", "OPTIONS is only for web pages of the allowed `origins`.", {
-        Allow: "GET, HEAD, POST",
+        Allow: "GET, HEAD, POST, PUT, DELETE",
       });
     return new Response(null, { status: 204, headers: { ...securityHeaders, ...cors, ...preflightHeaders } });
   }

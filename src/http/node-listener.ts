@@ -34,7 +34,7 @@ const forbiddenMethods = new Set(["TRACE", "TRACK", "CONNECT"]);
 
 async function serve(handle: HttpHandler, request: NodeRequest, response: ServerResponse): Promise<void> {
   if (forbiddenMethods.has(request.method ?? ""))
-    return answerWithText(response, 405, "This method is not allowed.", { Allow: "GET, HEAD, POST" });
+    return answerWithText(response, 405, "This method is not allowed.", { Allow: "GET, HEAD, POST, PUT, DELETE" });
   const gone = new AbortController();
   response.once("close", () => gone.abort());
   const webRequest = toWebRequest(request, gone.signal);

@@ -15,7 +15,7 @@ const problemTexts: Readonly<Record<number, string>> = {
   404: "It does not exist.",
   405: "The method is not allowed.",
   408: "The body did not arrive in time.",
-  409: "The run is not in a state for this, or has changed meanwhile: `changes` has its last events.",
+  409: "The run or schedule is not in a state for this, or has changed meanwhile. `changes` has the last events of a run.",
   413: "The body or a value is too large.",
   415: "The body is not JSON.",
   422: "The idempotency key was used for another start.",
@@ -118,4 +118,5 @@ const pathTexts: Readonly<Record<string, string>> = {
   run: "The id of the run.",
   workflow: "The name of the workflow, percent-encoded.",
   queue: "The name of the queue, percent-encoded.",
+  schedule: "The name of the schedule, percent-encoded.",
 };

@@ -111,7 +111,7 @@ export function corsHeaders(headers: Headers, rules: OriginRules): Record<string
 
 /** The answer to the question of a browser whether a page of an allowed origin may send a request. */
 export const preflightHeaders = {
-  "Access-Control-Allow-Methods": "GET, POST",
+  "Access-Control-Allow-Methods": "GET, POST, PUT, DELETE",
   "Access-Control-Allow-Headers": "Content-Type, Authorization, Idempotency-Key, Last-Event-ID",
   "Access-Control-Max-Age": "600",
 };

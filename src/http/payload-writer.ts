@@ -14,7 +14,7 @@ export interface PayloadContext {
   readonly workflow?: string | undefined;
   /** The id of the run, if it is known. */
   readonly runId?: string | undefined;
-  /** The type of the event, or the name of the step, that the value belongs to. */
+  /** The type of the event, or the name of the step or schedule, that the value belongs to. */
   readonly name?: string | undefined;
   /** The user that will see the value, as `authorize` named it. */
   readonly user?: string | undefined;

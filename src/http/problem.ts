@@ -7,6 +7,7 @@ import {
   PayloadTooLargeError,
   RunChangedError,
   RunNotFoundError,
+  ScheduleNotFoundError,
   StoreError,
   WorkflowNotFoundError,
 } from "../core/errors/errors.js";
@@ -44,8 +45,9 @@ export const problemTitles: Readonly<Record<string, string>> = {
   INTERNAL_ERROR: "Something went wrong",
   RUN_NOT_FOUND: "The run does not exist",
   WORKFLOW_NOT_FOUND: "The workflow is not registered",
+  SCHEDULE_NOT_FOUND: "The schedule does not exist",
   ALREADY_ACTIVE: "The hero has an active run",
-  INVALID_STATE: "The run is not in a state for this",
+  INVALID_STATE: "The run or schedule is not in a state for this",
   RUN_CHANGED: "The run has changed meanwhile",
   INVALID_INPUT: "A value is not valid",
   PAYLOAD_TOO_LARGE: "A value is too large",
@@ -100,7 +102,8 @@ export function problemOf(error: unknown): Problem {
     return problem(500, "INTERNAL_ERROR", "The server could not handle the request; its log says why.");
   const { code, message } = error;
   if (error instanceof RunNotFoundError) return problem(404, code, message, { runId: error.runId });
-  if (error instanceof WorkflowNotFoundError) return problem(404, code, message);
+  if (error instanceof WorkflowNotFoundError || error instanceof ScheduleNotFoundError)
+    return problem(404, code, message);
   if (error instanceof AlreadyActiveError) return problem(409, code, message, { runId: error.runId });
   if (error instanceof InvalidStateError)
     return problem(409, code, message, { runId: error.runId, runStatus: error.status });

@@ -47,7 +47,7 @@ export type Answer =
   | { readonly status?: number; readonly json: unknown; readonly headers?: Readonly<Record<string, string>> }
   | { readonly stream: ReadableStream<Uint8Array> };
 
-export type Method = "GET" | "POST";
+export type Method = "GET" | "POST" | "PUT" | "DELETE";
 
 /** A route as the table has it, whatever its types. */
 export interface Route {

@@ -5,6 +5,7 @@ import { databaseRoutes } from "./routes/database.js";
 import { inspectRoutes } from "./routes/inspect.js";
 import { listRoutes } from "./routes/lists.js";
 import { operateRoutes } from "./routes/operate.js";
+import { scheduleRoutes } from "./routes/schedules.js";
 import { serviceRoutes } from "./routes/service.js";
 import { startRoutes } from "./routes/starts.js";
 import { waterfallRoutes } from "./routes/waterfall.js";
@@ -17,5 +18,6 @@ export const allRoutes: readonly Route[] = [
   ...waterfallRoutes,
   ...commandRoutes,
   ...operateRoutes,
+  ...scheduleRoutes,
   ...databaseRoutes,
 ];

@@ -100,6 +100,19 @@ export function instant(description: string): Schema<Date> {
   });
 }
 
+/**
+ * An instant in a request, of which a text with a time names its zone. Without one it would mean another instant on a server
+ * in another zone.
+ */
+export function zonedInstant(description: string): Schema<Date> {
+  const { json, parse } = instant(description);
+  return schema(json, (value, place) =>
+    typeof value === "string" && /\d:\d\d(?::\d\d(?:\.\d+)?)?$/.test(value) && !/[+-]\d\d:\d\d$/.test(value)
+      ? refuse(place, "an instant with its zone such as 2026-01-31T09:00:00Z", value)
+      : parse(value, place),
+  );
+}
+
 /** An instant in a response. */
 export function time(description: string): Schema<string> {
   return schema({ type: "string", format: "date-time", description }, (value, place) =>

@@ -12,6 +12,7 @@ import {
   type TracerProvider,
   trace,
 } from "@opentelemetry/api";
+import { LruMap } from "../core/lru-map.js";
 import { checkOptions } from "../core/naming/check-options.js";
 import { executionId } from "../core/naming/ids.js";
 import { dataOf } from "../core/run/event.js";
@@ -26,7 +27,6 @@ import {
   type TelemetryOptions,
   type TelemetrySubscription,
 } from "./listeners.js";
-import { LruMap } from "./lru-map.js";
 import { ActiveSpan } from "./otel-active-span.js";
 import { SpanFactory, spanContextOf } from "./otel-spans.js";
 import type { RunEvent, RunStatusChange } from "./publish.js";

@@ -3,7 +3,7 @@
  * started. Usually an earlier message in this process contained the fact; otherwise the cache reads it from the
  * database, once.
  */
-import { LruMap } from "./lru-map.js";
+import { LruMap } from "../core/lru-map.js";
 import type { PublishedRun, RunEvent } from "./publish.js";
 
 /** The part of `Pawl` that every exporter uses. */

@@ -14,6 +14,7 @@ import type { Logger } from "../define/context.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import type { JobDefinition } from "../define/dynamic/job.js";
 import type { AnyWorkflow } from "../define/resolve.js";
+import type { ScheduleDefinition } from "../define/schedule/schedule.js";
 import type { Store } from "../store/contract/store.js";
 import { jobMissingGraceMs } from "../worker/session/vanished-jobs.js";
 import type { Worker } from "../worker/worker.js";
@@ -27,6 +28,8 @@ export interface TestPawlOptions {
   readonly workflows: readonly AnyWorkflow[];
   /** The jobs that the nodes of graphs run. Default: none. */
   readonly jobs?: readonly JobDefinition[];
+  /** The schedules that the worker declares. Default: none. */
+  readonly schedules?: readonly ScheduleDefinition[];
   /** The database, as a URL that `connect` takes; default "memory:". */
   readonly store?: string;
   /** PostgreSQL: the schema for Pawl's tables, as `connect` takes it. */
@@ -48,6 +51,7 @@ export interface SpeedrunOptions {
 const testPawlOptions = new Set<string>([
   "workflows",
   "jobs",
+  "schedules",
   "store",
   "schema",
   "startAt",
@@ -81,7 +85,7 @@ export async function testPawl(options: TestPawlOptions): Promise<TestPawl> {
   const store = await openTestStore(options, clock);
   await store.migrate();
   const pawl = new Pawl(store, options.logger ?? errorOnlyLogger, { recheckPausedAfter: options.recheckPausedAfter });
-  const worker = await startTestWorker(pawl, clock, options.workflows, options.jobs);
+  const worker = await startTestWorker(pawl, clock, options);
   return new TestPawl(pawl, worker, store, clock, options);
 }
 
@@ -91,15 +95,14 @@ export async function testPawl(options: TestPawlOptions): Promise<TestPawl> {
  */
 const testReplayGraceMs = 200;
 
+/** What a worker executes. */
+type Code = Pick<TestPawlOptions, "workflows" | "jobs" | "schedules">;
+
 /** Starts a worker that never polls: it claims runs only while the test drives it. */
-function startTestWorker(
-  pawl: Pawl,
-  clock: VirtualClock,
-  workflows: readonly AnyWorkflow[],
-  jobs: readonly JobDefinition[] = [],
-): Promise<Worker> {
+function startTestWorker(pawl: Pawl, clock: VirtualClock, { workflows, jobs = [], schedules }: Code): Promise<Worker> {
   const options = { concurrency: 1_000, poll: Number.POSITIVE_INFINITY, replayGrace: testReplayGraceMs };
-  return pawl.worker({ workflows, jobs, ...options }).startDriven(clock.read);
+  const declared = schedules === undefined ? {} : { schedules };
+  return pawl.worker({ workflows, jobs, ...declared, ...options }).startDriven(clock.read);
 }
 
 /** A Pawl on virtual time, made by `testPawl`: the test decides when time passes and when runs are executed. */
@@ -111,8 +114,7 @@ export class TestPawl {
   #worker: Worker;
   readonly #store: Store;
   readonly #options: TestPawlOptions;
-  #workflows: readonly AnyWorkflow[];
-  #jobs: readonly JobDefinition[];
+  #code: Code;
 
   constructor(pawl: Pawl, worker: Worker, store: Store, clock: VirtualClock, options: TestPawlOptions) {
     this.pawl = pawl;
@@ -120,8 +122,7 @@ export class TestPawl {
     this.#worker = worker;
     this.#store = store;
     this.#options = options;
-    this.#workflows = options.workflows;
-    this.#jobs = options.jobs ?? [];
+    this.#code = options;
   }
 
   /** Takes the run to its end, through every wait. Throws if the run waits for a signal that has not been sent. */
@@ -144,7 +145,7 @@ export class TestPawl {
           runId: run.id,
           status,
         });
-      this.clock.moveTo(nextDueAt);
+      this.clock.moveTo(earlier(nextDueAt, await this.#worker.nextScheduleAt()));
     }
     throw new InvalidStateError(`Run ${run.id} did not end within ${limit} executions.`, { runId: run.id });
   }
@@ -210,7 +211,7 @@ export class TestPawl {
   }
 
   /**
-   * Moves the clock and executes what becomes due on the way, in order.
+   * Moves the clock and executes what becomes due on the way, in order: runs, and the schedules of the worker.
    *
    * @example
    * ```ts
@@ -222,8 +223,9 @@ export class TestPawl {
     const target = startedAt + parseDuration(duration, "duration");
     for (;;) {
       const nextDueAt = await this.#worker.runUntilIdle();
-      if (nextDueAt === null || nextDueAt > target) break;
-      this.clock.moveTo(nextDueAt);
+      const nextAt = earlier(nextDueAt ?? Number.POSITIVE_INFINITY, await this.#worker.nextScheduleAt());
+      if (nextAt > target) break;
+      this.clock.moveTo(nextAt);
     }
     this.clock.moveTo(target);
     await this.#worker.runUntilIdle();
@@ -237,12 +239,18 @@ export class TestPawl {
     await this.#worker.runUntilIdle();
   }
 
-  /** Replaces the workflows and jobs, as a deploy would: open runs continue with the new code. */
-  async deploy(workflows: readonly AnyWorkflow[], jobs: readonly JobDefinition[] = []): Promise<void> {
+  /**
+   * Replaces the workflows, jobs and schedules, as a deploy would: open runs continue with the new code. Without `schedules`,
+   * the new worker declares none, which leaves the stored ones as they are.
+   */
+  async deploy(
+    workflows: readonly AnyWorkflow[],
+    jobs: readonly JobDefinition[] = [],
+    schedules?: readonly ScheduleDefinition[],
+  ): Promise<void> {
     await this.#worker.stop();
-    this.#workflows = workflows;
-    this.#jobs = jobs;
-    this.#worker = await startTestWorker(this.pawl, this.clock, workflows, jobs);
+    this.#code = { workflows, jobs, ...(schedules === undefined ? {} : { schedules }) };
+    this.#worker = await startTestWorker(this.pawl, this.clock, this.#code);
   }
 
   /**
@@ -262,20 +270,20 @@ export class TestPawl {
   ): Promise<CrashTestReport<O>> {
     checkOptions("crashTest()", options, crashTestOptions);
     const { store, schema } = this.#options;
-    const workflows = this.#workflows;
+    const { workflows, jobs = [] } = this.#code;
     // On a shared database this worker would claim the runs whose workers are to crash.
     await this.#worker.stop();
     try {
       return await crashTest(workflow, input, {
         workflows,
-        jobs: this.#jobs,
+        jobs,
         ...(store === undefined ? {} : { store }),
         // The schema of `testPawl` does not apply to another database that the options name.
         ...(schema === undefined || options.store !== undefined ? {} : { schema }),
         ...options,
       });
     } finally {
-      this.#worker = await startTestWorker(this.pawl, this.clock, workflows, this.#jobs);
+      this.#worker = await startTestWorker(this.pawl, this.clock, this.#code);
     }
   }
 
@@ -287,6 +295,8 @@ export class TestPawl {
 
 /** A run that was rechecked this often, and paused itself each time, waits for something that time alone does not bring. */
 const maxPausesInARow = 100;
+
+const earlier = (instant: number, other: number | null) => (other === null ? instant : Math.min(instant, other));
 
 const atStep = (step: string | null) => (step === null ? "" : ` at step "${step}"`);
 

@@ -3,6 +3,7 @@ import { InvalidInputError } from "../core/errors/request-errors.js";
 import type { Duration } from "../core/naming/duration.js";
 import type { JobDefinition } from "../define/dynamic/job.js";
 import type { AnyWorkflow } from "../define/resolve.js";
+import type { ScheduleDefinition } from "../define/schedule/schedule.js";
 
 /**
  * The options of `pawl.worker()`.
@@ -21,6 +22,12 @@ export interface WorkerOptions {
    * executes graphs that were built with `pawl.build()`. Default: none.
    */
   readonly jobs?: readonly JobDefinition[];
+  /**
+   * The schedules that the application declares: all of them, in every worker that declares any, because a schedule that the
+   * newest list does not contain is retired. Default: this worker declares none, and fires only schedules that were put by
+   * `pawl.schedules.put()`.
+   */
+  readonly schedules?: readonly ScheduleDefinition[];
   /**
    * The queues that the worker takes runs from. A workflow without a `queue` option has a queue of its own name. Default:
    * all queues of the worker's workflows.
@@ -71,6 +78,7 @@ export interface WorkerOptions {
 export const knownOptions = new Set<string>([
   "workflows",
   "jobs",
+  "schedules",
   "queues",
   "concurrency",
   "name",

@@ -14,17 +14,24 @@ interface DrivenSession {
   readonly turns: ReadonlyMap<string, { checkInbox(): Promise<void> }>;
 }
 
+/** Fires the schedules that are due. */
+interface DrivenSchedules {
+  fireDue(): Promise<void>;
+}
+
 export class TestDriver {
   /** The store's clock, which the test advances; null: no test controls the worker. */
   clock: (() => number) | null = null;
   readonly #claimer: Claimer;
+  readonly #schedules: DrivenSchedules;
   readonly #runtime: Runtime;
   readonly #session: () => DrivenSession | null;
   #driveCount = 0;
   #singleStep: { readonly runId: string; ended: boolean } | null = null;
 
-  constructor(claimer: Claimer, runtime: Runtime, session: () => DrivenSession | null) {
+  constructor(claimer: Claimer, schedules: DrivenSchedules, runtime: Runtime, session: () => DrivenSession | null) {
     this.#claimer = claimer;
+    this.#schedules = schedules;
     this.#runtime = runtime;
     this.#session = session;
   }
@@ -69,6 +76,7 @@ export class TestDriver {
   async #runUntilIdle(): Promise<number | null> {
     for (;;) {
       await this.#waitUntilIdle();
+      await this.#schedules.fireDue();
       const before = this.#claimer.claimedCount;
       this.#claimer.claimSoon();
       await this.#waitUntilIdle();

@@ -8,6 +8,7 @@ import { parseDuration } from "../core/naming/duration.js";
 import { checkName } from "../core/naming/names.js";
 import type { Logger } from "../define/context.js";
 import type { ErrorReporter, WorkflowDefinition } from "../define/definition.js";
+import { asSchedules, type ScheduleDefinition } from "../define/schedule/schedule.js";
 import type { Runtime } from "../runtime/runtime.js";
 import { waitAtMost } from "../runtime/wait.js";
 import type { Hint, NewRun, Route, Store } from "../store/contract/store.js";
@@ -21,6 +22,7 @@ import type { StartReceipt } from "./commit/group-committer.js";
 import { WorkerLimits } from "./limits/worker-limits.js";
 import type { WorkerOptions } from "./options.js";
 import { checkPort, knownOptions } from "./options.js";
+import { DueSchedules, type ScheduleService } from "./session/due-schedules.js";
 import { Heartbeat, type LeaseEvents } from "./session/heartbeat.js";
 import { Housekeeping } from "./session/housekeeping.js";
 import { Session } from "./session/session.js";
@@ -48,6 +50,8 @@ export interface WorkerServices {
   readonly storeAddress: StoreAddress | null;
   /** Deletes runs that are older than the retention; null: no retention is set. */
   readonly prune: ((stop: AbortSignal) => Promise<{ readonly runs: number }>) | null;
+  /** Makes the service that fires schedules. null: the worker declares none, and fires those that were put by the API. */
+  createSchedules(definitions: readonly ScheduleDefinition[] | null): ScheduleService;
 }
 
 /** The phases of a worker, in their order; a stopped worker cannot be started again. */
@@ -74,6 +78,9 @@ export class Worker {
   /** null if no workflow has limits. */
   readonly #limits: WorkerLimits | null;
   readonly #claimer: Claimer;
+  readonly #schedules: ScheduleService;
+  readonly #dueSchedules: DueSchedules;
+  readonly #scheduledWorkflows: readonly WorkflowDefinition[];
   readonly #housekeeping: Housekeeping;
   readonly #leaseMs: number;
   readonly #graceMs: number;
@@ -128,7 +135,12 @@ export class Worker {
       }),
       onLost: (session) => this.#onLeaseLost(session),
     });
-    this.#driver = new TestDriver(this.#claimer, services.runtime, () => this.#session);
+    const schedules = options.schedules === undefined ? null : asSchedules(options.schedules);
+    this.#scheduledWorkflows = (schedules ?? []).flatMap(({ definition }) => definition ?? []);
+    this.#schedules = services.createSchedules(schedules);
+    this.#driver = new TestDriver(this.#claimer, this.#schedules, services.runtime, () => this.#session);
+    const isDriven = () => this.#driver.clock !== null;
+    this.#dueSchedules = new DueSchedules({ ...services, service: this.#schedules, isDriven });
   }
 
   /** How many runs the worker is executing now. */
@@ -173,7 +185,7 @@ export class Worker {
         `Worker "${this.name}" has neither workflows nor jobs, so it executes nothing: give them to worker({ workflows, jobs }).`,
       );
     try {
-      await this.#services.register(this.#registry.definitions);
+      await this.#services.register([...this.#registry.definitions, ...this.#scheduledWorkflows]);
       await this.#registry.rememberQueues(this.#services.findRegistration);
       this.#registry.pausedQueues.update(
         (await this.#services.store.maintenance.pausedQueues()).map(({ name }) => name),
@@ -183,6 +195,7 @@ export class Worker {
       this.#phase = "idle";
       throw error;
     }
+    await this.#dueSchedules.start();
     this.#stopListening = this.#services.store.watch((hint) => inCleanContext(() => this.#onHint(hint)));
     this.#housekeeping.start();
     this.#limits?.start();
@@ -215,7 +228,7 @@ export class Worker {
     await waitAtMost(
       this.#services.runtime,
       this.#graceMs,
-      Promise.all([this.#claimer.stop(), this.#housekeeping.stop()]),
+      Promise.all([this.#claimer.stop(), this.#housekeeping.stop(), this.#dueSchedules.stop()]),
     );
     if (session !== null) {
       await this.#waitUntilEmpty(session);
@@ -268,6 +281,7 @@ export class Worker {
       port: this.#port,
       routes,
       leaseMs,
+      ...(this.#schedules.interest.app === null ? {} : { scheduleSet: this.#schedules.interest.setKey }),
     });
     const { storeAddress } = this.#services;
     const watchedWorker = { name: this.name, fence, leaseMs, renewedAt: registeredAt };
@@ -311,12 +325,14 @@ export class Worker {
       onLost: () => this.#onLeaseLost(session),
       onRenewed: (at) => watchdog?.noteLeaseRenewed(at),
       onMessages: (runIds) => this.#checkInboxes(runIds),
+      onResult: (result) => this.#dueSchedules.onHeartbeat(result),
       onPausedQueues: (names) => {
         if (this.#registry.pausedQueues.update(names)) this.#claimer.claimSoon();
       },
     };
     const countExecuting = () => session.countExecuting();
-    this.#heartbeat = new Heartbeat({ store, fence, leaseMs, log, runtime, countExecuting }, events);
+    const schedules = this.#schedules.interest;
+    this.#heartbeat = new Heartbeat({ store, fence, leaseMs, log, runtime, countExecuting, schedules }, events);
   }
 
   /** Drops the session, because other workers may own its runs now, and registers again under a new epoch. */
@@ -347,12 +363,13 @@ export class Worker {
   }
 
   #onHint(hint: Hint): void {
+    if (hint.kind === "schedules" || hint.kind === "anything") this.#dueSchedules.lookSoon();
     if (hint.kind === "messages") this.#checkInboxes(hint.runIds);
     if (hint.kind === "anything") void this.#heartbeat?.pollNow();
     const concernsThisWorker =
       hint.kind === "ready"
         ? hint.workflows.length === 0 || hint.workflows.some((name) => this.#registry.canExecute(name, null))
-        : hint.kind !== "done";
+        : hint.kind === "messages" || hint.kind === "anything";
     if (concernsThisWorker) this.#claimer.claimSoon();
   }
 
@@ -384,6 +401,11 @@ export class Worker {
   /** @internal For tests: executes due runs until none is left; resolves to the due time of the next run, or null. */
   runUntilIdle(): Promise<number | null> {
     return this.#driver.runUntilIdle();
+  }
+
+  /** @internal For tests: when the next schedule of this worker must be looked at; null: none. */
+  nextScheduleAt(): Promise<number | null> {
+    return this.#schedules.nextAt();
   }
 
   /**

@@ -94,7 +94,12 @@ test.each([
   [
     "a.ts",
     "export const a: number = 1;",
-    /^a\.ts exports no workflow; export what workflow\(…\), graph\(…\) or job\(…\) returns/,
+    /^a\.ts exports no workflow; export what workflow\(…\), graph\(…\), job\(…\) or schedule\(…\) returns/,
+  ],
+  [
+    "a.ts",
+    'import { schedule } from "pawl";\nexport const nightly = schedule("nightly", { workflow: "report", every: "1d" });',
+    "a.ts exports schedules only; name the file that exports their workflows.",
   ],
   ["a.ts", "const one = 1;\nexport const a: number = ;", /^a\.ts cannot be loaded: a\.ts:2: \S/],
   ["a.mjs", "const one = 1;\nexport const a = ;", "a.mjs cannot be loaded: a.mjs:2: Unexpected token ';'"],

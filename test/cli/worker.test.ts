@@ -1,7 +1,10 @@
 /** `worker` and `dev`: what they execute, what they print, and how they stop. */
+
+import { connect } from "pawl";
 import { expect, test } from "vitest";
 import { until } from "../support/waiting.js";
 import { type Answer, type CliProcess, newFolder, workflows } from "./command-line.js";
+import { silent } from "./sample-runs.js";
 
 const eventsOf = ({ stdout }: { readonly stdout: string }): any[] =>
   stdout
@@ -259,4 +262,62 @@ test("dev exits with the reason when it cannot start, and its worker exits with 
   const dev = await untilReady(folder.begin(["dev"]));
   await dev.kill();
   await until(async () => (await folder.json("workers")).every(({ live }: { live: boolean }) => !live));
+});
+
+const scheduledFile = `
+  import { schedule, workflow } from "pawl";
+  export const report = workflow("report", async (ctx) => ctx.schedule?.name);
+  export const nightly = schedule("nightly", { workflow: report, cron: "30 2 * * *", timeZone: "Europe/Berlin" });
+  export const others = [schedule("hourly", { workflow: report, every: "1h" })];
+`;
+const schedulesOf = async (url: string) => {
+  const pawl = await connect(url, { logger: silent });
+  const { schedules } = await pawl.schedules.list();
+  await pawl.close();
+  return schedules.map(({ name, app, status }) => `${name} ${app} ${status}`);
+};
+
+test("a worker declares the exported schedules, and says how many", async () => {
+  const folder = newFolder();
+  folder.write("a.ts", scheduledFile);
+  const worker = folder.begin(["worker", "a.ts", "--name", "w-1"]);
+  await worker.until("Worker w-1 serves report and 2 schedules on sqlite ./pawl.db.");
+  expect(await schedulesOf(folder.url)).toEqual(["hourly default active", "nightly default active"]);
+  await worker.stop();
+
+  // A worker of files without schedules declares none, and retires none.
+  folder.write("b.ts", 'import { workflow } from "pawl";\nexport const other = workflow("other", async () => 1);');
+  const without = folder.begin(["worker", "b.ts", "--json"]);
+  await without.until("worker.started");
+  expect(eventsOf(await without.stop())[0]).toMatchObject({ workflows: ["other"], schedules: [] });
+  expect(await schedulesOf(folder.url)).toEqual(["hourly default active", "nightly default active"]);
+});
+
+test.each([
+  ["--app", { args: ["--app", "billing"], config: '{ "app": "shop" }' }, "billing"],
+  ["the configuration file", { args: [], config: '{ "app": "shop" }' }, "shop"],
+])("%s names the application that owns the schedules", async (_, { args, config }, app) => {
+  const folder = newFolder();
+  folder.write("a.ts", scheduledFile);
+  folder.write("pawl.config.json", config);
+  const worker = folder.begin(["worker", "a.ts", "--json", ...args]);
+  await worker.until("worker.started");
+  const [started] = eventsOf(worker);
+  expect(started).toMatchObject({ workflows: ["report"], schedules: ["hourly", "nightly"] });
+  expect(await schedulesOf(folder.url)).toEqual([`hourly ${app} active`, `nightly ${app} active`]);
+  await worker.stop();
+});
+
+test("a file may export schedules alone, and two schedules of one name are refused", async () => {
+  const folder = newFolder();
+  const text = (every: string) =>
+    `import { schedule } from "pawl";\nexport const one = schedule("one", { workflow: "elsewhere", every: "${every}" });`;
+  folder.write("a.ts", text("1h"));
+  folder.write("b.ts", text("2h"));
+  const worker = folder.begin(["worker", "a.ts", "--name", "w-1"]);
+  await worker.until("Worker w-1 serves 1 schedule on sqlite ./pawl.db.");
+  await worker.stop();
+  expect(await folder.error("worker", "a.ts", "b.ts")).toBe(
+    'Two different schedules are called "one"; give one another name.',
+  );
 });

@@ -1,4 +1,5 @@
 /** Requests that together bring about every status of every route. */
+import { job, schedule } from "pawl";
 import type { HttpOptions } from "pawl/http";
 import type { Route } from "../../src/http/route.js";
 import type { EventfulWorld } from "./eventful-world.js";
@@ -18,6 +19,14 @@ type Extra = readonly [path: string, body?: unknown, headers?: Record<string, st
 const noRun = "00000000-0000-7000-8000-000000000000";
 const large = "x".repeat(1_200_000);
 const hero = { type: "User", id: "7" };
+
+/** A newer release of the application does not contain the schedule `declared` any more. */
+async function retireDeclared({ pawl }: EventfulWorld): Promise<void> {
+  const other = schedule("other", { workflow: "order", at: ["2100-01-01T00:00Z"] });
+  const worker = pawl.worker({ workflows: [], jobs: [job("Unused", async () => {})], schedules: [other] });
+  await worker.start();
+  await worker.stop();
+}
 
 /** By operation: what its statuses need besides its usual request. */
 const extras: Readonly<Record<string, (world: EventfulWorld) => readonly Extra[] | Promise<readonly Extra[]>>> = {
@@ -110,6 +119,63 @@ const extras: Readonly<Record<string, (world: EventfulWorld) => readonly Extra[]
   },
   pauseQueue: () => [["/api/v1/queues/nobody/pause", {}]],
   resumeQueue: () => [["/api/v1/queues/nobody/resume", {}]],
+  getNextInstants: () => [
+    ["/api/v1/schedules/reports/next?count=3&from=2100-10-30T00:00:00Z"],
+    ["/api/v1/schedules/reports/next?from=2100-10-30T00:00:00"],
+    ["/api/v1/schedules/broken/next"],
+    ["/api/v1/schedules/none/next"],
+  ],
+  listSchedules: () => [
+    ["/api/v1/schedules?limit=1&plain=1"],
+    ["/api/v1/schedules?app=default&maxPayload=3"],
+    ["/api/v1/schedules?cursor=none"],
+  ],
+  getSchedule: () => [["/api/v1/schedules/none"], ["/api/v1/schedules/broken"], ["/api/v1/schedules/declared"]],
+  listOccurrences: () => [["/api/v1/schedules/broken/occurrences?limit=1"], ["/api/v1/schedules/none/occurrences"]],
+  putSchedule: () => [
+    ["/api/v1/schedules/declared", { workflow: "order", every: "1h" }],
+    [
+      "/api/v1/schedules/new",
+      { workflow: "order", every: "1h", offset: 60_000, jitter: "1 minute", hero, tags: ["a"] },
+    ],
+    ["/api/v1/schedules/new", { workflow: "order", at: ["2100-01-01"] }],
+    ["/api/v1/schedules/new", { workflow: "order", at: ["2100-01-01T00:00Z"], except: ["2100-01-02"], by: "ada" }],
+    [
+      "/api/v1/schedules/new",
+      { workflow: "order", every: "1h", catchUp: { mode: "all", within: "1 day" }, maxRuns: 2 },
+    ],
+    ["/api/v1/schedules/new", { workflow: "order", every: "1h", input: large }],
+  ],
+  deleteSchedule: () => [["/api/v1/schedules/declared"], ["/api/v1/schedules/none?by=ada&reason=unused"]],
+  pauseSchedule: () => [
+    ["/api/v1/schedules/reports/pause", { until: "1 day", by: "ada" }],
+    ["/api/v1/schedules/reports/pause", { until: "2100-01-01T00:00:00Z" }],
+    ["/api/v1/schedules/reports/pause", { until: "2100-01-01T00:00:00" }],
+    ["/api/v1/schedules/none/pause", {}],
+    ["/api/v1/schedules/ended/pause", {}],
+  ],
+  resumeSchedule: () => [
+    ["/api/v1/schedules/none/resume", {}],
+    ["/api/v1/schedules/ended/resume", { by: "ada" }],
+  ],
+  triggerSchedule: async (world) => {
+    await retireDeclared(world);
+    return [
+      ["/api/v1/schedules/none/trigger", {}],
+      ["/api/v1/schedules/broken/trigger", { force: true, by: "ada" }],
+      ["/api/v1/schedules/declared/trigger", {}],
+    ];
+  },
+  backfillSchedule: async (world) => {
+    await retireDeclared(world);
+    const from = "2020-01-01T00:00:00Z";
+    return [
+      ["/api/v1/schedules/none/backfill", { from }],
+      ["/api/v1/schedules/ended/backfill", { from, to: "2020-01-03T00:00:00Z", by: "ada" }],
+      ["/api/v1/schedules/ended/backfill", { from, to: "2019-01-03T00:00:00Z" }],
+      ["/api/v1/schedules/declared/backfill", { from }],
+    ];
+  },
   prune: () => [
     ["/api/v1/prune", { olderThan: "1 day", workflow: "order", dryRun: true, limit: 1 }],
     ["/api/v1/prune", { olderThan: "soon" }],
@@ -146,7 +212,7 @@ function mistakes(route: Route, path: string, body: unknown): DocumentedRequest[
   const { method } = route;
   const request = { route, method, path, body };
   const anyMistake: DocumentedRequest[] = [
-    { route, method: "PUT", path, body: {} },
+    { route, method: "PATCH", path, body: {} },
     { ...request, path: `${path}${path.includes("?") ? "&" : "?"}nothing=1` },
     { ...request, headers: { origin: "https://evil.example.com" } },
     { ...request, options: { authorize: () => null } },

@@ -10,6 +10,8 @@ import {
   type Pawl,
   PermanentError,
   type RunHandle,
+  type ScheduledOccurrence,
+  schedule,
   Workflow,
   workflow,
 } from "pawl";
@@ -23,6 +25,8 @@ import { until } from "../support/waiting.js";
 /** What no request without the right may see, and no request at all after redaction. */
 export const secretPattern = /S3CR3T/i;
 export const secret = (what: string) => `S3CR3T-${what}`;
+
+const farAway = "2100-01-01T00:00Z";
 
 const order = workflow("order", { queue: "orders" }, async (ctx, _input: unknown) => {
   ctx.progress(1, 2, secret("progress"));
@@ -60,6 +64,23 @@ const importRow = job("ImportRow", async () => {
   throw failure();
 });
 
+/** In code. None of the schedules of this world fires by itself. */
+const declared = schedule("declared", {
+  workflow: order,
+  input: (occurrence: ScheduledOccurrence) => occurrence.scheduledFor,
+  at: [farAway],
+});
+
+async function putSchedules({ schedules }: Pawl): Promise<void> {
+  const input = { card: secret("schedule-input") };
+  const timing = { cron: "30 2 * * *", timeZone: "Europe/Berlin", startAt: farAway };
+  await schedules.put("reports", { workflow: "order", input, ...timing });
+  await schedules.pause("reports", { by: "ada", reason: secret("schedule-pause") });
+  await schedules.put("ended", { workflow: "order", input, at: ["2020-01-02T00:00Z"] });
+  await schedules.put("broken", { workflow: "unregistered", at: [farAway] });
+  await schedules.trigger("broken", { by: "ada", reason: secret("trigger-reason") });
+}
+
 export interface EventfulWorld {
   readonly pawl: Pawl;
   readonly databaseUrl: string;
@@ -85,7 +106,11 @@ export async function eventfulWorld(given: { kind?: AnyStoreKind; logger?: Logge
   onTestFinished(() => database.drop());
   const pawl = await connect(database.url, { logger: given.logger ?? silent });
   onTestFinished(() => pawl.close());
-  const worker = pawl.worker({ workflows: [order, failing, stuck, parent, Chain], jobs: [importRow] });
+  const worker = pawl.worker({
+    workflows: [order, failing, stuck, parent, Chain],
+    jobs: [importRow],
+    schedules: [declared],
+  });
   await worker.start();
 
   const input = { card: secret("input") };
@@ -122,6 +147,7 @@ export async function eventfulWorld(given: { kind?: AnyStoreKind; logger?: Logge
   await chain.pause(secret("pause-reason"));
   await until(async () => ["paused", "failed"].includes(await failedGraph.status()));
   await worker.stop();
+  await putSchedules(pawl);
   await pawl.pauseQueue("orders", secret("queue-reason"), { by: "ada" });
 
   const runs = {

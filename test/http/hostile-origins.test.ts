@@ -209,7 +209,7 @@ describe("a page of another origin", () => {
       "Access-Control-Request-Headers: content-type",
     ]);
     expect(preflight.status).toBe(405);
-    expect(preflight.headers).toMatchObject({ allow: "GET, HEAD, POST" });
+    expect(preflight.headers).toMatchObject({ allow: "GET, HEAD, POST, PUT, DELETE" });
     expect(Object.keys(preflight.headers).filter((name) => name.startsWith("access-control"))).toEqual([]);
   });
 

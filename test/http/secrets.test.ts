@@ -38,7 +38,7 @@ function getPaths({ runs }: EventfulWorld): string[] {
 
 /** Each command to each run, most of which are refused, with a reason that names what the run is like. */
 function commands({ runs }: EventfulWorld) {
-  const cases = routeCases(runs).filter(({ route }) => route.method === "POST");
+  const cases = routeCases(runs).filter(({ route }) => route.method !== "GET");
   return cases.flatMap(({ route, path, body }) => {
     const own = Object.values(runs).find((id) => path.includes(id));
     const paths = own === undefined ? [path] : Object.values(runs).map((id) => path.replace(own, id));
@@ -70,7 +70,7 @@ async function walk(world: EventfulWorld, handle: HttpHandler): Promise<Map<stri
     answers.set(key, await everythingIn(response, await lastEventOf(world, path)));
   };
   for (const path of getPaths(world)) await ask("GET", path);
-  for (const { path, body } of commands(world)) await ask("POST", path, body);
+  for (const { route, path, body } of commands(world)) await ask(route.method, path, body);
   for (const path of getPaths(world)) await ask("GET", path);
   return answers;
 }
@@ -93,7 +93,7 @@ test("the walk finds the secrets of every kind for those who may see them", asyn
   const found = new Set(text.match(/S3CR3T-[a-z-]*[a-z]/g));
   const kinds = ["input", "output", "error", "cause", "signal", "unread-signal", "signal-reason"];
   const more = ["pause-reason", "queue-reason", "pause-error", "progress", "step-output", "cancel-reason"];
-  const rest = ["start-reason", "job-args", "child-input"];
+  const rest = ["start-reason", "job-args", "child-input", "schedule-input", "schedule-pause", "trigger-reason"];
   expect([...found]).toEqual(expect.arrayContaining([...kinds, ...more, ...rest].map(secret)));
 });
 

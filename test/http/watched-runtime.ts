@@ -29,6 +29,7 @@ export class WatchedRuntime implements Runtime {
   readonly randomBytes = systemRuntime.randomBytes;
   readonly setImmediate = systemRuntime.setImmediate;
   readonly #pending = new Set<WatchedTimer>();
+  readonly #intervals = new Set<WatchedTimer>();
   /** How many timeouts have fired. */
   firedCount = 0;
 
@@ -56,7 +57,13 @@ export class WatchedRuntime implements Runtime {
   setInterval(callback: () => void, ms: number): Timer {
     const timer = new WatchedTimer(ms, systemRuntime.setInterval(callback, ms), callback);
     this.#pending.add(timer);
+    this.#intervals.add(timer);
     return timer;
+  }
+
+  /** Stops all intervals for good. */
+  stopIntervals(): void {
+    for (const timer of this.#intervals) this.clearInterval(timer);
   }
 
   clearTimeout(timer: Timer | null | undefined): void {

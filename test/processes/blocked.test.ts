@@ -31,7 +31,7 @@ interface Fleet {
 async function startFleet(kind: StoreKind, lease: number): Promise<Fleet> {
   const { url, drop } = await testDatabase(kind);
   const pawl = await connect(url, { logger: silent });
-  for (const name of ["spins", "spinsLater", "SpinsInClass", "healthy"]) await pawl.createWorkflow(name);
+  for (const name of ["spins", "sits", "spinsLater", "SpinsInClass", "healthy"]) await pawl.createWorkflow(name);
   const workers = names.map((name) => new BlockingWorker({ url, name, lease, concurrency: 20 }));
   await Promise.all(workers.map(({ ready }) => ready));
   const end = async () => {
@@ -90,7 +90,8 @@ forEachStore(
     // The tests run concurrently, each with a fleet of its own: they mostly wait for leases.
     describe.concurrent("a run that blocks its worker", { timeout: 300_000 }, () => {
       test("in a step that never returns is paused after two workers, and 20 other runs complete", async () => {
-        const workers = await blockedBy(kind, "spins", "spin");
+        // A loop that uses the processor is detected in the same way on every store, so one store is enough.
+        const workers = await blockedBy(kind, kind === "sqlite" ? "spins" : "sits", "spin");
         expect(workers).toHaveLength(2);
         expect(new Set(workers).size).toBe(2);
       });

@@ -27,17 +27,17 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   "runs survive random kills of their workers: nothing is lost, and nothing is recorded twice": {
     processes: 4,
     concurrency: 6,
-    runs: 240,
+    runs: 120,
     ms: 160,
-    kills: 20,
+    kills: 10,
   },
   // Hundreds of runs share each commit, with two commits in flight at a time.
   "no run is lost when a worker with a thousand runs is killed": {
     processes: 1,
     concurrency: 1000,
-    runs: 1500,
+    runs: 1200,
     ms: 1,
-    kills: 5,
+    kills: 3,
   },
 };
 const stepsPerRun = 5;

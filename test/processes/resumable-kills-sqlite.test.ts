@@ -1,3 +1,3 @@
 import { testResumableKills } from "./resumable-kills.js";
 
-testResumableKills({ kind: "sqlite", items: 50_000 });
+testResumableKills({ kind: "sqlite", items: 5_000 });

@@ -17,6 +17,8 @@ const kills = 10;
 /** Long, so that a process that waits for the processor keeps its runs. The test expires the lease of each process that it kills. */
 const leaseMs = 60_000;
 const timeoutMs = 600_000;
+/** More than a process handles between two looks at its progress, so that a kill hits it at any point of its work. */
+const itemsPerLook = 400;
 
 export interface Sweeps {
   readonly kind: StoreKind;
@@ -43,12 +45,14 @@ export function testResumableKills({ kind, items }: Sweeps): void {
       ledger.remove();
     });
 
-    const spawn = () =>
+    /** @param endsAfter about how many items are done when the test ends this process; it does not get far beyond */
+    const spawn = (endsAfter?: number) =>
       new ResumableProcess({
         url: database.url,
         ledger: ledger.file,
         lease: leaseMs,
         checkpoint: "awaited",
+        ...(endsAfter === undefined ? {} : { holdAt: endsAfter + itemsPerLook }),
       });
     const start = (count: number): Promise<RunHandle<{ items: number }, void>> =>
       pawl.workflow<{ items: number }, void>("Sweep").trigger({ items: count });
@@ -67,14 +71,15 @@ export function testResumableKills({ kind, items }: Sweeps): void {
     test(`a step over ${items} items survives ${kills} kills of its worker, and each kill repeats at most the item in flight`, {
       timeout: timeoutMs,
     }, async () => {
-      let worker = spawn();
+      const killedAfter = moments(kind, items);
+      let worker = spawn(killedAfter[0]);
       await worker.ready;
       const run = await start(items);
-      for (const [index, done] of moments(kind, items).entries()) {
+      for (const [index, done] of killedAfter.entries()) {
         await underway(run, index + 1, done);
         expect(await worker.kill()).toEqual({ code: null, signal: "SIGKILL" });
         await expireLeaseOf(worker.pid, kind, database.url);
-        worker = spawn();
+        worker = spawn(killedAfter[index + 1]);
       }
       await run.result();
       expect(await worker.terminate()).toEqual({ code: 0, signal: null });
@@ -99,7 +104,7 @@ export function testResumableKills({ kind, items }: Sweeps): void {
       timeout: timeoutMs,
     }, async () => {
       const some = items / 5;
-      const first = spawn();
+      const first = spawn(some / 10);
       await first.ready;
       const run = await start(some);
       await underway(run, 1, some / 10);
@@ -125,7 +130,7 @@ export function testResumableKills({ kind, items }: Sweeps): void {
 
 /**
  * After how many items each worker is killed: the same for the same store, whatever the speed of the machine. The last
- * fifth is left out, because the step might end before the kill.
+ * fifth is left out, and a process waits there for its kill, because the step might end before it.
  */
 function moments(kind: StoreKind, items: number): number[] {
   const random = seeded([...kind].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 11));

@@ -7,6 +7,8 @@ export interface ResumableProcessOptions {
   readonly ledger: string;
   readonly lease: number;
   readonly checkpoint?: "awaited" | "relaxed";
+  /** From this item on the process waits until it is killed or stopped. */
+  readonly holdAt?: number;
 }
 
 export class ResumableProcess extends LibraryProcess {

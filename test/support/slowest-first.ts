@@ -1,4 +1,7 @@
-/** The order of the test files: those that take long begin first, so that no worker is alone with one of them at the end. */
+/**
+ * The order of the test files: first those that need a process of their own, then those that share one. Of both, those that take long
+ * begin first, so that no worker is alone with one of them at the end.
+ */
 import { relative } from "node:path";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
@@ -58,7 +61,10 @@ export class SlowestFirst extends BaseSequencer {
       const place = slowFiles.indexOf(relative(this.ctx.config.root, moduleId));
       return place === -1 ? slowFiles.length : place;
     };
+    // A shared process ends as soon as the next file wants one of its own, so the files that share one must not be
+    // interrupted by others. They come last, because they include the quickest, which fill the end.
+    const isShared = ({ project }: TestSpecification) => Number(!project.config.isolate);
     // Stable: files of the same rank stay as Vitest sorts them.
-    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
+    return (await super.sort(files)).sort((a, b) => isShared(a) - isShared(b) || rank(a) - rank(b));
   }
 }

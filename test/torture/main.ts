@@ -6,6 +6,7 @@ import { parseArgs } from "node:util";
 import type { OwnServer } from "../../scripts/servers.mjs";
 import { Campaign, type Outcome } from "./campaign.js";
 import { faultsOf } from "./faults.js";
+import { runScheduleCampaign } from "./schedules/schedule-campaign.js";
 import { type StoreName, storeNames } from "./stores.js";
 
 interface Servers {
@@ -19,9 +20,11 @@ interface Choice {
   readonly seed: number;
   /** Only these faults; by default all faults that the store supports. */
   readonly faults: readonly string[] | null;
+  /** Schedules of every second under kills, instead of everything else. */
+  readonly schedules: boolean;
 }
 
-const usage = "npm run torture -- [--store sqlite|postgres|mysql] [--minutes 5] [--seed N] [--faults kill,cut,…]";
+const usage = "npm run torture -- [--store sqlite|postgres|mysql] [--minutes 5] [--seed N] [--faults kill,cut,… | --schedules]";
 /** More problems of one kind add no information. */
 const shownPerInvariant = 10;
 
@@ -33,22 +36,26 @@ export async function torture(args: readonly string[], servers: Servers): Promis
     return 2;
   }
   let isClean = true;
-  for (const store of choice.stores) isClean = (await tortureOne(store, choice, servers)) && isClean;
+  for (const store of choice.stores) {
+    const campaign = choice.schedules ? tortureSchedules : tortureOne;
+    isClean = (await campaign(store, choice, servers)) && isClean;
+  }
   return isClean ? 0 : 1;
 }
 
 function readChoice(args: readonly string[]): Choice | null {
   try {
     const text = { type: "string" } as const;
-    const options = { store: text, minutes: text, seed: text, faults: text };
+    const options = { store: text, minutes: text, seed: text, faults: text, schedules: { type: "boolean" } } as const;
     const { values } = parseArgs({ args: [...args], options });
-    const minutes = Number(values.minutes ?? 5);
+    const schedules = values.schedules ?? false;
+    const minutes = Number(values.minutes ?? (schedules ? 2 : 5));
     const seed = Number(values.seed ?? Math.floor(Math.random() * 1_000_000));
     const stores = values.store === undefined ? storeNames : storeNames.filter((name) => name === values.store);
     const faults = values.faults?.split(",") ?? null;
     const isKnown = (fault: string) => stores.some((store) => faultsOf(store).some((kind) => kind === fault));
     const isGood = minutes > 0 && Number.isSafeInteger(seed) && stores.length > 0 && (faults ?? []).every(isKnown);
-    return isGood ? { stores, minutes, seed, faults } : null;
+    return isGood ? { stores, minutes, seed, faults, schedules } : null;
   } catch {
     return null;
   }
@@ -75,8 +82,28 @@ async function tortureOne(store: StoreName, choice: Choice, servers: Servers): P
   }
 }
 
-const commandOf = (store: StoreName, { minutes, seed, faults }: Choice) =>
-  `npm run torture -- --store ${store} --minutes ${minutes} --seed ${seed}${faults === null ? "" : ` --faults ${faults}`}`;
+const commandOf = (store: StoreName, { minutes, seed, faults, schedules }: Choice) =>
+  `npm run torture -- --store ${store} --minutes ${minutes} --seed ${seed}${faults === null ? "" : ` --faults ${faults}`}${schedules ? " --schedules" : ""}`;
+
+async function tortureSchedules(store: StoreName, choice: Choice, servers: Servers): Promise<boolean> {
+  const { minutes, seed } = choice;
+  const say = (text: string) => console.log(`${new Date().toISOString().slice(11, 19)} ${store}: ${text}`);
+  const folder = mkdtempSync(join(tmpdir(), `pawl-torture-schedules-${store}-`));
+  const server = store === "sqlite" ? null : await servers[store]();
+  try {
+    const url = server?.url ?? `sqlite:${join(folder, "pawl.sqlite")}`;
+    const judgement = await runScheduleCampaign({ url, server, folder, seed, minutes, say });
+    const { violations, instants, outcomes } = judgement;
+    say(`${instants} instants: ${[...outcomes].map(([outcome, count]) => `${count} × ${outcome}`).join(", ")}.`);
+    for (const violation of violations.slice(0, 5 * shownPerInvariant)) say(`VIOLATION: ${violation}`);
+    say(`${violations.length} violations`);
+    if (violations.length === 0) rmSync(folder, { recursive: true, force: true });
+    else say(`Logs are in ${folder}. To repeat it: ${commandOf(store, choice)}`);
+    return violations.length === 0;
+  } finally {
+    await server?.remove();
+  }
+}
 
 function report(outcome: Outcome, say: (text: string) => void): boolean {
   const { violations, notes, faults, records, drained, snapshots, commands } = outcome;

@@ -17,8 +17,11 @@ export const graph = command({
 
   run: async ({ args, options, out }) => {
     const [file] = args as [string];
-    const workflows = selectWorkflows((await loadDefinitions([file])).workflows, options.workflow, file);
+    const definitions = await loadDefinitions([file]);
+    const workflows = selectWorkflows(definitions.workflows, options.workflow, file);
     const drawable = workflows.filter(({ declared }) => declared !== null);
+    if (workflows.length + definitions.jobs.length === 0)
+      throw new CliError(`${file} exports schedules only; name the file that exports their workflows.`);
     if (workflows.length === 0)
       throw new CliError(`${file} exports jobs only; the graphs that use them are drawn by pawl dag export.`);
     if (drawable.length === 0) {

@@ -37,6 +37,9 @@ export const hello = workflow("hello", async (ctx, { name }${isTypeScript ? ": {
   await ctx.sleep("pause", "1 second"); // or "2 days": a sleeping run uses no memory
   return greeting;
 });
+
+// A schedule starts it by itself: import { schedule } from "pawl", and export one.
+// export const daily = schedule("daily_hello", { workflow: hello, input: { name: "Ada" }, cron: "0 9 * * MON-FRI" });
 `,
   };
 }

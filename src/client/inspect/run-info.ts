@@ -9,6 +9,8 @@ import { fingerprintIn } from "../../core/run/fingerprint.js";
 import { retriedRunIdOf } from "../../core/run/lineage.js";
 import { parseParkingNote, readParkingNote } from "../../core/run/parking-note.js";
 import type { CommandAudit, ParkingNote, Waiting } from "../../core/run/stored-schema.js";
+import type { ScheduleContext } from "../../define/context.js";
+import { toScheduleContext } from "../../define/schedule/schedule-context.js";
 import type { RunRecord, RunStatus } from "../../store/contract/store.js";
 import { type DamagedField, damagedColumnError, decodeColumn } from "./damaged-data.js";
 
@@ -58,6 +60,8 @@ export interface RunInfo<Input = unknown, Output = unknown> {
     /** Why it was started; null if no reason was given. */
     readonly reason: string | null;
   } | null;
+  /** The occurrence of a schedule that it was started for; null if no schedule has started it. */
+  readonly schedule: ScheduleContext | null;
   /** When it was created. */
   readonly createdAt: Date;
   /** When it started; null if it has not started. */
@@ -129,6 +133,7 @@ export function toRunInfo(run: RunRecord, position: StepPosition = null): RunInf
     parentId: run.parentId,
     retryOf: retriedRunIdOf(run),
     startedBy: startedByOf(run),
+    schedule: scheduleOf(run),
     createdAt: new Date(run.createdAt),
     startedAt: run.startedAt === null ? null : new Date(run.startedAt),
     finishedAt: run.finishedAt === null ? null : new Date(run.finishedAt),
@@ -170,6 +175,16 @@ function startedByOf({ startedBy }: RunRecord): RunInfo["startedBy"] {
   try {
     const { by = null, reason = null } = JSON.parse(startedBy) as CommandAudit;
     return { by, reason };
+  } catch {
+    return null;
+  }
+}
+
+/** Also only for display. */
+function scheduleOf({ schedule }: RunRecord): RunInfo["schedule"] {
+  if (schedule === undefined) return null;
+  try {
+    return toScheduleContext(schedule);
   } catch {
     return null;
   }

@@ -21,6 +21,7 @@ import {
   RunChangedError,
   RunFailedError,
   RunNotFoundError,
+  ScheduleNotFoundError,
   SerializationError,
   StepNotDefinedError,
   StoreError,
@@ -40,6 +41,11 @@ const ONE_OF_EACH: ReadonlyArray<[PawlError, string, RegExp]> = [
     new RunNotFoundError("0190b8a0-0000-7000-8000-000000000000"),
     "RUN_NOT_FOUND",
     /^Run 0190b8a0-0000-7000-8000-000000000000 does not exist; it may have been pruned\.$/,
+  ],
+  [
+    new ScheduleNotFoundError("nightly"),
+    "SCHEDULE_NOT_FOUND",
+    /^Schedule "nightly" does not exist; put it with schedules\.put\(\), or start a worker that declares it\.$/,
   ],
   [
     new AlreadyActiveError({ workflow: "w", hero: { type: "User", id: "42" }, runId: "r1" }),

@@ -11,6 +11,7 @@ export {
   InvalidStateError,
   RunChangedError,
   RunNotFoundError,
+  ScheduleNotFoundError,
   WorkflowNotFoundError,
 } from "./request-errors.js";
 export { PauseError, PermanentError, TransientError } from "./step-errors.js";

@@ -18,6 +18,20 @@ export class WorkflowNotFoundError extends PawlError {
   }
 }
 
+/** There is no schedule of this name. It may have been deleted; otherwise check the name, or put the schedule first. */
+export class ScheduleNotFoundError extends PawlError {
+  readonly code = "SCHEDULE_NOT_FOUND";
+  /** The name that was looked up. */
+  readonly schedule: string;
+
+  constructor(schedule: string) {
+    super(
+      `Schedule ${JSON.stringify(schedule)} does not exist; put it with schedules.put(), or start a worker that declares it.`,
+    );
+    this.schedule = schedule;
+  }
+}
+
 const runIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** There is no run with this id, idempotency key or hero. The run may have been pruned; otherwise check the id or key. */
@@ -159,6 +173,7 @@ function describeIssues(issues: readonly InputIssue[]): string {
 nameErrors({
   WorkflowNotFoundError,
   RunNotFoundError,
+  ScheduleNotFoundError,
   AlreadyActiveError,
   InvalidStateError,
   RunChangedError,

@@ -51,6 +51,17 @@ function derivedRunId(parentRunId: string, childPath: string): string {
   return formatUuid(bytes, 8);
 }
 
+/** A UUID that begins with the instant, like one of version 7, and continues with a hash of the text. */
+export function derivedUuid(instant: number, text: string): string {
+  const bytes = sha256(text);
+  // Instants before 1970 have no place in the prefix.
+  const time = Math.max(0, Math.floor(instant));
+  writeUint32(bytes, 0, Math.floor(time / 2 ** 16));
+  bytes[4] = (time >>> 8) & 0xff;
+  bytes[5] = time & 0xff;
+  return formatUuid(bytes, 8);
+}
+
 const NOT_HEADER_SAFE = /[^ -$&-~]/gu;
 
 /**

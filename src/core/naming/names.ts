@@ -19,6 +19,8 @@ const NOUNS = {
   "patch id": "patch id",
   user: "name of a user",
   fingerprint: "fingerprint",
+  schedule: "schedule name",
+  app: "name of the application",
 } as const;
 
 /** The kind of thing that a name identifies. */

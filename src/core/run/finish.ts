@@ -1,6 +1,7 @@
 /** What is written when a run ends: its result, a message to its parent, and messages that cancel its children. */
 import { encode } from "../encoding/encode.js";
 import type { Failure } from "../encoding/error-record.js";
+import type { RunSchedule } from "../schedule/schedule-data.js";
 import { fingerprintOf, withFingerprint } from "./fingerprint.js";
 import { createParentMessage, type Message } from "./message.js";
 import type { NextTaskState, RunSpec, TerminalStatus } from "./transition.js";
@@ -36,10 +37,19 @@ export function finishRun(
 ): FinishWrites {
   const parentMessage = createParentMessage(run, status, output, error, attempt);
   return {
-    next: { kind: "finish", status, output, error: encodeError(status, error, failedStep), startedAt },
+    next: {
+      kind: "finish",
+      status,
+      output,
+      error: encodeError(status, error, failedStep),
+      startedAt,
+      ...(run.schedule === undefined ? {} : { scheduleName: scheduleNameOf(run.schedule) }),
+    },
     messages: parentMessage === null ? cancelMessages : [...cancelMessages, parentMessage],
   };
 }
+
+const scheduleNameOf = (schedule: string): string => (JSON.parse(schedule) as RunSchedule).name;
 
 /** Encodes the error without a size limit, because a run could not end if its error were refused. */
 function encodeError(status: TerminalStatus, error: Failure | null, failedStep: string | null): string | null {

@@ -30,6 +30,8 @@ export interface RunSpec {
   readonly startKey: string | null;
   /** Who started the run and why: the JSON of a `CommandAudit`. Absent when that is not known, and in claimed runs. */
   readonly startedBy?: string;
+  /** The occurrence of a schedule that the run belongs to: the JSON of a `RunSchedule`. Absent when it belongs to none. */
+  readonly schedule?: string;
   /** The run that started this one; null when a client did. */
   readonly parentId: string | null;
   /**
@@ -125,6 +127,8 @@ export type NextTaskState =
       readonly output: string | null;
       /** The encoded error of a failed run, or the encoded reason of a canceled one. */
       readonly error: string | null;
+      /** The schedule that the run belongs to. It becomes due with this commit, because it may have to start another run. */
+      readonly scheduleName?: string;
       /** When the run's code was first executed; written only if the row has no such instant yet. */
       readonly startedAt: number | "now" | null;
       /** Deletes all slots of limits that the run holds. */

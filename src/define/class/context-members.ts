@@ -41,6 +41,7 @@ const contextMembers = {
   runId: "value",
   workflowName: "value",
   input: "value",
+  schedule: "value",
   attempt: "value",
   executionId: "value",
   abortSignal: "value",

@@ -1,7 +1,7 @@
 /** A run in JSON. */
 import type { RunInfo, RunStatus } from "../../index.js";
 import type { PayloadWriter } from "../payload-writer.js";
-import { integer, list, named, nullable, object, oneOf, payload, text, time } from "../schema.js";
+import { flag, integer, list, named, nullable, object, oneOf, payload, text, time } from "../schema.js";
 import { waitingSchema } from "./waiting-view.js";
 
 export const runStatuses = [
@@ -49,6 +49,16 @@ export const runSchema = named(
         reason: nullable(text("Why it was started.", { maxLength: 5_000 })),
       }),
     ),
+    schedule: nullable(
+      object("The occurrence of a schedule that it was started for.", {
+        name: text("The name of the schedule."),
+        scheduledFor: time("The instant that the run stands for."),
+        firedAt: time("When the run was created."),
+        missed: integer("How many earlier occurrences, which did not run, it stands for.", 0),
+        manual: flag("Whether it was triggered."),
+        backfill: flag("Whether it is part of a backfill."),
+      }),
+    ),
     createdAt: time("When it was created."),
     startedAt: nullable(time("When it started.")),
     finishedAt: nullable(time("When it ended.")),
@@ -83,6 +93,14 @@ export function runView(run: RunInfo, writer: PayloadWriter): Record<string, unk
     retryOf: run.retryOf,
     startedBy:
       run.startedBy === null ? null : { by: run.startedBy.by, reason: writer.text(run.startedBy.reason, about) },
+    schedule:
+      run.schedule === null
+        ? null
+        : {
+            ...run.schedule,
+            scheduledFor: run.schedule.scheduledFor.toISOString(),
+            firedAt: run.schedule.firedAt.toISOString(),
+          },
     createdAt: run.createdAt.toISOString(),
     startedAt: isoOrNull(run.startedAt),
     finishedAt: isoOrNull(run.finishedAt),

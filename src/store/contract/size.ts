@@ -15,6 +15,9 @@ export const tableNames = [
   "lanes",
   "classes",
   "slots",
+  "schedules",
+  "occurrences",
+  "schedule_apps",
   "migrations",
 ] as const;
 

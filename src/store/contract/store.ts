@@ -23,11 +23,13 @@ import type {
   WorkflowRecord,
   WorkflowRegistration,
 } from "./records.js";
+import type { Schedules } from "./schedules.js";
 import type {
   ClaimRequest,
   ClaimResult,
   Fence,
   HeartbeatResult,
+  ScheduleInterest,
   WorkerInfo,
   WorkerLoad,
   WorkerRecord,
@@ -71,6 +73,17 @@ export type {
   WorkflowRecord,
   WorkflowRegistration,
 } from "./records.js";
+export type {
+  OccurrencePosition,
+  OccurrenceRecord,
+  PendingCount,
+  ScheduleApp,
+  ScheduleBatch,
+  ScheduleChange,
+  ScheduleRecord,
+  ScheduleResult,
+  Schedules,
+} from "./schedules.js";
 export type { DatabaseSize, TableName } from "./size.js";
 export type {
   ClaimedTask,
@@ -80,6 +93,7 @@ export type {
   Fence,
   HeartbeatResult,
   Route,
+  ScheduleInterest,
   WorkerInfo,
   WorkerLoad,
   WorkerRecord,
@@ -175,8 +189,9 @@ export interface Store {
    * messages and which queues are paused.
    *
    * @param load what the worker reports of itself, for `WorkerRecord`; undefined leaves the stored load as it is
+   * @param schedules the schedules about which the result tells
    */
-  heartbeat(fence: Fence, load?: WorkerLoad): Promise<HeartbeatResult>;
+  heartbeat(fence: Fence, load?: WorkerLoad, schedules?: ScheduleInterest): Promise<HeartbeatResult>;
   /**
    * Marks a worker dead and makes the tasks that it still owned ready. Here and after reaping, the store always sends a
    * hint, even if no task was freed: only the dead worker knew when the runs that it had parked become due, so the
@@ -226,6 +241,8 @@ export interface Store {
   readonly maintenance: Maintenance;
   /** Runs of workflows with limits: their classes, lanes and slots. */
   readonly limits: Limits;
+  /** Schedules and their occurrences. */
+  readonly schedules: Schedules;
 
   /** Whether `watch` also reports commits of other processes. If it does not, a process finds them by polling. */
   readonly hasCrossProcessHints: boolean;

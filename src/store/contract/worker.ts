@@ -48,6 +48,16 @@ export interface WorkerInfo {
   readonly port: number | null;
   readonly routes: readonly Route[];
   readonly leaseMs: number;
+  /** The set of schedules that the worker declares (`ScheduleRecord.setKey`); absent when it declares none. */
+  readonly scheduleSet?: string;
+}
+
+/** The schedules that a worker fires: those of its set, and those that were put by the API. */
+export interface ScheduleInterest {
+  /** The application whose schedules the worker declares; null when it declares none. */
+  readonly app: string | null;
+  /** The set that it declares; "" when it declares none. */
+  readonly setKey: string;
 }
 
 /** How many runs of one route and version a worker executes. */
@@ -89,4 +99,8 @@ export interface HeartbeatResult {
   readonly reapedWorkerIds: readonly string[];
   /** The names of the paused queues; empty if this fence is dead. */
   readonly pausedQueues: readonly string[];
+  /** How long until the next of the worker's schedules must be looked at, negative if it is overdue; null: there is none. */
+  readonly nextScheduleInMs: number | null;
+  /** The set of schedules of the worker's application that is in force; null if there is none. */
+  readonly scheduleSetInForce: string | null;
 }

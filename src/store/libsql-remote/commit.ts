@@ -9,6 +9,7 @@ import {
   deleteSlots,
   deleteTask,
   dueAndStateOf,
+  endScheduledRun,
   eventColumns,
   keepTaskDueAt,
   parkRun,
@@ -141,6 +142,7 @@ function planNext(
     const finishValues = [status, output, error, String(afterSeq + events.length), startedAt, at];
     plan.addGuard(unreadMessagesConflict, finishRunIfDeleted, ...finishValues, runId);
     if (next.releasesSlots) plan.add(deleteSlots, runId);
+    if (next.scheduleName !== undefined) plan.add(endScheduledRun, at, at, next.scheduleName);
     return null;
   }
   const { dueAt, state } = dueAndStateOf(next, at);

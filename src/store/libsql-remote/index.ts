@@ -17,6 +17,7 @@ import type {
   Message,
   NewRun,
   RefusedStart,
+  ScheduleInterest,
   SeenRun,
   SentInTransaction,
   Store,
@@ -32,6 +33,7 @@ import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
 import { encodeLoad } from "../sql/records.js";
+import { SqlSchedules } from "../sql/schedules.js";
 import { sqliteDialect } from "../sqlite/dialect.js";
 import { migrations } from "../sqlite/schema.js";
 import { parseRemoteAddress, type RemoteAddress } from "./address.js";
@@ -43,6 +45,7 @@ import { failedGuardIndex, isUnauthorized } from "./errors.js";
 import { createRemoteLimits } from "./limits.js";
 import { planMessages } from "./messages.js";
 import { migrationPort } from "./migrate.js";
+import { runScheduleTransaction } from "./schedule-transaction.js";
 import { ServerClock, serverNow } from "./server-clock.js";
 import { StatementPlan } from "./statement-plan.js";
 import { UserTransactions } from "./transaction.js";
@@ -93,6 +96,7 @@ class RemoteLibsqlStore extends SqlReads implements Store {
   readonly description: string;
   readonly maintenance: SqlMaintenance;
   readonly limits: SqlLimits;
+  readonly schedules: SqlSchedules;
   readonly #db: RemoteDatabase;
   readonly #runtime: Runtime;
   readonly #serverClock: ServerClock;
@@ -117,6 +121,14 @@ class RemoteLibsqlStore extends SqlReads implements Store {
       dialect,
     );
     this.limits = createRemoteLimits(db, dialect, (hints) => this.#hints.emit(hints));
+    this.schedules = new SqlSchedules(
+      {
+        query: (sql, values) => db.query(sql, values),
+        transaction: (work) => runScheduleTransaction(db, () => this.#clock(), work),
+        emitHints: (hints) => this.#hints.emit(hints),
+      },
+      dialect,
+    );
     this.#db = db;
     this.#runtime = runtime;
     this.#serverClock = new ServerClock(runtime);
@@ -201,8 +213,13 @@ class RemoteLibsqlStore extends SqlReads implements Store {
     return fence;
   }
 
-  async heartbeat(fence: Fence, load?: WorkerLoad): Promise<HeartbeatResult> {
-    const { plan, resultOf } = planHeartbeat(fence, encodeLoad(load));
+  async heartbeat(fence: Fence, load?: WorkerLoad, schedules?: ScheduleInterest): Promise<HeartbeatResult> {
+    const { plan, resultOf } = planHeartbeat(
+      fence,
+      encodeLoad(load),
+      schedules,
+      this.#hasVirtualClock ? this.#clock() : null,
+    );
     const sentAt = this.#runtime.now();
     const { hasExpiredWorkers, now, ...result } = resultOf(await this.#db.write(plan.statements));
     this.#serverClock.adjust(now, sentAt, this.#runtime.now());

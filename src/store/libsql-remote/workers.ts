@@ -1,15 +1,17 @@
 /** Plans for fences, heartbeats and dead workers. Leases always use the server's real clock, never a virtual one. */
 
-import type { Fence, HeartbeatResult, WorkerInfo } from "../contract/store.js";
+import type { Fence, HeartbeatResult, ScheduleInterest, WorkerInfo } from "../contract/store.js";
+import { nextScheduleSql, noInterest } from "../sql/next-schedule.js";
 import { type LoadColumns, taskState } from "../sql/records.js";
+import { fencedHeartbeat, scheduleReport } from "../sqlite/workers.js";
 import type { Result } from "./driver.js";
 import { serverNow } from "./server-clock.js";
 import { StatementPlan } from "./statement-plan.js";
 
-const upsertWorker = `INSERT INTO pawl_workers (id, name, host, pid, port, routes, lease_ms, epoch, live, started_at, heartbeat_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?, 1, 1, ${serverNow}, ${serverNow})
+const upsertWorker = `INSERT INTO pawl_workers (id, name, host, pid, port, routes, lease_ms, schedule_set, epoch, live, started_at, heartbeat_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, 1, ${serverNow}, ${serverNow})
   ON CONFLICT (id) DO UPDATE SET name = excluded.name, host = excluded.host, pid = excluded.pid,
-  port = excluded.port, routes = excluded.routes, lease_ms = excluded.lease_ms, epoch = epoch + 1, live = 1,
+  port = excluded.port, routes = excluded.routes, schedule_set = excluded.schedule_set, lease_ms = excluded.lease_ms, epoch = epoch + 1, live = 1,
   started_at = excluded.started_at, heartbeat_at = excluded.heartbeat_at, executing = NULL, loop_lag_ms = NULL
   RETURNING epoch`;
 
@@ -18,14 +20,16 @@ const renewLease = `UPDATE pawl_workers SET heartbeat_at = ${serverNow}, executi
   WHERE id = ? AND epoch = ? AND live = 1`;
 
 /**
- * One statement reads the runs with messages, whether a lease has expired, the paused queues and the server's time,
- * because an idle worker sends heartbeats all day.
+ * One statement reads the runs with messages, whether a lease has expired, the paused queues, the server's time and what the
+ * worker must know about its schedules, because an idle worker sends heartbeats all day.
  */
 const selectHeartbeatReport = `SELECT 'run_with_messages' AS kind, run_id AS subject FROM pawl_tasks WHERE owner = ? AND owner IS NOT NULL AND pending_messages > 0
   UNION ALL SELECT 'expired_lease', NULL
     WHERE EXISTS (SELECT 1 FROM pawl_workers WHERE live = 1 AND heartbeat_at + lease_ms < ${serverNow})
   UNION ALL SELECT 'paused_queue', name FROM pawl_queues
   UNION ALL SELECT 'now', ${serverNow}
+  UNION ALL SELECT 'next_schedule', ${nextScheduleSql("pawl_schedules", "''", "?")}
+  UNION ALL SELECT 'schedule_set', set_key FROM pawl_schedule_apps WHERE app = ?
   ORDER BY subject`;
 
 const freeTasks = `UPDATE pawl_tasks SET state = ${taskState.ready}, due_at = ?, owner = NULL, epoch = NULL`;
@@ -55,9 +59,12 @@ export function planRegisterWorker(
   worker: WorkerInfo,
   at: number,
 ): ReadablePlan<{ readonly fence: Fence; readonly hasFreedTasks: boolean }> {
-  const { id, name, host, pid, port, routes, leaseMs } = worker;
+  const { id, name, host, pid, port, routes, leaseMs, scheduleSet = null } = worker;
   const plan = new StatementPlan<never>();
-  const registrationIndex = plan.add(upsertWorker, id, name, host, pid, port, JSON.stringify(routes), leaseMs);
+  const registrationIndex = plan.add(
+    upsertWorker,
+    ...[id, name, host, pid, port, JSON.stringify(routes), leaseMs, scheduleSet],
+  );
   const freedIndex = plan.add(freeTasksOfEarlierEpochs, at, id);
   plan.add(freeSlotsOfEarlierEpochs, id);
   return {
@@ -75,11 +82,19 @@ export interface Heartbeat extends Omit<HeartbeatResult, "reapedWorkerIds"> {
   readonly now: number;
 }
 
-/** @param load what the worker reports of itself, encoded; null leaves a column as it is */
-export function planHeartbeat({ workerId, epoch }: Fence, load: LoadColumns): ReadablePlan<Heartbeat> {
+/**
+ * @param load what the worker reports of itself, encoded; null leaves a column as it is
+ * @param virtualNow the instant of a virtual clock; null: the store has none
+ */
+export function planHeartbeat(
+  { workerId, epoch }: Fence,
+  load: LoadColumns,
+  { app, setKey }: ScheduleInterest = noInterest,
+  virtualNow: number | null = null,
+): ReadablePlan<Heartbeat> {
   const plan = new StatementPlan<never>();
   const renewalIndex = plan.add(renewLease, ...load, workerId, epoch);
-  const reportIndex = plan.add(selectHeartbeatReport, workerId);
+  const reportIndex = plan.add(selectHeartbeatReport, workerId, setKey, app);
   return {
     plan,
     resultOf: (results) => {
@@ -87,13 +102,13 @@ export function planHeartbeat({ workerId, epoch }: Fence, load: LoadColumns): Re
       const subjectsOf = (kind: string) =>
         reportRows.filter((row) => row.kind === kind).map((row) => row.subject as string);
       const now = Number(subjectsOf("now")[0]);
-      if (results[renewalIndex]?.rowsAffected !== 1)
-        return { isAlive: false, ownedWithMessages: [], pausedQueues: [], hasExpiredWorkers: false, now };
+      if (results[renewalIndex]?.rowsAffected !== 1) return { ...fencedHeartbeat, hasExpiredWorkers: false, now };
       return {
         isAlive: true,
         ownedWithMessages: subjectsOf("run_with_messages"),
         pausedQueues: subjectsOf("paused_queue"),
         hasExpiredWorkers: subjectsOf("expired_lease").length > 0,
+        ...scheduleReport(reportRows, virtualNow ?? now),
         now,
       };
     },

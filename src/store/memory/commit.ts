@@ -48,7 +48,7 @@ export class MemoryCommitter {
     const ownedWithMessages: string[] = [];
     for (const transition of batch.transitions)
       this.#applyTransition(transition, batch.fence, at, notParked, ownedWithMessages);
-    const refused = this.#createRuns(batch.starts, batch.fence, at);
+    const refused = this.createRuns(batch.starts, batch.fence, at);
     return { kind: "committed", at, notParked, ownedWithMessages, refused };
   }
 
@@ -82,6 +82,7 @@ export class MemoryCommitter {
       this.#finish(task, next.status, next.output, next.error, startedAt, at);
       task.run.waiting = String(transition.afterSeq + transition.events.length);
       if (next.releasesSlots) this.#rows.slots.releaseWhere(({ runId }) => runId === transition.runId);
+      if (next.scheduleName !== undefined) this.#endScheduledRun(next.scheduleName, at);
     } else if (task.pendingMessages > 0) {
       notParked.push(transition.runId);
     } else {
@@ -153,6 +154,14 @@ export class MemoryCommitter {
     this.#rows.inboxes.delete(run.id);
   }
 
+  /** Makes the schedule due, and gives it a new revision: a worker that is looking at it must look again. */
+  #endScheduledRun(name: string, at: number): void {
+    const row = this.#rows.schedules.get(name);
+    if (row === undefined) return;
+    const nextAt = Math.min(row.nextAt ?? at, at);
+    this.#rows.schedules.set(name, { ...row, nextAt, revision: row.revision + 1 });
+  }
+
   #makeReady(task: MemoryTask | undefined, at: number): void {
     if (task?.state === "parked") this.#rows.taskQueues.enqueue(task, at, at);
   }
@@ -175,20 +184,45 @@ export class MemoryCommitter {
     return undeliverable;
   }
 
-  #createRuns(starts: readonly NewRun[], fence: Fence | null, at: number): RefusedStart[] {
+  /** Creates all of these runs, or none of them if some are refused. */
+  createAllRuns(starts: readonly NewRun[], at: number): RefusedStart[] {
+    const { runs, tasks, startKeys, heroKeys } = this.#rows;
+    const newIds = new Set(starts.map(({ id }) => id).filter((id) => !runs.has(id)));
+    const refused = this.createRuns(starts, null, at);
+    if (refused.length === 0) return refused;
+    for (const id of newIds) {
+      const run = runs.get(id);
+      const task = tasks.get(id);
+      if (run === undefined || task === undefined) continue;
+      // The entry in the queue of due tasks is not valid any more.
+      task.revision += 1;
+      tasks.delete(id);
+      runs.delete(id);
+      if (run.startKey !== null) startKeys.delete(startKeyOf(run));
+      if (run.heroKey !== null) heroKeys.delete(run.heroKey);
+    }
+    return refused;
+  }
+
+  #refusalOf(run: NewRun): RefusedStart | null {
+    const startKeyHolder = run.startKey === null ? undefined : this.#rows.startKeys.get(startKeyOf(run));
+    const heroKeyHolder = run.heroKey === null ? undefined : this.#rows.heroKeys.get(run.heroKey);
+    const keyHolder = startKeyHolder ?? heroKeyHolder;
+    if (keyHolder === undefined) return null;
+    return {
+      runId: run.id,
+      reason: startKeyHolder ? "startKey" : "heroKey",
+      existing: this.#rows.toRecord(keyHolder),
+    };
+  }
+
+  createRuns(starts: readonly NewRun[], fence: Fence | null, at: number): RefusedStart[] {
     const refused: RefusedStart[] = [];
     for (const run of starts) {
       if (this.#rows.runs.has(run.id)) continue;
-      const startKeyHolder = run.startKey === null ? undefined : this.#rows.startKeys.get(startKeyOf(run));
-      const heroKeyHolder = run.heroKey === null ? undefined : this.#rows.heroKeys.get(run.heroKey);
-      const keyHolder = startKeyHolder ?? heroKeyHolder;
-      if (keyHolder === undefined) this.#insertRun(run, fence, at);
-      else
-        refused.push({
-          runId: run.id,
-          reason: startKeyHolder ? "startKey" : "heroKey",
-          existing: this.#rows.toRecord(keyHolder),
-        });
+      const refusal = this.#refusalOf(run);
+      if (refusal === null) this.#insertRun(run, fence, at);
+      else refused.push(refusal);
     }
     return refused;
   }

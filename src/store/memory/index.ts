@@ -22,6 +22,7 @@ import type {
   Message,
   RunFilter,
   RunRecord,
+  ScheduleInterest,
   SeenRun,
   Store,
   StoredEvent,
@@ -40,6 +41,7 @@ import { matches, newestFirst } from "./filter.js";
 import { MemoryLimits } from "./limits.js";
 import { MemoryMaintenance } from "./maintenance.js";
 import { MemoryRows } from "./rows.js";
+import { MemorySchedules } from "./schedules.js";
 import type { MemoryTask } from "./task.js";
 import { txWithoutSql } from "./tx-without-sql.js";
 
@@ -56,6 +58,7 @@ export class MemoryStore implements Store {
   readonly #committer = new MemoryCommitter(this.#rows);
   readonly maintenance: MemoryMaintenance;
   readonly limits: MemoryLimits;
+  readonly schedules: MemorySchedules;
 
   /** Creates an empty store. */
   constructor(options: Pick<StoreOptions, "clock" | "runtime"> = {}) {
@@ -64,6 +67,12 @@ export class MemoryStore implements Store {
     this.#clock = options.clock ?? (() => runtime.now());
     this.limits = new MemoryLimits(this.#rows, this.#clock, (hints) => this.#hints.emit(hints));
     this.maintenance = new MemoryMaintenance(this.#rows, this.#clock, this.#hints, this.limits);
+    this.schedules = new MemorySchedules({
+      rows: this.#rows,
+      hints: this.#hints,
+      now: this.#clock,
+      start: (starts, at) => this.#committer.createAllRuns(starts, at),
+    });
   }
 
   async migrate(): Promise<void> {}
@@ -155,9 +164,10 @@ export class MemoryStore implements Store {
     return { workerId: worker.id, epoch };
   }
 
-  async heartbeat(fence: Fence, load?: WorkerLoad): Promise<HeartbeatResult> {
+  async heartbeat(fence: Fence, load?: WorkerLoad, schedules?: ScheduleInterest): Promise<HeartbeatResult> {
+    const noSchedules = { nextScheduleInMs: null, scheduleSetInForce: null };
     if (!this.#rows.isFenceValid(fence))
-      return { isAlive: false, ownedWithMessages: [], reapedWorkerIds: [], pausedQueues: [] };
+      return { isAlive: false, ownedWithMessages: [], reapedWorkerIds: [], pausedQueues: [], ...noSchedules };
     const now = this.#runtime.now();
     const currentWorker = this.#rows.workers.get(fence.workerId) as WorkerRecord;
     this.#rows.workers.set(currentWorker.id, { ...currentWorker, ...load, heartbeatAt: now });
@@ -170,7 +180,21 @@ export class MemoryStore implements Store {
     const ownedWithMessages: string[] = [];
     for (const task of this.#rows.tasks.values())
       if (task.owner === currentWorker.id && task.pendingMessages > 0) ownedWithMessages.push(task.run.id);
-    return { isAlive: true, ownedWithMessages, reapedWorkerIds, pausedQueues: this.maintenance.pausedQueueNames };
+    return {
+      isAlive: true,
+      ownedWithMessages,
+      reapedWorkerIds,
+      pausedQueues: this.maintenance.pausedQueueNames,
+      ...this.#scheduleReport(schedules),
+    };
+  }
+
+  #scheduleReport({ app, setKey }: ScheduleInterest = { app: null, setKey: "" }) {
+    const nextAt = this.schedules.nextAtNow(["", setKey]);
+    return {
+      nextScheduleInMs: nextAt === null ? null : nextAt - this.#clock(),
+      scheduleSetInForce: app === null ? null : (this.#rows.scheduleApps.get(app)?.setKey ?? null),
+    };
   }
 
   async deregisterWorker(fence: Fence): Promise<void> {

@@ -3,7 +3,10 @@ import type {
   CursorRow,
   Fence,
   InboxRow,
+  OccurrenceRecord,
   RunRecord,
+  ScheduleApp,
+  ScheduleRecord,
   SeenRun,
   StoredEvent,
   WorkerRecord,
@@ -21,6 +24,9 @@ export class MemoryRows {
   readonly cursors = new Map<string, Map<string, CursorRow>>();
   readonly workers = new Map<string, WorkerRecord>();
   readonly workflows = new Map<string, WorkflowRecord>();
+  readonly schedules = new Map<string, ScheduleRecord>();
+  readonly occurrences = new Map<string, OccurrenceRecord>();
+  readonly scheduleApps = new Map<string, ScheduleApp>();
   readonly startKeys = new Map<string, MemoryRun>();
   readonly heroKeys = new Map<string, MemoryRun>();
   readonly taskQueues = new TaskQueues();

@@ -21,6 +21,9 @@ export function sizeOf(
     ["lanes", others.lanes],
     ["classes", others.classes],
     ["slots", others.slots],
+    ["schedules", rows.schedules.size],
+    ["occurrences", rows.occurrences.size],
+    ["schedule_apps", rows.scheduleApps.size],
   ];
   return {
     engine: "memory",

@@ -24,5 +24,6 @@ export const mysqlDialect = (clock: Clock): Dialect => ({
   readyRank: { column: "t.rank_no", order: "ASC", after: ">" },
   // DELETE accepts no index hint, but with the order of a key and a limit it uses that key.
   deleteOrder: (key) => `ORDER BY ${key} LIMIT 1000000000`,
+  forUpdate: "FOR UPDATE",
   sizes: mysqlSizes,
 });

@@ -12,6 +12,7 @@ import type {
   Message,
   NewRun,
   RefusedStart,
+  ScheduleInterest,
   SeenRun,
   SentInTransaction,
   Store,
@@ -25,6 +26,7 @@ import type { SqlLimits } from "../sql/limits/limits.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
+import { SqlSchedules } from "../sql/schedules.js";
 import { appendEvents, isAppend } from "./append.js";
 import { claim } from "./claim.js";
 import { type Clock, nowExpression } from "./clock.js";
@@ -35,6 +37,7 @@ import { loadDriver, parseUrl } from "./driver.js";
 import { createMysqlLimits } from "./limits.js";
 import { sendMessages } from "./messages.js";
 import { migrationPort } from "./migrate.js";
+import { createSchedulePort } from "./schedule-port.js";
 import { migrations } from "./schema.js";
 import { sql, type Value } from "./sql.js";
 import { beginTransaction, sendInTransaction, startInTransaction } from "./transactions.js";
@@ -65,6 +68,7 @@ class MysqlStore extends SqlReads implements Store {
   readonly description: string;
   readonly maintenance: SqlMaintenance;
   readonly limits: SqlLimits;
+  readonly schedules: SqlSchedules;
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #hints = new HintEmitter();
@@ -84,6 +88,11 @@ class MysqlStore extends SqlReads implements Store {
       dialect,
     );
     this.limits = createMysqlLimits(db, dialect, (hints) => this.#hints.emit(hints));
+    const emitHints = (hints: readonly Hint[]) => this.#hints.emit(hints);
+    this.schedules = new SqlSchedules(
+      createSchedulePort(db, () => this.#now(), emitHints),
+      dialect,
+    );
     this.#db = db;
     this.description = description;
     this.#clock = clock;
@@ -145,8 +154,8 @@ class MysqlStore extends SqlReads implements Store {
     return fence;
   }
 
-  async heartbeat(fence: Fence, load?: WorkerLoad): Promise<HeartbeatResult> {
-    const { hasFreedTasks, ...result } = await heartbeat(this.#db, fence, load, () => this.#now());
+  async heartbeat(fence: Fence, load?: WorkerLoad, schedules?: ScheduleInterest): Promise<HeartbeatResult> {
+    const { hasFreedTasks, ...result } = await heartbeat(this.#db, fence, { load, schedules }, () => this.#now());
     if (hasFreedTasks || result.reapedWorkerIds.length > 0) this.#hints.emit(tasksFreedHints);
     return result;
   }

@@ -19,6 +19,11 @@
  * pawl_classes     One row per class, a set of ready tasks that need slots in the same lanes; its id is their route.
  *                  `turn` orders the classes, `blocked_on` names the lane that had no free slot ('' when there is none).
  * pawl_slots       One row per held slot. The rows of a lane are what it has in use.
+ * pawl_schedules   One row per schedule. `next_for` is the instant of its next occurrence, `next_at` when it must be looked at,
+ *                  because that occurrence is due (with jitter) or a run of it has ended.
+ * pawl_occurrences The ledger: one row per occurrence of a schedule, or for consecutive skipped ones. The id is that of the
+ *                  occurrence's run. `pending` is set while the schedule still has to look at the row.
+ * pawl_schedule_apps  Per application, the set of schedules that is in force.
  * pawl_migrations  The migrations that have been applied.
  *
  * pawl_step_executions is a view for humans, computed from the logs (step-executions.ts). pawl_start and pawl_signal are
@@ -80,6 +85,7 @@ export const migrations: readonly Migration[] = [
         started_at BIGINT NULL,
         finished_at BIGINT NULL,
         started_by LONGTEXT NULL,
+        schedule LONGTEXT NULL,
         unsuccessful VARBINARY(16) GENERATED ALWAYS AS (${unsuccessfulSql}) STORED,
         fingerprint VARBINARY(16) GENERATED ALWAYS AS (${fingerprintSql}) STORED,
         UNIQUE KEY hero_key (hero_key),
@@ -151,7 +157,8 @@ export const migrations: readonly Migration[] = [
         started_at BIGINT NOT NULL,
         heartbeat_at BIGINT NOT NULL,
         executing LONGTEXT NULL,
-        loop_lag_ms BIGINT NULL
+        loop_lag_ms BIGINT NULL,
+        schedule_set VARBINARY(64) NULL
       ) ${tableOptions}`,
       `CREATE TABLE IF NOT EXISTS pawl_workflows (
         name VARBINARY(255) NOT NULL PRIMARY KEY,
@@ -202,6 +209,44 @@ export const migrations: readonly Migration[] = [
         at BIGINT NOT NULL,
         PRIMARY KEY (run_id, lane),
         KEY lane (lane)
+      ) ${tableOptions}`,
+      // Workers look for due schedules of their own set and of those that were put by the API.
+      `CREATE TABLE IF NOT EXISTS pawl_schedules (
+        name VARBINARY(255) NOT NULL PRIMARY KEY,
+        app VARBINARY(255) NULL,
+        set_key VARBINARY(64) NOT NULL,
+        hash VARBINARY(64) NOT NULL,
+        incarnation VARBINARY(64) NOT NULL,
+        revision BIGINT NOT NULL,
+        status VARBINARY(16) NOT NULL,
+        next_for BIGINT NULL,
+        next_at BIGINT NULL,
+        workflow VARBINARY(255) NOT NULL,
+        definition LONGTEXT NOT NULL,
+        state LONGTEXT NOT NULL,
+        created_at BIGINT NOT NULL,
+        KEY next (set_key, next_at)
+      ) ${tableOptions}`,
+      `CREATE TABLE IF NOT EXISTS pawl_occurrences (
+        id VARBINARY(36) NOT NULL PRIMARY KEY,
+        schedule VARBINARY(255) NOT NULL,
+        incarnation VARBINARY(64) NOT NULL,
+        scheduled_for BIGINT NOT NULL,
+        scheduled_until BIGINT NOT NULL,
+        occurrence_count INT NOT NULL,
+        outcome VARBINARY(32) NOT NULL,
+        pending VARBINARY(16) NULL,
+        at BIGINT NOT NULL,
+        detail LONGTEXT NOT NULL,
+        KEY of_schedule (schedule, scheduled_for, id),
+        KEY pending_of_schedule (schedule, pending, scheduled_for, id),
+        KEY old (at)
+      ) ${tableOptions}`,
+      `CREATE TABLE IF NOT EXISTS pawl_schedule_apps (
+        app VARBINARY(255) NOT NULL PRIMARY KEY,
+        set_key VARBINARY(64) NOT NULL,
+        revision BIGINT NOT NULL,
+        sets LONGTEXT NOT NULL
       ) ${tableOptions}`,
       stepExecutionsView,
       ...sqlProcedures,

@@ -10,7 +10,7 @@ import { rollbackToSavepoint, savepoint } from "./transaction-block.js";
 const runsTable =
   "pawl_runs (id, workflow, version, queue, priority, status, input, hero_type, hero_id, hero_key, start_key, tags, " +
   "parent_id, parent_node, parent_index, parent_attempt, created_at)";
-const runsTableWithStarter = runsTable.replace(/\)$/, ", started_by)");
+const runsTableWithOrigin = runsTable.replace(/\)$/, ", started_by, schedule)");
 const tasksTable =
   "pawl_tasks (run_id, workflow, version, priority, state, rank_no, due_at, owner, epoch, deliveries, pending_messages, fresh)";
 
@@ -25,12 +25,12 @@ export interface RunInsertContext {
  */
 export function insertRunStatements(runs: readonly NewRun[], { at, fence }: RunInsertContext): Sql[] {
   const sorted = runs.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  // Few starts say who has started them, so the others do not send a value for it.
-  const haveStarters = runs.some(({ startedBy }) => startedBy !== undefined);
+  // Few starts have an origin (a person or a schedule that has started them), so the others do not send values for it.
+  const haveOrigin = runs.some(({ startedBy, schedule }) => startedBy !== undefined || schedule !== undefined);
   return [
     ...insertStatements(
-      haveStarters ? runsTableWithStarter : runsTable,
-      sorted.map((run) => [...runRow(run, at), ...(haveStarters ? [run.startedBy ?? null] : [])]),
+      haveOrigin ? runsTableWithOrigin : runsTable,
+      sorted.map((run) => [...runRow(run, at), ...(haveOrigin ? [run.startedBy ?? null, run.schedule ?? null] : [])]),
     ),
     ...insertStatements(
       tasksTable,

@@ -52,18 +52,27 @@ export async function startInTransaction(
   const session = toSession(tx);
   try {
     const [clock] = await session.run([sql(`SELECT ${now} AS at`)]);
-    const context = { at: Number(clock?.rows[0]?.at), fence: null };
-    try {
-      await session.run([savepoint, ...insertRunStatements(starts, context)]);
-      return { at: context.at, refused: [] };
-    } catch (error) {
-      if (!isDuplicateKey(error)) throw error;
-      await session.run([rollbackToSavepoint]);
-      const { refused } = await startRunsWithFreeKeys(session, { children: [], starts }, context);
-      return { at: context.at, refused };
-    }
+    const at = Number(clock?.rows[0]?.at);
+    return { at, refused: await createRuns(session, starts, at) };
   } catch (error) {
     throw toStoreError(error, "The runs were not started in the transaction");
+  }
+}
+
+/** Creates the runs whose keys are free, and returns the others. */
+export async function createRuns(
+  session: Session,
+  starts: readonly NewRun[],
+  at: number,
+): Promise<readonly RefusedStart[]> {
+  const context = { at, fence: null };
+  try {
+    await session.run([savepoint, ...insertRunStatements(starts, context)]);
+    return [];
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+    await session.run([rollbackToSavepoint]);
+    return (await startRunsWithFreeKeys(session, { children: [], starts }, context)).refused;
   }
 }
 

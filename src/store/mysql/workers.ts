@@ -1,7 +1,8 @@
 /** Registers, renews and reaps workers. Leases always use the server's real clock, never a virtual one. */
 
-import type { Fence, HeartbeatResult, WorkerInfo, WorkerLoad } from "../contract/store.js";
-import { encodeLoad, taskState } from "../sql/records.js";
+import type { Fence, HeartbeatResult, ScheduleInterest, WorkerInfo, WorkerLoad } from "../contract/store.js";
+import { nextScheduleSql, noInterest } from "../sql/next-schedule.js";
+import { encodeLoad, numberOrNull, taskState } from "../sql/records.js";
 import { serverNow } from "./clock.js";
 import type { Database } from "./database.js";
 import type { Session } from "./session.js";
@@ -25,8 +26,8 @@ export async function registerWorker(
   worker: WorkerInfo,
   now: string,
 ): Promise<{ readonly fence: Fence; readonly hasFreedTasks: boolean }> {
-  const { id, name, host, pid, port, routes, leaseMs } = worker;
-  const columns = "id, name, host, pid, port, routes, lease_ms, epoch, live, started_at, heartbeat_at";
+  const { id, name, host, pid, port, routes, leaseMs, scheduleSet = null } = worker;
+  const columns = "id, name, host, pid, port, routes, lease_ms, schedule_set, epoch, live, started_at, heartbeat_at";
   const overwrittenColumns = [
     "name",
     "host",
@@ -34,6 +35,7 @@ export async function registerWorker(
     "port",
     "routes",
     "lease_ms",
+    "schedule_set",
     "live",
     "started_at",
     "heartbeat_at",
@@ -42,9 +44,9 @@ export async function registerWorker(
   return db.transaction(async (transaction) => {
     const [, row, tasks] = await transaction.run([
       sql(
-        `INSERT INTO pawl_workers (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, 1, 1, ${serverNow}, ${serverNow}) ` +
+        `INSERT INTO pawl_workers (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, 1, ${serverNow}, ${serverNow}) ` +
           `ON DUPLICATE KEY UPDATE epoch = epoch + 1, executing = NULL, loop_lag_ms = NULL, ${updates}`,
-        [id, name, host, pid, port, JSON.stringify(routes), leaseMs],
+        [id, name, host, pid, port, JSON.stringify(routes), leaseMs, scheduleSet],
       ),
       sql("SELECT epoch FROM pawl_workers WHERE id = ?", [id]),
       selectOwnedTasks(id),
@@ -57,14 +59,31 @@ export async function registerWorker(
   });
 }
 
+/** What the worker says with a heartbeat. */
+interface HeartbeatContent {
+  readonly load: WorkerLoad | undefined;
+  readonly schedules: ScheduleInterest | undefined;
+}
+
+/** The result of a heartbeat under a dead fence. */
+const fencedHeartbeat = {
+  isAlive: false,
+  ownedWithMessages: [],
+  reapedWorkerIds: [],
+  pausedQueues: [],
+  nextScheduleInMs: null,
+  scheduleSetInForce: null,
+  hasFreedTasks: false,
+};
+
 export async function heartbeat(
   db: Database,
   { workerId, epoch }: Fence,
-  load: WorkerLoad | undefined,
+  { load, schedules: { app, setKey } = noInterest }: HeartbeatContent,
   now: () => string,
 ): Promise<HeartbeatResult & { readonly hasFreedTasks: boolean }> {
   // Renewing a lease twice is harmless, so these statements are retried like reads when the answer is lost.
-  const [renewed, expired, withMessages, paused] = await db.read([
+  const [renewed, expired, withMessages, paused, scheduled] = await db.read([
     sql(
       `UPDATE pawl_workers SET heartbeat_at = ${serverNow}, executing = coalesce(?, executing), loop_lag_ms = coalesce(?, loop_lag_ms) WHERE ${matchesFence}`,
       [...encodeLoad(load), workerId, epoch],
@@ -72,12 +91,23 @@ export async function heartbeat(
     sql(`SELECT id FROM pawl_workers WHERE ${hasExpiredLease}`),
     selectOwnedTasks(workerId, " AND pending_messages > 0"),
     sql("SELECT name FROM pawl_queues ORDER BY name"),
+    sql(
+      `SELECT ${nextScheduleSql("pawl_schedules", "''", "?")} - ${now()} AS next_in, (SELECT a.set_key FROM pawl_schedule_apps a WHERE a.app = ?) AS set_key`,
+      [setKey, app],
+    ),
   ]);
-  if (renewed?.affectedRows !== 1)
-    return { isAlive: false, ownedWithMessages: [], reapedWorkerIds: [], pausedQueues: [], hasFreedTasks: false };
+  if (renewed?.affectedRows !== 1) return fencedHeartbeat;
   const runsWithMessages = withMessages?.rows.map((row) => row.run_id as string) ?? [];
   const pausedQueues = paused?.rows.map((row) => row.name as string) ?? [];
-  const report = { isAlive: true, ownedWithMessages: runsWithMessages, pausedQueues };
+  const nextScheduleInMs = numberOrNull(scheduled?.rows[0]?.next_in);
+  const scheduleSetInForce = (scheduled?.rows[0]?.set_key ?? null) as string | null;
+  const report = {
+    isAlive: true,
+    ownedWithMessages: runsWithMessages,
+    pausedQueues,
+    nextScheduleInMs,
+    scheduleSetInForce,
+  };
   if (expired?.rows.length === 0) return { ...report, reapedWorkerIds: [], hasFreedTasks: false };
   return { ...report, ...(await reap(db, workerId, now())) };
 }

@@ -2,6 +2,7 @@
 
 import { classSeparator } from "../../core/naming/route.js";
 import type { Batch, CursorWrite, Message, NextTaskState, Transition } from "../contract/store.js";
+import { endedSchedulesOf } from "../shared/ended-schedules.js";
 import { packEvents } from "../shared/event-rows.js";
 import { taskState } from "../sql/records.js";
 import type { CommitSnapshot } from "./commit-snapshot.js";
@@ -66,6 +67,7 @@ export function writeStatements(
     ...parkRunStatements(parks, at),
     ...finishRunStatements(finishes, at),
     ...cursorStatements(transitionsByRunId, at),
+    ...endedScheduleStatements(endedSchedulesOf(transitions), at),
   ];
   if (batch.fence === null) statements.push(...clearFreshStatements(transitions));
   return { statements, notParked, ownedWithMessages };
@@ -192,6 +194,15 @@ function finishRunStatements(finishes: readonly FinishingRun[], at: number): Sql
     },
     extraAssignments: `hero_key = NULL, finished_at = ${at}`,
   });
+}
+
+/**
+ * Makes the schedules due whose runs end, and gives them a new revision: a worker that is looking at such a schedule must
+ * look again. One statement per schedule locks the rows in the order of their names.
+ */
+function endedScheduleStatements(names: readonly string[], at: number): Sql[] {
+  const set = `revision = revision + 1, next_at = LEAST(COALESCE(next_at, ${at}), ${at})`;
+  return names.map((name) => sql(`UPDATE pawl_schedules SET ${set} WHERE name = ?`, [name]));
 }
 
 /** Increments the message counts, makes parked receivers ready and stores the messages. The tasks must be locked. */

@@ -5,6 +5,7 @@
 
 import { createTransition } from "../../core/run/transition.js";
 import type { Batch, CursorWrite, Fence, Message, NewRun, SeenRun, Transition } from "../contract/store.js";
+import { endedSchedulesOf } from "../shared/ended-schedules.js";
 import { type EventRow, packEvents } from "../shared/event-rows.js";
 import { isRunId } from "./ids.js";
 
@@ -64,6 +65,8 @@ export interface CommitWork {
   /** Whether the statement may assume that no new run exists already or is refused. */
   readonly areAllRunsNew: boolean;
   readonly cursors: readonly RunCursor[];
+  /** The schedules whose runs end, in the order in which their rows are locked. */
+  readonly endedSchedules: readonly string[];
   /** Whether this process itself has written the end of every log that the batch appends to. */
   readonly areLogEndsKnown: boolean;
   /** What the sender of the messages has seen of their one receiver; null: the messages are right in any case. */
@@ -109,6 +112,7 @@ export function toCommitWork(
     isOptimistic,
     areAllRunsNew: isOptimistic && batch.starts.every(hasNoKey) && children.every(hasNoKey),
     cursors: cursorsOf(transitions),
+    endedSchedules: endedSchedulesOf(transitions),
     areLogEndsKnown:
       fence !== null && transitions.every((transition) => isTransitionEndKnown(transition, isLogEndKnown)),
     seen: null,

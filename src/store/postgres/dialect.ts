@@ -22,5 +22,6 @@ export const createPostgresDialect = (tables: Tables, virtualClock: (() => numbe
   forceRunIndex: () => "",
   readyRank: { column: "t.priority", order: "DESC", after: "<" },
   deleteOrder: () => "",
+  forUpdate: "FOR UPDATE",
   sizes: postgresSizes(tables),
 });

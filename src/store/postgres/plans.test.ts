@@ -10,6 +10,13 @@ import { captureQuestions } from "../../../test/scale/measure.js";
 import { seedRuns } from "../../../test/scale/seed.js";
 import type { CapturedStatement } from "../../../test/scale/statement-capture.js";
 import { isLeftOut, openStore, type TestDatabase, testDatabase } from "../../../test/support/databases.js";
+import {
+  findBadScans,
+  findFullScans,
+  findUnlimitedScans,
+  literal,
+  scansOf,
+} from "../../../test/support/query-plans.js";
 import { connect, Workflow, workflow } from "../../index.js";
 import { sessionSettings } from "./connection/session-settings.js";
 
@@ -200,8 +207,10 @@ describe.skipIf(isLeftOut("postgres"))("the questions about many runs, whatever 
  * Inserts many sleeping runs, each with a log, a message and a cursor. Statistics change only when a test runs ANALYZE.
  */
 async function fillTables(client: pg.Client): Promise<void> {
-  for (const table of ["runs", "tasks", "events", "inbox", "cursors"])
+  for (const table of ["runs", "tasks", "events", "inbox", "cursors", "schedules"])
     await client.query(`ALTER TABLE pawl_${table} SET (autovacuum_enabled = false)`);
+  await client.query(`INSERT INTO pawl_schedules (name, set_key, hash, incarnation, revision, status, next_at, workflow, definition, state, created_at)
+    SELECT 's' || n, 'k' || n, 'h', 'i', 1, 'active', n, 'busy', '{}', '{}', n FROM generate_series(1, 5000) n`);
   const ids = "(SELECT gen_random_uuid() AS id, n FROM generate_series(1, 20000) n)";
   await client.query(`WITH i AS MATERIALIZED ${ids},
     r AS (INSERT INTO pawl_runs (id, created_at, priority, workflow, version, queue, status, input)
@@ -235,59 +244,4 @@ async function runWorkload(url: string): Promise<void> {
   const waiting = await pawl.start(busy, undefined, { idempotencyKey: "once" });
   await waiting.cancel();
   await pawl.close();
-}
-
-function literal(value: unknown): string {
-  return value === null || value === undefined ? "NULL" : `'${String(value).replaceAll("'", "''")}'`;
-}
-
-interface Plan {
-  readonly "Node Type": string;
-  readonly "Relation Name"?: string;
-  readonly "Index Cond"?: string;
-  readonly "Join Filter"?: string;
-  readonly Plans?: readonly Plan[];
-}
-
-const smallTables: ReadonlySet<string> = new Set(["pawl_workers", "pawl_queues"]);
-
-/**
- * Scans of large tables that neither begin at a position of an index nor end at a limit. A sort between a scan and its
- * limit reads all of the scan first, unless it only sorts rows that the index has as equal.
- */
-function* findUnlimitedScans(plan: Plan, isLimited: boolean): Generator<string> {
-  const { "Node Type": type, "Relation Name": table } = plan;
-  const reads = type.endsWith("Scan") && table !== undefined && !smallTables.has(table) && table !== "pawl_workflows";
-  if (reads && (type === "Seq Scan" || (plan["Index Cond"] === undefined && !isLimited))) yield `${type} of ${table}`;
-  if (plan["Join Filter"] !== undefined || type === "Hash Join") yield type;
-  const isPassedOn = type === "Limit" || (isLimited && ["Incremental Sort", "Subquery Scan", "Result"].includes(type));
-  for (const inner of plan.Plans ?? []) yield* findUnlimitedScans(inner, isPassedOn);
-}
-
-/**
- * Plan nodes whose cost grows with a table or with the square of a batch: scans of large tables without an index
- * condition, and loops that compare each row with each. Workers and paused queues are few, so scans of them are
- * allowed.
- */
-function* findBadScans(plan: Plan): Generator<string> {
-  const { "Node Type": type, "Relation Name": table } = plan;
-  const reads = type.endsWith("Scan") && table !== undefined && !smallTables.has(table);
-  if (reads && plan["Index Cond"] === undefined) yield `${type} of ${table}`;
-  if (plan["Join Filter"] !== undefined) yield `${type} with ${plan["Join Filter"]}`;
-  for (const inner of plan.Plans ?? []) yield* findBadScans(inner);
-}
-
-/** Scans of large tables without an index condition; a bitmap scan has it in the index scan that builds the bitmap. */
-function* findFullScans(plan: Plan): Generator<string> {
-  const { "Node Type": type, "Relation Name": table } = plan;
-  const reads =
-    type === "Bitmap Index Scan" || (type.endsWith("Scan") && type !== "Bitmap Heap Scan" && table !== undefined);
-  if (reads && !smallTables.has(table ?? "") && plan["Index Cond"] === undefined)
-    yield `${type} of ${table ?? "an index"}`;
-  for (const inner of plan.Plans ?? []) yield* findFullScans(inner);
-}
-
-function* scansOf(plan: Plan, table: string): Generator<Plan> {
-  if (plan["Relation Name"] === table) yield plan;
-  for (const inner of plan.Plans ?? []) yield* scansOf(inner, table);
 }

@@ -25,6 +25,11 @@
  * - `pawl_classes`: one row per class, a set of ready tasks that need slots in the same lanes; its id is their route.
  *   `turn` orders the classes, and `blocked_on` names the lane that had no free slot ('' when there is none).
  * - `pawl_slots`: one row per held slot. The rows of a lane are what it has in use.
+ * - `pawl_schedules`: one row per schedule. `next_for` is the instant of its next occurrence, `next_at` when it must be looked
+ *   at, because that occurrence is due (with jitter) or a run of it has ended.
+ * - `pawl_occurrences`: the ledger, one row per occurrence of a schedule, or for consecutive skipped ones. The id is that
+ *   of the occurrence's run. `pending` is set while the schedule still has to look at the row.
+ * - `pawl_schedule_apps`: per application, the set of schedules that is in force.
  * - `pawl_migrations`: the applied migrations.
  * - `pawl_step_executions`: a view for queries by hand, computed from the logs (step-executions.ts).
  * - `pawl_start`, `pawl_signal`: functions for programs in other languages (sql-functions.ts).
@@ -89,6 +94,47 @@ const createTables = (t: Tables): readonly string[] => [
     PRIMARY KEY (minute, workflow)
   ) WITH (fillfactor = 50)`,
 
+  `CREATE TABLE ${t.schedules} (
+    revision bigint NOT NULL,
+    next_for bigint,
+    next_at bigint,
+    created_at bigint NOT NULL,
+    name text COLLATE "C" PRIMARY KEY,
+    app text COLLATE "C",
+    set_key text COLLATE "C" NOT NULL,
+    hash text COLLATE "C" NOT NULL,
+    incarnation text COLLATE "C" NOT NULL,
+    status text COLLATE "C" NOT NULL,
+    workflow text COLLATE "C" NOT NULL,
+    definition text NOT NULL,
+    state text NOT NULL
+  ) WITH (fillfactor = 70, ${frequentVacuum})`,
+  // Workers look for due schedules of their own set and of those that were put by the API.
+  `CREATE INDEX pawl_schedules_next ON ${t.schedules} (set_key, next_at) WHERE next_at IS NOT NULL`,
+
+  `CREATE TABLE ${t.occurrences} (
+    id uuid PRIMARY KEY,
+    scheduled_for bigint NOT NULL,
+    scheduled_until bigint NOT NULL,
+    at bigint NOT NULL,
+    occurrence_count integer NOT NULL,
+    schedule text COLLATE "C" NOT NULL,
+    incarnation text COLLATE "C" NOT NULL,
+    outcome text COLLATE "C" NOT NULL,
+    pending text COLLATE "C",
+    detail text NOT NULL
+  )`,
+  `CREATE INDEX pawl_occurrences_of_schedule ON ${t.occurrences} (schedule, scheduled_for, id)`,
+  `CREATE INDEX pawl_occurrences_pending ON ${t.occurrences} (schedule, pending, scheduled_for, id) WHERE pending IS NOT NULL`,
+  `CREATE INDEX pawl_occurrences_old ON ${t.occurrences} (at)`,
+
+  `CREATE TABLE ${t.schedule_apps} (
+    revision bigint NOT NULL,
+    app text COLLATE "C" PRIMARY KEY,
+    set_key text COLLATE "C" NOT NULL,
+    sets text NOT NULL
+  )`,
+
   // Every commit locks a row and every heartbeat updates one: fillfactor 50 keeps the new versions on the same page.
   `CREATE TABLE ${t.workers} (
     epoch bigint NOT NULL,
@@ -103,7 +149,8 @@ const createTables = (t: Tables): readonly string[] => [
     name text NOT NULL,
     host text NOT NULL,
     routes text NOT NULL,
-    executing text
+    executing text,
+    schedule_set text COLLATE "C"
   ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200)`,
 
   // Rows of dead workers stay for a while; a heartbeat searches only the live workers for expired leases.
@@ -135,6 +182,7 @@ const createTables = (t: Tables): readonly string[] => [
     error text,
     waiting text,
     started_by text,
+    schedule text,
     unsuccessful text COLLATE "C" GENERATED ALWAYS AS (${unsuccessfulSql}) STORED,
     fingerprint text COLLATE "C" GENERATED ALWAYS AS (${fingerprintSql}) STORED
   ) WITH (fillfactor = 40)`,

@@ -18,6 +18,7 @@ import type {
   RefusedStart,
   RunFilter,
   RunRecord,
+  ScheduleInterest,
   SeenRun,
   SentInTransaction,
   Store,
@@ -37,6 +38,8 @@ import type { SqlLimits } from "../sql/limits/limits.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
+import type { SchedulePort } from "../sql/schedule-port.js";
+import { SqlSchedules } from "../sql/schedules.js";
 import { Claimer } from "./claim/claim.js";
 import { ClaimBoundsTracker } from "./claim/claim-bounds.js";
 import { createSqlClock, type SqlClock } from "./clock.js";
@@ -52,6 +55,7 @@ import { LostWriteDetector } from "./lost-write-detector.js";
 import { createMaintenancePort } from "./maintenance-port.js";
 import { createMigrationPort } from "./migrate.js";
 import { OperationTracker } from "./operation-tracker.js";
+import { createSchedulePort } from "./schedule-port.js";
 import { migrationsOf } from "./schema.js";
 import type { Tables } from "./tables.js";
 import { assertTransaction, type CallerTransaction, PostgresTransaction } from "./transaction.js";
@@ -71,6 +75,7 @@ export class PostgresStore implements Store {
   readonly description: string;
   readonly maintenance: SqlMaintenance;
   readonly limits: SqlLimits;
+  readonly schedules: SqlSchedules;
   readonly #parts: PostgresStoreParts;
   readonly #db: Database;
   readonly #clock: SqlClock;
@@ -109,6 +114,7 @@ export class PostgresStore implements Store {
       });
     const limitsPort = { db, operations: this.#operations, admitUnder, emitHints: this.#emitHints };
     this.limits = createPostgresLimits(limitsPort, tables, dialect);
+    this.schedules = new SqlSchedules(this.#schedulePort(), dialect);
     this.#lostWriteDetector = new LostWriteDetector(tables);
     this.#committer = new Committer(tables, this.#clock, (runId, end) =>
       this.#lostWriteDetector.isLogEndKnown(runId, end),
@@ -128,6 +134,13 @@ export class PostgresStore implements Store {
   readonly #warn = (message: string, error: unknown): void => {
     if (!(error instanceof StoreError && error.unreachable)) this.#parts.options.onWarning?.(message, error);
   };
+
+  #schedulePort(): SchedulePort {
+    const query: SchedulePort["query"] = (text, values) => this.#operations.run(() => this.#db.read({ text, values }));
+    const emitHints = (hints: readonly Hint[]) => this.#emitHints(hints);
+    const port = createSchedulePort(this.#db, () => this.#committer, { query, emitHints });
+    return { ...port, transaction: (work) => this.#operations.run(() => port.transaction(work)) };
+  }
 
   migrate(): Promise<void> {
     const { tables } = this.#parts;
@@ -269,10 +282,10 @@ export class PostgresStore implements Store {
     return fence;
   }
 
-  heartbeat(fence: Fence, load?: WorkerLoad): Promise<HeartbeatResult> {
+  heartbeat(fence: Fence, load?: WorkerLoad, schedules?: ScheduleInterest): Promise<HeartbeatResult> {
     // Executing a heartbeat twice does no harm, so it is retried like a read.
     const read: ExecuteQuery = (query) => this.#db.read(query, () => this.#lostWriteDetector.assertNotLost(fence));
-    return this.#fencedIfLost(fencedHeartbeat, () => this.#workers.heartbeat(read, fence, load));
+    return this.#fencedIfLost(fencedHeartbeat, () => this.#workers.heartbeat(read, fence, load, schedules));
   }
 
   async deregisterWorker(fence: Fence): Promise<void> {

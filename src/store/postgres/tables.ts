@@ -23,6 +23,9 @@ export function tablesIn(schema: string): Tables {
     lanes: table("lanes"),
     classes: table("classes"),
     slots: table("slots"),
+    schedules: table("schedules"),
+    occurrences: table("occurrences"),
+    schedule_apps: table("schedule_apps"),
     migrations: table("migrations"),
   };
 }

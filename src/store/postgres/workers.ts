@@ -3,8 +3,9 @@
  * before it ends an epoch of the worker, so that no commit under that epoch is in progress.
  */
 
-import type { Fence, HeartbeatResult, WorkerInfo, WorkerLoad } from "../contract/store.js";
-import { encodeLoad, taskState } from "../sql/records.js";
+import type { Fence, HeartbeatResult, ScheduleInterest, WorkerInfo, WorkerLoad } from "../contract/store.js";
+import { nextScheduleSql, noInterest } from "../sql/next-schedule.js";
+import { encodeLoad, numberOrNull, taskState } from "../sql/records.js";
 import { realNow, type SqlClock } from "./clock.js";
 import type { ExecuteQuery } from "./connection/driver.js";
 import type { Tables } from "./tables.js";
@@ -20,6 +21,8 @@ export const fencedHeartbeat: HeartbeatResult = {
   ownedWithMessages: [],
   reapedWorkerIds: [],
   pausedQueues: [],
+  nextScheduleInMs: null,
+  scheduleSetInForce: null,
 };
 
 export class Workers {
@@ -38,7 +41,7 @@ export class Workers {
   /** @param knownEpoch an earlier epoch of this worker, which the database may have lost; the new epoch is higher */
   async register(worker: WorkerInfo, knownEpoch: number): Promise<Fence> {
     const { workers } = this.#tables;
-    const { id, name, host, pid, port, leaseMs, routes } = worker;
+    const { id, name, host, pid, port, leaseMs, routes, scheduleSet = null } = worker;
     const [epoch, hasFreedTasks] = await this.#inTransaction(async (execute) => {
       await execute({
         text: `INSERT INTO ${workers} (id, epoch, live, name, host, pid, lease_ms, routes, started_at, heartbeat_at)
@@ -49,9 +52,10 @@ export class Workers {
       await execute({ text: `SELECT 1 FROM ${workers} WHERE id = $1 FOR UPDATE`, values: [id] });
       const [row] = await execute({
         text: `UPDATE ${workers} SET epoch = greatest(epoch, $8::bigint) + 1, live = true, name = $2, host = $3, pid = $4, lease_ms = $5,
-          routes = $6, port = $7, started_at = ${realNow}, heartbeat_at = ${realNow}, executing = NULL, loop_lag_ms = NULL
+          routes = $6, port = $7, started_at = ${realNow}, heartbeat_at = ${realNow}, executing = NULL, loop_lag_ms = NULL,
+          schedule_set = $9
           WHERE id = $1 RETURNING epoch`,
-        values: [id, name, host, pid, Math.ceil(leaseMs), JSON.stringify(routes), port, knownEpoch],
+        values: [id, name, host, pid, Math.ceil(leaseMs), JSON.stringify(routes), port, knownEpoch, scheduleSet],
       });
       const epoch = Number(row?.epoch);
       return [epoch, epoch > 1 && (await this.#freeTasks(execute, [id]))] as const;
@@ -61,8 +65,15 @@ export class Workers {
   }
 
   /** Sends only one statement, unless the lease of another worker has expired. */
-  async heartbeat(execute: ExecuteQuery, fence: Fence, load: WorkerLoad | undefined): Promise<HeartbeatResult> {
-    const { workers, tasks, queues } = this.#tables;
+  async heartbeat(
+    execute: ExecuteQuery,
+    fence: Fence,
+    load: WorkerLoad | undefined,
+    { app, setKey }: ScheduleInterest = noInterest,
+  ): Promise<HeartbeatResult> {
+    const { workers, tasks, queues, schedules, schedule_apps: apps } = this.#tables;
+    let parameterCount = 6;
+    const now = this.#clock.now(() => `$${++parameterCount}`);
     const [row] = await execute({
       name: "pawl_heartbeat",
       text: `WITH renewed AS (UPDATE ${workers} SET heartbeat_at = ${realNow}, executing = coalesce($3::text, executing),
@@ -70,14 +81,23 @@ export class Workers {
           WHERE id = $1::text AND epoch = $2::bigint AND live RETURNING id)
         SELECT ARRAY(SELECT run_id FROM ${tasks} WHERE owner = $1::text AND epoch = $2::bigint AND owner IS NOT NULL AND pending_messages > 0) AS with_messages,
           EXISTS (SELECT 1 FROM ${workers} w WHERE w.live AND w.id <> $1::text AND w.heartbeat_at + w.lease_ms < ${realNow}) AS has_expired,
-          ARRAY(SELECT name FROM ${queues} ORDER BY name) AS paused_queues
+          ARRAY(SELECT name FROM ${queues} ORDER BY name) AS paused_queues,
+          ${nextScheduleSql(schedules, "''", "$5::text")} - ${now} AS next_schedule_in,
+          (SELECT a.set_key FROM ${apps} a WHERE a.app = $6::text) AS schedule_set
         FROM renewed`,
-      values: [fence.workerId, fence.epoch, ...encodeLoad(load)],
+      values: [fence.workerId, fence.epoch, ...encodeLoad(load), setKey, app, ...this.#clock.values()],
     });
     if (row === undefined) return fencedHeartbeat;
     const reapedWorkerIds = row.has_expired === true ? await this.#reap(fence.workerId) : [];
     const pausedQueues = row.paused_queues as readonly string[];
-    return { isAlive: true, ownedWithMessages: row.with_messages as readonly string[], reapedWorkerIds, pausedQueues };
+    return {
+      isAlive: true,
+      ownedWithMessages: row.with_messages as readonly string[],
+      reapedWorkerIds,
+      pausedQueues,
+      nextScheduleInMs: numberOrNull(row.next_schedule_in),
+      scheduleSetInForce: row.schedule_set as string | null,
+    };
   }
 
   async deregister(fence: Fence): Promise<void> {

@@ -25,6 +25,7 @@ export function hintsOfCommit(batch: Batch, result: CommitResult): Hint[] {
   const readyRoutes = new Set<string>();
   const receiverIds = new Set<string>();
   const finishedIds: string[] = [];
+  let hasScheduledRun = false;
   let hasReadyOfUnknownRoute = false;
   for (const run of batch.starts) if (hasDueTime(run)) readyRoutes.add(run.route ?? run.workflow);
   for (const transition of batch.transitions) {
@@ -32,7 +33,10 @@ export function hintsOfCommit(batch: Batch, result: CommitResult): Hint[] {
     for (const message of transition.messages) receiverIds.add(message.to);
     if (transition.releasedChildIds.length > 0) hasReadyOfUnknownRoute = true;
     const { runId, next } = transition;
-    if (next.kind === "finish") finishedIds.push(runId);
+    if (next.kind === "finish") {
+      finishedIds.push(runId);
+      if (next.scheduleName !== undefined) hasScheduledRun = true;
+    }
     if (next.kind !== "park" || result.notParked.includes(runId)) continue;
     // Workers of the new route may be in another process than the one that parked the run, and must learn the due time.
     if (next.route !== undefined && (next.wakeAt !== null || next.wakeInMs !== null)) readyRoutes.add(next.route);
@@ -46,6 +50,7 @@ export function hintsOfCommit(batch: Batch, result: CommitResult): Hint[] {
   else if (readyRoutes.size > 0) hints.push({ kind: "ready", workflows: [...readyRoutes] });
   if (receiverIds.size > 0) hints.push({ kind: "messages", runIds: [...receiverIds] });
   if (finishedIds.length > 0) hints.push({ kind: "done", runIds: finishedIds });
+  if (hasScheduledRun) hints.push({ kind: "schedules" });
   return hints;
 }
 

@@ -67,6 +67,8 @@ export interface Dialect {
   };
   /** The clause at the end of a DELETE that makes it find its rows by this key; "" where no clause is needed. */
   deleteOrder(key: string): string;
+  /** The clause at the end of a SELECT that locks its rows; "" where a transaction has the only write lock. */
+  readonly forUpdate: string;
   /** How the sizes of the tables are read. */
   readonly sizes: SizeStatements;
 }

@@ -38,7 +38,7 @@ export const runColumnsWith = (state: string | number): string => `${runTableCol
 const runTableColumns = [
   "r.id, r.workflow, r.version, r.queue, r.priority, r.status, r.input, r.output, r.error, r.waiting",
   "r.hero_type, r.hero_id, r.start_key, r.tags, r.parent_id, r.parent_node, r.parent_index, r.parent_attempt",
-  "r.created_at, r.started_at, r.finished_at",
+  "r.created_at, r.started_at, r.finished_at, r.schedule",
 ].join(", ");
 
 /** Marks a damaged row instead of throwing, because one damaged row must not make a whole list or claim fail. */
@@ -71,6 +71,7 @@ function decodeRunFields(row: SqlRow): RunRecord {
     createdAt: Number(row.created_at),
     startedAt: numberOrNull(row.started_at),
     finishedAt: numberOrNull(row.finished_at),
+    ...(typeof row.schedule === "string" ? { schedule: row.schedule } : {}),
     // Claims do not read this column.
     ...(typeof row.started_by === "string" ? { startedBy: row.started_by } : {}),
   };

@@ -65,6 +65,9 @@ const selectTaskWithMessages = "SELECT 1 FROM pawl_tasks WHERE run_id = ? AND pe
 
 export const deleteSlots = "DELETE FROM pawl_slots WHERE run_id = ?";
 export const deleteExecutingSlots = `${deleteSlots} AND owner IS NOT NULL`;
+/** Makes the schedule due whose run ends, and gives it a new revision: a worker that is looking at it must look again. */
+export const endScheduledRun =
+  "UPDATE pawl_schedules SET revision = revision + 1, next_at = min(coalesce(next_at, ?), ?) WHERE name = ?";
 
 export const clearFresh = "UPDATE pawl_tasks SET fresh = 0 WHERE run_id = ?";
 
@@ -154,6 +157,7 @@ function applyNext(db: Connection, transition: Transition, fence: Fence | null, 
     if (deleted === 0) return false;
     db.run(finishRun, next.status, next.output, next.error, String(afterSeq + events.length), startedAt, at, runId);
     if (next.releasesSlots) db.run(deleteSlots, runId);
+    if (next.scheduleName !== undefined) db.run(endScheduledRun, at, at, next.scheduleName);
     return true;
   }
   const { dueAt, state } = dueAndStateOf(next, at);

@@ -26,5 +26,6 @@ export const sqliteDialect = (clock: () => number, engine: string): Dialect => (
   forceRunIndex: () => "",
   readyRank: { column: "t.priority", order: "DESC", after: "<" },
   deleteOrder: () => "",
+  forUpdate: "",
   sizes: sqliteSizes(engine),
 });

@@ -21,6 +21,11 @@
  * - pawl_classes: one row per class, a set of ready tasks that need slots in the same lanes; its id is their route. `turn`
  *   orders the classes, and `blocked_on` names the lane that had no free slot ('' when there is none).
  * - pawl_slots: one row per held slot. The rows of a lane are what it has in use.
+ * - pawl_schedules: one row per schedule. `next_for` is the instant of its next occurrence, `next_at` when it must be looked
+ *   at, because that occurrence is due (with jitter) or a run of it has ended.
+ * - pawl_occurrences: the ledger, one row per occurrence of a schedule, or for consecutive skipped ones. The id is that of
+ *   the occurrence's run. `pending` is set while the schedule still has to look at the row.
+ * - pawl_schedule_apps: per application, the set of schedules that is in force.
  * - pawl_migrations: the migrations that have been applied.
  * - pawl_step_executions: a view for humans, computed from the logs (step-executions.ts).
  *
@@ -61,6 +66,7 @@ const tables = [
     started_at INTEGER,
     finished_at INTEGER,
     started_by TEXT,
+    schedule TEXT,
     unsuccessful TEXT GENERATED ALWAYS AS (${unsuccessfulSql}) VIRTUAL,
     fingerprint TEXT GENERATED ALWAYS AS (${fingerprintSql}) VIRTUAL
   )`,
@@ -119,7 +125,8 @@ const tables = [
     started_at INTEGER NOT NULL,
     heartbeat_at INTEGER NOT NULL,
     executing TEXT,
-    loop_lag_ms INTEGER
+    loop_lag_ms INTEGER,
+    schedule_set TEXT
   )`,
   `CREATE TABLE pawl_workflows (
     name TEXT NOT NULL PRIMARY KEY,
@@ -167,6 +174,39 @@ const tables = [
     at INTEGER NOT NULL,
     PRIMARY KEY (run_id, lane)
   )`,
+  `CREATE TABLE pawl_schedules (
+    name TEXT NOT NULL PRIMARY KEY,
+    app TEXT,
+    set_key TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    incarnation TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    next_for INTEGER,
+    next_at INTEGER,
+    workflow TEXT NOT NULL,
+    definition TEXT NOT NULL,
+    state TEXT NOT NULL,
+    created_at INTEGER NOT NULL
+  )`,
+  `CREATE TABLE pawl_occurrences (
+    id TEXT NOT NULL PRIMARY KEY,
+    schedule TEXT NOT NULL,
+    incarnation TEXT NOT NULL,
+    scheduled_for INTEGER NOT NULL,
+    scheduled_until INTEGER NOT NULL,
+    occurrence_count INTEGER NOT NULL,
+    outcome TEXT NOT NULL,
+    pending TEXT,
+    at INTEGER NOT NULL,
+    detail TEXT NOT NULL
+  )`,
+  `CREATE TABLE pawl_schedule_apps (
+    app TEXT NOT NULL PRIMARY KEY,
+    set_key TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    sets TEXT NOT NULL
+  )`,
 ];
 
 const indexes = [
@@ -194,6 +234,11 @@ const indexes = [
   "CREATE INDEX pawl_classes_open ON pawl_classes (route, version, blocked_on, turn)",
   "CREATE INDEX pawl_classes_blocked ON pawl_classes (blocked_on, turn)",
   "CREATE INDEX pawl_slots_lane ON pawl_slots (lane)",
+  // Workers look for due schedules of their own set and of those that were put by the API.
+  "CREATE INDEX pawl_schedules_next ON pawl_schedules (set_key, next_at) WHERE next_at IS NOT NULL",
+  "CREATE INDEX pawl_occurrences_of_schedule ON pawl_occurrences (schedule, scheduled_for, id)",
+  "CREATE INDEX pawl_occurrences_pending ON pawl_occurrences (schedule, pending, scheduled_for) WHERE pending IS NOT NULL",
+  "CREATE INDEX pawl_occurrences_old ON pawl_occurrences (at)",
 ];
 
 export const migrations: readonly Migration[] = [

@@ -8,14 +8,17 @@ import type { Connection } from "./connection.js";
 const insertRun = `INSERT INTO pawl_runs (id, workflow, version, queue, priority, status, input, hero_type, hero_id,
   hero_key, start_key, tags, parent_id, parent_node, parent_index, parent_attempt, created_at)
   VALUES (?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
-/** Few starts say who has started them, so the others do not bind a value for it. */
-const insertRunWithStarter = insertRun.replace("created_at)", "created_at, started_by)").replace(/\?\)$/, "?, ?)");
+/** Few starts have an origin (a person or a schedule that has started them), so the others do not bind values for it. */
+const insertRunWithOrigin = insertRun
+  .replace("created_at)", "created_at, started_by, schedule)")
+  .replace(/\?\)$/, "?, ?, ?)");
 
 /** Changes no row if another run has the id or a key. Only then does `startRuns` query which of them it is. */
-export const insertRunUnlessTaken = ({ startedBy }: NewRun): string =>
-  startedBy === undefined ? insertUnlessTaken : insertWithStarterUnlessTaken;
+export const insertRunUnlessTaken = (run: NewRun): string =>
+  hasOrigin(run) ? insertWithOriginUnlessTaken : insertUnlessTaken;
 const insertUnlessTaken = `${insertRun} ON CONFLICT DO NOTHING`;
-const insertWithStarterUnlessTaken = `${insertRunWithStarter} ON CONFLICT DO NOTHING`;
+const insertWithOriginUnlessTaken = `${insertRunWithOrigin} ON CONFLICT DO NOTHING`;
+const hasOrigin = ({ startedBy, schedule }: NewRun) => startedBy !== undefined || schedule !== undefined;
 
 /**
  * Changes no row if the child exists, because an earlier attempt of the same parent has created it. Fails if another
@@ -97,7 +100,7 @@ export function runValues(run: NewRun, at: number): unknown[] {
     run.parentIndex,
     run.parentAttempt,
     at,
-    ...(run.startedBy === undefined ? [] : [run.startedBy]),
+    ...(hasOrigin(run) ? [run.startedBy ?? null, run.schedule ?? null] : []),
   ];
 }
 

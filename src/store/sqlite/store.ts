@@ -12,6 +12,7 @@ import type {
   Message,
   NewRun,
   RefusedStart,
+  ScheduleInterest,
   SeenRun,
   SentInTransaction,
   Store,
@@ -27,6 +28,7 @@ import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
 import { encodeLoad } from "../sql/records.js";
+import { SqlSchedules } from "../sql/schedules.js";
 import { claim, readEmptyClaim } from "./claim.js";
 import { applyBatch, isCommitted } from "./commit.js";
 import { ConnectionAccess } from "./connection-access.js";
@@ -37,6 +39,7 @@ import { createSqliteLimits } from "./limits.js";
 import { deliverMessages, deliverMessagesAsync } from "./messages.js";
 import { migrationPort } from "./migrate.js";
 import { type DatabaseLocation, openConnection } from "./open.js";
+import { runScheduleTransaction } from "./schedule-transaction.js";
 import { migrations } from "./schema.js";
 import { startRuns } from "./starts.js";
 import {
@@ -52,6 +55,7 @@ export class SqliteStore extends SqlReads implements Store {
   readonly description: string;
   readonly maintenance: SqlMaintenance;
   readonly limits: SqlLimits;
+  readonly schedules: SqlSchedules;
   readonly #access: ConnectionAccess;
   readonly #options: StoreOptions;
   readonly #clock: () => number;
@@ -96,6 +100,17 @@ export class SqliteStore extends SqlReads implements Store {
       dialect,
     );
     this.limits = createSqliteLimits(access, dialect, (hints) => this.#hints.emit(hints));
+    this.schedules = new SqlSchedules(
+      {
+        query: (sql, values) =>
+          isSelect(sql)
+            ? access.read((db) => db.query(sql, values))
+            : access.writeWithoutTransaction((db) => db.query(sql, values)),
+        transaction: (work) => runScheduleTransaction(access, clock, work),
+        emitHints: (hints) => this.#hints.emit(hints),
+      },
+      dialect,
+    );
     this.description = access.location.description;
     this.#access = access;
     this.#options = options;
@@ -185,9 +200,9 @@ export class SqliteStore extends SqlReads implements Store {
     return fence;
   }
 
-  async heartbeat(fence: Fence, load?: WorkerLoad): Promise<HeartbeatResult> {
+  async heartbeat(fence: Fence, load?: WorkerLoad, schedules?: ScheduleInterest): Promise<HeartbeatResult> {
     const { hasExpiredWorkers, ...result } = await this.#access.writeWithoutTransaction((db) =>
-      heartbeat(db, fence, encodeLoad(load), this.#runtime),
+      heartbeat(db, fence, { load: encodeLoad(load), schedules }, this.#clock(), this.#runtime),
     );
     const reapedWorkerIds = hasExpiredWorkers
       ? await this.#access.write((db) => reap(db, fence.workerId, this.#clock(), this.#runtime.now()))

@@ -4,16 +4,18 @@
  */
 
 import type { Runtime } from "../../runtime/runtime.js";
-import type { Fence, HeartbeatResult, WorkerInfo } from "../contract/store.js";
-import { type LoadColumns, taskState } from "../sql/records.js";
+import type { Fence, HeartbeatResult, ScheduleInterest, WorkerInfo } from "../contract/store.js";
+import type { SqlRow } from "../sql/dialect.js";
+import { nextScheduleSql, noInterest } from "../sql/next-schedule.js";
+import { type LoadColumns, numberOrNull, taskState } from "../sql/records.js";
 import type { Connection } from "./connection.js";
 
 const selectFence = "SELECT 1 FROM pawl_workers WHERE id = ? AND epoch = ? AND live = 1";
 
-const upsertWorker = `INSERT INTO pawl_workers (id, name, host, pid, port, routes, lease_ms, epoch, live, started_at, heartbeat_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?, 1, 1, ?, ?)
+const upsertWorker = `INSERT INTO pawl_workers (id, name, host, pid, port, routes, lease_ms, schedule_set, epoch, live, started_at, heartbeat_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, 1, ?, ?)
   ON CONFLICT (id) DO UPDATE SET name = excluded.name, host = excluded.host, pid = excluded.pid,
-  port = excluded.port,   routes = excluded.routes, lease_ms = excluded.lease_ms, epoch = epoch + 1, live = 1,
+  port = excluded.port, routes = excluded.routes, schedule_set = excluded.schedule_set, lease_ms = excluded.lease_ms, epoch = epoch + 1, live = 1,
   started_at = excluded.started_at, heartbeat_at = excluded.heartbeat_at, executing = NULL, loop_lag_ms = NULL
   RETURNING epoch`;
 
@@ -31,12 +33,14 @@ const freeTasks = `UPDATE pawl_tasks SET state = ${taskState.ready}, due_at = ?,
 const freeSlots = "DELETE FROM pawl_slots WHERE owner = ?";
 
 /**
- * One statement reads the runs with messages, whether a lease has expired, and the paused queues, because an idle
- * worker sends heartbeats all day.
+ * One statement reads the runs with messages, whether a lease has expired, the paused queues and what the worker must know
+ * about its schedules, because an idle worker sends heartbeats all day.
  */
 const selectHeartbeatReport = `SELECT 'run_with_messages' AS kind, run_id AS subject FROM pawl_tasks WHERE owner = ? AND owner IS NOT NULL AND pending_messages > 0
   UNION ALL SELECT 'expired_lease', NULL WHERE EXISTS (SELECT 1 FROM pawl_workers WHERE live = 1 AND heartbeat_at + lease_ms < ?)
   UNION ALL SELECT 'paused_queue', name FROM pawl_queues
+  UNION ALL SELECT 'next_schedule', ${nextScheduleSql("pawl_schedules", "''", "?")}
+  UNION ALL SELECT 'schedule_set', set_key FROM pawl_schedule_apps WHERE app = ?
   ORDER BY subject`;
 
 /**
@@ -64,11 +68,39 @@ interface Registration {
 }
 
 export function registerWorker(db: Connection, worker: WorkerInfo, at: number, now: number): Registration {
-  const { id, name, host, pid, port, routes, leaseMs } = worker;
-  const row = db.get(upsertWorker, id, name, host, pid, port, JSON.stringify(routes), leaseMs, now, now);
+  const { id, name, host, pid, port, routes, leaseMs, scheduleSet = null } = worker;
+  const row = db.get(upsertWorker, id, name, host, pid, port, JSON.stringify(routes), leaseMs, scheduleSet, now, now);
   const epoch = Number(row?.epoch);
   if (epoch > 1) db.run(freeSlots, id);
   return { fence: { workerId: id, epoch }, freedTaskCount: epoch === 1 ? 0 : db.run(freeTasks, at, id) };
+}
+
+/** What the worker says with a heartbeat. */
+interface HeartbeatContent {
+  readonly load: LoadColumns;
+  readonly schedules: ScheduleInterest | undefined;
+}
+
+/** The result of a heartbeat under a dead fence. */
+export const fencedHeartbeat: Omit<HeartbeatResult, "reapedWorkerIds"> = {
+  isAlive: false,
+  ownedWithMessages: [],
+  pausedQueues: [],
+  nextScheduleInMs: null,
+  scheduleSetInForce: null,
+};
+
+/** Reads the rows of the report that are about schedules. */
+export function scheduleReport(
+  rows: readonly SqlRow[],
+  at: number,
+): Pick<HeartbeatResult, "nextScheduleInMs" | "scheduleSetInForce"> {
+  const subjectOf = (kind: string) => rows.find((row) => row.kind === kind)?.subject ?? null;
+  const nextAt = numberOrNull(subjectOf("next_schedule"));
+  return {
+    nextScheduleInMs: nextAt === null ? null : nextAt - at,
+    scheduleSetInForce: subjectOf("schedule_set") as string | null,
+  };
 }
 
 /**
@@ -77,12 +109,12 @@ export function registerWorker(db: Connection, worker: WorkerInfo, at: number, n
 export function heartbeat(
   db: Connection,
   fence: Fence,
-  load: LoadColumns,
+  { load, schedules: { app, setKey } = noInterest }: HeartbeatContent,
+  at: number,
   runtime: Runtime,
 ): Omit<HeartbeatResult, "reapedWorkerIds"> & { readonly hasExpiredWorkers: boolean } {
-  if (!renewLease(db, fence, runtime.now(), load))
-    return { isAlive: false, ownedWithMessages: [], pausedQueues: [], hasExpiredWorkers: false };
-  const reportRows = db.all(selectHeartbeatReport, fence.workerId, runtime.now());
+  if (!renewLease(db, fence, runtime.now(), load)) return { ...fencedHeartbeat, hasExpiredWorkers: false };
+  const reportRows = db.all(selectHeartbeatReport, fence.workerId, runtime.now(), setKey, app);
   const subjectsOf = (kind: string) =>
     reportRows.filter((row) => row.kind === kind).map((row) => row.subject as string);
   return {
@@ -90,6 +122,7 @@ export function heartbeat(
     ownedWithMessages: subjectsOf("run_with_messages"),
     pausedQueues: subjectsOf("paused_queue"),
     hasExpiredWorkers: subjectsOf("expired_lease").length > 0,
+    ...scheduleReport(reportRows, at),
   };
 }
 

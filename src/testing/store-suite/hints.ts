@@ -2,10 +2,14 @@
 import type { Hint, Store } from "../../store/contract/store.js";
 import { batch, delay, event, finish, newMessage, newRun, park, transition, uniqueName } from "./builders.js";
 import type { Fixture } from "./fixture.js";
+import { creation, endOf, scheduleRow, update } from "./schedule-fixture.js";
+
+type ExpectedHint = { workflow: string } | { messages: string } | { done: string } | { schedules: true };
 
 /** Whether a listener that waits for `expected` would read again after this hint. */
-function hintMatches(hint: Hint, expected: { workflow: string } | { messages: string } | { done: string }): boolean {
+function hintMatches(hint: Hint, expected: ExpectedHint): boolean {
   if (hint.kind === "anything") return true;
+  if ("schedules" in expected) return hint.kind === "schedules";
   if ("workflow" in expected) {
     return hint.kind === "ready" && (hint.workflows.length === 0 || hint.workflows.includes(expected.workflow));
   }
@@ -20,7 +24,7 @@ export function hintTests(fixture: Fixture): void {
   function watchHints(store: Store) {
     const hints: Hint[] = [];
     const stop = store.watch((hint) => hints.push(hint));
-    const expectHint = (expected: Parameters<typeof hintMatches>[1]) =>
+    const expectHint = (expected: ExpectedHint) =>
       fixture.waitUntil(`there is a hint about ${JSON.stringify(expected)}`, () =>
         hints.some((hint) => hintMatches(hint, expected)),
       );
@@ -122,6 +126,38 @@ export function hintTests(fixture: Fixture): void {
     stop();
   });
 
+  test("a schedule that must be looked at gives a hint, and so does the end of a run of a schedule", async () => {
+    const { hints, expectHint, stop } = watchHints(fixture.store);
+    const row = scheduleRow({ nextAt: 1_000 });
+    const starts = [newRun()];
+    await fixture.store.schedules.apply({ changes: [creation(row, { starts })] });
+    await expectHint({ schedules: true });
+    await expectHint({ workflow: starts[0]?.workflow as string });
+    for (const fence of [await fixture.registerWorker(), null]) {
+      const run = fence === null ? await fixture.start() : await fixture.startOwned(fence);
+      hints.length = 0;
+      await fixture.commit(batch(fence, [endOf(run.id, row.name)]));
+      await expectHint({ schedules: true });
+      await expectHint({ done: run.id });
+    }
+    stop();
+  });
+
+  test("a change that is refused or left out gives no hint about schedules", async () => {
+    const { hints, expectHint, stop } = watchHints(fixture.store);
+    const row = scheduleRow({ nextAt: 1_000 });
+    const holder = await fixture.start({ heroKey: uniqueName("hero") });
+    const taken = newRun({ heroKey: holder.heroKey });
+    const { schedules } = fixture.store;
+    expect(await schedules.apply({ changes: [creation(row, { starts: [taken] })] })).toMatchObject({ kind: "refused" });
+    expect(await schedules.apply({ changes: [update(row)] })).toMatchObject({ names: new Set() });
+    // Hints come in the order of the commits.
+    const { workflow } = await fixture.start();
+    await expectHint({ workflow });
+    expect(hints.some(({ kind }) => kind === "schedules")).toBe(false);
+    stop();
+  });
+
   test("a refused batch gives no hint", async () => {
     const { hints, stop } = watchHints(fixture.store);
     await delay(200);
@@ -196,6 +232,27 @@ export function hintTests(fixture: Fixture): void {
       await fixture.commitTransition(null, transition(ended.id, { events: [event("end")], next: finish() }), other);
       await watcher.expectHint({ done: ended.id });
     }
+    watcher.stop();
+  });
+
+  test("changes of schedules and ends of their runs in another instance give hints", async () => {
+    const other = await fixture.openAnother();
+    const watcher = watchHints(fixture.store);
+    const row = scheduleRow({ nextAt: 1_000 });
+    // The watcher may still be connecting; hints that it misses until then do not matter.
+    await fixture.waitUntil("the watcher gets hints from the other instance", async () => {
+      await fixture.start({}, other);
+      await delay(50);
+      return watcher.hints.length > 0;
+    });
+    expect(await other.schedules.apply({ changes: [creation(row)] })).toMatchObject({ names: new Set([row.name]) });
+    await watcher.expectHint({ schedules: true });
+    const run = await fixture.start({}, other);
+    await watcher.expectHint({ workflow: run.workflow });
+    watcher.hints.length = 0;
+    await fixture.commit(batch(null, [endOf(run.id, row.name)]), other);
+    await watcher.expectHint({ done: run.id });
+    await watcher.expectHint({ schedules: true });
     watcher.stop();
   });
 

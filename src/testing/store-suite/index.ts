@@ -21,6 +21,7 @@ import { questionTests } from "./questions.js";
 import { randomQuestionTests } from "./random-questions.js";
 import { registryTests } from "./registry.js";
 import { routingTests } from "./routing.js";
+import { scheduleTests } from "./schedules.js";
 import { sizeTests } from "./size.js";
 import { startTests } from "./start.js";
 import { transactionTests } from "./transaction.js";
@@ -48,6 +49,7 @@ const topics: Record<string, (fixture: Fixture) => void> = {
   "paused queues": pausedQueueTests,
   limits: limitTests,
   "limits under load": limitHistoryTests,
+  schedules: scheduleTests,
   hints: hintTests,
   transactions: transactionTests,
   "the clock": clockTests,

@@ -1,7 +1,6 @@
 /** The sizes of the tables: what they contain, at a bounded cost. */
 import { systemRuntime } from "../../runtime/system.js";
-import { tableNames } from "../../store/contract/size.js";
-import type { TableName } from "../../store/contract/store.js";
+import { type TableName, tableNames } from "../../store/contract/size.js";
 import { batch, event, newRuns, transition } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 
@@ -24,7 +23,7 @@ export function sizeTests(fixture: Fixture): void {
     for (const size of [bytes, freeBytes]) expect(size === null || (Number.isInteger(size) && size >= 0)).toBe(true);
     const withoutMigrations = tables.filter(({ name }) => name !== "migrations");
     expect(withoutMigrations.map(({ name, rows, rowsAre }) => [name, rows, rowsAre])).toEqual(
-      tableNames.filter((name) => name !== "migrations").map((name) => [...[name, 0, "exact"]]),
+      tableNames.filter((name) => name !== "migrations").map((name) => [name, 0, "exact"]),
     );
   });
 

@@ -168,6 +168,8 @@ export function workerTests(fixture: Fixture): void {
         ownedWithMessages: [],
         reapedWorkerIds: [],
         pausedQueues: [],
+        nextScheduleInMs: null,
+        scheduleSetInForce: null,
       });
       await store.deregisterWorker(stale);
       if (round === 0) await store.registerWorker({ ...info, leaseMs: 60_000 });
@@ -187,6 +189,8 @@ export function workerTests(fixture: Fixture): void {
       ownedWithMessages: [],
       reapedWorkerIds: [],
       pausedQueues: [],
+      nextScheduleInMs: null,
+      scheduleSetInForce: null,
     });
     expect(await readWorker(expired)).toMatchObject({ live: true });
   });

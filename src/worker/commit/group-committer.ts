@@ -26,6 +26,7 @@ import type { SlotKeeper } from "../limits/slot-keeper.js";
 import { AckScheduler } from "./ack-scheduler.js";
 import { LogConflict } from "./log-conflict.js";
 import { type MutableTransition, mergeInto, toMutable } from "./merge-transitions.js";
+import { estimateBytes } from "./transition-size.js";
 
 /** The outcome of a submitted transition. */
 export type Receipt =
@@ -394,12 +395,4 @@ function removeRefused(
 ): QueuedTransition[] {
   for (const entry of entries) if (entry.transition.runId === runId) deliverReceipt(entry, receiptOf(entry.transition));
   return entries.filter((entry) => entry.transition.runId !== runId);
-}
-
-function estimateBytes(transition: Transition): number {
-  let bytes = 100;
-  for (const event of transition.events) bytes += 50 + (event.data?.length ?? 0);
-  for (const run of transition.newChildren) bytes += 200 + run.input.length;
-  for (const message of transition.messages) bytes += 50 + message.data.length;
-  return bytes;
 }

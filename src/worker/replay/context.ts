@@ -21,12 +21,14 @@ import type {
   MapResult,
   RaceWinner,
   ResumedBy,
+  ScheduleContext,
   SignalName,
   StepOptions,
   StepTools,
   WaitOptions,
   WorkflowContext,
 } from "../../define/context.js";
+import { toScheduleContext } from "../../define/schedule/schedule-context.js";
 import { mapChildren, startChild } from "../children/children.js";
 import type { Body } from "../step/attempt.js";
 import { withHooks } from "../step/hooked-step.js";
@@ -75,6 +77,12 @@ class Context implements WorkflowContext<any> {
     if (this.#scope.stepAttempt === null) return this.#turn.handler.input;
     this.#input ??= { value: copyOfInput(this.#turn) };
     return this.#input.value;
+  }
+
+  /** A new object for each access, so that no code sees what other code has changed in it. */
+  get schedule(): ScheduleContext | null {
+    const { schedule } = this.#turn.run;
+    return schedule === undefined ? null : toScheduleContext(schedule);
   }
 
   get attempt(): number {

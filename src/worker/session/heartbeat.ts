@@ -4,7 +4,7 @@
  */
 import type { Logger } from "../../define/context.js";
 import type { Runtime, Timer } from "../../runtime/runtime.js";
-import type { ExecutingCount, Fence, Store } from "../../store/contract/store.js";
+import type { ExecutingCount, Fence, HeartbeatResult, ScheduleInterest, Store } from "../../store/contract/store.js";
 import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 import { LoopLag } from "./loop-lag.js";
 
@@ -18,6 +18,8 @@ export interface LeaseEvents {
   /** Called with the runs of this worker that have messages in their inboxes. */
   readonly onMessages: (runIds: readonly string[]) => void;
   readonly onPausedQueues: (names: readonly string[]) => void;
+  /** Called with the whole result, which also tells about the schedules of the worker. */
+  readonly onResult?: (result: HeartbeatResult) => void;
 }
 
 export interface HeartbeatOptions {
@@ -28,6 +30,8 @@ export interface HeartbeatOptions {
   readonly runtime: Runtime;
   /** What the worker executes now. Each heartbeat stores it, for people who look at the workers. */
   countExecuting(): readonly ExecutingCount[];
+  /** The schedules that the worker fires; absent: only those that were put by the API. */
+  readonly schedules?: ScheduleInterest;
 }
 
 export class Heartbeat {
@@ -37,6 +41,7 @@ export class Heartbeat {
   readonly #events: LeaseEvents;
   readonly #runtime: Runtime;
   readonly #countExecuting: () => readonly ExecutingCount[];
+  readonly #schedules: ScheduleInterest | undefined;
   readonly #loopLag: LoopLag;
   readonly #timer: Timer;
   #isHeartbeatInFlight = false;
@@ -44,13 +49,15 @@ export class Heartbeat {
   #mustPollAgain = false;
   #isStopped = false;
 
-  constructor({ store, fence, leaseMs, log, runtime, countExecuting }: HeartbeatOptions, events: LeaseEvents) {
+  constructor(options: HeartbeatOptions, events: LeaseEvents) {
+    const { store, fence, leaseMs, log, runtime, countExecuting, schedules } = options;
     this.#store = store;
     this.#fence = fence;
     this.#log = log;
     this.#events = events;
     this.#runtime = runtime;
     this.#countExecuting = countExecuting;
+    this.#schedules = schedules;
     this.#loopLag = new LoopLag(runtime);
     // Three heartbeats are sent per lease, so that the lease survives if one heartbeat fails and the next one is late.
     this.#timer = runtime.setInterval(() => void this.#sendHeartbeat(), Math.max(10, leaseMs / 3)).unref();
@@ -104,15 +111,14 @@ export class Heartbeat {
     try {
       const sentAt = this.#runtime.processMonotonic();
       const load = { executing: this.#countExecuting(), loopLagMs: this.#loopLag.takeMaxMs() };
-      const { isAlive, ownedWithMessages, reapedWorkerIds, pausedQueues } = await this.#store.heartbeat(
-        this.#fence,
-        load,
-      );
+      const result = await this.#store.heartbeat(this.#fence, load, this.#schedules);
+      const { isAlive, ownedWithMessages, reapedWorkerIds, pausedQueues } = result;
       if (this.#isStopped) return;
       if (!isAlive) return this.#events.onLost();
       this.#events.onRenewed?.(sentAt);
       if (reapedWorkerIds.length > 0) void this.#warnOfDeadWorkers(reapedWorkerIds);
       this.#events.onPausedQueues(pausedQueues);
+      this.#events.onResult?.(result);
       if (ownedWithMessages.length > 0) this.#events.onMessages(ownedWithMessages);
     } catch (error) {
       if (!this.#isStopped)

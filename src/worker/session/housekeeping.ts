@@ -32,6 +32,10 @@ const deleteDeadWorkersAfterMs = 24 * 3_600_000;
 /** The figures per minute take 1,440 rows a day for each workflow. */
 const keepFiguresMs = 14 * 24 * 3_600_000;
 
+/** The ledger of schedules proves what ran for more than a year. */
+const keepOccurrencesMs = 400 * 24 * 3_600_000;
+const occurrencesPerDeletion = 1_000;
+
 const cleaning = "cleaning";
 
 export class Housekeeping {
@@ -79,8 +83,17 @@ export class Housekeeping {
       log.debug(`Deleted the records of ${deletedWorkers.length} worker(s) that died more than a day ago.`);
     const oldestMinute = Math.floor(((await store.now()) - keepFiguresMs) / 60_000);
     await store.maintenance.questions.deleteFigures({ before: oldestMinute });
+    await this.#deleteOldOccurrences();
     const { runs } = (await prune?.(this.#stopController.signal)) ?? { runs: 0 };
     if (runs > 0) log.info(`Deleted ${runs} run(s) that ended longer ago than the retention.`);
+  }
+
+  async #deleteOldOccurrences(): Promise<void> {
+    const { store } = this.#options;
+    const before = (await store.now()) - keepOccurrencesMs;
+    const options = { before, limit: occurrencesPerDeletion };
+    while (!this.#stopController.signal.aborted)
+      if ((await store.schedules.deleteOccurrences(options)) < occurrencesPerDeletion) return;
   }
 
   /**

@@ -38,6 +38,7 @@ import type { HostedTurn, JobInfo, TurnHost, TurnSnapshot, WorkflowSummary } fro
 import { pauseRunOnError } from "../turn/user-code.js";
 import type { WorkerWatchdog } from "../watchdog/watchdog.js";
 import { toRunRecord } from "./adopted-run.js";
+import { toAdmittedTasks } from "./forgotten-tasks.js";
 import type { SlowSteps } from "./slow-steps.js";
 
 export interface SessionOptions {
@@ -235,16 +236,11 @@ export class Session {
     if (forgottenTasks.length === 0) return;
     const ids = forgottenTasks.map((task) => task.runId);
     const [runs, at] = await this.#retryUntilReachable(() => Promise.all([store.runsById(ids), store.now()]));
-    const tasks = new Map(forgottenTasks.map((task) => [task.runId, task]));
     const slots =
       this.#options.slots === null
         ? []
         : await this.#retryUntilReachable(() => store.limits.slots({ runIds: ids }, Number.MAX_SAFE_INTEGER));
-    const claimedTasks = runs.map((run): AdmittedTask => {
-      const { route, deliveries, pendingMessages } = tasks.get(run.id) as TaskRecord;
-      const lanes = slots.flatMap(({ runId, lane }) => (runId === run.id ? [lane] : []));
-      return { run, route, deliveries, pendingMessages, isFresh: false, lanes };
-    });
+    const claimedTasks = toAdmittedTasks(forgottenTasks, runs, slots);
     await this.openClaimed(claimedTasks, at);
   }
 

@@ -21,6 +21,11 @@ const spins = workflow("spins", async (ctx) => {
   await ctx.step("spin", spin);
 });
 
+const sits = workflow("sits", async (ctx) => {
+  await ctx.step("before", () => {});
+  await ctx.step("spin", sit);
+});
+
 /** No frame of Pawl is on the stack when it blocks. */
 const spinsLater = workflow("spinsLater", async (ctx) => {
   await ctx.step("spin", async () => {
@@ -50,5 +55,5 @@ process.on("SIGTERM", async () => {
 // The process that started this one is gone. (A blocked process does not notice: the test kills it.)
 process.on("disconnect", () => setTimeout(() => process.exit(1), 5_000).unref());
 
-await pawl.worker({ name, workflows: [spins, spinsLater, SpinsInClass, healthy], lease, concurrency }).start();
+await pawl.worker({ name, workflows: [spins, sits, spinsLater, SpinsInClass, healthy], lease, concurrency }).start();
 process.send("ready");

@@ -10,8 +10,8 @@ const file = openSync(ledger, "a");
 const work = job("Work", async ({ number }, { node }) => {
   // A single write to an append-only file survives, whatever becomes of the process.
   writeSync(file, `${String(process.pid).padStart(9)} ${String(number).padStart(9)}\n`);
-  // Long enough for a kill to hit it.
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  // Long enough for a kill to hit it, and for the graph not to end while the successor of a killed process starts.
+  await new Promise((resolve) => setTimeout(resolve, 100));
   return node.id;
 });
 

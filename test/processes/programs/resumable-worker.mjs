@@ -4,7 +4,7 @@
 import { openSync, writeSync } from "node:fs";
 import { connect, Workflow } from "pawl";
 
-const { url, ledger, lease, checkpoint } = JSON.parse(process.argv[2]);
+const { url, ledger, lease, checkpoint, holdAt } = JSON.parse(process.argv[2]);
 const file = openSync(ledger, "a");
 
 class Sweep extends Workflow {
@@ -17,9 +17,16 @@ function* range(count) {
   for (let item = 0; item < count; item += 1) yield item;
 }
 
+let release;
+const stopping = new Promise((resolve) => {
+  release = resolve;
+});
+
 /** A single write to an append-only file survives, whatever becomes of the process. */
 function note(item) {
   writeSync(file, `${String(process.pid).padStart(9)} ${String(item).padStart(9)}\n`);
+  // The test kills or stops this process soon. On a busy machine the step must not end before that.
+  if (item >= holdAt) return stopping;
 }
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -27,6 +34,7 @@ const pawl = await connect(url, { logger: silent });
 const worker = pawl.worker({ workflows: [Sweep], lease });
 
 process.on("SIGTERM", async () => {
+  release();
   await pawl.close();
   // Nothing is left open now, so the process must end by itself.
   process.disconnect();

@@ -96,7 +96,7 @@ const byPriorityThenTime = (a: SqlRow, b: SqlRow) =>
  */
 const rareColumns =
   "r.waiting, r.hero_type, r.hero_id, r.start_key, r.tags, r.parent_id, r.parent_node, r.parent_index, " +
-  "r.parent_attempt, r.started_at";
+  "r.parent_attempt, r.started_at, r.schedule";
 const isDerivableFromTask = "r.workflow = t.workflow AND r.priority = t.priority AND r.queue = r.workflow";
 const isPlain = [isDerivableFromTask, ...rareColumns.split(", ").map((column) => `${column} IS NULL`)].join(" AND ");
 
@@ -117,6 +117,7 @@ type RareFields = [
   parentIndex: number | null,
   parentAttempt: number | null,
   startedAt: number | null,
+  schedule: string | null,
 ];
 
 function decodeClaimed(row: SqlRow, routes: readonly Route[]): ClaimedTask {
@@ -125,6 +126,7 @@ function decodeClaimed(row: SqlRow, routes: readonly Route[]): ClaimedTask {
     route,
     Number(row.priority),
     route,
+    null,
     null,
     null,
     null,
@@ -150,6 +152,7 @@ function decodeClaimed(row: SqlRow, routes: readonly Route[]): ClaimedTask {
     parentIndex,
     parentAttempt,
     startedAt,
+    schedule,
   ] = (row.rare_fields as RareFields | null) ?? plainFields;
   const run: RunRecord = {
     id: row.id as string,
@@ -173,6 +176,7 @@ function decodeClaimed(row: SqlRow, routes: readonly Route[]): ClaimedTask {
     createdAt: Number(row.created_at),
     startedAt,
     finishedAt: null,
+    ...(schedule === null ? {} : { schedule }),
   };
   return {
     run,

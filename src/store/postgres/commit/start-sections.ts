@@ -104,6 +104,7 @@ const columns: readonly (readonly [name: string, type: string, values: (runs: re
     ["parent_node", "text", (runs) => textArray(runs.map(({ parentNode }) => parentNode))],
     ["tags", "text", (runs) => textArray(runs.map(({ tags }) => encodeTags(tags)))],
     ["started_by", "text", (runs) => textArray(runs.map(({ startedBy }) => startedBy ?? null))],
+    ["schedule", "text", (runs) => textArray(runs.map(({ schedule }) => schedule ?? null))],
     ["input", "text", (runs) => textArray(runs.map(({ input }) => input))],
   ];
 

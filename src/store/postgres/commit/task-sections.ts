@@ -251,6 +251,23 @@ export const releasesSection: Section = {
 };
 
 /**
+ * Makes the schedules due whose runs end, and gives them a new revision: a worker that is looking at such a schedule must
+ * look again. The rows are locked in the order of their names, after the tasks.
+ */
+export const endedSchedulesSection: Section = {
+  letter: "x",
+  values: ({ endedSchedules }) => (endedSchedules.length === 0 ? null : [textArray(endedSchedules)]),
+  parts: ({ tables, bind }) => ({
+    writes: [
+      `ended_schedules AS MATERIALIZED (SELECT s.name, gate.at FROM gate, unnest(${bind()}::text[]) u(name), LATERAL (
+          SELECT s.name FROM ${tables.schedules} s WHERE s.name = u.name AND gate.at IS NOT NULL FOR UPDATE) s)`,
+      `due_schedules AS (UPDATE ${tables.schedules} s SET revision = s.revision + 1, next_at = least(s.next_at, ended.at)
+        FROM ended_schedules ended WHERE s.name = ended.name AND s.name = ANY (ARRAY(SELECT ended.name FROM ended_schedules ended)))`,
+    ],
+  }),
+};
+
+/**
  * Every table that is joined with the changed tasks gets this condition, although the join implies it: the condition
  * makes PostgreSQL search the table by its key, whichever table the plan begins with. See `sessionSettings`.
  */

@@ -37,7 +37,11 @@ export function decodeHints(text: string, ownSenderId: string): readonly Hint[] 
 
 function isKnownHint(hint: Hint): boolean {
   if (hint.kind === "ready") return Array.isArray(hint.workflows);
-  return hint.kind === "anything" || ((hint.kind === "messages" || hint.kind === "done") && Array.isArray(hint.runIds));
+  return (
+    hint.kind === "anything" ||
+    hint.kind === "schedules" ||
+    ((hint.kind === "messages" || hint.kind === "done") && Array.isArray(hint.runIds))
+  );
 }
 
 export class Notifier {
@@ -116,6 +120,7 @@ const isLargeDoneHint = (hint: Hint): boolean => hint.kind === "done" && hint.ru
 class HintBuffer {
   #hasAnything = false;
   #hasReadyOfUnknownWorkflow = false;
+  #hasSchedules = false;
   readonly #readyWorkflows = new Set<string>();
   readonly #receiverIds = new Set<string>();
   readonly #finishedIds = new Set<string>();
@@ -123,6 +128,7 @@ class HintBuffer {
   get isEmpty(): boolean {
     return (
       !this.#hasAnything &&
+      !this.#hasSchedules &&
       !this.#hasReadyOfUnknownWorkflow &&
       this.#readyWorkflows.size + this.#receiverIds.size + this.#finishedIds.size === 0
     );
@@ -131,6 +137,7 @@ class HintBuffer {
   add(hints: readonly Hint[]): void {
     for (const hint of hints) {
       if (hint.kind === "anything") this.#hasAnything = true;
+      else if (hint.kind === "schedules") this.#hasSchedules = true;
       else if (hint.kind === "messages") for (const id of hint.runIds) this.#receiverIds.add(id);
       else if (hint.kind === "done") for (const id of hint.runIds) this.#finishedIds.add(id);
       else if (hint.workflows.length === 0) this.#hasReadyOfUnknownWorkflow = true;
@@ -145,6 +152,7 @@ class HintBuffer {
     else if (this.#readyWorkflows.size > 0) hints.push({ kind: "ready", workflows: [...this.#readyWorkflows] });
     if (this.#receiverIds.size > 0) hints.push({ kind: "messages", runIds: [...this.#receiverIds] });
     if (this.#finishedIds.size > 0) hints.push({ kind: "done", runIds: [...this.#finishedIds] });
+    if (this.#hasSchedules) hints.push({ kind: "schedules" });
     return hints;
   }
 }

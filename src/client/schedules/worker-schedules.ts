@@ -1,0 +1,44 @@
+/** The schedules of one worker: those that it declares, and those that were put by the API, which every worker fires. */
+import type { ScheduleInterest, Store } from "../../store/contract/store.js";
+import type { ScheduleDefinitions, ScheduleFiring } from "./firing.js";
+import type { ScheduleSet } from "./schedule-set.js";
+
+export interface WorkerSchedulesOptions {
+  readonly store: Store;
+  readonly firing: ScheduleFiring;
+  readonly definitions: ScheduleDefinitions;
+  /** The application and its set; null if the worker declares no schedules. */
+  readonly declared: { readonly app: string; readonly set: ScheduleSet } | null;
+}
+
+export class WorkerSchedules {
+  readonly interest: ScheduleInterest;
+  readonly #options: WorkerSchedulesOptions;
+
+  constructor(options: WorkerSchedulesOptions) {
+    this.#options = options;
+    const { declared } = options;
+    this.interest = declared === null ? { app: null, setKey: "" } : { app: declared.app, setKey: declared.set.key };
+  }
+
+  /** Makes the set that the worker declares the one in force, unless that of another live worker is newer. */
+  async claimSet(): Promise<void> {
+    await this.#options.declared?.set.claim();
+  }
+
+  /** Fires all schedules of this worker that are due. */
+  async fireDue(): Promise<void> {
+    const { firing, definitions } = this.#options;
+    while (await firing.fireDue(this.#setKeys, definitions));
+  }
+
+  /** When the next schedule of this worker must be looked at, by the clock of the store; null: none. */
+  nextAt(): Promise<number | null> {
+    return this.#options.store.schedules.nextAt(this.#setKeys);
+  }
+
+  get #setKeys(): readonly string[] {
+    const { setKey } = this.interest;
+    return setKey === "" ? [""] : ["", setKey];
+  }
+}
