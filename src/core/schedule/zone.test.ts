@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { InvalidInputError } from "../errors/errors.js";
 import { type OffsetChange, Zone } from "./zone.js";
 
 const MINUTE = 60_000;
@@ -81,4 +82,11 @@ test("all offsets of a zone are those that Intl shows", () => {
     for (let instant = 0; instant < Date.UTC(2100, 0, 1); instant += 20 * 86_400_000 + 12_345_000)
       expect(zone.offsetAt(instant)).toBe(at(`${format.format(instant).replace(" ", "T")}Z`) - instant);
   }
+});
+
+test("a zone that this runtime does not have is an InvalidInputError", () => {
+  expect(() => new Zone("Mars/Olympus_Mons").offsetAt(0)).toThrow(InvalidInputError);
+  expect(() => new Zone("Mars/Olympus_Mons").offsetAt(0)).toThrow(
+    'The zone data of this runtime does not have the time zone "Mars/Olympus_Mons"; update the runtime',
+  );
 });

@@ -2,6 +2,7 @@
  * Offsets of time zones from UTC, from the zone data of `Intl`. A call of Intl takes about 3 µs, and each instant of a schedule
  * needs several offsets, so the changes of an offset are found once for each period of 256 days and kept.
  */
+import { InvalidInputError } from "../errors/errors.js";
 import { LruMap } from "../lru-map.js";
 import { DAY_MS } from "./day.js";
 
@@ -115,16 +116,33 @@ function findChange(offsetAt: (instant: number) => number, from: number, to: num
 const LONG_OFFSET = /GMT(?:([+\-\u2212])(\d\d):(\d\d)(?::(\d\d))?)?$/;
 
 function offsetReader(timeZone: string): (instant: number) => number {
-  let format = recentFormats.get(timeZone);
-  if (format === undefined) {
-    // Of all formats this one is read fastest: "1/1/1970, GMT+01:00".
-    format = new Intl.DateTimeFormat("en-US", { timeZone, timeZoneName: "longOffset" });
-    recentFormats.set(timeZone, format);
-  }
+  const format = formatOf(timeZone);
   return (instant) => {
     const [match, sign, hours, minutes, seconds] = LONG_OFFSET.exec(format.format(instant)) ?? [];
-    if (match === undefined) throw new Error(`Intl gives no offset for the time zone ${timeZone}.`);
+    if (match === undefined) throw unknownZone(timeZone);
     if (sign === undefined) return 0;
     return (sign === "+" ? 1000 : -1000) * (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds ?? 0));
   };
+}
+
+function formatOf(timeZone: string): Intl.DateTimeFormat {
+  let format = recentFormats.get(timeZone);
+  if (format !== undefined) return format;
+  try {
+    // Of all formats this one is read fastest: "1/1/1970, GMT+01:00".
+    format = new Intl.DateTimeFormat("en-US", { timeZone, timeZoneName: "longOffset" });
+  } catch (error) {
+    throw unknownZone(timeZone, error);
+  }
+  recentFormats.set(timeZone, format);
+  return format;
+}
+
+/** A stored rule may have the name of a zone that another runtime, with newer zone data, has accepted. */
+function unknownZone(timeZone: string, cause?: unknown): InvalidInputError {
+  const name = JSON.stringify(timeZone);
+  return new InvalidInputError(
+    `The zone data of this runtime does not have the time zone ${name}; update the runtime or use another name.`,
+    { cause },
+  );
 }
