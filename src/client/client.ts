@@ -20,6 +20,7 @@ import { RunCommands } from "./command/run-commands.js";
 import { type FindBy, findRuns, findSingleRun } from "./inspect/find-runs.js";
 import { listRuns, type RunsFilter, type RunsPage } from "./inspect/list-runs.js";
 import { ResultWaiter } from "./inspect/result-waiter.js";
+import { Limits } from "./limits/limits.js";
 import { type RunCounts, readCounts } from "./operate/counts.js";
 import { type ErrorReport, readErrors } from "./operate/errors.js";
 import { type Figures, type FiguresOptions, readFigures } from "./operate/figures.js";
@@ -73,6 +74,8 @@ export class Client {
   readonly #closed = new AbortController();
   /** Schedules: `put`, `list`, `get`, `next`, `pause`, `resume`, `trigger`, `backfill`, `occurrences`, `delete`. */
   readonly schedules: Schedules;
+  /** Limits: `list`, `get`. */
+  readonly limits: Limits;
   readonly #scheduleFiring: ScheduleFiring;
   /** The schedules that workers of this process declare. */
   readonly #scheduleDefinitions = new Map<string, ScheduleDefinition>();
@@ -106,6 +109,7 @@ export class Client {
       cancel: (runId, reason) => cancelIfOpen(commands, runId, reason),
     });
     const definitions = () => this.#scheduleDefinitions;
+    this.limits = new Limits(store);
     this.schedules = new Schedules({ store, runtime, firing: this.#scheduleFiring, definitions });
   }
 

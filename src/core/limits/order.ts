@@ -7,6 +7,9 @@
  */
 export const resumedOffsetMs = 10_000_000_000_000;
 
+/** When a task became due. */
+export const dueAtOf = (storedDueAt: number): number => (storedDueAt < 0 ? storedDueAt + resumedOffsetMs : storedDueAt);
+
 /**
  * Numbers the turns of classes. They grow with the clock of the store, so the turns that different processes give need no
  * common counter; a millisecond has room for a thousand of them. Within a process no two turns are the same.

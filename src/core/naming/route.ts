@@ -42,6 +42,15 @@ export const classRouteOf = (route: string, classHash: string): string => `${rou
 /** No route contains two tabs in a row, because neither names nor hashes contain tabs. */
 export const classSeparator = "\t\t";
 
+/** Whether the route is that of a class. */
+export const isClassRoute = (route: string): boolean => route.includes(classSeparator);
+
+/** The routes of all classes of a route are in this range: from the first text, and less than the second. */
+export const classRouteRangeOf = (route: string): readonly [from: string, to: string] => [
+  `${route}${classSeparator}`,
+  `${route}\t\n`,
+];
+
 /** The route that a task had before it was given to a class; any other route is returned as it is. */
 export function baseRouteOf(route: string): string {
   const end = route.indexOf(classSeparator);

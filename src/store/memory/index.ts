@@ -6,6 +6,7 @@
  */
 
 import { InvalidInputError, StoreError } from "../../core/errors/errors.js";
+import { dueAtOf } from "../../core/limits/order.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import { systemRuntime } from "../../runtime/system.js";
 import type {
@@ -42,7 +43,7 @@ import { MemoryLimits } from "./limits.js";
 import { MemoryMaintenance } from "./maintenance.js";
 import { MemoryRows } from "./rows.js";
 import { MemorySchedules } from "./schedules.js";
-import type { MemoryTask } from "./task.js";
+import { type MemoryTask, publicRouteOf } from "./task.js";
 import { txWithoutSql } from "./tx-without-sql.js";
 
 /** A store in the memory of this process, and the executable specification of the {@link Store} contract. */
@@ -248,9 +249,9 @@ export class MemoryStore implements Store {
       .flatMap((id) => this.#rows.tasks.get(id) ?? [])
       .map(({ run, route, state, dueAt, owner, epoch, deliveries, pendingMessages }) => ({
         runId: run.id,
-        route,
+        ...publicRouteOf(route),
         state,
-        dueAt,
+        dueAt: dueAt === null ? null : dueAtOf(dueAt),
         owner,
         epoch,
         deliveries,

@@ -1,5 +1,7 @@
 /** The maintenance of the memory store. It reads and changes the store's own maps. */
 
+import { dueAtOf } from "../../core/limits/order.js";
+import { baseRouteOf } from "../../core/naming/route.js";
 import type {
   AgePosition,
   ChildKey,
@@ -154,7 +156,7 @@ export class MemoryMaintenance implements Maintenance {
     const groups = new Map<string, MemoryTask[]>();
     for (const task of this.#rows.tasks.values()) {
       if (!this.#isDue(task)) continue;
-      const key = `${task.route}\u0000${task.run.version}`;
+      const key = `${baseRouteOf(task.route)}\u0000${task.run.version}`;
       groups.set(key, [...(groups.get(key) ?? []), task]);
     }
     return [...groups.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, tasks]) => this.#backlogOf(tasks, cap));
@@ -165,11 +167,11 @@ export class MemoryMaintenance implements Maintenance {
     const readyCount = tasks.filter(({ state }) => state === "ready").length;
     const counts = [readyCount, tasks.length - readyCount];
     return {
-      route,
+      route: baseRouteOf(route),
       version: run.version,
       dueCount: counts.reduce((sum, count) => sum + Math.min(count, cap), 0),
       isCapped: counts.some((count) => count > cap),
-      oldestDueAt: Math.min(...tasks.map(({ dueAt }) => dueAt ?? this.#clock())),
+      oldestDueAt: Math.min(...tasks.map(({ dueAt }) => (dueAt === null ? this.#clock() : dueAtOf(dueAt)))),
     };
   }
 
