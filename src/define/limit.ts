@@ -9,7 +9,12 @@ export interface LimitedRun<Input = any> {
   /** The input of the run, as it was given to `start`. */
   readonly input: Input;
   /** The hero of the run; null if it has none. */
-  readonly hero: { readonly type: string | null; readonly id: string } | null;
+  readonly hero: {
+    /** The type of the hero; null if it has none. */
+    readonly type: string | null;
+    /** The id of the hero. */
+    readonly id: string;
+  } | null;
   /** The tags of the run. */
   readonly tags: readonly string[];
 }
