@@ -28,6 +28,7 @@ async function contended() {
   }
   const settled = worker.runUntilIdle();
   await until(() => entered === 1);
+  await until(async () => (await w.pawl.limits.get("per_tenant"))?.lanes[0]?.waiting === 2);
   const [holder, second, third] = runs as [(typeof runs)[number], (typeof runs)[number], (typeof runs)[number]];
   const end = async () => {
     done.open();

@@ -28,6 +28,7 @@ export interface UnsortedTask {
 }
 
 export interface UnsortedTasks {
+  /** When the store was asked; 0 if it found nothing. */
   readonly at: number;
   /** By priority, then by due time, in each route. */
   readonly tasks: readonly UnsortedTask[];

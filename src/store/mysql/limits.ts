@@ -76,6 +76,7 @@ const mysqlLimitsDialect = (base: Dialect): LimitsDialect => ({
       const keyColumn = columns[0]?.[0];
       return `UPDATE (${values}) v STRAIGHT_JOIN ${base.table(table)} t ${forcePrimaryKey} ON t.${key} = v.${keyColumn} SET ${assignments((name) => `v.${name}`).join(", ")}`;
     }),
+  unblockFirst: null,
   tasksByRoute: "pawl_tasks t FORCE INDEX (due)",
   tasksByKey: `pawl_tasks t ${forcePrimaryKey}`,
   whenReady: ", rank_no = -priority",

@@ -13,7 +13,7 @@ import {
 import { SqlLimits } from "../sql/limits/limits.js";
 import { plainArray, textArray } from "./commit/arrays.js";
 import type { Database } from "./connection/database.js";
-import type { ExecuteQuery } from "./connection/driver.js";
+import type { ExecuteQuery, PgQuery } from "./connection/driver.js";
 import { serverConditionMarker } from "./connection/server-identity.js";
 import type { OperationTracker } from "./operation-tracker.js";
 import type { Tables } from "./tables.js";
@@ -52,8 +52,29 @@ export function createPostgresLimits(port: PostgresLimitsPort, tables: Tables, d
 
 async function runAll(execute: ExecuteQuery, statements: readonly SqlText[]): Promise<readonly (readonly SqlRow[])[]> {
   const results: (readonly SqlRow[])[] = [];
-  for (const { text, values } of statements) results.push(await execute({ text, values }));
+  for (let from = 0; from < statements.length; ) {
+    let to = from;
+    while (statements[to]?.joinsNext && to + 1 < statements.length) to += 1;
+    const rows = await execute(toQuery(statements.slice(from, to + 1)));
+    for (; from < to; from += 1) results.push([]);
+    results.push(rows);
+    from += 1;
+  }
   return results;
+}
+
+/** Sends independent statements as one, which saves round trips; only the rows of the last are returned. */
+function toQuery(statements: readonly SqlText[]): PgQuery {
+  const last = statements.at(-1) as SqlText;
+  if (statements.length === 1) return { text: last.text, values: last.values };
+  const values: unknown[] = [];
+  const texts = statements.map((statement) => {
+    const offset = values.length;
+    values.push(...statement.values);
+    return statement.text.replace(/\$(\d+)/g, (_, n: string) => `$${Number(n) + offset}`);
+  });
+  const parts = texts.slice(0, -1).map((text, index) => `w${index} AS (${text})`);
+  return { text: `WITH ${parts.join(", ")} ${texts.at(-1)}`, values };
 }
 
 const postgresLimitsDialect = (tables: Tables, base: Dialect): LimitsDialect => ({
@@ -86,6 +107,8 @@ const postgresLimitsDialect = (tables: Tables, base: Dialect): LimitsDialect => 
       return `UPDATE ${base.table(table)} x SET ${assignments((name) => `v.${name}`).join(", ")}
         FROM unnest(${arraysOf(columns, rows, bind)}) v(${names}) WHERE x.${key} = v.${keyColumn} AND ${isKey}`;
     }),
+  unblockFirst: (lane, bind) =>
+    `UPDATE ${tables.classes} SET blocked_on = '' WHERE id = (SELECT c.id FROM ${tables.classes} c WHERE c.blocked_on = ${bind(lane)} ORDER BY c.turn LIMIT 1) RETURNING id`,
   tasksByRoute: `${tables.tasks} t`,
   tasksByKey: `${tables.tasks} t`,
   whenReady: "",

@@ -29,6 +29,8 @@ export const sqliteLimitsDialect = (base: Dialect): LimitsDialect => ({
       const keyColumn = columns[0]?.[0];
       return `UPDATE ${base.table(table)} SET ${assignments((name) => `v.${name}`).join(", ")} FROM (${values}) v WHERE ${key} = v.${keyColumn}`;
     }),
+  unblockFirst: (lane, bind) =>
+    `UPDATE pawl_classes SET blocked_on = '' WHERE id = (SELECT c.id FROM pawl_classes c WHERE c.blocked_on = ${bind(lane)} ORDER BY c.turn LIMIT 1) RETURNING id`,
   tasksByRoute: "pawl_tasks t",
   tasksByKey: "pawl_tasks t",
   whenReady: "",

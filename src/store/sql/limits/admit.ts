@@ -18,7 +18,7 @@ import { resumedOffsetMs, type TurnCounter } from "../../../core/limits/order.js
 import type { AdmissionRequest, AdmissionResult, AdmittedTask } from "../../contract/limits.js";
 import type { SqlRow } from "../dialect.js";
 import { decodeRun, runColumnsWith, taskState } from "../records.js";
-import { buildStatement, type LimitsDialect, type SqlText, type TransactionSteps } from "./dialect.js";
+import { buildStatement, joined, type LimitsDialect, type SqlText, type TransactionSteps } from "./dialect.js";
 
 interface OpenClass {
   readonly id: string;
@@ -79,12 +79,6 @@ export function* admitRuns(
   }));
   const emptied = classes.filter(({ id }) => heads.get(id)?.length === 0);
   const lanesWithRoom = [...plan.roomOf].filter(([, room]) => room > 0).map(([id]) => id);
-  const writes = [
-    ...ownTasks(d, request, admitted),
-    ...takeSlots(d, request, admitted, at),
-    ...updateClasses(d, plan),
-    ...deleteEmptyClasses(d, emptied),
-  ];
   const readRuns =
     admitted.length === 0
       ? []
@@ -95,11 +89,19 @@ export function* admitRuns(
           ),
         ];
   const readBlocked = lanesWithRoom.length === 0 ? [] : [selectBlockedLanes(d, lanesWithRoom)];
+  const writes = joined([
+    ...ownTasks(d, request, admitted),
+    ...takeSlots(d, request, admitted, at),
+    ...updateClasses(d, plan),
+    ...readRuns,
+  ]);
+  // The tasks must have their owner before their class can be empty.
+  const deletes = deleteEmptyClasses(d, emptied);
   return {
-    writes: [...writes, ...readRuns, ...readBlocked],
+    writes: [...writes, ...deletes, ...readBlocked],
     result: (rows): Admitted => {
-      const runRows = readRuns.length === 0 ? [] : (rows[writes.length] ?? []);
-      const blockedRows = readBlocked.length === 0 ? [] : (rows[writes.length + readRuns.length] ?? []);
+      const runRows = readRuns.length === 0 ? [] : (rows[writes.length - 1] ?? []);
+      const blockedRows = readBlocked.length === 0 ? [] : (rows[writes.length + deletes.length] ?? []);
       return {
         kind: "admitted",
         at,
@@ -145,6 +147,8 @@ const decodeClass = (row: SqlRow): OpenClass => ({
   turn: Number(row.turn),
 });
 
+const rowKind = { clock: 0, limit: 1, slots: 2 } as const;
+
 /** Locks the lanes and counts their slots. Returns the time, which is read when the locks are held. */
 function* lockLanes(
   d: LimitsDialect,
@@ -169,30 +173,26 @@ function* lockLanes(
   }
   const selectClock = buildStatement(d.base, (bind) => `SELECT ${d.base.now(bind)} AS at`);
   if (ids.length === 0) return Number((yield [selectClock])[0]?.[0]?.at);
-  const [clockRows, limitRows = [], slotRows = []] = yield [
-    selectClock,
+  const [stateRows = []] = yield [
     buildStatement(
       d.base,
-      (bind) =>
-        `SELECT m.name, m.concurrency FROM ${d.base.table("limits")} m WHERE ${d.isOneOf("m.name", names, bind)}`,
-    ),
-    buildStatement(
-      d.base,
-      (bind) =>
-        `SELECT s.lane, count(*) AS in_use FROM ${d.base.table("slots")} s WHERE ${isLane("s.lane")(bind)} GROUP BY s.lane`,
+      (bind) => `SELECT ${rowKind.clock} AS kind, '' AS name, ${d.base.now(bind)} AS value
+        UNION ALL SELECT ${rowKind.limit}, m.name, m.concurrency FROM ${d.base.table("limits")} m WHERE ${d.isOneOf("m.name", names, bind)}
+        UNION ALL SELECT ${rowKind.slots}, s.lane, count(*) FROM ${d.base.table("slots")} s WHERE ${isLane("s.lane")(bind)} GROUP BY s.lane`,
     ),
   ];
+  const ofKind = (kind: number) => stateRows.filter((row) => Number(row.kind) === kind);
   // A limit that was never registered has no slots, because nothing says how many it has.
   const concurrencyOf = new Map(
-    limitRows.map((row) => [
+    ofKind(rowKind.limit).map((row) => [
       row.name as string,
-      row.concurrency === null ? Number.POSITIVE_INFINITY : Number(row.concurrency),
+      row.value === null ? Number.POSITIVE_INFINITY : Number(row.value),
     ]),
   );
-  const inUseOf = new Map(slotRows.map((row) => [row.lane as string, Number(row.in_use)]));
+  const inUseOf = new Map(ofKind(rowKind.slots).map((row) => [row.name as string, Number(row.value)]));
   for (const id of ids)
     lanes.set(id, { id, concurrency: concurrencyOf.get(laneOf(id).limit) ?? 0, inUse: inUseOf.get(id) ?? 0 });
-  return Number(clockRows?.[0]?.at);
+  return Number(ofKind(rowKind.clock)[0]?.value);
 }
 
 /** The waiting runs of each class that come first, locked. */

@@ -11,7 +11,13 @@ import { type Bind, createStatement, type Dialect, type SqlRow } from "../dialec
 export interface SqlText {
   readonly text: string;
   readonly values: readonly unknown[];
+  /** Whether the statement may be sent as one with the next: neither reads what the other writes. */
+  readonly joinsNext?: true;
 }
+
+/** Marks all statements but the last as independent of the next. */
+export const joined = (statements: readonly SqlText[]): readonly SqlText[] =>
+  statements.map((statement, index) => (index < statements.length - 1 ? { ...statement, joinsNext: true } : statement));
 
 type Rows = readonly SqlRow[];
 
@@ -52,6 +58,8 @@ export interface LimitsDialect {
     rows: readonly (readonly unknown[])[],
     assignments: (columnOf: (name: string) => string) => readonly string[],
   ): SqlText;
+  /** Unblocks the first class that is blocked on the lane, and returns its row; null where an UPDATE returns no rows. */
+  readonly unblockFirst: ((lane: string, bind: Bind) => string) | null;
   /** The table of tasks as `t`, with the index of ready and parked tasks by route, or with its primary key. */
   readonly tasksByRoute: string;
   readonly tasksByKey: string;

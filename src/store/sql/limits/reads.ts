@@ -29,9 +29,8 @@ export async function readUnsorted(
 ): Promise<UnsortedTasks> {
   const { column, order } = d.base.readyRank;
   const { isParked } = d.base;
-  const [clockRows, ...results] = await read([
-    buildStatement(d.base, (bind) => `SELECT ${d.base.now(bind)} AS at`),
-    ...d.forEach(
+  const results = await read(
+    d.forEach(
       [
         ["v_route", "text"],
         ["v_version", "text"],
@@ -45,23 +44,28 @@ export async function readUnsorted(
           `SELECT ${kind} AS kind, ${runId} AS run_id, t.workflow AS route, t.priority, t.due_at FROM ${d.tasksByRoute} WHERE`;
         const now = () => d.base.now(bind);
         const parts = [
-          `${select(rowKind.ready)} t.state = ${taskState.ready} AND ${isOfRoute()} ORDER BY ${column} ${order}, t.due_at LIMIT ${limit}`,
-          `${select(rowKind.parked)} ${isParked} AND ${isOfRoute()} AND t.due_at <= ${now()} ORDER BY t.due_at LIMIT ${limit}`,
-          `${select(rowKind.next)} ${isParked} AND ${isOfRoute()} AND t.due_at > ${now()} ORDER BY t.due_at LIMIT 1`,
-          `SELECT ${rowKind.open} AS kind, NULL AS run_id, c.route, 0 AS priority, 0 AS due_at FROM ${d.base.table("classes")} c
+          () =>
+            `${select(rowKind.ready)} t.state = ${taskState.ready} AND ${isOfRoute()} ORDER BY ${column} ${order}, t.due_at LIMIT ${limit}`,
+          () =>
+            `${select(rowKind.parked)} ${isParked} AND ${isOfRoute()} AND t.due_at <= ${now()} ORDER BY t.due_at LIMIT ${limit}`,
+          () =>
+            `${select(rowKind.next)} ${isParked} AND ${isOfRoute()} AND t.due_at > ${now()} ORDER BY t.due_at LIMIT 1`,
+          () => `SELECT ${rowKind.open} AS kind, NULL AS run_id, c.route, 0 AS priority, 0 AS due_at FROM ${d.base.table("classes")} c
             WHERE c.route = ${columnOf("v_route")} AND c.version = ${columnOf("v_version")} AND c.blocked_on = '' LIMIT 1`,
         ];
-        return parts.map((part, index) => `SELECT p${index}.* FROM (${part}) p${index}`).join(" UNION ALL ");
+        return parts
+          .map((part, index) => `SELECT p${index}.*, ${now()} AS at FROM (${part()}) p${index}`)
+          .join(" UNION ALL ");
       },
     ),
-  ]);
+  );
   const rows = results.flat();
   const ofKind = (kind: number) => rows.filter((row) => Number(row.kind) === kind);
   const due = [...ofKind(rowKind.ready), ...ofKind(rowKind.parked)].sort(byPriorityThenTime);
   const isFull = due.length >= limit;
   const dueInstants = ofKind(rowKind.next).map((row) => Number(row.due_at));
   return {
-    at: Number(clockRows?.[0]?.at),
+    at: Number(rows[0]?.at ?? 0),
     tasks: await readRuns(d, read, due),
     hasOpenClasses: ofKind(rowKind.open).length > 0,
     nextDueAt: isFull || dueInstants.length === 0 ? null : Math.min(...dueInstants),

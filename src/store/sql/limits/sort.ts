@@ -2,7 +2,7 @@
 import { resumedOffsetMs, type TurnCounter } from "../../../core/limits/order.js";
 import type { SortedTask } from "../../contract/limits.js";
 import { taskState } from "../records.js";
-import { buildStatement, type LimitsDialect, type TransactionSteps } from "./dialect.js";
+import { buildStatement, joined, type LimitsDialect, type TransactionSteps } from "./dialect.js";
 
 /**
  * Classes and lanes are created first, in the order of their ids. A class that exists is locked, so that no admission deletes
@@ -70,5 +70,5 @@ export function* sortTasks(d: LimitsDialect, turns: TurnCounter, tasks: readonly
             ],
           ),
         ];
-  return { writes: [...laneInserts, ...moves], result: () => undefined };
+  return { writes: joined([...laneInserts, ...moves]), result: () => undefined };
 }

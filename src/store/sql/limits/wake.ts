@@ -25,6 +25,13 @@ export async function wakeLanes(d: LimitsDialect, run: RunStatements, freed: rea
   if (lanes.length === 0) return 0;
   const ids = lanes.map(({ lane }) => lane);
   if (d.lock.share !== "") await run([waitForLanes(d, ids)]);
+  const [only] = lanes;
+  const { unblockFirst } = d;
+  if (unblockFirst !== null && lanes.length === 1 && only?.count === 1) {
+    // One row cannot be part of a deadlock, so it is found and updated at once.
+    const [rows = []] = await run([buildStatement(d.base, (bind) => unblockFirst(only.lane, bind))]);
+    return rows.length;
+  }
   const blocked = await run(
     d.forEach(
       [
