@@ -23,11 +23,9 @@ const sharing = [
   "src/store/{shared,sql,postgres/connection}/**/*.test.ts",
   "dashboard/src/**/*.test.ts",
   "test/{class-style,client,dynamic,function-style,graph-style,histories,retry,stored-schema,types}/**/*.test.ts",
-  "test/{cli,dashboard,mistakes,processes,scale,sql-functions,testing}/**/*.test.ts",
-  // One measures the memory of its process, some count the errors that no code handles, one changes the environment.
-  "test/http/!(hostile-bodies).test.ts",
+  "test/{cli,mistakes,sql-functions,testing}/**/*.test.ts",
+  // The others count the errors that no code handles.
   "test/bad-input/!(dropped-promises|processes|runs-that-end|thrown-durations|user-code).test.ts",
-  "test/stores/!(pgbouncer).test.ts",
   // Hono's server replaces Request and Response of its process.
   "examples/!(http-hono)/**/*.test.ts",
 ];

@@ -32,8 +32,8 @@ export type {
   BackfillResult,
   ScheduleCommandOptions,
   ScheduleListOptions,
-  Schedules,
-} from "./client/schedules/schedules.js";
+} from "./client/schedules/schedule-options.js";
+export type { Schedules } from "./client/schedules/schedules.js";
 export type { BuildOptions } from "./client/start/build.js";
 export type { NamedWorkflow } from "./client/start/named-workflow.js";
 export type { StartOptions } from "./client/start/new-run.js";
@@ -112,6 +112,7 @@ export {
   type ScheduleSettings,
   schedule,
 } from "./define/schedule/schedule.js";
+export type { ScheduleContext } from "./define/schedule/schedule-context.js";
 export type { HookContext, StepExecution, StepHooks } from "./define/step-hooks.js";
 export type { PoolSizes, RunStatus, Store, StoreOptions } from "./store/contract/store.js";
 export type { RunEvent, RunStatusChange } from "./telemetry/publish.js";

@@ -3,6 +3,7 @@ import type { Duration } from "../core/naming/duration.js";
 import type { RetryOptions } from "../core/naming/retry-policy.js";
 import type { HeroRef } from "./hero.js";
 import type { RunnableClass, RunnableDefinition } from "./runnable.js";
+import type { ScheduleContext } from "./schedule/schedule-context.js";
 
 /** A logger: any object with these four methods, such as `console`, pino or winston. */
 export interface Logger {
@@ -186,22 +187,6 @@ type PayloadOf<Name> = Name extends SignalHandle<infer Payload> ? Payload : unkn
 /** A workflow to run as a child: its definition, its class, or the name of a registered workflow. */
 export type ChildWorkflow<Input, Output> = RunnableDefinition<Input, Output> | RunnableClass<Input, Output> | string;
 
-/** `ctx.schedule`: the occurrence of a schedule that a run stands for. */
-export interface ScheduleContext {
-  /** The name of the schedule. */
-  readonly name: string;
-  /** The instant that the run stands for. */
-  readonly scheduledFor: Date;
-  /** When the run was created: after `scheduledFor`, by jitter, downtime, or because it had to wait for another run. */
-  readonly firedAt: Date;
-  /** How many earlier occurrences, which did not run, it stands for. */
-  readonly missed: number;
-  /** Whether `pawl.schedules.trigger()` started it. */
-  readonly manual: boolean;
-  /** Whether it is part of a backfill. */
-  readonly backfill: boolean;
-}
-
 /**
  * The `ctx` of a workflow. Its asynchronous calls are recorded: after a crash or a wait, a worker calls the workflow's code
  * again, and the calls return the recorded results.
@@ -231,7 +216,6 @@ export interface WorkflowContext<Input = unknown> {
    * `resumeOn`; otherwise null.
    */
   readonly resumedBy: ResumedBy | null;
-
   /**
    * Runs `fn` and records its result; once recorded, `fn` never runs again. If `fn` throws, it is retried as `retry` says,
    * and after the last attempt its error is thrown here. A name that is used again is recorded as `name#2`, `name#3` ….
@@ -380,7 +364,6 @@ export interface WorkflowContext<Input = unknown> {
     cases: Cases,
     options?: CallOptions,
   ): Promise<Awaited<ReturnType<Cases[keyof Cases]>>>;
-
   /** The time of the last event of the log that the code has received; the same on replay. */
   now(): Date;
   /** A random number from 0 up to, but not including, 1; the same on replay. */
@@ -394,7 +377,6 @@ export interface WorkflowContext<Input = unknown> {
    * the code of a workflow that has open runs.
    */
   patched(id: string): boolean;
-
   /** Cancels the run. Completed steps are compensated first, and its children are canceled. */
   cancel(reason?: string): never;
   /** Pauses the run until `run.resume()`. A step that called it then runs again; a handler continues after the call. */

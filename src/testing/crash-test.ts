@@ -7,10 +7,13 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { RunHandle } from "../client/run-handle.js";
+import { IdSource } from "../client/start/new-id.js";
+import { newRunFactory, type StartOptions } from "../client/start/new-run.js";
 import { Pawl } from "../connect.js";
-import { InvalidStateError } from "../core/errors/errors.js";
+import { InvalidInputError, InvalidStateError } from "../core/errors/errors.js";
 import { checkOptions } from "../core/naming/check-options.js";
 import { seededRandom } from "../core/naming/ids.js";
+import type { RunSchedule } from "../core/schedule/schedule-data.js";
 import type { Workflow } from "../define/class/workflow.js";
 import type { WorkflowClass } from "../define/class/workflow-instance.js";
 import type { Logger } from "../define/context.js";
@@ -18,8 +21,10 @@ import type { WorkflowDefinition } from "../define/definition.js";
 import type { JobDefinition } from "../define/dynamic/job.js";
 import type { HeroRef } from "../define/hero.js";
 import { type AnyWorkflow, asDefinition, asDefinitions } from "../define/resolve.js";
+import type { ScheduleDefinition } from "../define/schedule/schedule.js";
+import { systemRuntime } from "../runtime/system.js";
 import type { Limits } from "../store/contract/limits.js";
-import type { Batch, Fence, Store, StoreTransaction } from "../store/contract/store.js";
+import type { Batch, Fence, NewRun, Store, StoreTransaction } from "../store/contract/store.js";
 import type { Worker } from "../worker/worker.js";
 import { openTestStore } from "./open-test-store.js";
 import { VirtualClock } from "./virtual-clock.js";
@@ -36,6 +41,8 @@ export interface CrashTestOptions<Input, Output> {
   readonly schema?: string;
   /** The hero that each run is about, for a workflow class. */
   readonly hero?: HeroRef;
+  /** The schedule whose next occurrence the runs are, as `ctx.schedule` tells; its instant is the same for all of them. */
+  readonly schedule?: ScheduleDefinition;
   /** Called before each run: reset the outside world to its initial state. */
   readonly setup?: () => unknown;
   /** Called whenever the run is idle: send the signals that it waits for. Must be safe to call again. */
@@ -54,6 +61,7 @@ export const crashTestOptions: ReadonlySet<string> = new Set([
   "store",
   "schema",
   "hero",
+  "schedule",
   "setup",
   "drive",
   "compare",
@@ -165,6 +173,8 @@ class CrashTrial<Input, Output> {
   readonly #options: CrashTestOptions<Input, Output>;
   readonly #store: Store;
   readonly #clock: VirtualClock;
+  /** What the runs are occurrences of; null if no schedule starts them. */
+  readonly #occurrence: RunSchedule | null;
 
   constructor(
     definition: WorkflowDefinition<Input, Output>,
@@ -178,6 +188,7 @@ class CrashTrial<Input, Output> {
     this.#options = options;
     this.#store = store;
     this.#clock = clock;
+    this.#occurrence = options.schedule === undefined ? null : nextOccurrence(options.schedule, clock.read());
   }
 
   async run(point: CrashPoint | null): Promise<RunOutcome<Output> & { readonly commits: number }> {
@@ -188,11 +199,11 @@ class CrashTrial<Input, Output> {
     // Another Pawl starts the run, so that the start is not lost in the crash.
     const starter = new Pawl(this.#store, silentLogger);
     const { hero } = this.#options;
-    const run: RunHandle<Input, Output> = await starter.start(
-      this.#definition as WorkflowDefinition<any, Output>,
-      this.#input,
-      hero === undefined ? {} : { hero },
-    );
+    const startOptions = hero === undefined ? {} : { hero };
+    const run: RunHandle<Input, Output> =
+      this.#occurrence === null
+        ? await starter.start(this.#definition as WorkflowDefinition<any, Output>, this.#input, startOptions)
+        : await this.#startScheduled(starter, this.#occurrence, startOptions);
     let wasIdle = false;
     let crash: Promise<"dead"> | null = crashingStore.crashed;
     for (let wakeUps = 0; wakeUps < maxWakeUps; wakeUps += 1) {
@@ -224,6 +235,18 @@ class CrashTrial<Input, Output> {
     throw new InvalidStateError(`"${this.#definition.name}" does not end ${where}: ${why}`);
   }
 
+  /** Starts a run as a schedule does, which has registered its workflow. */
+  async #startScheduled(
+    starter: Pawl,
+    occurrence: RunSchedule,
+    options: StartOptions,
+  ): Promise<RunHandle<Input, Output>> {
+    const createRun = newRunFactory(this.#definition, options, new IdSource(systemRuntime));
+    const run: NewRun = { ...createRun(this.#input), schedule: JSON.stringify(occurrence) };
+    await this.#store.commit({ fence: null, transitions: [], starts: [run] });
+    return starter.run(run.id);
+  }
+
   async #startWorker(pawl: Pawl): Promise<Worker> {
     const workflows = new Set([...asDefinitions(this.#options.workflows ?? []), this.#definition]);
     const jobs = this.#options.jobs ?? [];
@@ -231,6 +254,13 @@ class CrashTrial<Input, Output> {
     const worker = pawl.worker({ workflows: [...workflows], jobs, ...options });
     return worker.startDriven(this.#clock.read);
   }
+}
+
+function nextOccurrence({ name, next }: ScheduleDefinition, now: number): RunSchedule {
+  const [instant] = next(1, now);
+  if (instant === undefined)
+    throw new InvalidInputError(`crashTest() cannot start a run of schedule "${name}": it has no further instant.`);
+  return { name, scheduledFor: Number(instant), firedAt: Number(instant), missed: 0 };
 }
 
 /**

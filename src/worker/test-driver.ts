@@ -76,8 +76,9 @@ export class TestDriver {
   async #runUntilIdle(): Promise<number | null> {
     for (;;) {
       await this.#waitUntilIdle();
-      await this.#schedules.fireDue();
+      // Read before schedules fire: a hint may let the worker claim their runs at once, and their ends may make more due.
       const before = this.#claimer.claimedCount;
+      await this.#schedules.fireDue();
       this.#claimer.claimSoon();
       await this.#waitUntilIdle();
       if (this.#claimer.claimedCount === before) return this.#claimer.nextDueAt;

@@ -6,14 +6,11 @@ import { ExecutionAbortedError, InvalidStateError } from "../core/errors/errors.
 import { checkOptions, checkWholeNumber } from "../core/naming/check-options.js";
 import { parseDuration } from "../core/naming/duration.js";
 import { checkName } from "../core/naming/names.js";
-import type { Logger } from "../define/context.js";
-import type { ErrorReporter, WorkflowDefinition } from "../define/definition.js";
-import { asSchedules, type ScheduleDefinition } from "../define/schedule/schedule.js";
-import type { Runtime } from "../runtime/runtime.js";
+import type { WorkflowDefinition } from "../define/definition.js";
+import { asSchedules } from "../define/schedule/schedule.js";
 import { waitAtMost } from "../runtime/wait.js";
-import type { Hint, NewRun, Route, Store } from "../store/contract/store.js";
+import type { Hint, NewRun, Route } from "../store/contract/store.js";
 import { inCleanContext } from "../telemetry/async-context.js";
-import type { RunTally } from "../telemetry/run-tally.js";
 import { isUnreachable, warnOfRetry } from "../telemetry/warn-of-retry.js";
 import { Claimer } from "./claim/claimer.js";
 import { WorkflowRegistry } from "./claim/registry.js";
@@ -22,6 +19,7 @@ import type { StartReceipt } from "./commit/group-committer.js";
 import { WorkerLimits } from "./limits/worker-limits.js";
 import type { WorkerOptions } from "./options.js";
 import { checkPort, knownOptions } from "./options.js";
+import type { WorkerServices } from "./services.js";
 import { DueSchedules, type ScheduleService } from "./session/due-schedules.js";
 import { Heartbeat, type LeaseEvents } from "./session/heartbeat.js";
 import { Housekeeping } from "./session/housekeeping.js";
@@ -29,30 +27,7 @@ import { Session } from "./session/session.js";
 import { SlowSteps } from "./session/slow-steps.js";
 import { StalledCodeDetector } from "./session/stalled-code-detector.js";
 import { TestDriver } from "./test-driver.js";
-import type { WorkflowSummary } from "./turn/turn-host.js";
-import { type StoreAddress, type WorkerWatchdog, watchdogFor } from "./watchdog/watchdog.js";
-
-/** The services that `connect.ts` provides to a worker. */
-export interface WorkerServices {
-  readonly runtime: Runtime;
-  readonly store: Store;
-  readonly log: Logger;
-  readonly tally: RunTally;
-  readonly newId: () => string;
-  /** Stores the registrations of the worker's workflows. */
-  register(definitions: readonly WorkflowDefinition[]): Promise<void>;
-  /** Reads the registration of a workflow by its name; null: it was never registered. */
-  findRegistration(name: string): Promise<WorkflowSummary | null>;
-  readonly onError: ErrorReporter | null;
-  /** How long a run that a `PauseError` has paused waits for its signal before the step runs once more; null: forever. */
-  readonly recheckPausedMs: number | null;
-  /** How the watchdog's thread opens the database; null if it cannot, which turns the watchdog off. */
-  readonly storeAddress: StoreAddress | null;
-  /** Deletes runs that are older than the retention; null: no retention is set. */
-  readonly prune: ((stop: AbortSignal) => Promise<{ readonly runs: number }>) | null;
-  /** Makes the service that fires schedules. null: the worker declares none, and fires those that were put by the API. */
-  createSchedules(definitions: readonly ScheduleDefinition[] | null): ScheduleService;
-}
+import { type WorkerWatchdog, watchdogFor } from "./watchdog/watchdog.js";
 
 /** The phases of a worker, in their order; a stopped worker cannot be started again. */
 type WorkerPhase = "idle" | "running" | "stopping" | "stopped";
@@ -128,11 +103,7 @@ export class Worker {
       pollMs: poll === never ? never : parseDuration(poll, "poll"),
       session: () => (this.#takesRuns ? this.#session : null),
       activeCount: () => this.active,
-      claims: new RunClaims({
-        store: services.store,
-        routes: () => this.#registry.nextRoutes(),
-        limited: this.#limits?.claims ?? null,
-      }),
+      claims: new RunClaims(services.store, this.#registry, this.#limits?.claims ?? null),
       onLost: (session) => this.#onLeaseLost(session),
     });
     const schedules = options.schedules === undefined ? null : asSchedules(options.schedules);
@@ -386,9 +357,7 @@ export class Worker {
       this.#driver.clock === null &&
       this.#session !== null &&
       this.#claimer.freeSlots > 0 &&
-      this.#registry.definitionOf(workflow, version) !== undefined &&
-      !this.#registry.isLimited(workflow, version) &&
-      this.#registry.canExecute(workflow, version)
+      this.#registry.canAdopt(workflow, version)
     );
   }
 

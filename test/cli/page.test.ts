@@ -16,7 +16,7 @@ import { commandsOf, Ids, normalizeOutput, withOutputs } from "./transcript.js";
 
 const file = fileURLToPath(new URL("../../docs/cli.md", import.meta.url));
 
-test("docs/cli.md shows the real output of the commands", async () => {
+test("docs/cli.md shows the real output of the commands", { timeout: 600_000 }, async () => {
   const page = readFileSync(file, "utf8");
   const folder = newFolder();
   const [, workflows] = /^```ts\n([\s\S]*?)^```$/m.exec(page) ?? [];

@@ -130,7 +130,7 @@ describe("explain()", () => {
     const w = await world();
     const open = gate();
     const slow = workflow("slow", (ctx) => ctx.step("think", () => open.opened));
-    const { worker, settle } = await w.worker([slow], { name: "w1", concurrency: 1, lease: 300 });
+    const { worker, settle } = await w.worker([slow], { name: "w1", concurrency: 1, lease: 3_000 });
     await w.pawl.start(slow);
     await until(() => worker.active === 1);
     await until(async () => (await w.pawl.workers())[0]?.executing === 1);

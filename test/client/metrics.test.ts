@@ -84,7 +84,7 @@ forEachStore((kind) => {
     const slow = workflow("slow", (ctx) => ctx.step("think", () => open.opened));
     await w.pawl.start(slow);
     w.clock.moveTo(w.clock.read() + 7 * second);
-    const { worker, settle } = await w.worker([slow], { name: "w1", lease: 300 });
+    const { worker, settle } = await w.worker([slow], { name: "w1", lease: 3_000 });
     await until(() => worker.active === 1);
     await until(async () => (await w.pawl.workers())[0]?.executing === 1);
     expect(await w.pawl.metrics(slow)).toMatchObject({

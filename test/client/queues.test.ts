@@ -39,7 +39,7 @@ forEachStore((kind) => {
     w.clock.moveTo(began + 5_000);
     await w.pawl.startMany(echo, [1, 2]);
     await w.pawl.start(echo, 3, { delay: "1 hour" });
-    const { worker } = await w.worker([slow, napping], { name: "w1", lease: 300 });
+    const { worker } = await w.worker([slow, napping], { name: "w1", lease: 3_000 });
     await w.pawl.start(slow);
     await until(() => worker.active === 1);
     await until(async () => (await w.pawl.workers())[0]?.executing === 1);

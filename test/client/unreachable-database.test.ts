@@ -137,15 +137,22 @@ forEachStore(
           await new Promise(() => {});
         }),
       );
-      const ended = workflow("ended", (ctx) => ctx.step("ended", () => goOn.opened));
       const goOn = gate();
+      const lastBegun = gate();
+      const ended = workflow("ended", (ctx) =>
+        ctx.step("ended", () => {
+          lastBegun.open();
+          return goOn.opened;
+        }),
+      );
       const [idle, busy] = [await connect(proxy.url, { logger }), await connect(proxy.url, { logger })];
-      const options = { lease: "300ms", poll: "50ms", grace: "100ms" } as const;
+      // With a short lease, a busy machine would lose the runs before the database is away.
+      const options = { lease: "1m", poll: "50ms", grace: "100ms" } as const;
       await idle.worker({ name: "idle", workflows: [], jobs: [], ...options }).start();
       await busy.worker({ name: "busy", workflows: [endless, ended], ...options }).start();
       await busy.startMany(endless, [undefined]);
       await busy.start(ended);
-      await begun.opened;
+      await Promise.all([begun.opened, lastBegun.opened]);
 
       await proxy.close();
       goOn.open();

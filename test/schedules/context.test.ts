@@ -1,5 +1,5 @@
 /** What a run knows of its occurrence, in each style. */
-import { type Context, graph, schedule, step, Workflow, workflow } from "pawl";
+import { graph, type ScheduleContext, schedule, step, Workflow, workflow } from "pawl";
 import { beforeEach, expect, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
 import { runsOf, schedulesOn } from "./support/schedule-worlds.js";
@@ -8,7 +8,7 @@ let seen: Record<string, unknown> = {};
 beforeEach(() => {
   seen = {};
 });
-const look = (where: string, { schedule }: Pick<Context, "schedule">) => {
+const look = (where: string, { schedule }: { readonly schedule: ScheduleContext | null }) => {
   seen[where] = schedule;
 };
 const occurrence = {

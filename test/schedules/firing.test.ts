@@ -82,7 +82,8 @@ forEachStore(
     });
 
     test("priority, tags, hero and input of the schedule reach the run, beside those of the workflow", async () => {
-      class Bill extends Workflow<{ type: "tenant" }, { day: number }> {
+      class Bill extends Workflow<{ id: string }, { day: number }> {
+        static loadHero = (id: string) => ({ id });
         static {
           this.options({ name: "bill", tags: ["money"], priority: 1 });
           this.step("send", () => {});
@@ -96,10 +97,12 @@ forEachStore(
         tags: ["hourly"],
         hero: { type: "tenant", id: "42" },
       });
-      const t = await start({ workflows: [Bill], schedules: [billing] });
-      await t.pawl.schedules.put("plain", { workflow: "bill", input: { day: 2 }, every: "1h", offset: "30m" });
+      const mail = workflow("mail", { priority: 1, tags: ["money"] }, async (_ctx, _input: { day: number }) => {});
+      const t = await start({ workflows: [Bill, mail], schedules: [billing] });
+      await t.pawl.schedules.put("plain", { workflow: mail, input: { day: 2 }, every: "1h" });
       await t.advance("1h");
-      const [plain, run] = (await runsOf(t.pawl, "bill")).sort((a, b) => a.priority - b.priority);
+      const [run] = await runsOf(t.pawl, "bill");
+      const [plain] = await runsOf(t.pawl, "mail");
       expect(run).toMatchObject({ input: { day: 1 }, priority: 7, hero: { type: "tenant", id: "42" } });
       expect(run?.tags.toSorted()).toEqual(["hourly", "money"]);
       expect(plain).toMatchObject({ input: { day: 2 }, priority: 1, hero: null, tags: ["money"] });

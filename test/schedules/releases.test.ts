@@ -1,12 +1,12 @@
 /** Which of several sets of schedules is in force: rolling releases, roll-backs, applications and workers without any. */
-import { type Logger, schedule, workflow } from "pawl";
-import { expect, test } from "vitest";
+import { type Logger, Pawl, schedule, workflow } from "pawl";
+import { expect, onTestFinished, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
 import { silent } from "../support/virtual-worlds.js";
-import { errorOf } from "../support/waiting.js";
+import { errorOf, until } from "../support/waiting.js";
 import { ledgerOf, report, runsOf, schedulesOn, waiting } from "./support/schedule-worlds.js";
 
-const hourly = (name: string, input: unknown = name) => schedule(name, { workflow: report, input, every: "1h" });
+const hourly = (name: string, input = name) => schedule(name, { workflow: report, input, every: "1h" });
 const [kept, removed, added] = [hourly("kept"), hourly("removed"), hourly("added")];
 const hour = 3_600_000;
 
@@ -45,6 +45,18 @@ forEachStore((kind) => {
     await Promise.all([rolledBack.settle(), again.settle()]);
     expect(await ledgerOf(w.pawl, "removed")).toEqual(["ran 2026-11-01T13:00"]);
     expect(await ledgerOf(w.pawl, "added")).toEqual([]);
+  });
+
+  test("a roll-back needs no restart: old workers that still run take over when the last new one has ended", async () => {
+    const w = await cluster();
+    const old = new Pawl(w.store, silent).worker({ workflows: [report], schedules: [kept, removed], lease: "1s" });
+    onTestFinished(() => old.stop());
+    await old.start();
+    const released = await w.process({ schedules: [kept, added] });
+    expect((await w.pawl.schedules.get("removed")).status).toBe("retired");
+    await released.stop();
+    await until(async () => (await w.pawl.schedules.get("removed")).status === "active");
+    expect(await w.pawl.schedules.get("added")).toMatchObject({ status: "retired" });
   });
 
   test("a function that computes inputs is called only in workers with the code that is in force", async () => {

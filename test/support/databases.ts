@@ -11,6 +11,7 @@ import { describe, test } from "vitest";
 import { ownSqld } from "../../scripts/servers.mjs";
 import type { Store, StoreOptions } from "../../src/store/contract/store.js";
 import { MemoryStore } from "../../src/store/memory/index.js";
+import { onPostgres, returnPostgresDatabase, takePostgresDatabase } from "./postgres-databases.js";
 
 const storeKinds = ["memory", "sqlite", "postgres", "mysql"] as const;
 /** Those that tests run on unless they say otherwise. */
@@ -187,20 +188,13 @@ function openConnectionsTo(port: number): number {
 
 async function makePostgres(): Promise<TestDatabase> {
   const server = storeUrls().postgres;
-  const name = newName();
-  const asAdmin = async (sql: string, values: readonly string[] = []) => {
-    const client = new pg.Client({ connectionString: server });
-    await client.connect();
-    try {
-      return (await client.query(sql, [...values])).rows;
-    } finally {
-      await client.end();
-    }
-  };
-  await asAdmin(`CREATE DATABASE ${name}`);
+  const name = await takePostgresDatabase(server);
+  const asAdmin = async (sql: string, values: readonly string[] = []) =>
+    (await onPostgres(server, (client) => client.query(sql, [...values]))).rows;
   const ofDatabase = "FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'";
   const past = process.env.PAWL_TEST_PGBOUNCER;
   const pooler = past === undefined ? null : consoleOf(server, name);
+  let dropped: Promise<void> | undefined;
   return {
     url: withDatabase(server, name),
     direct: past === undefined ? {} : { listenUrl: withDatabase(past, name) },
@@ -210,8 +204,10 @@ async function makePostgres(): Promise<TestDatabase> {
     },
     connections: async () =>
       pooler === null ? (await asAdmin(`SELECT count(*)::int AS n ${ofDatabase}`, [name]))[0].n : pooler.clients(),
-    drop: async () => {
-      await asAdmin(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+    drop: () => {
+      // Only once, because another test may have it already.
+      dropped ??= returnPostgresDatabase(server, name);
+      return dropped;
     },
   };
 }

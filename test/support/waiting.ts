@@ -2,10 +2,13 @@
 
 /**
  * Resolves when the condition holds; the test's own time limit is the only one. It looks again by timeouts, because a test
- * may have stopped all intervals.
+ * may have stopped all intervals. Most conditions ask a database, which other tests use as well, so it soon looks less often.
  */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5));
+  for (let pauseMs = 4; !(await condition()); pauseMs = Math.min(pauseMs * 1.2, 20)) {
+    const thisPauseMs = pauseMs;
+    await new Promise((resolve) => setTimeout(resolve, thisPauseMs));
+  }
 }
 
 /** A promise that the test resolves by calling `open`. */

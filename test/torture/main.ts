@@ -24,7 +24,8 @@ interface Choice {
   readonly schedules: boolean;
 }
 
-const usage = "npm run torture -- [--store sqlite|postgres|mysql] [--minutes 5] [--seed N] [--faults kill,cut,… | --schedules]";
+const usage =
+  "npm run torture -- [--store sqlite|postgres|mysql] [--minutes 5] [--seed N] [--faults kill,cut,… | --schedules]";
 /** More problems of one kind add no information. */
 const shownPerInvariant = 10;
 

@@ -9,8 +9,7 @@ import { fingerprintIn } from "../../core/run/fingerprint.js";
 import { retriedRunIdOf } from "../../core/run/lineage.js";
 import { parseParkingNote, readParkingNote } from "../../core/run/parking-note.js";
 import type { CommandAudit, ParkingNote, Waiting } from "../../core/run/stored-schema.js";
-import type { ScheduleContext } from "../../define/context.js";
-import { toScheduleContext } from "../../define/schedule/schedule-context.js";
+import { type ScheduleContext, toScheduleContext } from "../../define/schedule/schedule-context.js";
 import type { RunRecord, RunStatus } from "../../store/contract/store.js";
 import { type DamagedField, damagedColumnError, decodeColumn } from "./damaged-data.js";
 
@@ -182,7 +181,6 @@ function startedByOf({ startedBy }: RunRecord): RunInfo["startedBy"] {
 
 /** Also only for display. */
 function scheduleOf({ schedule }: RunRecord): RunInfo["schedule"] {
-  if (schedule === undefined) return null;
   try {
     return toScheduleContext(schedule);
   } catch {

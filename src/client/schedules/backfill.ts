@@ -7,7 +7,7 @@ import type { Store } from "../../store/contract/store.js";
 import type { StoredSchedule } from "./stored-schedule.js";
 
 /** The maximum number of occurrences of one backfill. */
-export const maxBackfill = 10_000;
+const maxBackfill = 10_000;
 const idsPerRead = 1_000;
 
 export interface BackfillPlan {

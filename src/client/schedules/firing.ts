@@ -13,7 +13,7 @@ import {
 import { toSafeThrown } from "../../core/errors/safe-thrown.js";
 import { sentenceOf } from "../../core/errors/sentence-of.js";
 import { type Firing, planFiring } from "../../core/schedule/plan-firing.js";
-import type { Occurrence, RunSchedule } from "../../core/schedule/schedule-data.js";
+import type { Occurrence, RunSchedule, ScheduleState } from "../../core/schedule/schedule-data.js";
 import type { Logger } from "../../define/context.js";
 import type { ScheduleDefinition } from "../../define/schedule/schedule.js";
 import type { Runtime, Timer } from "../../runtime/runtime.js";
@@ -25,7 +25,7 @@ import type { IdSource } from "../start/new-id.js";
 import { newRunFactory } from "../start/new-run.js";
 import type { Registration } from "../start/registration.js";
 import { readSituations, type Situation } from "./situations.js";
-import { changeOf, toOccurrenceRecord } from "./stored-schedule.js";
+import { changeOf, type StoredSchedule, toOccurrenceRecord, toStoredSchedule } from "./stored-schedule.js";
 
 export interface FiringServices {
   readonly store: Store;
@@ -70,16 +70,37 @@ export class ScheduleFiring {
   /** Looks at these schedules now. Returns how many of them were changed; the others have changed meanwhile. */
   async fire(records: readonly ScheduleRecord[], now: number, definitions: ScheduleDefinitions): Promise<number> {
     const { store } = this.#services;
-    const situations = await readSituations(store, records, now);
+    const unusable: Unusable[] = [];
+    const schedules = records.flatMap((record) => readOrNote(record, unusable) ?? []);
+    const situations = await readSituations(store, schedules, now);
     const registrations = new Registrations((workflow) => this.#services.findRegistration(workflow));
     const ready: Decision[] = [];
     const deciding = situations.map(async (situation) => {
-      ready.push(await this.#decide(situation, definitions, registrations));
+      try {
+        ready.push(await this.#decide(situation, definitions, registrations));
+      } catch (error) {
+        // It is the problem of this schedule alone: this runtime may lack its time zone, for example.
+        unusable.push({ record: situation.schedule.record, error });
+      }
     });
     await waitAtMost(this.#services.runtime, fastInputMs, Promise.all(deciding));
     const changedAtOnce = await this.#commit(ready.splice(0));
     await Promise.all(deciding);
-    return changedAtOnce + (await this.#commit(ready.splice(0)));
+    const changedLater = await this.#commit(ready.splice(0));
+    return changedAtOnce + changedLater + (await this.#pauseUnusable(unusable, now));
+  }
+
+  /** Pauses the schedules that could not be looked at, so that they are not looked at again and again, and says why. */
+  async #pauseUnusable(unusable: readonly Unusable[], now: number): Promise<number> {
+    if (unusable.length === 0) return 0;
+    const changes = unusable.map(({ record, error }): ScheduleChange => {
+      this.#services.log.error(`Schedule "${record.name}" cannot be fired and is paused.`, error);
+      const pause = { at: now, until: null, by: null, reason: sentenceOf(toSafeThrown(error)) };
+      const row = { ...record, status: "paused" as const, nextAt: null, state: withPause(record.state, pause) };
+      return { name: record.name, expectedRevision: record.revision, row, occurrences: [], starts: [] };
+    });
+    const result = await this.#services.store.schedules.apply({ changes });
+    return result.kind === "applied" ? result.names.size : 0;
   }
 
   async #commit(decisions: readonly Decision[]): Promise<number> {
@@ -205,6 +226,31 @@ interface Decision {
   readonly schedule: Situation["schedule"];
   readonly firing: Firing;
   readonly starts: readonly NewRun[];
+}
+
+/** A schedule that could not be looked at. */
+interface Unusable {
+  readonly record: ScheduleRecord;
+  readonly error: unknown;
+}
+
+/** Null for a damaged row, which is the problem of this schedule alone. */
+function readOrNote(record: ScheduleRecord, unusable: Unusable[]): StoredSchedule | null {
+  try {
+    return toStoredSchedule(record);
+  } catch (error) {
+    unusable.push({ record, error });
+    return null;
+  }
+}
+
+/** A state that cannot be read stays as it is, for people to mend. */
+function withPause(state: string, pause: NonNullable<ScheduleState["pause"]>): string {
+  try {
+    return JSON.stringify({ ...(JSON.parse(state) as ScheduleState), pause });
+  } catch {
+    return state;
+  }
 }
 
 function toChange({ schedule, firing, starts }: Decision): ScheduleChange {

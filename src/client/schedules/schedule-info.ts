@@ -1,9 +1,17 @@
 /** What `pawl.schedules` tells about schedules and their occurrences. */
 import { describeTiming } from "../../core/schedule/describe.js";
-import type { CatchUp, Outcome, Overlap, Pending, ScheduleStatus } from "../../core/schedule/schedule-data.js";
+import {
+  type CatchUp,
+  newScheduleState,
+  type Outcome,
+  type Overlap,
+  type Pending,
+  type ScheduleData,
+  type ScheduleStatus,
+} from "../../core/schedule/schedule-data.js";
 import { plainInputOf } from "../../define/schedule/schedule.js";
 import type { OccurrenceRecord, PendingCount, ScheduleRecord } from "../../store/contract/store.js";
-import { dueAtOf, toStoredSchedule } from "./stored-schedule.js";
+import { dueAtOf, type StoredSchedule, toStoredSchedule } from "./stored-schedule.js";
 
 /** What became of an occurrence of a schedule. */
 export type OccurrenceOutcome = Outcome;
@@ -124,7 +132,7 @@ export interface OccurrenceInfo {
 }
 
 export function toScheduleInfo(record: ScheduleRecord, counts: readonly PendingCount[], now: number): ScheduleInfo {
-  const { data, state } = toStoredSchedule(record);
+  const { data, state, problem } = readOrPlaceholder(record);
   const { rule } = data.timing;
   const count = (...kinds: readonly Pending[]) =>
     counts
@@ -138,7 +146,7 @@ export function toScheduleInfo(record: ScheduleRecord, counts: readonly PendingC
     name: record.name,
     workflow: record.workflow,
     status: record.status,
-    rule: describeTiming(data.timing),
+    rule: problem ?? describeTiming(data.timing),
     cron: rule.kind === "cron" ? rule.cron : null,
     timeZone: rule.kind === "cron" ? rule.timeZone : "UTC",
     everyMs: rule.kind === "every" ? rule.everyMs : null,
@@ -165,6 +173,22 @@ export function toScheduleInfo(record: ScheduleRecord, counts: readonly PendingC
     pauseReason: pause?.reason ?? null,
     createdAt: new Date(record.createdAt),
   };
+}
+
+/** A damaged row is still listed: its rule says what is wrong with it. */
+function readOrPlaceholder(
+  record: ScheduleRecord,
+): Omit<StoredSchedule, "record"> & { readonly problem: string | null } {
+  try {
+    return { ...toStoredSchedule(record), problem: null };
+  } catch (error) {
+    const problem = (error as Error).message;
+    const { workflow } = record;
+    const timing = { rule: { kind: "at" as const, instants: [] }, startAt: null, endAt: null, except: [] };
+    const limits = { jitterMs: 0, overlap: "skip", catchUp: { mode: "latest", withinMs: null } } as const;
+    const data: ScheduleData = { workflow, input: null, timing, ...limits, pauseOnFailure: null, maxRuns: null };
+    return { data, state: newScheduleState, problem };
+  }
 }
 
 const toDate = (instant: number | null) => (instant === null ? null : new Date(instant));

@@ -185,7 +185,8 @@ export function newScheduleRecord(
     setKey,
     hash,
     incarnation: randomHex(runtime, 16),
-    revision: 1,
+    // Greater than any revision of an earlier schedule of this name, which a process may have read before it was deleted.
+    revision: now,
     status: nextFor === null ? "ended" : "active",
     nextFor,
     nextAt: nextFor === null ? null : dueAtOf(name, data, nextFor),

@@ -5,7 +5,6 @@ import type { Duration } from "../../core/naming/duration.js";
 import { parseDuration } from "../../core/naming/duration.js";
 import { sha256Hex } from "../../core/naming/ids.js";
 import { checkName } from "../../core/naming/names.js";
-import type { CommandAudit } from "../../core/run/stored-schema.js";
 import { nextInstants } from "../../core/schedule/instants.js";
 import { manualOccurrenceId } from "../../core/schedule/occurrence-id.js";
 import type { Occurrence } from "../../core/schedule/schedule-data.js";
@@ -14,39 +13,25 @@ import { type ScheduleOptions, toScheduleData } from "../../define/schedule/sche
 import { randomHex } from "../../runtime/random-hex.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import type { OccurrenceRecord, ScheduleChange, ScheduleRecord, Store } from "../../store/contract/store.js";
-import { auditField } from "../command/command-options.js";
 import { parseInstant } from "../start/new-run.js";
 import { planBackfill } from "./backfill.js";
 import type { ScheduleDefinitions, ScheduleFiring } from "./firing.js";
+import { checkLimit, maxPageSize, readCursor, readPosition, writeCursor, writePosition } from "./pages.js";
 import { type OccurrenceInfo, type ScheduleInfo, toOccurrenceInfo, toScheduleInfo } from "./schedule-info.js";
+import {
+  auditOf,
+  type BackfillResult,
+  backfillOptions,
+  listOptions,
+  occurrencesOptions,
+  pauseOptions,
+  resumeOptions,
+  type ScheduleCommandOptions,
+  type ScheduleListOptions,
+  triggerOptions,
+} from "./schedule-options.js";
 import { newScheduleRecord, redefine } from "./schedule-set.js";
 import { changeOf, isDue, type StoredSchedule, toOccurrenceRecord, toStoredSchedule } from "./stored-schedule.js";
-
-/** Who does something to a schedule, and why. */
-export interface ScheduleCommandOptions {
-  /** Who does it, such as the name of a user. */
-  readonly by?: string | undefined;
-  /** Why it is done. */
-  readonly reason?: string | undefined;
-}
-
-/** Options of `pawl.schedules.list()`. */
-export interface ScheduleListOptions {
-  /** Only schedules that this application declares. */
-  readonly app?: string;
-  /** How many schedules a page has at most, 1 to 1,000. Default 100. */
-  readonly limit?: number;
-  /** The `next` of the previous page. */
-  readonly cursor?: string;
-}
-
-/** What a backfill starts, or with `dryRun` would start. */
-export interface BackfillResult {
-  /** The instants that run, one after another, the oldest first. */
-  readonly instants: Date[];
-  /** How many instants of the range have run already, or are going to. They are left out. */
-  readonly alreadyDone: number;
-}
 
 export interface SchedulesServices {
   readonly store: Store;
@@ -56,17 +41,8 @@ export interface SchedulesServices {
   definitions(): ScheduleDefinitions;
 }
 
-const maxPageSize = 1_000;
 /** Other processes change a schedule only when it fires or a person acts, so a few attempts are enough. */
 const maxAttempts = 50;
-const commandOptions = ["by", "reason"] as const;
-const pauseOptions = new Set([...commandOptions, "until"]);
-const resumeOptions = new Set<string>(commandOptions);
-const triggerOptions = new Set([...commandOptions, "force"]);
-const backfillOptions = new Set([...commandOptions, "from", "to", "dryRun"]);
-const listOptions = new Set(["app", "limit", "cursor"]);
-const occurrencesOptions = new Set(["limit", "cursor"]);
-
 /**
  * Puts, reads and operates schedules: `pawl.schedules`.
  *
@@ -141,7 +117,7 @@ export class Schedules {
     const last = page.at(-1);
     return {
       schedules: page.map((record) => toScheduleInfo(record, counts, now)),
-      next: records.length > limit && last !== undefined ? Buffer.from(last.name).toString("base64url") : null,
+      next: records.length > limit && last !== undefined ? writeCursor(last.name) : null,
     };
   }
 
@@ -321,7 +297,7 @@ export class Schedules {
     const hasMore = rows.length > limit && last !== undefined;
     return {
       occurrences: page.map(toOccurrenceInfo),
-      next: hasMore ? Buffer.from(`${last.scheduledFor}:${last.id}`).toString("base64url") : null,
+      next: hasMore ? writePosition(last) : null,
     };
   }
 
@@ -418,24 +394,4 @@ function backfilledUntil({ record, state }: StoredSchedule, occurrences: readonl
   const last = occurrences.at(-1)?.scheduledFor;
   if (last === undefined || record.nextFor === null || last < record.nextFor) return {};
   return { backfilledUntil: Math.max(last, state.backfilledUntil ?? last) };
-}
-
-const auditOf = (options: ScheduleCommandOptions): CommandAudit => auditField(options).audit ?? {};
-
-function checkLimit(call: string, limit: number): number {
-  if (Number.isInteger(limit) && limit >= 1 && limit <= maxPageSize) return limit;
-  throw new InvalidInputError(`${call} takes a limit between 1 and ${maxPageSize}, not ${String(limit)}.`);
-}
-
-function readCursor(cursor: string): string {
-  const name = typeof cursor === "string" ? Buffer.from(cursor, "base64url").toString() : "";
-  if (name !== "" && Buffer.from(name).toString("base64url") === cursor) return name;
-  throw new InvalidInputError("schedules.list({ cursor }) must be the `next` of another page.");
-}
-
-function readPosition(cursor: string): { readonly scheduledFor: number; readonly id: string } {
-  const [scheduledFor = "", id, ...rest] = Buffer.from(String(cursor), "base64url").toString().split(":");
-  if (id !== undefined && /^[0-9a-f-]{36}$/.test(id) && /^-?\d{1,15}$/.test(scheduledFor) && rest.length === 0)
-    return { scheduledFor: Number(scheduledFor), id };
-  throw new InvalidInputError("schedules.occurrences({ cursor }) must be the `next` of another page.");
 }

@@ -1,7 +1,7 @@
 /** Reads what must be known of schedules to decide what they do: their open runs, and the occurrences that wait. */
 import type { FiringSituation } from "../../core/schedule/plan-firing.js";
-import type { OccurrenceRecord, ScheduleRecord, Store } from "../../store/contract/store.js";
-import { type StoredSchedule, toStoredSchedule } from "./stored-schedule.js";
+import type { OccurrenceRecord, Store } from "../../store/contract/store.js";
+import type { StoredSchedule } from "./stored-schedule.js";
 
 export interface Situation extends FiringSituation {
   readonly schedule: StoredSchedule;
@@ -12,10 +12,9 @@ const maxPending = 2_000;
 
 export async function readSituations(
   store: Store,
-  records: readonly ScheduleRecord[],
+  schedules: readonly StoredSchedule[],
   now: number,
 ): Promise<readonly Situation[]> {
-  const schedules = records.map(toStoredSchedule);
   const pending = await readPending(store, schedules);
   const known = schedules.filter(({ record }) => pending.has(record.name));
   const open = known.flatMap(({ record }) => (pending.get(record.name) ?? []).filter(isBegun));
@@ -90,6 +89,7 @@ async function readBackfills(
 }
 
 const ledgerPage = 1_000;
+const lowestId = "00000000-0000-0000-0000-000000000000";
 
 /**
  * The instants that a backfill has taken although the schedule has not passed them: it was paused, or no worker was there.
@@ -104,7 +104,7 @@ async function readBackfilled(
     const { name, incarnation, nextFor } = record;
     if (state.backfilledUntil === undefined || nextFor === null) continue;
     const instants = new Set<number>();
-    let before = { scheduledFor: state.backfilledUntil + 1, id: "" };
+    let before = { scheduledFor: state.backfilledUntil + 1, id: lowestId };
     for (let isLastPage = false; !isLastPage; ) {
       const page = await store.schedules.occurrences({ schedule: name, before, limit: ledgerPage });
       for (const row of page)

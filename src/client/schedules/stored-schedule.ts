@@ -1,4 +1,5 @@
 /** A schedule as it is stored, with its definition and state as objects. */
+import { DamagedDataError } from "../../core/errors/errors.js";
 import { jitterOf } from "../../core/schedule/instants.js";
 import type { Occurrence, ScheduleData, ScheduleState } from "../../core/schedule/schedule-data.js";
 import type { OccurrenceRecord, ScheduleChange, ScheduleRecord } from "../../store/contract/store.js";
@@ -9,11 +10,22 @@ export interface StoredSchedule {
   readonly state: ScheduleState;
 }
 
+/** @throws DamagedDataError when the row cannot be read */
 export const toStoredSchedule = (record: ScheduleRecord): StoredSchedule => ({
   record,
-  data: JSON.parse(record.definition) as ScheduleData,
-  state: JSON.parse(record.state) as ScheduleState,
+  data: parseColumn<ScheduleData>(record, "definition"),
+  state: parseColumn<ScheduleState>(record, "state"),
 });
+
+function parseColumn<T>(record: ScheduleRecord, column: "definition" | "state"): T {
+  try {
+    const value: unknown = JSON.parse(record[column]);
+    if (typeof value === "object" && value !== null) return value as T;
+  } catch {
+    // The error below says what is wrong.
+  }
+  throw new DamagedDataError({ of: `Schedule "${record.name}"`, column, problem: "it is not the JSON of an object" });
+}
 
 /** When an occurrence of this instant is due: the instant and its jitter. */
 export const dueAtOf = (name: string, { jitterMs }: ScheduleData, instant: number): number =>

@@ -99,7 +99,9 @@ test("over many admissions, at most k - 1 lie between two of one class while k c
   const limits = fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 5, maxLength: 40 });
   fc.assert(
     fc.property(fc.integer({ min: 2, max: 6 }), limits, (classCount, limitsOfRounds) => {
-      let turnOf = new Map(Array.from({ length: classCount }, (_, index) => [`class ${index}`, index] as const));
+      let turnOf = new Map<string, number>(
+        Array.from({ length: classCount }, (_, index) => [`class ${index}`, index] as const),
+      );
       const order: string[] = [];
       for (const [round, limit] of limitsOfRounds.entries()) {
         const busy = [...turnOf].map(([id, turn]): ClassState => ({ id, lanes: ["a"], turn, headCount: 1_000 }));

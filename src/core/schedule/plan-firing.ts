@@ -16,7 +16,7 @@ import type {
 /** The most occurrences that wait for a run to end, and the most that are caught up. */
 export const bufferLimit = 100;
 /** `missed` and the counts of skipped occurrences stop here: a schedule of every second passes it in 11 days. */
-export const countLimit = 1_000_000;
+const countLimit = 1_000_000;
 /** With catch-up mode "none", an occurrence may be this late unless `within` says otherwise. */
 const noCatchUpToleranceMs = 60_000;
 

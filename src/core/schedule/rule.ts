@@ -9,7 +9,7 @@ import { checkTimeZone } from "./time-zone-name.js";
 import { FIRST_INSTANT, type ScheduleRule, type ScheduleTiming } from "./timing.js";
 import { shown } from "./words.js";
 
-export type { ScheduleRule, ScheduleTiming } from "./timing.js";
+export type { ScheduleTiming } from "./timing.js";
 
 /** When a schedule fires: exactly one of `cron`, `every` and `at`, and what limits it. */
 export interface ScheduleTimingOptions {

@@ -78,6 +78,9 @@ export type ScheduledInput<Scheduled> =
 
 type ValueOrFunction<Input> = Input | ((occurrence: ScheduledOccurrence) => Input | Promise<Input>);
 
+/** Any input. It is not `unknown`, which would hide the type of the function's argument. */
+type AnyInput = object | string | number | bigint | boolean | null | undefined;
+
 /** The option `input`. It may be left out if the workflow takes none, or is given by its name. */
 export type ScheduleInputOption<Input> = [Input] extends [void]
   ? {
@@ -87,7 +90,7 @@ export type ScheduleInputOption<Input> = [Input] extends [void]
   : unknown extends Input
     ? {
         /** The input of the runs, or a function that computes it from the instant. */
-        readonly input?: ValueOrFunction<Input>;
+        readonly input?: ValueOrFunction<AnyInput>;
       }
     : {
         /** The input of the runs, or a function that computes it from the instant. */
@@ -145,7 +148,7 @@ const settingNames = [
   "hero",
 ] as const satisfies (keyof ScheduleSettings | "workflow" | "input")[];
 
-export const scheduleOptionNames: ReadonlySet<string> = new Set(settingNames);
+const scheduleOptionNames: ReadonlySet<string> = new Set(settingNames);
 
 /**
  * Defines when runs of a workflow start by themselves. A worker that is given the schedule fires it; of several workers one
@@ -189,14 +192,14 @@ export function schedule(name: string, options: ScheduleOptions): ScheduleDefini
 }
 
 /** The next instants of a schedule, as dates. */
-export function instantsOf({ timing }: Pick<ScheduleData, "timing">, count: number, from: number): Date[] {
+function instantsOf({ timing }: Pick<ScheduleData, "timing">, count: number, from: number): Date[] {
   if (!Number.isInteger(count) || count < 1 || count > 10_000)
     throw new InvalidInputError(`next(count) takes a whole number from 1 to 10,000, not ${String(count)}.`);
   if (Number.isNaN(from)) throw new InvalidInputError("next(count, from) takes a Date, or milliseconds since 1970.");
   return nextInstants(timing, from, count).map((instant) => new Date(instant));
 }
 
-export const isSchedule = (value: unknown): value is ScheduleDefinition =>
+const isSchedule = (value: unknown): value is ScheduleDefinition =>
   typeof value === "object" && value !== null && (value as Partial<ScheduleDefinition>)[scheduleBrand] === true;
 
 const overlaps: ReadonlySet<string> = new Set<Overlap>(["skip", "bufferOne", "bufferAll", "cancelOther", "allowAll"]);

@@ -50,7 +50,7 @@ export interface ScheduleChange {
   readonly name: string;
   /** The revision that the caller has read; null if there must be no such schedule. */
   readonly expectedRevision: number | null;
-  /** The new row; its revision is ignored, and becomes the next one. null deletes the row. */
+  /** The new row; null deletes it. A new schedule keeps the revision of its row, any other gets the next one. */
   readonly row: ScheduleRecord | null;
   /** Rows of the ledger, which replace rows with the same id. */
   readonly occurrences: readonly OccurrenceRecord[];
@@ -59,6 +59,7 @@ export interface ScheduleChange {
 }
 
 export interface ScheduleBatch {
+  /** At most one change per schedule. */
   readonly changes: readonly ScheduleChange[];
   /** Written first; if its revision is not the expected one, nothing is written. */
   readonly app?: { readonly row: ScheduleApp; readonly expectedRevision: number | null };

@@ -38,7 +38,6 @@ import type { SqlLimits } from "../sql/limits/limits.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
-import type { SchedulePort } from "../sql/schedule-port.js";
 import { SqlSchedules } from "../sql/schedules.js";
 import { Claimer } from "./claim/claim.js";
 import { ClaimBoundsTracker } from "./claim/claim-bounds.js";
@@ -52,10 +51,9 @@ import { channelOf, encodeHints, Notifier } from "./connection/notifier.js";
 import { createPostgresDialect } from "./dialect.js";
 import { createPostgresLimits, type PostgresLimitsPort } from "./limits.js";
 import { LostWriteDetector } from "./lost-write-detector.js";
-import { createMaintenancePort } from "./maintenance-port.js";
 import { createMigrationPort } from "./migrate.js";
 import { OperationTracker } from "./operation-tracker.js";
-import { createSchedulePort } from "./schedule-port.js";
+import { createMaintenancePort, createSchedulePort, type PortServices } from "./ports.js";
 import { migrationsOf } from "./schema.js";
 import type { Tables } from "./tables.js";
 import { assertTransaction, type CallerTransaction, PostgresTransaction } from "./transaction.js";
@@ -106,15 +104,16 @@ export class PostgresStore implements Store {
     this.#clock = createSqlClock(options.clock);
     const dialect = createPostgresDialect(tables, options.clock);
     this.#reads = new SqlReads({ query: (text, values) => db.read({ text, values }) }, dialect);
-    this.maintenance = new SqlMaintenance(createMaintenancePort(db, this.#operations, this.#emitHints), dialect);
+    const committer = () => this.#committer;
+    const ports: PortServices = { db, operations: this.#operations, committer, emitHints: this.#emitHints };
+    this.maintenance = new SqlMaintenance(createMaintenancePort(ports), dialect);
+    this.schedules = new SqlSchedules(createSchedulePort(ports), dialect);
     const admitUnder: PostgresLimitsPort["admitUnder"] = ({ fence }, admit) =>
       this.#fencedIfLost({ kind: "fenced" }, () => {
         this.#lostWriteDetector.assertNotLost(fence);
         return this.#retryIfServerMissed(admit);
       });
-    const limitsPort = { db, operations: this.#operations, admitUnder, emitHints: this.#emitHints };
-    this.limits = createPostgresLimits(limitsPort, tables, dialect);
-    this.schedules = new SqlSchedules(this.#schedulePort(), dialect);
+    this.limits = createPostgresLimits({ ...ports, admitUnder }, tables, dialect);
     this.#lostWriteDetector = new LostWriteDetector(tables);
     this.#committer = new Committer(tables, this.#clock, (runId, end) =>
       this.#lostWriteDetector.isLogEndKnown(runId, end),
@@ -134,13 +133,6 @@ export class PostgresStore implements Store {
   readonly #warn = (message: string, error: unknown): void => {
     if (!(error instanceof StoreError && error.unreachable)) this.#parts.options.onWarning?.(message, error);
   };
-
-  #schedulePort(): SchedulePort {
-    const query: SchedulePort["query"] = (text, values) => this.#operations.run(() => this.#db.read({ text, values }));
-    const emitHints = (hints: readonly Hint[]) => this.#emitHints(hints);
-    const port = createSchedulePort(this.#db, () => this.#committer, { query, emitHints });
-    return { ...port, transaction: (work) => this.#operations.run(() => port.transaction(work)) };
-  }
 
   migrate(): Promise<void> {
     const { tables } = this.#parts;

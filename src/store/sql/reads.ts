@@ -194,7 +194,7 @@ export class SqlReads implements ReadSide {
 
   async workers(): Promise<readonly WorkerRecord[]> {
     const columns =
-      "w.id, w.name, w.host, w.pid, w.port, w.routes, w.lease_ms, w.epoch, w.live, w.started_at, w.heartbeat_at, w.executing, w.loop_lag_ms";
+      "w.id, w.name, w.host, w.pid, w.port, w.routes, w.lease_ms, w.epoch, w.live, w.started_at, w.heartbeat_at, w.executing, w.loop_lag_ms, w.schedule_set";
     const from = `${this.#dialect.table("workers")} w`;
     const rows = await this.#db.query(`SELECT ${columns} FROM ${from} ORDER BY w.started_at, w.id`, []);
     return rows.map(decodeWorker);

@@ -162,6 +162,7 @@ export function decodeWorker(row: SqlRow): WorkerRecord {
     heartbeatAt: Number(row.heartbeat_at),
     executing: executing ?? [],
     loopLagMs: row.loop_lag_ms === null ? null : Number(row.loop_lag_ms),
+    ...(row.schedule_set === null ? {} : { scheduleSet: row.schedule_set as string }),
     ...(executing === null ? { damage: { column: "executing", problem: "it is not a list of counts" } } : {}),
     ...(routes === null ? { damage: { column: "routes", problem: "it is not a list of routes" } } : {}),
   };

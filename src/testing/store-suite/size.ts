@@ -1,6 +1,7 @@
 /** The sizes of the tables: what they contain, at a bounded cost. */
 import { systemRuntime } from "../../runtime/system.js";
-import { type TableName, tableNames } from "../../store/contract/size.js";
+import { tableNames } from "../../store/contract/size.js";
+import type { TableName } from "../../store/contract/store.js";
 import { batch, event, newRuns, transition } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 

@@ -126,9 +126,10 @@ export class WorkflowRegistry {
     return [...this.#definitions.values()].filter(hasLimits);
   }
 
-  isLimited(workflow: string, version: string): boolean {
+  /** Whether a run may be executed from its birth, without a claim; with limits it needs an admission. */
+  canAdopt(workflow: string, version: string): boolean {
     const definition = this.definitionOf(workflow, version);
-    return definition !== undefined && hasLimits(definition);
+    return definition !== undefined && !hasLimits(definition) && this.canExecute(workflow, version);
   }
 
   /** The routes of workflows with limits whose queues are not paused. */

@@ -3,12 +3,9 @@ import type { AdmittedTask } from "../../store/contract/limits.js";
 import type { ClaimedTask, Fence, Route, Store } from "../../store/contract/store.js";
 import type { LimitedClaims } from "../limits/limited-claims.js";
 
-export interface RunClaimsOptions {
-  readonly store: Store;
+interface UnlimitedRoutes {
   /** The routes of the workflows without limits. */
-  readonly routes: () => readonly Route[];
-  /** null when no workflow has limits. */
-  readonly limited: LimitedClaims | null;
+  nextRoutes(): readonly Route[];
 }
 
 export interface RunClaimRequest {
@@ -29,16 +26,21 @@ export type RunClaim =
   | { readonly kind: "fenced" };
 
 export class RunClaims {
-  readonly #options: RunClaimsOptions;
+  readonly #store: Store;
+  readonly #registry: UnlimitedRoutes;
+  readonly #limited: LimitedClaims | null;
   #isLimitedFirst = false;
 
-  constructor(options: RunClaimsOptions) {
-    this.#options = options;
+  /** @param limited null when no workflow has limits */
+  constructor(store: Store, registry: UnlimitedRoutes, limited: LimitedClaims | null) {
+    this.#store = store;
+    this.#registry = registry;
+    this.#limited = limited;
   }
 
   /** The two kinds take turns at being first, so that neither starves the other when the worker has few free slots. */
   async claim(request: RunClaimRequest): Promise<RunClaim> {
-    const { limited } = this.#options;
+    const limited = this.#limited;
     if (limited === null) return this.#claimUnlimited(request);
     this.#isLimitedFirst = !this.#isLimitedFirst;
     const claimLimited = (limit: number): Promise<RunClaim> => limited.claim(request.fence, limit);
@@ -64,11 +66,10 @@ export class RunClaims {
   }
 
   async #claimUnlimited({ fence, limit, limitPerRoute }: RunClaimRequest): Promise<RunClaim> {
-    const { store, routes, limited } = this.#options;
-    const claimedRoutes = routes();
-    if (limited !== null && claimedRoutes.length === 0)
+    const routes = this.#registry.nextRoutes();
+    if (this.#limited !== null && routes.length === 0)
       return { kind: "claimed", at: 0, tasks: [], nextDueAt: null, hasMore: false };
-    const claim = await store.claim({ fence, routes: claimedRoutes, limit, limitPerRoute });
+    const claim = await this.#store.claim({ fence, routes, limit, limitPerRoute });
     if (claim.kind === "fenced") return claim;
     return { ...claim, hasMore: claim.tasks.length >= Math.min(limit, limitPerRoute) };
   }

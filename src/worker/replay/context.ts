@@ -21,14 +21,13 @@ import type {
   MapResult,
   RaceWinner,
   ResumedBy,
-  ScheduleContext,
   SignalName,
   StepOptions,
   StepTools,
   WaitOptions,
   WorkflowContext,
 } from "../../define/context.js";
-import { toScheduleContext } from "../../define/schedule/schedule-context.js";
+import { type ScheduleContext, toScheduleContext } from "../../define/schedule/schedule-context.js";
 import { mapChildren, startChild } from "../children/children.js";
 import type { Body } from "../step/attempt.js";
 import { withHooks } from "../step/hooked-step.js";
@@ -79,10 +78,8 @@ class Context implements WorkflowContext<any> {
     return this.#input.value;
   }
 
-  /** A new object for each access, so that no code sees what other code has changed in it. */
   get schedule(): ScheduleContext | null {
-    const { schedule } = this.#turn.run;
-    return schedule === undefined ? null : toScheduleContext(schedule);
+    return toScheduleContext(this.#turn.run.schedule);
   }
 
   get attempt(): number {

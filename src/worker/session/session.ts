@@ -14,15 +14,7 @@ import type { Logger } from "../../define/context.js";
 import type { ErrorReporter, WorkflowDefinition } from "../../define/definition.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import type { AdmittedTask } from "../../store/contract/limits.js";
-import type {
-  ClaimedTask,
-  ExecutingCount,
-  Fence,
-  InboxRow,
-  NewRun,
-  Store,
-  TaskRecord,
-} from "../../store/contract/store.js";
+import type { ClaimedTask, ExecutingCount, Fence, InboxRow, NewRun, Store } from "../../store/contract/store.js";
 import { publishCommit, publishStatus } from "../../telemetry/publish.js";
 import type { RunTally } from "../../telemetry/run-tally.js";
 import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
@@ -236,10 +228,8 @@ export class Session {
     if (forgottenTasks.length === 0) return;
     const ids = forgottenTasks.map((task) => task.runId);
     const [runs, at] = await this.#retryUntilReachable(() => Promise.all([store.runsById(ids), store.now()]));
-    const slots =
-      this.#options.slots === null
-        ? []
-        : await this.#retryUntilReachable(() => store.limits.slots({ runIds: ids }, Number.MAX_SAFE_INTEGER));
+    const readSlots = () => store.limits.slots({ runIds: ids }, Number.MAX_SAFE_INTEGER);
+    const slots = this.#options.slots === null ? [] : await this.#retryUntilReachable(readSlots);
     const claimedTasks = toAdmittedTasks(forgottenTasks, runs, slots);
     await this.openClaimed(claimedTasks, at);
   }

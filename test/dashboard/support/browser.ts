@@ -1,6 +1,6 @@
-/** Chromium, started once for the tests of a file. */
+/** Chromium, started once for all files that a process of the tests executes. It ends with that process. */
 import { type Browser, chromium as driver } from "playwright-core";
-import { afterAll, test } from "vitest";
+import { test } from "vitest";
 import { chromium } from "../../../scripts/engines/chromium.mjs";
 import { isLeftOut } from "../../support/databases.js";
 
@@ -9,7 +9,10 @@ export const patienceMs = Number(process.env.PAWL_TEST_PATIENCE_MS ?? 60_000);
 
 let launched: Promise<Browser> | null = null;
 
-export function browser(): Promise<Browser> {
+export async function browser(): Promise<Browser> {
+  // It may have crashed, or not have started, in an earlier file. Another test may have noticed that as well.
+  const former = launched;
+  if (!(await former?.catch(() => null))?.isConnected() && launched === former) launched = null;
   launched ??= launch();
   return launched;
 }
@@ -39,8 +42,4 @@ async function launch(): Promise<Browser> {
 export function inBrowser(define: () => void): void {
   if (isLeftOut("chromium")) test("was left out, as PAWL_TEST_WITHOUT asks: nothing is tested in a browser", () => {});
   else define();
-  afterAll(async () => {
-    await (await launched)?.close();
-    launched = null;
-  });
 }

@@ -15,7 +15,10 @@ const insert = url.startsWith("postgres")
 const tick = workflow("tick", async (ctx, { ms }) => {
   const { name: scheduleName, scheduledFor } = ctx.schedule;
   await ctx.step("note", async () => {
-    writeSync(file, `${JSON.stringify({ run: ctx.runId, schedule: scheduleName, pid: process.pid, at: Date.now() })}\n`);
+    writeSync(
+      file,
+      `${JSON.stringify({ run: ctx.runId, schedule: scheduleName, pid: process.pid, at: Date.now() })}\n`,
+    );
     await sleep(ms);
   });
   await ctx.transaction("effect", async (tx) => {
@@ -42,8 +45,10 @@ const schedules = [
   schedule("each_minute", { ...common, cron: "* * * * *", input: { ms: 0 } }),
 ];
 
-const print = (level) => (...args) =>
-  console.error(new Date().toISOString(), level, ...args.map((arg) => (arg instanceof Error ? arg.stack : arg)));
+const print =
+  (level) =>
+  (...args) =>
+    console.error(new Date().toISOString(), level, ...args.map((arg) => (arg instanceof Error ? arg.stack : arg)));
 const pawl = await connect(url, {
   logger: { debug: () => {}, info: () => {}, warn: print("warn"), error: print("error") },
 });

@@ -80,7 +80,8 @@ function checkInstants(schedule: Row, rows: readonly Row[], period: number, viol
     for (const instant of range) seen.set(instant, (seen.get(instant) ?? 0) + 1);
   }
   const first = (Math.floor(Number(schedule.created_at) / period) + 1) * period;
-  const last = schedule.next_for === null ? Math.max(first - period, ...seen.keys()) : Number(schedule.next_for) - period;
+  const last =
+    schedule.next_for === null ? Math.max(first - period, ...seen.keys()) : Number(schedule.next_for) - period;
   const expected = instantsOf(first, last, period);
   for (const instant of expected) {
     const times = seen.get(instant) ?? 0;
@@ -136,7 +137,8 @@ function checkRuns({ occurrences, runs, effects, noted }: ScheduleEvidence, viol
     if (run.status === "completed" && !executed.has(id)) violations.push(`Run ${id} was never executed.`);
     // A run is canceled after its transaction, or before it.
     if (run.status === "canceled" && effectCount > 1) violations.push(`Run ${id} has ${effectCount} effects.`);
-    if (run.status !== "completed" && run.status !== "canceled") violations.push(`Run ${id} is ${run.status}: ${run.error}`);
+    if (run.status !== "completed" && run.status !== "canceled")
+      violations.push(`Run ${id} is ${run.status}: ${run.error}`);
   }
   for (const [id, { schedule }] of ran) violations.push(`${schedule}: ${id} ran, and there is no such run.`);
   const runIds = new Set(runs.map(({ id }) => String(id)));
