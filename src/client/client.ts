@@ -92,15 +92,12 @@ export class Client {
     this.tally = new RunTally(store, log, runtime);
     const commands = new RunCommands({ store, log, runtime, tally: this.tally });
     this.#handles = {
-      runtime,
-      store,
-      log,
+      ...{ runtime, store, log, commands },
       results: this.#results,
-      commands,
       retry: (id, options) => this.#starter.retry(id, options),
     };
     this.#starter = new RunStarter(this.#handles, this.ids, this.#registrar, this.#launcher);
-    this.#scheduleFiring = new ScheduleFiring({
+    const firing = new ScheduleFiring({
       store,
       runtime,
       log,
@@ -108,9 +105,9 @@ export class Client {
       findRegistration: (workflow) => this.#registrar.registration(workflow),
       cancel: (runId, reason) => cancelIfOpen(commands, runId, reason),
     });
-    const definitions = () => this.#scheduleDefinitions;
+    this.#scheduleFiring = firing;
     this.limits = new Limits(store);
-    this.schedules = new Schedules({ store, runtime, firing: this.#scheduleFiring, definitions });
+    this.schedules = new Schedules({ store, runtime, firing, definitions: () => this.#scheduleDefinitions });
   }
 
   /**
@@ -365,12 +362,11 @@ export class Client {
    */
   protected createWorkerSchedules(app: string, declared: readonly ScheduleDefinition[] | null): WorkerSchedules {
     const { store, log, runtime } = this;
-    const firing = this.#scheduleFiring;
     const definitions = new Map((declared ?? []).map((definition) => [definition.name, definition]));
     for (const definition of definitions.values()) this.#scheduleDefinitions.set(definition.name, definition);
-    const set =
-      declared === null ? null : new ScheduleSet({ store, log, runtime, app, definitions: [...definitions.values()] });
-    return new WorkerSchedules({ store, firing, definitions, declared: set === null ? null : { app, set } });
+    const set = () => new ScheduleSet({ store, log, runtime, app, definitions: [...definitions.values()] });
+    const declaredSet = declared === null ? null : { app, set: set() };
+    return new WorkerSchedules({ store, firing: this.#scheduleFiring, definitions, declared: declaredSet });
   }
 
   /** @internal Adds a worker of this process. While it has room, it executes runs that this client starts without a claim. */
