@@ -23,6 +23,7 @@ const sharing = [
   "src/store/{shared,sql,postgres/connection}/**/*.test.ts",
   "dashboard/src/**/*.test.ts",
   "test/{class-style,client,dynamic,function-style,graph-style,histories,retry,stored-schema,types}/**/*.test.ts",
+  "test/schedules/!(kills|damaged).test.ts",
   "test/{cli,mistakes,sql-functions,testing}/**/*.test.ts",
   // The others count the errors that no code handles.
   "test/bad-input/!(dropped-promises|processes|runs-that-end|thrown-durations|user-code).test.ts",

@@ -57,6 +57,10 @@ export interface Command<Specs extends OptionSpecs = OptionSpecs> {
   readonly args: readonly string[];
   readonly options: Specs;
   readonly example: string;
+  /** The words that the first argument may be; shells complete them. */
+  readonly actions?: readonly string[];
+  /** The words of a command that prints what the second argument may be, one a line; shells run it to complete a name. */
+  readonly printNames?: string;
   /** The arguments are files, so shells complete file names. */
   readonly takesFiles?: true;
   run(call: Call<Specs>): Promise<void>;

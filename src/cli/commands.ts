@@ -21,6 +21,7 @@ import { reattempt } from "./commands/reattempt.js";
 import { resume } from "./commands/resume.js";
 import { retry } from "./commands/retry.js";
 import { runs } from "./commands/runs.js";
+import { schedules } from "./commands/schedules.js";
 import { show } from "./commands/show.js";
 import { signal } from "./commands/signal.js";
 import { skip } from "./commands/skip.js";
@@ -35,6 +36,6 @@ export const groups: readonly CommandGroup[] = [
     title: "Runs",
     commands: [start, runs, errors, show, explain, history, signal, pause, resume, skip, cancel, retry, reattempt, dag],
   },
-  { title: "Operate", commands: [dashboard, workers, queues, metrics, migrate, prune, verify, doctor] },
+  { title: "Operate", commands: [dashboard, schedules, workers, queues, metrics, migrate, prune, verify, doctor] },
   { title: "More", commands: [graph, completion, help] },
 ];

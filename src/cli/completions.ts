@@ -1,4 +1,7 @@
-/** Completion scripts for shells, generated from the table of commands, so that completing a word starts no process. */
+/**
+ * Completion scripts for shells, generated from the table of commands, so that completing a word starts no process, unless it
+ * is a name in the database.
+ */
 import { type Command, type CommandGroup, commandsIn, globalOptions, type OptionSpecs } from "./command.js";
 
 export const completions: Readonly<Record<string, (groups: readonly CommandGroup[]) => string>> = { bash, zsh, fish };
@@ -12,8 +15,12 @@ const flags = (options: OptionSpecs) => Object.keys(options).map((name) => `--${
  */
 function argumentWords(command: Command, groups: readonly CommandGroup[]): readonly string[] {
   if (command.name === "help") return commandsIn(groups).map(({ name }) => name);
-  return command.name === "completion" ? Object.keys(completions) : [];
+  return command.name === "completion" ? Object.keys(completions) : (command.actions ?? []);
 }
+
+/** Prints the names in the database, or nothing if it cannot be read. */
+const namesCommand = ({ printNames }: Command) => `pawl ${printNames} 2>/dev/null`;
+const withNames = (commands: readonly Command[]) => commands.filter(({ printNames }) => printNames !== undefined);
 
 function bash(groups: readonly CommandGroup[]): string {
   const commands = commandsIn(groups);
@@ -26,6 +33,11 @@ function bash(groups: readonly CommandGroup[]): string {
       spec.choices === undefined ? [] : [`    ${command.name}:--${name}) words="${spec.choices.join(" ")}" ;;`],
     ),
   );
+  const names = withNames(commands).flatMap((command) =>
+    (command.actions ?? []).map(
+      (action) => `    ${command.name}:${action}) words="$words $(${namesCommand(command)})" ;;`,
+    ),
+  );
   return `_pawl() {
   local current="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" chosen="" words="" files="" word
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
@@ -36,7 +48,7 @@ ${cases.join("\n")}
     *) words="${[...commands.map(({ name }) => name), ...flags(globalOptions)].join(" ")}" ;;
   esac
   case "$chosen:$before" in
-${choices.join("\n")}
+${[...choices, ...names].join("\n")}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
   if [ -n "$files" ]; then COMPREPLY+=($(compgen -f -- "$current")); fi
@@ -54,9 +66,11 @@ function zsh(groups: readonly CommandGroup[]): string {
     const words = argumentWords(command, groups);
     const argumentSpec = command.takesFiles
       ? "'*:file:_files'"
-      : words.length > 0
-        ? `'*:word:(${words.join(" ")})'`
-        : "'*:argument:'";
+      : command.printNames !== undefined
+        ? `'1:word:(${words.join(" ")})' '2:name:{compadd -- \${(f)"$(${namesCommand(command)})"}}'`
+        : words.length > 0
+          ? `'*:word:(${words.join(" ")})'`
+          : "'*:argument:'";
     return `    ${command.name}) _arguments ${[...specs, argumentSpec].join(" ")} ;;`;
   });
   return `#compdef pawl
@@ -91,6 +105,11 @@ function fish(groups: readonly CommandGroup[]): string {
       `complete -c pawl -n __fish_use_subcommand -a ${command.name} -d '${fishText(command.about)}'`,
       ...(command.takesFiles ? [`complete -c pawl ${seen} -F`] : []),
       ...(words.length > 0 ? [`complete -c pawl ${seen} -a '${words.join(" ")}'`] : []),
+      ...(command.printNames === undefined
+        ? []
+        : [
+            `complete -c pawl ${seen.replace(/'$/, "")}; and __fish_seen_subcommand_from ${words.join(" ")}' -a '(${namesCommand(command)})'`,
+          ]),
       ...Object.entries(command.options).map(([name, spec]) => `complete -c pawl ${seen} ${fishOption(name, spec)}`),
     ];
   });

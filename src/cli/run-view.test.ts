@@ -26,6 +26,7 @@ const info: RunView["info"] = {
   error: null,
   tags: [],
   idempotencyKey: null,
+  schedule: null,
   parentId: null,
   createdAt: new Date(now.getTime() - 60_000),
   startedAt: null,

@@ -30,6 +30,7 @@ type Run = Pick<
   | "parentId"
   | "tags"
   | "idempotencyKey"
+  | "schedule"
   | "createdAt"
   | "startedAt"
   | "finishedAt"
@@ -71,6 +72,7 @@ function drawHeader(info: Run, { paint, now }: Output): string[] {
     ["priority", info.priority === 0 ? null : String(info.priority)],
     ["tags", info.tags.length === 0 ? null : info.tags.join(", ")],
     ["key", info.idempotencyKey],
+    ["schedule", scheduleText(info, now())],
     ["created", absoluteAndRelativeTime(createdAt, now())],
     [
       "ended",
@@ -88,6 +90,18 @@ function drawHeader(info: Run, { paint, now }: Output): string[] {
       text === null ? [] : [`  ${paint("dim", name.padEnd(8))}  ${printable(text)}`],
     ),
   ];
+}
+
+function scheduleText({ schedule }: Run, now: number): string | null {
+  if (schedule === null) return null;
+  const { name, scheduledFor, missed, manual, backfill } = schedule;
+  const how = manual ? "triggered" : backfill ? "of a backfill" : null;
+  const parts = [
+    `${name}, for ${absoluteAndRelativeTime(scheduledFor, now)}`,
+    how,
+    missed === 0 ? null : `also for ${missed.toLocaleString("en")} that did not run`,
+  ];
+  return parts.filter((part) => part !== null).join(", ");
 }
 
 /** The input of a run that was built at run time is its whole graph, which is too long to show here. */

@@ -102,7 +102,7 @@ export class Client {
       runtime,
       log,
       ids: this.ids,
-      findRegistration: (workflow) => this.#registrar.registration(workflow),
+      readWorkflows: (names) => this.#registrar.records(names),
       cancel: (runId, reason) => cancelIfOpen(commands, runId, reason),
     });
     this.#scheduleFiring = firing;

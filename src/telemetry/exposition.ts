@@ -14,9 +14,9 @@ export class Counter {
     this.#head = headOf(name, help, "counter");
   }
 
-  add(labels: Labels): void {
+  add(labels: Labels, count = 1): void {
     const key = renderLabels(labels);
-    this.#values.set(key, (this.#values.get(key) ?? 0) + 1);
+    this.#values.set(key, (this.#values.get(key) ?? 0) + count);
   }
 
   render(): string {
@@ -70,10 +70,11 @@ export class Histogram {
 export function renderGauge(name: string, help: string, values: readonly (readonly [Labels, number])[]): string {
   return [
     headOf(name, help, "gauge"),
-    ...values.map(([labels, value]) => `${name}{${renderLabels(labels)}} ${value}`),
+    ...values.map(([labels, value]) => `${name}${inBraces(renderLabels(labels))} ${value}`),
   ].join("\n");
 }
 
+const inBraces = (labels: string) => (labels === "" ? "" : `{${labels}}`);
 const headOf = (name: string, help: string, type: string) => `# HELP ${name} ${help}\n# TYPE ${name} ${type}`;
 
 const renderLabels = (labels: Labels): string =>

@@ -7,11 +7,13 @@ import type { Logger } from "../define/context.js";
 import type { InterceptedCall, InterceptedStart } from "./call-interception.js";
 import { defaultLogger } from "./logger.js";
 import type { RunEvent, RunStatusChange } from "./publish.js";
+import type { OccurrenceChange } from "./publish-occurrence.js";
 
 /** Receives everything that becomes durable in this process. */
 export interface Listener {
   onEvent(event: RunEvent): void;
   onStatus?(change: RunStatusChange): void;
+  onOccurrence?(change: OccurrenceChange): void;
 }
 
 /** Wraps calls and starts, see `call-interception.ts`. */
@@ -96,12 +98,16 @@ export function interceptCalls(interceptor: CallInterceptor, guard: ErrorGuard):
 export function listen(listener: Listener, guard: ErrorGuard): TelemetrySubscription {
   const onEvent = (message: unknown) => guard.runGuarded(() => listener.onEvent(message as RunEvent));
   const onStatus = (message: unknown) => guard.runGuarded(() => listener.onStatus?.(message as RunStatusChange));
+  const onOccurrence = (message: unknown) =>
+    guard.runGuarded(() => listener.onOccurrence?.(message as OccurrenceChange));
   subscribe("pawl:event", onEvent);
   subscribe("pawl:run", onStatus);
+  subscribe("pawl:occurrence", onOccurrence);
   return {
     stop: () => {
       unsubscribe("pawl:event", onEvent);
       unsubscribe("pawl:run", onStatus);
+      unsubscribe("pawl:occurrence", onOccurrence);
       return guard.waitForPending();
     },
   };

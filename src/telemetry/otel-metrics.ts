@@ -2,7 +2,7 @@
 import { type BatchObservableResult, type MeterProvider, metrics } from "@opentelemetry/api";
 import { checkOptions } from "../core/naming/check-options.js";
 import { ErrorGuard, type TelemetryOptions, type TelemetrySubscription } from "./listeners.js";
-import { type MetricsSource, queueGauges } from "./queue-gauges.js";
+import { type MetricsSource, queueGauges, readScheduleLags, scheduleLag } from "./queue-gauges.js";
 import { durationBucketsSeconds, recordMetrics } from "./run-metrics.js";
 
 /** Options of `measureRuns`. */
@@ -39,15 +39,21 @@ export function measureRuns(pawl: MetricsSource, options: MeasureOptions = {}): 
   });
   const steps = meter.createHistogram("pawl.step.duration", { description: "Step executions.", ...seconds });
   const failures = meter.createCounter("pawl.step.failures", { description: "Step executions that threw." });
+  const occurrences = meter.createCounter("pawl.schedule.occurrences", {
+    description: "What became of the occurrences of schedules, as this process decided it.",
+  });
+  const lag = meter.createObservableGauge("pawl.schedule.lag", { description: scheduleLag.help, unit: "s" });
   const gauges = queueGauges.map(({ name, help, unit, read }) => {
     const options = { description: help, ...(unit === undefined ? {} : { unit }) };
     return { gauge: meter.createObservableGauge(`pawl.queue.${name}`, options), read };
   });
-  const observableGauges = gauges.map(({ gauge }) => gauge);
+  const observableGauges = [...gauges.map(({ gauge }) => gauge), lag];
   const observe = async (result: BatchObservableResult) => {
     try {
       for (const queue of await pawl.queues())
         for (const { gauge, read } of gauges) result.observe(gauge, read(queue), { queue: queue.name });
+      for (const { schedule, seconds } of await readScheduleLags(pawl))
+        result.observe(lag, seconds, schedule === null ? {} : { schedule });
     } catch (error) {
       guard.warnOnce(error);
     }
@@ -63,6 +69,7 @@ export function measureRuns(pawl: MetricsSource, options: MeasureOptions = {}): 
       runPaused: (workflow) => paused.add(1, { workflow }),
       stepTook: (workflow, step, took) => steps.record(took, { workflow, step }),
       stepFailed: (workflow, step, outcome) => failures.add(1, { workflow, step, outcome }),
+      occurrenceDecided: (schedule, outcome, count) => occurrences.add(count, { schedule, outcome }),
     },
     guard,
   );

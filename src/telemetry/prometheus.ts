@@ -2,9 +2,9 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { checkOptions } from "../core/naming/check-options.js";
-import { Counter, contentType, Histogram, renderGauge } from "./exposition.js";
+import { Counter, contentType, Histogram, type Labels, renderGauge } from "./exposition.js";
 import { ErrorGuard, type TelemetryOptions, type TelemetrySubscription } from "./listeners.js";
-import { type MetricsSource, queueGauges } from "./queue-gauges.js";
+import { type MetricsSource, queueGauges, readScheduleLags, scheduleLag } from "./queue-gauges.js";
 import { durationBucketsSeconds, recordMetrics } from "./run-metrics.js";
 
 export type { TelemetryOptions, TelemetrySubscription } from "./listeners.js";
@@ -39,6 +39,10 @@ export function prometheus(pawl: MetricsSource, options: TelemetryOptions = {}):
   const runs = new Histogram("pawl_run_duration_seconds", help, durationBucketsSeconds);
   const steps = new Histogram("pawl_step_duration_seconds", "Step executions.", durationBucketsSeconds);
   const failures = new Counter("pawl_step_failures_total", "Step executions that threw.");
+  const occurrences = new Counter(
+    "pawl_schedule_occurrences_total",
+    "What became of the occurrences of schedules, as this process decided it.",
+  );
   const { stop } = recordMetrics(
     pawl,
     {
@@ -48,20 +52,26 @@ export function prometheus(pawl: MetricsSource, options: TelemetryOptions = {}):
       runPaused: (workflow) => paused.add({ workflow }),
       stepTook: (workflow, step, seconds) => steps.record({ workflow, step }, seconds),
       stepFailed: (workflow, step, outcome) => failures.add({ workflow, step, outcome }),
+      occurrenceDecided: (schedule, outcome, count) => occurrences.add({ schedule, outcome }, count),
     },
     guard,
   );
 
-  const renderQueueGauges = async (): Promise<string[]> => {
+  const renderGauges = async (): Promise<string[]> => {
     try {
-      const queues = await pawl.queues();
-      return queueGauges.map(({ name, help, unit, read }) =>
+      const [queues, lags] = await Promise.all([pawl.queues(), readScheduleLags(pawl)]);
+      const ofQueues = queueGauges.map(({ name, help, unit, read }) =>
         renderGauge(
           `pawl_queue_${name}${unit === "s" ? "_seconds" : ""}`,
           help,
           queues.map((queue) => [{ queue: queue.name }, read(queue)]),
         ),
       );
+      const ofSchedules = lags.map(({ schedule, seconds }): readonly [Labels, number] => [
+        schedule === null ? {} : { schedule },
+        seconds,
+      ]);
+      return [...ofQueues, renderGauge(`pawl_${scheduleLag.name}_seconds`, scheduleLag.help, ofSchedules)];
     } catch (error) {
       // If the database cannot be read, the metrics that were counted in this process are still worth scraping.
       guard.warnOnce(error);
@@ -69,8 +79,10 @@ export function prometheus(pawl: MetricsSource, options: TelemetryOptions = {}):
     }
   };
   const render = async () => {
-    const gauges = await renderQueueGauges();
-    const countedMetrics = [started, ended, paused, runs, steps, failures].map((metric) => metric.render());
+    const gauges = await renderGauges();
+    const countedMetrics = [started, ended, paused, runs, steps, failures, occurrences].map((metric) =>
+      metric.render(),
+    );
     return `${[...countedMetrics, ...gauges].join("\n")}\n`;
   };
   return Object.assign(render, { stop });

@@ -14,6 +14,8 @@ export interface OccurrenceChange {
   readonly scheduledFor: number;
   /** "ran", "buffered", "skipped_overlap" … */
   readonly outcome: Occurrence["outcome"];
+  /** How many occurrences this became of: consecutive ones that are skipped for the same reason may be told together. */
+  readonly count: number;
   /** How late it was decided, in milliseconds. */
   readonly latenessMs: number;
   /** The store's time, in epoch milliseconds. */
@@ -22,10 +24,12 @@ export interface OccurrenceChange {
 
 const channel = safeChannel("pawl:occurrence");
 
-export function publishOccurrence(log: Logger, schedule: string, occurrence: Occurrence): void {
+/** @param count how many occurrences this became of now; the row may also stand for earlier ones */
+export function publishOccurrence(log: Logger, schedule: string, occurrence: Occurrence, count: number): void {
   const { id, scheduledUntil: scheduledFor, outcome, at, detail } = occurrence;
   if (channel.hasSubscribers) {
-    const message: OccurrenceChange = { schedule, id, scheduledFor, outcome, latenessMs: detail.latenessMs ?? 0, at };
+    const latenessMs = detail.latenessMs ?? 0;
+    const message: OccurrenceChange = { schedule, id, scheduledFor, outcome, count, latenessMs, at };
     channel.publish(message);
   }
   if (!isDebugEnabled(log)) return;

@@ -1,10 +1,20 @@
-/** The gauges of the queues. They describe the whole database, whichever process reads them. */
+/** The gauges of queues and schedules. They describe the whole database, whichever process reads them. */
 import type { RunSource } from "./run-cache.js";
 
 /** The part of `Pawl` that metrics use. */
 export interface MetricsSource extends RunSource {
   /** The queues of the database, as `pawl.queues` returns them. */
   queues(): Promise<readonly MeasuredQueue[]>;
+  /** The schedules of the database, as `pawl.schedules` reads them. */
+  readonly schedules?: {
+    /** The schedules that are late, the latest first. */
+    late(limit: number): Promise<readonly LateSchedule[]>;
+  };
+}
+
+interface LateSchedule {
+  readonly name: string;
+  readonly lateMs: number;
 }
 
 interface MeasuredQueue {
@@ -21,6 +31,24 @@ interface QueueGauge {
   readonly help: string;
   readonly unit?: "s";
   read(queue: MeasuredQueue): number;
+}
+
+/** How many schedules have a series of their own; the others are in the maximum. */
+const maxLateSchedules = 20;
+
+export const scheduleLag = {
+  name: "schedule_lag",
+  help: "How late schedules are that should have fired: the latest of them by name, and without a name the maximum.",
+} as const;
+
+/** The latest schedules by name in seconds, and the maximum of all without one, which is 0 when none is late. */
+export async function readScheduleLags({
+  schedules,
+}: MetricsSource): Promise<readonly { readonly schedule: string | null; readonly seconds: number }[]> {
+  if (schedules === undefined) return [];
+  const late = await schedules.late(maxLateSchedules);
+  const seconds = late.map(({ name, lateMs }) => ({ schedule: name, seconds: lateMs / 1_000 }));
+  return [{ schedule: null, seconds: Math.max(0, ...seconds.map((lag) => lag.seconds)) }, ...seconds];
 }
 
 export const queueGauges: readonly QueueGauge[] = [

@@ -16,7 +16,7 @@ interface DrivenSession {
 
 /** Fires the schedules that are due. */
 interface DrivenSchedules {
-  fireDue(): Promise<void>;
+  fireDue(): Promise<unknown>;
 }
 
 export class TestDriver {

@@ -334,7 +334,7 @@ export class Worker {
   }
 
   #onHint(hint: Hint): void {
-    if (hint.kind === "schedules" || hint.kind === "anything") this.#dueSchedules.lookSoon();
+    if ((hint.kind === "schedules" && !hint.areFired) || hint.kind === "anything") this.#dueSchedules.onHint();
     if (hint.kind === "messages") this.#checkInboxes(hint.runIds);
     if (hint.kind === "anything") void this.#heartbeat?.pollNow();
     const concernsThisWorker =

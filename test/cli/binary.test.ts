@@ -45,6 +45,7 @@ test("every command exits with 0 and prints something; with a bad argument it ex
       inOrder([
         ["workers"],
         ["queues"],
+        ["schedules"],
         ["metrics"],
         ["migrate"],
         ["doctor"],

@@ -1,5 +1,5 @@
 /** `workers`, `migrate`, `verify`, `doctor`, `graph`: commands for operators. */
-import { connect } from "pawl";
+import { connect, schedule } from "pawl";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Check } from "../../src/client/operate/doctor.js";
 import { rawSql } from "../support/raw-sql.js";
@@ -275,4 +275,38 @@ test("graph says why it cannot draw a workflow", async () => {
   expect(await folder.error("graph", workflows, "--workflow", "sortin")).toMatch(
     /has no workflow "sortin"; did you mean "sorting"\?$/,
   );
+});
+
+test("doctor warns of schedules that are late by more than a minute, and of retired ones", async () => {
+  const folder = newFolder();
+  const minuteMs = 60_000;
+  const now = Date.now();
+  const pawl = await connect(folder.url, { logger: silent, clock: () => now - 10 * minuteMs });
+  const timing = { at: [new Date(now - 5 * minuteMs)] };
+  const declare = (...names: string[]) => {
+    const schedules = names.map((name) => schedule(name, { workflow: "report", at: ["2100-01-01T00:00Z"] }));
+    return pawl.worker({ workflows: [], schedules }).start();
+  };
+  await pawl.schedules.put("late", { workflow: "report", ...timing });
+  await pawl.schedules.put("in_time", { workflow: "report", every: "1d", startAt: "2100-01-01T00:00Z" });
+  await pawl.schedules.put("held", { workflow: "report", ...timing });
+  await pawl.schedules.pause("held");
+  const checksOf = async () =>
+    (await folder.json("doctor")).checks.filter(({ name }: Check) => name === "schedules") as Check[];
+  expect((await checksOf()).map(({ verdict, text }) => [verdict, text.replace(/\(.*\)/, "")])).toEqual([
+    ["warning", "late: late ; no live worker that has them keeps up, see: pawl workers"],
+  ]);
+  await pawl.schedules.delete("late");
+  expect(await checksOf()).toEqual([{ name: "schedules", verdict: "ok", text: "2, none is late or retired" }]);
+  const old = await declare("kept", "dropped");
+  await old.stop();
+  await (await declare("kept")).stop();
+  expect(await checksOf()).toEqual([
+    {
+      name: "schedules",
+      verdict: "warning",
+      text: "retired, because the code does not contain them any more: dropped; run: pawl schedules delete <name>",
+    },
+  ]);
+  await pawl.close();
 });

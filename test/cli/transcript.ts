@@ -40,7 +40,7 @@ export function normalizeOutput(text: string): string {
   return (
     text
       .replace(/\b\d+(\.\d+)?(ms|s)\b/g, "<time>")
-      .replace(/<time> ago|in <time>|\bnow\b/g, "<when>")
+      .replace(/<time> ago|in <time>|\bnow\b|\bin \d+(h|m| days?)\b|\b[\d,]+( days?|h|m) ago\b/g, "<when>")
       .replace(/\b\d\d:\d\d(:\d\d)?\b/g, "<clock>")
       .replace(/\b\d{1,2} [A-Z][a-z]{2}( \d{4})? <clock>/g, "<clock>")
       // Longer numbers leave less room for the rest of the line.

@@ -117,6 +117,7 @@ forEachStore((kind) => {
       idempotencyKey: "k",
       parentId: null,
       retryOf: null,
+      schedule: null,
       startedBy: null,
       failedStep: null,
       fingerprint: null,

@@ -92,4 +92,19 @@ export const mistakes: readonly CommandMistake[] = [
     files: { "empty.mjs": "export const answer = 42;\n" },
     sentence: '--concurrency takes a whole number, not "many".',
   },
+  {
+    what: "a command of schedules that does not exist",
+    args: ["schedules", "pasue", "nightly"],
+    sentence: 'pawl schedules has no "pasue"; did you mean "pause"?',
+  },
+  {
+    what: "an option of another command of schedules",
+    args: ["schedules", "next", "nightly", "--dry-run"],
+    sentence: "--dry-run goes with backfill, not with next.",
+  },
+  {
+    what: "a schedule that is not named",
+    args: ["schedules", "trigger"],
+    sentence: "Which schedule? Name it: pawl schedules trigger <schedule>",
+  },
 ];

@@ -11,6 +11,7 @@ import { mistakes as functionStyle } from "./function-style.js";
 import { mistakes as graphStyle } from "./graph-style.js";
 import type { Mistake } from "./mistake.js";
 import { type Answer, Project } from "./project.js";
+import { mistakes as schedules } from "./schedules.js";
 import { mistakes as testing } from "./testing.js";
 import { mistakes as worker } from "./worker.js";
 
@@ -21,6 +22,7 @@ const styles: Readonly<Record<string, readonly Mistake[]>> = {
   "dynamic graphs": dynamicGraphs,
   client,
   worker,
+  schedules,
   testing,
 };
 

@@ -11,7 +11,7 @@ const here = fileURLToPath(new URL(".", import.meta.url));
 const run = promisify(execFile);
 
 /** What every mistake can use. */
-const imports = `import { branch, connect, graph, job, type Pawl, PauseError, step, TransientError, Workflow, workflow } from "pawl";
+const imports = `import { branch, connect, graph, job, type Pawl, PauseError, schedule, step, TransientError, Workflow, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { ada, approved, finished, Goodbye, mail, Onboarding, order, paused, positive, resize, type User, users } from "./shop.js";
 

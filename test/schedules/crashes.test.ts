@@ -66,7 +66,8 @@ async function tell(
     return result;
   };
   const first = await survives(w.process({ ...code, wrap: () => faulty.store }));
-  let current = typeof first === "string" ? await withoutFaults() : first;
+  // A process that a test drives does not register its schedules again by itself.
+  let current = typeof first === "string" || fault?.change === 1 ? await withoutFaults() : first;
   for (const { hours = 0, act } of steps) {
     w.clock.moveTo(Number(w.clock.now) + hours * hour);
     const work = async () => {
@@ -100,7 +101,8 @@ forEachStore((kind) => {
       expect(changes).toBeGreaterThan(1);
       expect(undisturbed.runs).toBe(undisturbed.ledger.filter((line) => line.startsWith("ran")).length);
       for (let change = 1; change <= changes; change += 1)
-        for (const when of ["before", "after"] as const)
+        // What is never written looks the same in every store, so it is tried in one.
+        for (const when of kind === "memory" ? (["before", "after"] as const) : (["after"] as const))
           for (const fate of ["dies", "error"] as const) {
             number += 1;
             const { changes: _, ...disturbed } = await tell(w, number, story, { change, when, fate });

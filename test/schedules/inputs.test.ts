@@ -14,10 +14,15 @@ const plain = schedule("plain", { workflow: report, input: null, every: "1h" });
 /** How long a look waits for inputs before it fires the other schedules, and after how long a function has failed. */
 const [patience, limit] = [1_000, 10_000];
 
-/** Replaces the lengths of timers, so that nothing depends on how fast this machine is. */
-const withTimers = (lengths: Readonly<Record<number, number>>): Runtime => ({
+/** Replaces timers by their lengths, so that nothing depends on how fast this machine is. */
+const withTimers = (timers: Readonly<Record<number, (callback: () => void) => void>>): Runtime => ({
   ...systemRuntime,
-  setTimeout: (callback, ms) => systemRuntime.setTimeout(callback, lengths[ms] ?? ms),
+  setTimeout: (callback, ms) => {
+    const replacement = timers[ms];
+    if (replacement === undefined) return systemRuntime.setTimeout(callback, ms);
+    replacement(callback);
+    return systemRuntime.setTimeout(() => {}, 0);
+  },
 });
 
 forEachStore((kind) => {
@@ -85,13 +90,25 @@ forEachStore((kind) => {
   test("a function that takes long delays no other schedule, and its own run starts when it has returned", async () => {
     const w = await cluster();
     const computed = gate<string>();
-    const input = () => computed.opened;
+    const called = gate();
+    // Both schedules have the same workflow, so once this is called, the other one is decided within the same turn.
+    const input = () => {
+      systemRuntime.setImmediate(() => called.open());
+      return computed.opened;
+    };
     const slow = schedule("slow", { workflow: report, input, every: "1h" });
-    const pawl = new Pawl(w.store, silent, { runtime: withTimers({ [patience]: 0, [limit]: 1_000_000 }) });
+    const pawl = new Pawl(w.store, silent, {
+      runtime: withTimers({
+        [patience]: (end) => void called.opened.then(() => systemRuntime.setTimeout(end, 0)),
+        [limit]: () => {},
+      }),
+    });
     const worker = pawl.worker({
       workflows: [report],
       schedules: [slow, plain],
       lease: "1s",
+      grace: 100,
+      poll: Number.POSITIVE_INFINITY,
     });
     onTestFinished(() => worker.stop());
     await worker.start();
@@ -108,7 +125,9 @@ forEachStore((kind) => {
     const w = await cluster();
     let count = 0;
     const hanging = hourly("hanging", () => (++count === 1 ? new Promise(() => {}) : "fine"));
-    const pawl = new Pawl(w.store, silent, { runtime: withTimers({ [limit]: 0 }) });
+    const pawl = new Pawl(w.store, silent, {
+      runtime: withTimers({ [limit]: (end) => void systemRuntime.setTimeout(end, 0) }),
+    });
     const worker = pawl.worker({ workflows: [report], schedules: [hanging], poll: Number.POSITIVE_INFINITY });
     onTestFinished(() => worker.stop());
     await worker.startDriven(w.clock.read);

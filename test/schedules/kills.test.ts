@@ -15,7 +15,7 @@ import { effectsTable, judgeSchedules, readEvidence } from "../torture/schedules
 import { ScheduleWorker } from "../torture/schedules/schedule-fleet.js";
 
 const second = 1_000;
-const names = ["skip", "buffer_one", "buffer_all", "cancel_other", "with_jitter", "each_minute", "put"];
+const names = ["skip", "buffer_one", "buffer_all", "cancel_other", "with_jitter", "slow_input", "each_minute", "put"];
 const periods = new Map(names.map((name) => [name, name === "each_minute" ? 60 * second : second]));
 const kills = 4;
 /** About as many runs begin in two seconds. */

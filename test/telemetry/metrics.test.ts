@@ -13,6 +13,7 @@ import { measureRuns } from "pawl/otel";
 import { expect, onTestFinished, test } from "vitest";
 import { world } from "../support/virtual-worlds.js";
 import { expectedCounts, expectedQueue, queueScenario, runScenario } from "./count-by-hand.js";
+import { expectedOccurrences, lateScenario, scheduleScenario } from "./schedules-by-hand.js";
 
 function measuring() {
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
@@ -79,6 +80,27 @@ test("queue gauges match the database, and are not read after stop()", async () 
   await stop();
   await collect();
   expect(looked()).toBe(1);
+});
+
+test("occurrences of schedules are counted by outcome", async () => {
+  const { meterProvider, collect } = measuring();
+  const counts: Record<string, number>[] = [];
+  const day = await scheduleScenario(
+    (pawl) => measureRuns(pawl, { meterProvider }),
+    async () => counts.push(figuresOf((await collect()).get("pawl.schedule.occurrences"), number)),
+  );
+  expect(counts).toEqual(expectedOccurrences);
+  await day.close();
+});
+
+test("the latest 20 schedules have a lag of their own, and the maximum has no attribute", async () => {
+  const { meterProvider, collect } = measuring();
+  const { pawl, lags } = await lateScenario();
+  const { stop } = measureRuns(pawl, { meterProvider });
+  onTestFinished(stop);
+  const lag = (await collect()).get("pawl.schedule.lag");
+  expect(lag?.descriptor.unit).toBe("s");
+  expect(figuresOf(lag, number)).toEqual({ "": lags[0]?.[1], ...Object.fromEntries(lags.slice(0, 20)) });
 });
 
 test("an unreachable database is reported once, and the counters are still exported", async () => {

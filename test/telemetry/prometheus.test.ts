@@ -6,6 +6,7 @@ import { prometheus, servePrometheus } from "pawl/prometheus";
 import { expect, onTestFinished, test } from "vitest";
 import { silent, world } from "../support/virtual-worlds.js";
 import { expectedCounts, expectedQueue, queueScenario, runScenario } from "./count-by-hand.js";
+import { expectedOccurrences, lateScenario, scheduleScenario } from "./schedules-by-hand.js";
 
 interface Sample {
   readonly name: string;
@@ -61,11 +62,13 @@ test("the text parses, and its figures match a count by hand", async () => {
     ["pawl_run_duration_seconds", "histogram"],
     ["pawl_step_duration_seconds", "histogram"],
     ["pawl_step_failures_total", "counter"],
+    ["pawl_schedule_occurrences_total", "counter"],
     ["pawl_queue_depth", "gauge"],
     ["pawl_queue_oldest_age_seconds", "gauge"],
     ["pawl_queue_executing", "gauge"],
     ["pawl_queue_workers", "gauge"],
     ["pawl_queue_paused", "gauge"],
+    ["pawl_schedule_lag_seconds", "gauge"],
   ]);
   expect(figuresOf(samples, "pawl_runs_started_total")).toEqual(expectedCounts.started);
   expect(figuresOf(samples, "pawl_runs_ended_total")).toEqual(expectedCounts.ended);
@@ -138,6 +141,26 @@ test("steps have separate series by name, up to 200 per workflow", async () => {
   const counts = figuresOf(samples, "pawl_step_duration_seconds_count");
   expect(counts).toMatchObject({ "busy same": 3, "busy page_0": 1, "busy page_198": 1, "busy other": 51 });
   expect(Object.keys(counts)).toHaveLength(201);
+});
+
+test("occurrences of schedules are counted by outcome, and consecutive skipped ones each", async () => {
+  const counts: Record<string, number>[] = [];
+  const day = await scheduleScenario(
+    (pawl) => prometheus(pawl),
+    async (figures) => counts.push(figuresOf(parse(await figures()).samples, "pawl_schedule_occurrences_total")),
+  );
+  expect(counts).toEqual(expectedOccurrences);
+  await day.close();
+});
+
+test("the latest 20 schedules have a lag of their own, and the maximum has no label", async () => {
+  const { pawl, lags } = await lateScenario();
+  const figures = prometheus(pawl);
+  onTestFinished(figures.stop);
+  const lagOf = async () => figuresOf(parse(await figures()).samples, "pawl_schedule_lag_seconds");
+  expect(await lagOf()).toEqual({ "": lags[0]?.[1], ...Object.fromEntries(lags.slice(0, 20)) });
+  for (const [name] of lags) await pawl.schedules.delete(name);
+  expect(await lagOf()).toEqual({ "": 0 });
 });
 
 test("names with quotes, backslashes and line breaks are escaped", async () => {

@@ -72,6 +72,14 @@ export const post = <T = unknown>(path: string, body: unknown): Promise<T> =>
     body: JSON.stringify(body),
   });
 
+/** Deletes what is at a path. The API takes the reason in the query. */
+export const remove = <T = unknown>(path: string, query: Query): Promise<T> =>
+  send<T>(apiUrl(path, query), { method: "DELETE", headers: { Accept: "application/json" } });
+
+/** The path of something of a schedule: `schedulePath(name, "next")`. */
+export const schedulePath = (name: string, part = ""): string =>
+  `v1/schedules/${encodeURIComponent(name)}${part === "" ? "" : `/${part}`}`;
+
 async function send<T>(url: string, init: RequestInit): Promise<T> {
   let response: Response;
   try {

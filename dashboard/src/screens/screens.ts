@@ -7,6 +7,8 @@ import { HomeScreen } from "./home/home.js";
 import { QueuesScreen } from "./queues/queues.js";
 import { RunScreen } from "./run/run.js";
 import { RunsScreen } from "./runs/runs.js";
+import { ScheduleScreen } from "./schedules/schedule-screen.js";
+import { SchedulesScreen } from "./schedules/schedules.js";
 import type { ScreenProps } from "./screen-props.js";
 import { WorkersScreen } from "./workers/workers.js";
 import { WorkflowScreen } from "./workflows/workflow.js";
@@ -32,6 +34,8 @@ export const screens: readonly Screen[] = [
   { path: "/workflows/:workflow", component: WorkflowScreen },
   { path: "/errors", component: ErrorsScreen, nav: { label: "Errors", icon: "errors", key: "e" } },
   { path: "/queues", component: QueuesScreen, nav: { label: "Queues", icon: "queues", key: "q" } },
+  { path: "/schedules", component: SchedulesScreen, nav: { label: "Schedules", icon: "schedules", key: "s" } },
+  { path: "/schedules/:schedule", component: ScheduleScreen },
   { path: "/workers", component: WorkersScreen, nav: { label: "Workers", icon: "workers", key: "k" } },
   { path: "/database", component: DatabaseScreen, nav: { label: "Database", icon: "database", key: "d" } },
 ];

@@ -1,4 +1,4 @@
-/** The command palette: screens, workflows, runs by id, and the actions of the run that is open. */
+/** The command palette: screens, workflows, schedules, runs by id, and the actions of the run that is open. */
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { actionsOfPage } from "../actions/page-actions.js";
@@ -29,6 +29,7 @@ export function Palette() {
   const input = useRef<HTMLInputElement>(null);
   const dialog = useRef<HTMLDialogElement>(null);
   const { data } = useQuery<Answer<"listWorkflows">>("v1/workflows");
+  const { data: scheduled } = useQuery<Answer<"listSchedules">>("v1/schedules", { maxPayload: 0 });
   useLayoutEffect(() => {
     const opener = document.activeElement as HTMLElement | null;
     dialog.current?.showModal();
@@ -36,7 +37,10 @@ export function Palette() {
     return () => opener?.focus();
   }, []);
   const close = () => void (isPaletteOpen.value = false);
-  const entries = useMemo(() => entriesFor(text.trim(), data?.workflows ?? []), [text, data]);
+  const entries = useMemo(
+    () => entriesFor(text.trim(), data?.workflows ?? [], scheduled?.schedules ?? []),
+    [text, data, scheduled],
+  );
   const choose = (entry: Entry | undefined) => {
     if (entry === undefined) return;
     close();
@@ -64,7 +68,7 @@ export function Palette() {
       <input
         ref={input}
         class={css.input}
-        placeholder="A screen, a workflow, an action, or the id of a run"
+        placeholder="A screen, a workflow, a schedule, an action, or the id of a run"
         aria-label="Find anything"
         role="combobox"
         aria-expanded="true"
@@ -102,7 +106,11 @@ export function Palette() {
   );
 }
 
-function entriesFor(text: string, workflows: Answer<"listWorkflows">["workflows"]): readonly Entry[] {
+function entriesFor(
+  text: string,
+  workflows: Answer<"listWorkflows">["workflows"],
+  schedules: Answer<"listSchedules">["schedules"],
+): readonly Entry[] {
   if (uuid.test(text))
     return [{ label: `Open run ${text}`, icon: "runs", run: () => navigate(`/runs/${text.toLowerCase()}`) }];
   const all: Entry[] = [
@@ -133,6 +141,14 @@ function entriesFor(text: string, workflows: Answer<"listWorkflows">["workflows"
         run: () => navigate(`/workflows/${encodeURIComponent(name)}?start=1`),
       },
     ]),
+    ...schedules.map(
+      ({ name }): Entry => ({
+        label: name,
+        hint: "schedule",
+        icon: "schedules",
+        run: () => navigate(`/schedules/${encodeURIComponent(name)}`),
+      }),
+    ),
     { label: "Change the colours", icon: "auto", run: () => void (theme.value = nextOf(themes, theme.value)) },
     {
       label: "Change how times are written",

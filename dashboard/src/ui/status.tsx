@@ -5,7 +5,7 @@ import css from "./status.module.css";
 export const runStatuses = ["pending", "running", "waiting", "paused", "completed", "failed", "canceled"] as const;
 export type RunStatus = (typeof runStatuses)[number];
 
-/** Every state of a run, an execution or a node, with the status whose colour and icon it has. */
+/** Every state of a run, an execution, a node or a schedule, with the status whose colour and icon it has. */
 const looks: Readonly<Record<string, { readonly tone: RunStatus; readonly icon: IconName }>> = {
   pending: { tone: "pending", icon: "circle" },
   scheduled: { tone: "waiting", icon: "clock" },
@@ -18,6 +18,9 @@ const looks: Readonly<Record<string, { readonly tone: RunStatus; readonly icon: 
   canceled: { tone: "canceled", icon: "slash" },
   skipped: { tone: "canceled", icon: "skip" },
   removed: { tone: "canceled", icon: "slash" },
+  active: { tone: "completed", icon: "clock" },
+  retired: { tone: "canceled", icon: "slash" },
+  ended: { tone: "canceled", icon: "stop" },
 };
 
 /** The status whose colour a state has; its tokens are `--failed`, `--failed-fill` and `--failed-tint`. */

@@ -12,6 +12,7 @@ export const dag = command({
   about: "Export the graph of a run as JSON, or import it after editing",
   args: ["<export|import>", "<run>", "[file]"],
   options: {},
+  actions: Object.keys(actions),
   example: "pawl dag export f09ab42c graph.json",
   takesFiles: true,
 

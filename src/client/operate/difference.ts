@@ -70,7 +70,11 @@ export type DifferenceKind =
   /** The status of a child differs from the status that the log of its parent records. */
   | "child.status"
   /** The child has ended, but its parent still waits for it and has no message about the end in its inbox. */
-  | "child.parent_not_notified";
+  | "child.parent_not_notified"
+  /** The schedule is active and has no time at which it fires. */
+  | "schedule.stuck"
+  /** An occurrence waits for the end of a run that is not open, and nothing makes its schedule due. */
+  | "occurrence.stuck";
 
 /** A difference that `pawl.verify()` found. */
 export interface Difference {

@@ -7,6 +7,7 @@ import { formatDuration } from "../../core/naming/duration.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import { canExecute, isWorkerLive } from "../../store/contract/live-workers.js";
 import type { RunRecord, Store, TaskRecord, WorkerRecord } from "../../store/contract/store.js";
+import { findLateSchedules } from "../schedules/late-schedules.js";
 import { listQueues } from "./queues.js";
 import { titleOf } from "./workers.js";
 
@@ -74,7 +75,54 @@ async function checkWorkers(store: Store, runtime: Runtime): Promise<Check[]> {
   ];
   if (expiredWorkers.length > 0)
     checks.push(warning("workers", `lease expired: ${expiredWorkers.map(({ name }) => name).join(", ")}`));
-  return [...checks, checkRuns(runs, tasks, allWorkers, liveWorkers), ...(await checkPaused(store, runtime))];
+  return [
+    ...checks,
+    checkRuns(runs, tasks, allWorkers, liveWorkers),
+    ...(await checkPaused(store, runtime)),
+    ...(await checkSchedules(store)),
+  ];
+}
+
+/** A worker looks at due schedules at once, so one that is later than this has no worker. */
+const maxLateMs = 60_000;
+const maxNamedSchedules = 5;
+const maxCheckedSchedules = 1_000;
+
+/** Reports schedules that should have fired, and those that the code does not contain any more. */
+async function checkSchedules(store: Store): Promise<Check[]> {
+  const [records, late] = await Promise.all([
+    store.schedules.list({ after: null, limit: maxCheckedSchedules }),
+    findLateSchedules(store, maxNamedSchedules + 1),
+  ]);
+  if (records.length === 0) return [];
+  const retired = records.filter(({ status }) => status === "retired").map(({ name }) => name);
+  const tooLate = late.filter(({ lateMs }) => lateMs > maxLateMs);
+  const warnings = [
+    ...(tooLate.length === 0
+      ? []
+      : [
+          warning(
+            "schedules",
+            `late: ${namesText(tooLate.map(({ name, lateMs }) => `${name} (${formatDuration(lateMs)})`))}; no live worker that has them keeps up, see: pawl workers`,
+          ),
+        ]),
+    ...(retired.length === 0
+      ? []
+      : [
+          warning(
+            "schedules",
+            `retired, because the code does not contain them any more: ${namesText(retired)}; run: pawl schedules delete <name>`,
+          ),
+        ]),
+  ];
+  if (warnings.length > 0) return warnings;
+  const countText = `${records.length.toLocaleString("en")}${records.length < maxCheckedSchedules ? "" : " or more"}`;
+  return [ok("schedules", `${countText}, none is late or retired`)];
+}
+
+function namesText(names: readonly string[]): string {
+  const shown = names.slice(0, maxNamedSchedules).join(", ");
+  return names.length <= maxNamedSchedules ? shown : `${shown} and more`;
 }
 
 /** Reports paused runs and paused queues, because only an operator can resume them. */

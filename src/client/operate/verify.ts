@@ -1,6 +1,6 @@
 /**
  * Reads all stored data and compares each log with the row and the task of its run, each run with its children and its
- * parent, and every other row with its run. The log is the source of truth: a difference is a bug or a manual change.
+ * parent, and every other row with its run; then the schedules with the runs that they wait for. The log is the source of truth: a difference is a bug or a manual change.
  *
  * Workers may execute runs meanwhile. A run with a difference is therefore read again a moment later, and the difference is
  * reported only if the run did not change while it was read. `verify` has at most a page of rows, and payloads and logs of
@@ -18,6 +18,7 @@ import { leftOverSlots, tasksWithoutClass } from "./verify-limits.js";
 import { orphanedRows, unreadableRows } from "./verify-orphans.js";
 import { checkRelations } from "./verify-relations.js";
 import { examineRun } from "./verify-run.js";
+import { stuckSchedules } from "./verify-schedules.js";
 
 /** The result of `pawl.verify()`. */
 export interface Verification {
@@ -192,4 +193,5 @@ async function* orphanedAndUnreadableRows(store: Store): AsyncGenerator<Differen
   yield* orphanedRows(store);
   yield* unreadableRows(store);
   yield* leftOverSlots(store);
+  yield* stuckSchedules(store);
 }

@@ -18,12 +18,19 @@ import type { Logger } from "../../define/context.js";
 import type { ScheduleDefinition } from "../../define/schedule/schedule.js";
 import type { Runtime, Timer } from "../../runtime/runtime.js";
 import { waitAtMost } from "../../runtime/wait.js";
-import type { NewRun, RefusedStart, ScheduleChange, ScheduleRecord, Store } from "../../store/contract/store.js";
+import type {
+  NewRun,
+  RefusedStart,
+  ScheduleChange,
+  ScheduleRecord,
+  Store,
+  WorkflowRecord,
+} from "../../store/contract/store.js";
 import { publishStatus } from "../../telemetry/publish.js";
 import { publishOccurrence } from "../../telemetry/publish-occurrence.js";
 import type { IdSource } from "../start/new-id.js";
 import { newRunFactory } from "../start/new-run.js";
-import type { Registration } from "../start/registration.js";
+import { registrationOf } from "../start/registration.js";
 import { readSituations, type Situation } from "./situations.js";
 import { changeOf, type StoredSchedule, toOccurrenceRecord, toStoredSchedule } from "./stored-schedule.js";
 
@@ -32,10 +39,19 @@ export interface FiringServices {
   readonly runtime: Runtime;
   readonly log: Logger;
   readonly ids: IdSource;
-  findRegistration(workflow: string): Promise<Registration | null>;
+  /** The registry's records of these workflows, by name. */
+  readWorkflows(names: readonly string[]): Promise<Workflows>;
   /** Requests the cancellation of a run that is open. */
   cancel(runId: string, reason: string): Promise<void>;
 }
+
+/** How many schedules were changed by a look, and how many had been changed by another process meanwhile. */
+export interface FiringProgress {
+  readonly changed: number;
+  readonly lost: number;
+}
+
+type Workflows = ReadonlyMap<string, WorkflowRecord>;
 
 export type ScheduleDefinitions = ReadonlyMap<string, ScheduleDefinition>;
 
@@ -55,16 +71,16 @@ export class ScheduleFiring {
   }
 
   /**
-   * Looks at the schedules of these sets that are due. Returns whether more may be due.
+   * Looks at the schedules of these sets that are due; null if there are none. If some were changed, more may be due.
    *
    * @param definitions the schedules that this process has in its code
    */
-  async fireDue(setKeys: readonly string[], definitions: ScheduleDefinitions): Promise<boolean> {
+  async fireDue(setKeys: readonly string[], definitions: ScheduleDefinitions): Promise<FiringProgress | null> {
     const { store } = this.#services;
     const due = await store.schedules.due({ setKeys, limit: schedulesPerLook });
-    if (due === null) return false;
-    const progress = await this.fire(due.schedules, due.now, definitions);
-    return progress > 0;
+    if (due === null) return null;
+    const changed = await this.fire(due.schedules, due.now, definitions);
+    return { changed, lost: due.schedules.length - changed };
   }
 
   /** Looks at these schedules now. Returns how many of them were changed; the others have changed meanwhile. */
@@ -73,15 +89,15 @@ export class ScheduleFiring {
     const unusable: Unusable[] = [];
     const schedules = records.flatMap((record) => readOrNote(record, unusable) ?? []);
     const situations = await readSituations(store, schedules, now);
-    const registrations = new Registrations((workflow) => this.#services.findRegistration(workflow));
+    const plans = situations.flatMap((situation) => planOrNote(situation, unusable) ?? []);
+    const beginning = plans.filter(({ firing }) => firing.begins.length > 0);
+    // Read beforehand: a database that cannot be reached is no reason to record that a run has failed to start.
+    const workflows = await this.#services.readWorkflows([
+      ...new Set(beginning.map(({ situation }) => situation.schedule.data.workflow)),
+    ]);
     const ready: Decision[] = [];
-    const deciding = situations.map(async (situation) => {
-      try {
-        ready.push(await this.#decide(situation, definitions, registrations));
-      } catch (error) {
-        // It is the problem of this schedule alone: this runtime may lack its time zone, for example.
-        unusable.push({ record: situation.schedule.record, error });
-      }
+    const deciding = plans.map(async (plan) => {
+      ready.push(await this.#decide(plan, definitions, workflows));
     });
     await waitAtMost(this.#services.runtime, fastInputMs, Promise.all(deciding));
     const changedAtOnce = await this.#commit(ready.splice(0));
@@ -112,18 +128,17 @@ export class ScheduleFiring {
   }
 
   async #decide(
-    situation: Situation,
+    { situation, firing }: Plan,
     definitions: ScheduleDefinitions,
-    registrations: Registrations,
+    workflows: Workflows,
   ): Promise<Decision> {
     const { schedule } = situation;
-    const firing = planFiring(situation);
     const definition = definitions.get(schedule.record.name);
     const usable = definition?.hash === schedule.record.hash ? definition : undefined;
     let decision: Decision = { schedule, firing, starts: [] };
     for (const occurrence of firing.begins) {
       try {
-        const run = await this.#createRun(situation, occurrence, usable, registrations);
+        const run = await this.#createRun(situation, occurrence, usable, workflows);
         decision = { ...decision, starts: [...decision.starts, run] };
       } catch (error) {
         this.#warnOfFailure(schedule.record.name, occurrence, error);
@@ -137,18 +152,18 @@ export class ScheduleFiring {
     { schedule, now }: Situation,
     occurrence: Occurrence,
     definition: ScheduleDefinition | undefined,
-    registrations: Registrations,
+    workflows: Workflows,
   ): Promise<NewRun> {
     const { data, record } = schedule;
-    const registration = await registrations.find(data.workflow);
-    if (registration === null) throw new WorkflowNotFoundError(data.workflow);
+    const workflow = workflows.get(data.workflow);
+    if (workflow === undefined) throw new WorkflowNotFoundError(data.workflow);
     const { manual, backfill, missed = 0 } = occurrence.detail;
     const options = {
       ...(data.priority === undefined ? {} : { priority: data.priority }),
       ...(data.tags === undefined ? {} : { tags: data.tags }),
       ...(data.hero === undefined ? {} : { hero: data.hero }),
     };
-    const run = newRunFactory({ name: data.workflow, ...registration }, options, this.#services.ids)(null);
+    const run = newRunFactory({ name: data.workflow, ...registrationOf(workflow) }, options, this.#services.ids)(null);
     const about: RunSchedule = {
       name: record.name,
       scheduledFor: occurrence.scheduledFor,
@@ -198,7 +213,7 @@ export class ScheduleFiring {
     const { store } = this.#services;
     let remaining = decisions;
     for (let refusals = 0; refusals < maxRefusals; refusals += 1) {
-      const result = await store.schedules.apply({ changes: remaining.map(toChange) });
+      const result = await store.schedules.apply({ changes: remaining.map(toChange), isFiring: true });
       if (result.kind === "applied") {
         this.#publish(
           remaining.filter(({ schedule }) => result.names.has(schedule.record.name)),
@@ -217,10 +232,18 @@ export class ScheduleFiring {
     for (const { schedule, firing, starts } of decisions) {
       for (const run of starts) publishStatus(log, run, "pending", at);
       for (const occurrence of firing.occurrences)
-        if (occurrence.at === firing.at) publishOccurrence(log, schedule.record.name, occurrence);
+        if (occurrence.at === firing.at && !hasEnded(occurrence))
+          publishOccurrence(log, schedule.record.name, occurrence, newlyCounted(occurrence, schedule));
     }
   }
 }
+
+/** Whether it is written because its run has ended. It was published when the run began, perhaps in the same millisecond. */
+const hasEnded = ({ outcome, pending }: Occurrence): boolean => outcome === "ran" && pending === null;
+
+/** A row of skipped occurrences grows; those that it had before have been published. */
+const newlyCounted = ({ id, count }: Occurrence, { state: { skipped } }: StoredSchedule): number =>
+  skipped?.id === id ? count - skipped.count : count;
 
 interface Decision {
   readonly schedule: Situation["schedule"];
@@ -240,6 +263,22 @@ function readOrNote(record: ScheduleRecord, unusable: Unusable[]): StoredSchedul
     return toStoredSchedule(record);
   } catch (error) {
     unusable.push({ record, error });
+    return null;
+  }
+}
+
+/** What a schedule does now, before the inputs of its runs are computed. */
+interface Plan {
+  readonly situation: Situation;
+  readonly firing: Firing;
+}
+
+/** Null if the instants cannot be computed: this runtime may lack the time zone of this schedule, for example. */
+function planOrNote(situation: Situation, unusable: Unusable[]): Plan | null {
+  try {
+    return { situation, firing: planFiring(situation) };
+  } catch (error) {
+    unusable.push({ record: situation.schedule.record, error });
     return null;
   }
 }
@@ -300,19 +339,3 @@ const withoutSharedHeroes =
       heroKeys.add(heroKey);
       return current;
     }, decision);
-
-/** Reads each registration once per look. */
-class Registrations {
-  readonly #find: (workflow: string) => Promise<Registration | null>;
-  readonly #found = new Map<string, Promise<Registration | null>>();
-
-  constructor(find: (workflow: string) => Promise<Registration | null>) {
-    this.#find = find;
-  }
-
-  find(workflow: string): Promise<Registration | null> {
-    const found = this.#found.get(workflow) ?? this.#find(workflow);
-    this.#found.set(workflow, found);
-    return found;
-  }
-}

@@ -10,7 +10,7 @@ import {
   type ScheduleStatus,
 } from "../../core/schedule/schedule-data.js";
 import { plainInputOf } from "../../define/schedule/schedule.js";
-import type { OccurrenceRecord, PendingCount, ScheduleRecord } from "../../store/contract/store.js";
+import type { OccurrenceRecord, PendingCount, RunStatus, ScheduleRecord, Store } from "../../store/contract/store.js";
 import { dueAtOf, type StoredSchedule, toStoredSchedule } from "./stored-schedule.js";
 
 /** What became of an occurrence of a schedule. */
@@ -111,6 +111,8 @@ export interface OccurrenceInfo {
   readonly outcome: OccurrenceOutcome;
   /** The id of its run; null if it has none. */
   readonly runId: string | null;
+  /** The status of its run; null if it has none, or if the run was pruned. */
+  readonly runStatus: RunStatus | null;
   /** When this was decided. */
   readonly at: Date;
   /** How late it was decided, in milliseconds; null for rows of skipped occurrences. */
@@ -193,7 +195,18 @@ function readOrPlaceholder(
 
 const toDate = (instant: number | null) => (instant === null ? null : new Date(instant));
 
-export function toOccurrenceInfo(record: OccurrenceRecord): OccurrenceInfo {
+/** Rows of the ledger, with what has become of their runs. */
+export async function readOccurrences(
+  store: Pick<Store, "runsById">,
+  records: readonly OccurrenceRecord[],
+): Promise<OccurrenceInfo[]> {
+  const ids = records.filter(({ outcome }) => outcome === "ran").map(({ id }) => id);
+  const runs = ids.length === 0 ? [] : await store.runsById(ids);
+  const statuses = new Map(runs.map(({ id, status }) => [id, status]));
+  return records.map((record) => toOccurrenceInfo(record, statuses.get(record.id) ?? null));
+}
+
+function toOccurrenceInfo(record: OccurrenceRecord, runStatus: RunStatus | null): OccurrenceInfo {
   const { detail, outcome, pending } = record;
   return {
     id: record.id,
@@ -203,6 +216,7 @@ export function toOccurrenceInfo(record: OccurrenceRecord): OccurrenceInfo {
     count: record.count,
     outcome,
     runId: outcome === "ran" ? record.id : null,
+    runStatus,
     at: new Date(record.at),
     latenessMs: detail.latenessMs ?? null,
     missed: detail.missed ?? 0,

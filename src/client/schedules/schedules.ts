@@ -16,8 +16,10 @@ import type { OccurrenceRecord, ScheduleChange, ScheduleRecord, Store } from "..
 import { parseInstant } from "../start/new-run.js";
 import { planBackfill } from "./backfill.js";
 import type { ScheduleDefinitions, ScheduleFiring } from "./firing.js";
+import { findLateSchedules } from "./late-schedules.js";
 import { checkLimit, maxPageSize, readCursor, readPosition, writeCursor, writePosition } from "./pages.js";
-import { type OccurrenceInfo, type ScheduleInfo, toOccurrenceInfo, toScheduleInfo } from "./schedule-info.js";
+import { assertFires, assertFound, changesConstantly } from "./refusals.js";
+import { type OccurrenceInfo, readOccurrences, type ScheduleInfo, toScheduleInfo } from "./schedule-info.js";
 import {
   auditOf,
   type BackfillResult,
@@ -121,6 +123,16 @@ export class Schedules {
     };
   }
 
+  /**
+   * The schedules that should have fired and have not, the latest first. Schedules are late when no worker that has them is
+   * live, or when the workers do not keep up.
+   *
+   * @param limit how many at most, 1 to 1,000
+   */
+  async late(limit = 20): Promise<ScheduleInfo[]> {
+    return findLateSchedules(this.#services.store, checkLimit("schedules.late()", limit));
+  }
+
   /** Reads one schedule. Throws ScheduleNotFoundError if there is none of this name. */
   async get(name: string): Promise<ScheduleInfo> {
     const { record } = await this.#read(name);
@@ -208,8 +220,8 @@ export class Schedules {
       return changeOf(schedule, { nextAt: now }, { occurrences: [toOccurrenceRecord(schedule.record, occurrence)] });
     });
     await this.#fireIfPossible(name, firing);
-    const [occurrence] = await store.schedules.occurrencesById([id]);
-    return toOccurrenceInfo(occurrence as OccurrenceRecord);
+    const [occurrence] = await readOccurrences(store, await store.schedules.occurrencesById([id]));
+    return occurrence as OccurrenceInfo;
   }
 
   /** A schedule whose inputs are values can be fired by any process; one with a function only by those that have it. */
@@ -296,7 +308,7 @@ export class Schedules {
     const last = page.at(-1);
     const hasMore = rows.length > limit && last !== undefined;
     return {
-      occurrences: page.map(toOccurrenceInfo),
+      occurrences: await readOccurrences(this.#services.store, page),
       next: hasMore ? writePosition(last) : null,
     };
   }
@@ -361,7 +373,9 @@ export class Schedules {
     checkName("schedule", name);
     const { store } = this.#services;
     for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
-      const [[record], now] = await Promise.all([store.schedules.byName([name]), store.now()]);
+      const [record] = await store.schedules.byName([name]);
+      // Read after the row: what made the schedule due must not look as if it were in the future.
+      const now = await store.now();
       const change = await decide(record === undefined ? null : toStoredSchedule(record), now);
       if (change === null) return this.#infoOf(record as ScheduleRecord);
       const result = await store.schedules.apply({ changes: [change] });
@@ -369,24 +383,6 @@ export class Schedules {
     }
     throw changesConstantly(name);
   }
-}
-
-const changesConstantly = (name: string) =>
-  new InvalidStateError(`Schedule "${name}" was changed by other processes again and again; try once more.`);
-
-function assertFound(name: string, schedule: StoredSchedule | null): StoredSchedule {
-  if (schedule === null) throw new ScheduleNotFoundError(name);
-  return schedule;
-}
-
-function assertFires({ record }: StoredSchedule, action: string): void {
-  const { name, status, app } = record;
-  if (status === "retired")
-    throw new InvalidStateError(
-      `Schedule "${name}" cannot be ${action}: it is retired, because the code of application "${app}" does not contain it.`,
-    );
-  if (status === "ended")
-    throw new InvalidStateError(`Schedule "${name}" cannot be ${action}: it has ended and has no further occurrences.`);
 }
 
 /** Remembers that a backfill has taken instants that the schedule has not passed, so that they do not run again. */

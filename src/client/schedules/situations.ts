@@ -63,7 +63,9 @@ async function readPending(store: Store, schedules: readonly StoredSchedule[]): 
   const kinds = ["open", "backfill_open", "waiting"] as const;
   const rows = await store.schedules.pending({ names, kinds, limit: maxPending });
   const byName = new Map<string, OccurrenceRecord[]>(names.map((name) => [name, []]));
-  for (const row of rows) byName.get(row.schedule)?.push(row);
+  const incarnations = new Map(schedules.map(({ record }) => [record.name, record.incarnation]));
+  // Rows of an earlier schedule of the same name are not this one's.
+  for (const row of rows) if (row.incarnation === incarnations.get(row.schedule)) byName.get(row.schedule)?.push(row);
   if (rows.length < maxPending) return byName;
   const lastRead = rows.at(-1)?.schedule as string;
   const complete = names.filter((name) => name < lastRead);

@@ -1,6 +1,6 @@
 /** The schedules of one worker: those that it declares, and those that were put by the API, which every worker fires. */
 import type { ScheduleInterest, Store } from "../../store/contract/store.js";
-import type { ScheduleDefinitions, ScheduleFiring } from "./firing.js";
+import type { FiringProgress, ScheduleDefinitions, ScheduleFiring } from "./firing.js";
 import type { ScheduleSet } from "./schedule-set.js";
 
 export interface WorkerSchedulesOptions {
@@ -27,9 +27,15 @@ export class WorkerSchedules {
   }
 
   /** Fires all schedules of this worker that are due. */
-  async fireDue(): Promise<void> {
+  async fireDue(): Promise<FiringProgress> {
     const { firing, definitions } = this.#options;
-    while (await firing.fireDue(this.#setKeys, definitions));
+    const total = { changed: 0, lost: 0 };
+    for (;;) {
+      const progress = await firing.fireDue(this.#setKeys, definitions);
+      total.changed += progress?.changed ?? 0;
+      total.lost += progress?.lost ?? 0;
+      if (progress === null || progress.changed === 0) return total;
+    }
   }
 
   /** When the next schedule of this worker must be looked at, by the clock of the store; null: none. */

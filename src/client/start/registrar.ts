@@ -5,10 +5,12 @@ import type { Logger } from "../../define/context.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import { jsonSchemaOf } from "../../define/standard-schema.js";
 import { stepQueues } from "../../define/step-queues.js";
-import type { Store } from "../../store/contract/store.js";
+import type { Store, WorkflowRecord } from "../../store/contract/store.js";
 import { shapeRegistration } from "../operate/shape-registry.js";
 import { type Registration, registrationOf, stepQueuesOf } from "./registration.js";
 import { WorkflowNames } from "./workflow-names.js";
+
+const maxSingleReads = 3;
 
 export class Registrar {
   readonly #store: Store;
@@ -86,5 +88,15 @@ export class Registrar {
   async registration(name: string): Promise<Registration | null> {
     const record = await this.#store.workflow(name);
     return record === null ? null : registrationOf(record);
+  }
+
+  /** The records of these workflows, by name; those that are not registered are missing. */
+  async records(names: readonly string[]): Promise<ReadonlyMap<string, WorkflowRecord>> {
+    // Of more names, one statement reads the whole registry, which has few rows.
+    const records =
+      names.length > maxSingleReads
+        ? await this.#store.maintenance.workflows()
+        : await Promise.all(names.map((name) => this.#store.workflow(name)));
+    return new Map(records.flatMap((record) => (record === null ? [] : [[record.name, record] as const])));
   }
 }

@@ -15,8 +15,8 @@ import type {
 
 /** The most occurrences that wait for a run to end, and the most that are caught up. */
 export const bufferLimit = 100;
-/** `missed` and the counts of skipped occurrences stop here: a schedule of every second passes it in 11 days. */
-const countLimit = 1_000_000;
+/** `missed` and the counts of skipped occurrences stop here, because instants of a cron expression are counted one by one. */
+const countLimit = 100_000;
 /** With catch-up mode "none", an occurrence may be this late unless `within` says otherwise. */
 const noCatchUpToleranceMs = 60_000;
 

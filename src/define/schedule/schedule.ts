@@ -76,18 +76,20 @@ export type ScheduledInput<Scheduled> =
       ? InputOf<Scheduled>
       : unknown;
 
+/** The same as unknown, except that a union of it with a function gives the parameters of the function their types. */
+type AnyValue = NonNullable<unknown> | null | undefined;
 type ValueOrFunction<Input> = Input | ((occurrence: ScheduledOccurrence) => Input | Promise<Input>);
 
 /** Any input. It is not `unknown`, which would hide the type of the function's argument. */
 type AnyInput = object | string | number | bigint | boolean | null | undefined;
 
 /** The option `input`. It may be left out if the workflow takes none, or is given by its name. */
-export type ScheduleInputOption<Input> = [Input] extends [void]
+export type ScheduleInputOption<Input> = unknown extends Input
   ? {
       /** The input of the runs, or a function that computes it from the instant. */
-      readonly input?: ValueOrFunction<Input>;
+      readonly input?: AnyValue | ((occurrence: ScheduledOccurrence) => unknown);
     }
-  : unknown extends Input
+  : [Input] extends [void]
     ? {
         /** The input of the runs, or a function that computes it from the instant. */
         readonly input?: ValueOrFunction<AnyInput>;
@@ -222,6 +224,8 @@ export function toScheduleData(name: string, options: ScheduleOptions): Schedule
     throw new InvalidInputError(
       `${owner}: a jitter of ${jitterMs} ms is not less than the shortest time between two occurrences, ${minimumGapMs(timing)} ms.`,
     );
+  if (workflow === undefined)
+    throw new InvalidInputError(`${owner} does not say which workflow it starts; give it workflow: report, or a name.`);
   const workflowName = typeof workflow === "string" ? checkName("workflow", workflow) : nameOf(workflow);
   const policy = typeof workflow === "string" ? defaultHeroPolicy : asDefinition(workflow).hero;
   const checkedHero = checkHero(workflowName, policy, hero);
@@ -271,12 +275,14 @@ function toCatchUp(owner: string, catchUp: CatchUp["mode"] | CatchUpOptions): Ca
 /** @throws InvalidInputError for values that are no schedules, and for two schedules with one name */
 export function asSchedules(values: readonly unknown[]): readonly ScheduleDefinition[] {
   if (!Array.isArray(values))
-    throw new InvalidInputError("`schedules` of a worker is a list of schedules made by schedule(name, options).");
+    throw new InvalidInputError(
+      "`schedules` of a worker must be a list of what schedule(name, options) returns: schedules: [nightly].",
+    );
   const byName = new Map<string, ScheduleDefinition>();
   for (const [index, value] of values.entries()) {
     if (!isSchedule(value))
       throw new InvalidInputError(
-        `schedules[${index}] is not a schedule${isDefinition(value) ? ` but the workflow "${value.name}"` : ""}; make one with schedule(name, { workflow, cron }).`,
+        `schedules[${index}] is not a schedule${isDefinition(value) ? ` but the workflow "${value.name}"` : ""}; make one with schedule(name, { workflow, cron }). To take the schedules from all exports of a module, use discoverSchedules(module).`,
       );
     const existing = byName.get(value.name);
     if (existing !== undefined && existing !== value)

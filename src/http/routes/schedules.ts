@@ -1,7 +1,6 @@
 /** Routes about schedules. */
 
-import { isTransitionDay } from "../../core/schedule/describe.js";
-import { localTimeOf } from "../../core/schedule/local-time.js";
+import { describeInstant } from "../../core/schedule/local-time.js";
 import { parseInstant } from "../../core/schedule/parse-instant.js";
 import type { ScheduleInfo, ScheduleOptions, Schedules } from "../../index.js";
 import type { Call, Route } from "../route.js";
@@ -200,11 +199,10 @@ export const scheduleRoutes: readonly Route[] = [
       const { timeZone } = await readSchedule(call);
       const question = `next ${JSON.stringify([nameOf(call), count, from])}`;
       const instants = await call.questions.ask(question, () => call.pawl.schedules.next(nameOf(call), count, from));
-      const views = instants.map((date) => {
-        const instant = date.getTime();
-        const transitionDay = isTransitionDay(timeZone, instant);
-        return { at: date.toISOString(), ...localTimeOf(timeZone, instant), transitionDay };
-      });
+      const views = instants.map((date) => ({
+        at: date.toISOString(),
+        ...describeInstant(timeZone, date.getTime()),
+      }));
       return { json: { timeZone, instants: views } };
     },
   ),

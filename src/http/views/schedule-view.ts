@@ -3,7 +3,7 @@ import { outcomes } from "../../core/schedule/schedule-data.js";
 import type { OccurrenceInfo, ScheduleInfo } from "../../index.js";
 import type { PayloadWriter } from "../payload-writer.js";
 import { flag, integer, named, nullable, object, oneOf, payload, text, time } from "../schema.js";
-import { isoOrNull } from "./run-view.js";
+import { isoOrNull, runStatuses } from "./run-view.js";
 
 export const overlapPolicies = ["skip", "bufferOne", "bufferAll", "cancelOther", "allowAll"] as const;
 export const catchUpModes = ["latest", "none", "all"] as const;
@@ -90,6 +90,7 @@ export const occurrenceSchema = named(
         "`buffered`: it waits for the run before it. `requested`: it waits for a worker that computes its input. `skipped_overlap`: a run was open. `skipped_late`: nothing fired it in time. `skipped_buffer_full`: too many were waiting. `paused`, `retired`: the schedule did not fire then. `failed_to_start`: `error` says why.",
       ),
       runId: nullable(text("The id of its run; null if it has none.")),
+      runStatus: nullable(oneOf("The status of its run; null if it has none, or if the run was pruned.", runStatuses)),
       at: time("When this was decided."),
       latenessMs: nullable(integer("How late it was decided, in milliseconds; null for skipped occurrences.", 0)),
       missed: integer("How many earlier occurrences, which did not run, the run stands for.", 0),

@@ -9,8 +9,11 @@ export type Hint =
   | { readonly kind: "ready"; readonly workflows: readonly string[] }
   /** These runs received messages. The owner of a run drains them; a run without an owner is ready now. */
   | { readonly kind: "messages"; readonly runIds: readonly string[] }
-  /** Schedules have changed, and may have to be looked at earlier than was known. */
-  | { readonly kind: "schedules" }
+  /**
+   * Schedules have changed, and may have to be looked at earlier than was known. `areFired`: they were only fired, so the
+   * next look is no earlier than was known.
+   */
+  | { readonly kind: "schedules"; readonly areFired?: true }
   /** These runs ended. */
   | { readonly kind: "done"; readonly runIds: readonly string[] }
   /**

@@ -61,6 +61,11 @@ export interface ScheduleChange {
 export interface ScheduleBatch {
   /** At most one change per schedule. */
   readonly changes: readonly ScheduleChange[];
+  /**
+   * Whether schedules that were due are fired. Other workers look at the old instant anyway, so they need not be told of the
+   * new one, which is later.
+   */
+  readonly isFiring?: true;
   /** Written first; if its revision is not the expected one, nothing is written. */
   readonly app?: { readonly row: ScheduleApp; readonly expectedRevision: number | null };
 }
@@ -126,6 +131,8 @@ export interface Schedules {
   /** The occurrences with these ids, in any order; those that do not exist are missing. */
   occurrencesById(ids: readonly string[]): Promise<readonly OccurrenceRecord[]>;
   app(name: string): Promise<ScheduleApp | null>;
+  /** The sets that are in force, one for each application that has ever declared schedules. */
+  setKeysInForce(): Promise<readonly string[]>;
   /** Writes changes in one transaction. A schedule whose revision is not the expected one is left out, with its runs. */
   apply(batch: ScheduleBatch): Promise<ScheduleResult>;
   /** Deletes at most `limit` rows of the ledger that are older than this and not pending; returns their number. */

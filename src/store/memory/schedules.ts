@@ -97,7 +97,12 @@ export class MemorySchedules implements Schedules {
     return this.#port.rows.scheduleApps.get(name) ?? null;
   }
 
-  async apply({ changes, app }: ScheduleBatch): Promise<ScheduleResult> {
+  async setKeysInForce(): Promise<readonly string[]> {
+    return [...this.#port.rows.scheduleApps.values()].map(({ setKey }) => setKey);
+  }
+
+  async apply(batch: ScheduleBatch): Promise<ScheduleResult> {
+    const { changes, app } = batch;
     const { rows, hints } = this.#port;
     if (app !== undefined && (rows.scheduleApps.get(app.row.app)?.revision ?? null) !== app.expectedRevision)
       return { kind: "app changed" };
@@ -126,7 +131,7 @@ export class MemorySchedules implements Schedules {
         rows.occurrences.set(occurrence.id, { ...occurrence, schedule, incarnation, scheduledFor });
       }
     }
-    hints.emit([...hintsOfStarts(starts), ...hintsOfScheduleChanges(applied)]);
+    hints.emit([...hintsOfStarts(starts), ...hintsOfScheduleChanges(applied, batch)]);
     return { kind: "applied", at, names: new Set(applied.map(({ name }) => name)) };
   }
 

@@ -55,7 +55,7 @@ describe.skipIf(isLeftOut("postgres"))("the statements about schedules", () => {
       "o.pending IN",
       "GROUP BY o.schedule",
       "o.scheduled_for DESC",
-      "s.next_at <=",
+      "next_at <=",
       "o.at <",
       "s.app =",
       "a.app =",

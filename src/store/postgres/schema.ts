@@ -110,7 +110,7 @@ const createTables = (t: Tables): readonly string[] => [
     state text NOT NULL
   ) WITH (fillfactor = 70, ${frequentVacuum})`,
   // Workers look for due schedules of their own set and of those that were put by the API.
-  `CREATE INDEX pawl_schedules_next ON ${t.schedules} (set_key, next_at) WHERE next_at IS NOT NULL`,
+  `CREATE INDEX pawl_schedules_next ON ${t.schedules} (set_key, next_at, name) WHERE next_at IS NOT NULL`,
 
   `CREATE TABLE ${t.occurrences} (
     id uuid PRIMARY KEY,

@@ -38,9 +38,12 @@ export class SqlSchedules implements Schedules {
   async due({ setKeys, limit }: { readonly setKeys: readonly string[]; readonly limit: number }) {
     if (setKeys.length === 0) return null;
     const rows = await this.#query((bind, table) => {
+      // Each set is a search for the first entries of an index: with a condition for all sets, a backlog would be read and
+      // sorted as a whole for each page of it.
+      const dueOf = (setKey: string) => `SELECT * FROM (SELECT * FROM ${table("schedules")}
+        WHERE set_key = ${bind(setKey)} AND next_at <= ${this.#dialect.now(bind)} ORDER BY next_at, name LIMIT ${bind(limit)}) due`;
       const now = this.#dialect.now(bind);
-      return `SELECT ${scheduleColumns}, ${now} AS now FROM ${table("schedules")} s
-        WHERE s.set_key IN (${setKeys.map(bind).join(", ")}) AND s.next_at <= ${this.#dialect.now(bind)}
+      return `SELECT ${scheduleColumns}, ${now} AS now FROM (${setKeys.map(dueOf).join(" UNION ALL ")}) s
         ORDER BY s.next_at, s.name LIMIT ${bind(limit)}`;
     });
     const [first] = rows;
@@ -145,13 +148,18 @@ export class SqlSchedules implements Schedules {
     return row === undefined ? null : decodeApp(row);
   }
 
+  async setKeysInForce(): Promise<readonly string[]> {
+    const rows = await this.#query((_bind, table) => `SELECT a.set_key FROM ${table("schedule_apps")} a`);
+    return rows.map(({ set_key }) => String(set_key));
+  }
+
   async apply(batch: ScheduleBatch): Promise<ScheduleResult> {
     const result = await this.#db.transaction((transaction) => this.#writer.write(transaction, batch));
     if (result.kind !== "applied") return result;
     const { names } = result;
     const applied = batch.changes.filter(({ name }) => names.has(name));
     const starts = applied.flatMap((change) => change.starts);
-    this.#db.emitHints([...hintsOfStarts(starts), ...hintsOfScheduleChanges(applied)]);
+    this.#db.emitHints([...hintsOfStarts(starts), ...hintsOfScheduleChanges(applied, batch)]);
     return result;
   }
 

@@ -235,7 +235,7 @@ const indexes = [
   "CREATE INDEX pawl_classes_blocked ON pawl_classes (blocked_on, turn)",
   "CREATE INDEX pawl_slots_lane ON pawl_slots (lane)",
   // Workers look for due schedules of their own set and of those that were put by the API.
-  "CREATE INDEX pawl_schedules_next ON pawl_schedules (set_key, next_at) WHERE next_at IS NOT NULL",
+  "CREATE INDEX pawl_schedules_next ON pawl_schedules (set_key, next_at, name) WHERE next_at IS NOT NULL",
   "CREATE INDEX pawl_occurrences_of_schedule ON pawl_occurrences (schedule, scheduled_for, id)",
   "CREATE INDEX pawl_occurrences_pending ON pawl_occurrences (schedule, pending, scheduled_for) WHERE pending IS NOT NULL",
   "CREATE INDEX pawl_occurrences_old ON pawl_occurrences (at)",

@@ -155,6 +155,9 @@ export function scheduleTests(fixture: Fixture): void {
     expect(await apply(1, "two")).toBe("applied");
     expect(await apply(1, "three")).toBe("app changed");
     expect(await fixture.store.schedules.app(app.app)).toEqual({ ...app, setKey: "two", sets: "two", revision: 2 });
+    const inForce = await fixture.store.schedules.setKeysInForce();
+    expect(inForce).toContain("two");
+    expect(inForce).not.toContain("one");
   });
 
   test("runs begin with the change of their schedule", async () => {

@@ -13,8 +13,8 @@ export interface ScheduleService {
   readonly interest: ScheduleInterest;
   /** Makes the set of schedules that the worker declares the one in force, unless that of another live worker is newer. */
   claimSet(): Promise<void>;
-  /** Fires all schedules of this worker that are due. */
-  fireDue(): Promise<void>;
+  /** Fires all schedules of this worker that are due. Tells how many it changed, and how many another process had changed. */
+  fireDue(): Promise<{ readonly changed: number; readonly lost: number }>;
   /** When the next one must be looked at, by the clock of the store; null: none. */
   nextAt(): Promise<number | null>;
 }
@@ -28,17 +28,28 @@ export interface DueSchedulesOptions {
   isDriven(): boolean;
 }
 
-/** After a look that failed, and after one that left something due because another process had just changed it. */
+/** After a look that failed. */
 const retryDelayMs = 1_000;
 const minDelayMs = 10;
+/**
+ * A worker that another one has forestalled looks this much later from then on, and at a random moment. So one of several
+ * workers fires the schedules, and the others, which would only repeat its reads and wait for its locks, find nothing due.
+ * They take over when it does not come in time. The time doubles while looks change nothing of what is due.
+ */
+const yieldMs = { min: 25, max: 75 } as const;
+const maxFruitlessLooks = 6;
 
 export class DueSchedules {
   readonly #options: DueSchedulesOptions;
   #isRunning = false;
   #timer: Timer | null = null;
+  /** When the timer fires, by the monotonic clock; infinite when none is set. */
+  #wakesAt = Number.POSITIVE_INFINITY;
   #look: Promise<void> | null = null;
   #mustLookAgain = false;
   #mustClaimSet = true;
+  /** How many looks in a row found something due and changed nothing; 1 also if others have changed a part of it. */
+  #fruitlessLooks = 0;
 
   constructor(options: DueSchedulesOptions) {
     this.#options = options;
@@ -48,18 +59,25 @@ export class DueSchedules {
   async start(): Promise<void> {
     this.#isRunning = true;
     await this.#tryTo(() => this.#claimSet());
-    this.lookSoon();
+    this.#lookSoon();
   }
 
   /** Resolves when the current look has ended. */
   async stop(): Promise<void> {
     this.#isRunning = false;
     this.#options.runtime.clearTimeout(this.#timer);
+    this.#wakesAt = Number.POSITIVE_INFINITY;
     await this.#look;
   }
 
   /** Called after a hint that a schedule may have to be looked at earlier than was known. */
-  lookSoon(): void {
+  onHint(): void {
+    // While a look is in progress it may have missed the change, so another one follows it.
+    if (this.#fruitlessLooks > 0 && this.#look === null) this.#wakeWithin(0);
+    else this.#lookSoon();
+  }
+
+  #lookSoon(): void {
     if (!this.#isRunning || this.#options.isDriven()) return;
     if (this.#look === null) void this.#lookNow();
     else this.#mustLookAgain = true;
@@ -70,8 +88,8 @@ export class DueSchedules {
     // Another set of the application is in force; this one may be next, when the workers that declare the other have ended.
     if (app !== null && scheduleSetInForce !== setKey) {
       this.#mustClaimSet = true;
-      this.lookSoon();
-    } else if (nextScheduleInMs !== null) this.#wakeIn(nextScheduleInMs);
+      this.#lookSoon();
+    } else if (nextScheduleInMs !== null) this.#wakeWithin(nextScheduleInMs);
   }
 
   #lookNow(): Promise<void> {
@@ -92,7 +110,9 @@ export class DueSchedules {
     const { service, store } = this.#options;
     await this.#tryTo(async () => {
       if (this.#mustClaimSet) await this.#claimSet();
-      await service.fireDue();
+      const { changed, lost } = await service.fireDue();
+      if (lost === 0) this.#fruitlessLooks = changed > 0 ? 0 : Math.min(1, this.#fruitlessLooks);
+      else this.#fruitlessLooks = changed > 0 ? 1 : Math.min(maxFruitlessLooks, this.#fruitlessLooks + 1);
       const nextAt = await service.nextAt();
       if (nextAt !== null) this.#wakeIn(nextAt - (await store.now()));
     });
@@ -113,11 +133,27 @@ export class DueSchedules {
     }
   }
 
+  /** @param share 0 for the shortest time, 1 for the longest */
+  #yieldedMs(share: number): number {
+    if (this.#fruitlessLooks === 0) return 0;
+    return (yieldMs.min + share * (yieldMs.max - yieldMs.min)) * 2 ** (this.#fruitlessLooks - 1);
+  }
+
+  /** Unlike `#wakeIn`, keeps an earlier timer: a stream of hints must not postpone the look for ever. */
+  #wakeWithin(delayMs: number): void {
+    if (this.#wakesAt > this.#options.runtime.monotonic() + delayMs + this.#yieldedMs(1)) this.#wakeIn(delayMs);
+  }
+
   #wakeIn(delayMs: number): void {
     const { runtime, isDriven } = this.#options;
     runtime.clearTimeout(this.#timer);
     if (!this.#isRunning || isDriven()) return;
-    const wake = () => this.lookSoon();
-    this.#timer = runtime.setTimeout(wake, Math.min(maxTimerMs, Math.max(minDelayMs, delayMs))).unref();
+    const wake = () => {
+      this.#wakesAt = Number.POSITIVE_INFINITY;
+      this.#lookSoon();
+    };
+    const waitMs = Math.min(maxTimerMs, Math.max(minDelayMs, delayMs + this.#yieldedMs(runtime.random())));
+    this.#wakesAt = runtime.monotonic() + waitMs;
+    this.#timer = runtime.setTimeout(wake, waitMs).unref();
   }
 }

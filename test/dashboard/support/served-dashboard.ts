@@ -11,6 +11,8 @@ import { openPage, type PageOptions } from "./watched-page.js";
 
 export interface DashboardTestOptions extends HttpOptions {
   readonly kind?: AnyStoreKind;
+  /** The name of the application, to which the schedules of its worker belong. */
+  readonly app?: string;
   readonly registered?: readonly AnyWorkflow[];
   readonly jobs?: readonly JobDefinition[];
   readonly worker?: Partial<WorkerOptions>;
@@ -36,13 +38,13 @@ export interface ServedDashboard {
 }
 
 export async function serveDashboard(options: DashboardTestOptions = {}): Promise<ServedDashboard> {
-  const { kind = "sqlite", registered = [], jobs = [], hasWorker, worker: workerOptions = {}, ...rest } = options;
+  const { kind = "sqlite", app, registered = [], jobs = [], hasWorker, worker: workerOptions = {}, ...rest } = options;
   const { onEnd = onTestFinished, ...httpOptions } = rest;
   const database = await testDatabase(kind);
   onEnd(() => database.drop());
   const store = await openStore(kind, database.url);
   await store.migrate();
-  const pawl = new Pawl(store, silent);
+  const pawl = new Pawl(store, silent, app === undefined ? {} : { app });
   onEnd(() => pawl.close());
   if (hasWorker ?? registered.length + jobs.length > 0)
     await pawl.worker({ name: "worker-1", lease: "1 minute", ...workerOptions, workflows: registered, jobs }).start();

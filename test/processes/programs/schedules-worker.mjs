@@ -28,6 +28,11 @@ const tick = workflow("tick", async (ctx, { ms }) => {
 
 /** Every third run is still open when the next occurrence is due. */
 const sometimesSlow = ({ scheduledFor }) => ({ ms: (scheduledFor.getTime() / 1_000) % 3 === 0 ? 1_300 : 0 });
+/** Workers compute the same input for a different time, so that some decide about a schedule that has changed meanwhile. */
+const slowlyComputed = async ({ scheduledFor }) => {
+  if ((scheduledFor.getTime() / 1_000) % 4 === 0) await sleep(Math.random() * 2_500);
+  return sometimesSlow({ scheduledFor });
+};
 const common = { workflow: tick, ...(endAt === undefined ? {} : { endAt: new Date(endAt) }) };
 const schedules = [
   schedule("skip", { ...common, every: "1s", input: { ms: 0 } }),
@@ -42,6 +47,7 @@ const schedules = [
     catchUp: "all",
     jitter: 700,
   }),
+  schedule("slow_input", { ...common, every: "1s", input: slowlyComputed }),
   schedule("each_minute", { ...common, cron: "* * * * *", input: { ms: 0 } }),
 ];
 

@@ -17,10 +17,8 @@ const workerCount = 4;
 const leaseMs = 3_000;
 const killEveryMs = 5_000;
 const second = 1_000;
-const periods = new Map([
-  ...["skip", "buffer_one", "buffer_all", "cancel_other", "with_jitter", "put"].map((name) => [name, second] as const),
-  ["each_minute", 60 * second],
-]);
+const names = ["skip", "buffer_one", "buffer_all", "cancel_other", "with_jitter", "slow_input", "each_minute", "put"];
+const periods = new Map(names.map((name) => [name, name === "each_minute" ? 60 * second : second]));
 
 export interface ScheduleCampaignOptions {
   readonly url: string;

@@ -16,6 +16,7 @@ const icons: Readonly<Record<ConcernGroup["kind"], IconName>> = {
   paused: "pause",
   failed: "cross",
   stuck: "queues",
+  schedules: "schedules",
   workers: "workers",
 };
 
@@ -38,7 +39,9 @@ function Calm() {
       </span>
       <div>
         <p class={css.calmTitle}>Nothing needs a person</p>
-        <p class={css.detail}>No run is paused, none failed in the last 24 hours, and every queue is served.</p>
+        <p class={css.detail}>
+          No run is paused, none failed in the last 24 hours, every queue is served, and no schedule is late.
+        </p>
       </div>
     </div>
   );

@@ -11,6 +11,7 @@ const calm: Facts = {
   errors: { errors: [], capped: [] },
   queues: [],
   workers: [],
+  schedules: [],
   now,
   writeSpan: (ms) => `${ms / 1_000} s`,
 };
@@ -25,6 +26,30 @@ const queue: Facts["queues"][number] = {
 const worker: Facts["workers"][number] = {
   ...{ id: "w1", name: "w1", host: "h", pid: 1, port: null, live: true, startedAt: iso(hour), heartbeatAt: iso(1) },
   ...{ leaseMs: 1, executing: 0, loopLagMs: null, workflows: [{ name: "mail", version: "" }], jobs: [], graphs: false },
+};
+const last = { id: "r1", outcome: "ran" as const, scheduledFor: iso(hour), at: iso(hour) };
+const schedule: Facts["schedules"][number] = {
+  ...{ name: "nightly", workflow: "report", status: "active", rule: "Every hour", cron: null, timeZone: "UTC" },
+  ...{
+    everyMs: hour,
+    app: "shop",
+    nextFor: iso(-hour),
+    nextAt: iso(-hour),
+    lateMs: 0,
+    input: null,
+    computesInput: true,
+  },
+  ...{ overlap: "skip", catchUp: { mode: "latest", withinMs: null }, jitterMs: 0, pauseOnFailure: null, maxRuns: null },
+  ...{
+    acceptedRuns: 0,
+    failedInARow: 0,
+    openRuns: 0,
+    waiting: 0,
+    backfillWaiting: 0,
+    last: null,
+    createdAt: iso(hour),
+  },
+  ...{ pausedAt: null, pausedUntil: null, pausedBy: null, pauseReason: null },
 };
 const searchIn = (to: string) => new URLSearchParams(to.split("?")[1]).get("q");
 
@@ -76,5 +101,39 @@ describe("concernsOf", () => {
       ["w2 on h is silent", "No live worker has mail."],
     ]);
     expect(concernsOf({ ...calm, workers: [{ ...silent, heartbeatAt: iso(25 * hour) }] })).toEqual([]);
+  });
+
+  test.each([
+    [{ lateMs: 61_000 }, "nightly is late by 61 s", "No live worker fires it. Start a worker of the application shop."],
+    [{ lateMs: 61_000, app: null }, "nightly is late by 61 s", "No live worker fires it. Start a worker."],
+    [
+      { status: "paused" as const, nextAt: null, pausedAt: iso(1), pauseReason: "3 runs in a row have failed." },
+      "nightly is paused",
+      "3 runs in a row have failed.",
+    ],
+    [
+      { last: { ...last, outcome: "failed_to_start" as const } },
+      "nightly failed to start its run",
+      "Its ledger says why.",
+    ],
+  ])("a schedule needs a person: %j", (fields, title, detail) => {
+    const [group] = concernsOf({ ...calm, schedules: [{ ...schedule, ...fields }] });
+    expect(group).toMatchObject({ kind: "schedules", concerns: [{ title, detail, to: "/schedules/nightly" }] });
+  });
+
+  test.each([
+    [{ lateMs: 59_000 }],
+    [
+      {
+        status: "paused" as const,
+        nextAt: null,
+        pausedAt: iso(1),
+        pausedBy: "ada",
+        pauseReason: "The press is broken.",
+      },
+    ],
+    [{ status: "retired" as const, nextAt: null }],
+  ])("a schedule is no concern: %j", (fields) => {
+    expect(concernsOf({ ...calm, schedules: [{ ...schedule, last, ...fields }] })).toEqual([]);
   });
 });

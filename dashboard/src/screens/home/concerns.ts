@@ -1,13 +1,15 @@
-/** What needs a person, made from counts, errors, queues and workers. Each concern opens the list behind it. */
+/** What needs a person, made from counts, errors, queues, schedules and workers. Each concern opens the list behind it. */
 import type { Answer } from "../../api/api.js";
 import { searchOf } from "../../search/run-search.js";
 import { formatCapped, plural } from "../../ui/format.js";
+import { isLate, scheduleAddress } from "../schedules/schedule.js";
 
 export interface Facts {
   readonly counts: Answer<"countRuns">;
   readonly errors: Answer<"listErrors">;
   readonly queues: Answer<"listQueues">["queues"];
   readonly workers: Answer<"listWorkers">["workers"];
+  readonly schedules: Answer<"listSchedules">["schedules"];
   readonly now: number;
   /** Writes a duration, such as "5 m 00 s". */
   readonly writeSpan: (ms: number) => string;
@@ -15,7 +17,7 @@ export interface Facts {
 
 export interface Concern {
   readonly key: string;
-  /** How many runs, queues or workers it is about; null: the title says it. */
+  /** How many runs it is about; null: the title says it. */
   readonly count: string | null;
   readonly title: string;
   readonly detail: string | null;
@@ -28,7 +30,7 @@ export interface Concern {
 }
 
 export interface ConcernGroup {
-  readonly kind: "paused" | "failed" | "stuck" | "workers";
+  readonly kind: "paused" | "failed" | "stuck" | "schedules" | "workers";
   readonly title: string;
   readonly to: string;
   readonly concerns: readonly Concern[];
@@ -41,7 +43,7 @@ const runsTo = (terms: Readonly<Record<string, string>>): string => `/runs?q=${e
 
 /** The groups that have something to say, the most urgent first. */
 export function concernsOf(facts: Facts): readonly ConcernGroup[] {
-  return [pausedGroup(facts), failedGroup(facts), stuckGroup(facts), workersGroup(facts)].filter(
+  return [pausedGroup(facts), failedGroup(facts), stuckGroup(facts), schedulesGroup(facts), workersGroup(facts)].filter(
     ({ concerns }) => concerns.length > 0,
   );
 }
@@ -140,6 +142,40 @@ function stuckConcern(queue: Queue, { writeSpan }: Facts): Concern | null {
     };
   if ((oldestAgeMs ?? 0) <= stuckAfterMs) return null;
   return { ...common, title: `due in ${name}`, detail: `Its workers do not keep up.${oldest}` };
+}
+
+type Schedule = Facts["schedules"][number];
+
+/** Schedules that should start runs and do not. */
+function schedulesGroup(facts: Facts): ConcernGroup {
+  const concerns = facts.schedules.flatMap((schedule) => scheduleConcern(schedule, facts) ?? []);
+  return {
+    kind: "schedules",
+    title: `${plural(concerns.length, "schedule")} that should start runs and ${concerns.length === 1 ? "does" : "do"} not`,
+    to: "/schedules",
+    concerns,
+  };
+}
+
+function scheduleConcern(schedule: Schedule, { writeSpan }: Facts): Concern | null {
+  const { name, app, last, status, pausedAt, pausedBy, pauseReason } = schedule;
+  const common = { key: `schedule ${name}`, count: null, to: scheduleAddress(name), isNew: false };
+  if (isLate(schedule)) {
+    const start = app === null ? "Start a worker." : `Start a worker of the application ${app}.`;
+    const late = writeSpan(schedule.lateMs);
+    return {
+      ...common,
+      title: `${name} is late by ${late}`,
+      detail: `No live worker fires it. ${start}`,
+      lastAt: null,
+    };
+  }
+  // A person who has paused a schedule knows of it; one that was paused by its failures waits for a person.
+  if (status === "paused" && pausedBy === null && pauseReason !== null)
+    return { ...common, title: `${name} is paused`, detail: pauseReason, lastAt: pausedAt };
+  if (status === "active" && last?.outcome === "failed_to_start")
+    return { ...common, title: `${name} failed to start its run`, detail: "Its ledger says why.", lastAt: last.at };
+  return null;
 }
 
 type Worker = Facts["workers"][number];

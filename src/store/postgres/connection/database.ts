@@ -27,7 +27,13 @@ import {
 import { PoolerDetector, sharesSessions } from "./pooler-detector.js";
 import { ServerIdentity, serverConditionMarker, type WriteTarget } from "./server-identity.js";
 import { ServerSessions, sessionIdentityQuery } from "./server-sessions.js";
-import { isSessionOf, sessionSettings, setConfigIf, transactionSettings } from "./session-settings.js";
+import {
+  idleInTransactionTimeout,
+  isSessionOf,
+  sessionSettings,
+  setConfigIf,
+  transactionSettings,
+} from "./session-settings.js";
 import { destroySocket, SilentConnections } from "./silent-connections.js";
 import { connectionConfig, connectionTimeoutMs, Sockets } from "./sockets.js";
 
@@ -36,6 +42,8 @@ type OnWarning = (message: string, error?: unknown) => void;
 /** Enough for a commit, a claim, a heartbeat and reads at once; one process commits one batch after another. */
 const defaultPoolSize = 6;
 const maxAttempts = 8;
+/** Behind a pooler, a session has no settings of this connection. */
+const pooledBegin = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL ${idleInTransactionTimeout}`;
 
 export interface DatabaseOptions {
   readonly runtime: Runtime;
@@ -242,7 +250,7 @@ export class Database {
   async transaction<T>(work: (execute: (query: PgQuery) => Promise<readonly SqlRow[]>) => Promise<T>): Promise<T> {
     return this.#withRetries(async (client) => {
       const execute = async (query: PgQuery) => (await this.sendQuery(client, query)).rows;
-      await execute({ text: this.isPooled ? "BEGIN ISOLATION LEVEL READ COMMITTED" : "BEGIN" });
+      await execute({ text: this.isPooled ? pooledBegin : "BEGIN" });
       let result: T;
       try {
         result = await work(execute);

@@ -121,6 +121,7 @@ class HintBuffer {
   #hasAnything = false;
   #hasReadyOfUnknownWorkflow = false;
   #hasSchedules = false;
+  #hasFiredSchedules = false;
   readonly #readyWorkflows = new Set<string>();
   readonly #receiverIds = new Set<string>();
   readonly #finishedIds = new Set<string>();
@@ -129,6 +130,7 @@ class HintBuffer {
     return (
       !this.#hasAnything &&
       !this.#hasSchedules &&
+      !this.#hasFiredSchedules &&
       !this.#hasReadyOfUnknownWorkflow &&
       this.#readyWorkflows.size + this.#receiverIds.size + this.#finishedIds.size === 0
     );
@@ -137,6 +139,7 @@ class HintBuffer {
   add(hints: readonly Hint[]): void {
     for (const hint of hints) {
       if (hint.kind === "anything") this.#hasAnything = true;
+      else if (hint.kind === "schedules" && hint.areFired) this.#hasFiredSchedules = true;
       else if (hint.kind === "schedules") this.#hasSchedules = true;
       else if (hint.kind === "messages") for (const id of hint.runIds) this.#receiverIds.add(id);
       else if (hint.kind === "done") for (const id of hint.runIds) this.#finishedIds.add(id);
@@ -153,6 +156,7 @@ class HintBuffer {
     if (this.#receiverIds.size > 0) hints.push({ kind: "messages", runIds: [...this.#receiverIds] });
     if (this.#finishedIds.size > 0) hints.push({ kind: "done", runIds: [...this.#finishedIds] });
     if (this.#hasSchedules) hints.push({ kind: "schedules" });
+    else if (this.#hasFiredSchedules) hints.push({ kind: "schedules", areFired: true });
     return hints;
   }
 }

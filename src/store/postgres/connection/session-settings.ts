@@ -2,6 +2,12 @@
 import type { PgClient } from "./driver.js";
 
 /**
+ * A process that stops inside a transaction of Pawl's own, which has no user code, would keep its row locks for as long as
+ * it is stopped, and the commits of all other workers would wait for them.
+ */
+export const idleInTransactionTimeout = "idle_in_transaction_session_timeout = '20s'";
+
+/**
  * A prepared statement is planned once, often while the queue's tables are empty. The best plan for an empty table (to
  * read all of it) is very slow when the table is full. These settings leave the planner no choice: each table is
  * searched by index, with a condition of its own, and the results are joined by hashing. plans.test.ts checks every
@@ -18,6 +24,7 @@ export const sessionSettings = [
   "default_transaction_isolation = 'read committed'",
   "statement_timeout = 0",
   "lock_timeout = 0",
+  idleInTransactionTimeout,
 ];
 
 /** Settings for transactions with user code, whose queries must not be slowed down by Pawl's planner settings. */

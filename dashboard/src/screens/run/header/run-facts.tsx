@@ -6,7 +6,7 @@ import { runPath } from "../../../api/api.js";
 import { useQuery } from "../../../api/queries.js";
 import { href, runHref } from "../../../router/router.js";
 import { Id } from "../../../ui/copy.js";
-import { escapeHidden } from "../../../ui/format.js";
+import { escapeHidden, formatCount } from "../../../ui/format.js";
 import { Status } from "../../../ui/status.js";
 import { Time, Took } from "../../../ui/time.js";
 import css from "./run-header.module.css";
@@ -23,6 +23,8 @@ export function RunFacts({ run }: { readonly run: Run }) {
     ["Created", <Time key="created" at={run.createdAt} />],
     ["Started", run.startedAt === null ? null : <Time at={run.startedAt} />],
     ["Took", run.startedAt === null ? null : <Took from={run.startedAt} to={run.finishedAt} />],
+    ["Schedule", run.schedule === null ? null : <ScheduleLink name={run.schedule.name} />],
+    ["Scheduled for", run.schedule === null ? null : <ScheduledFor {...run.schedule} />],
     ["Parent", run.parentId === null ? null : <Id id={run.parentId} to={runHref(run.parentId)} />],
     ["Retry of", run.retryOf === null ? null : <Id id={run.retryOf} to={runHref(run.retryOf)} />],
     ["Retried by", retry === null ? null : <Retry {...retry} />],
@@ -54,6 +56,24 @@ function Hero({ type, id }: { readonly type: string; readonly id: string }) {
     <a href={search(`hero:${quoted(`${type}/${id}`)}`)} title="All runs of this hero">
       {escapeHidden(`${type} ${id}`)}
     </a>
+  );
+}
+
+const ScheduleLink = ({ name }: { readonly name: string }) => (
+  <a href={href(`/schedules/${encodeURIComponent(name)}`)}>{escapeHidden(name)}</a>
+);
+
+function ScheduledFor({ scheduledFor, missed, manual, backfill }: NonNullable<Run["schedule"]>) {
+  const special = [
+    manual ? "triggered" : null,
+    backfill ? "backfill" : null,
+    missed === 0 ? null : `stands for ${formatCount(missed)} missed before it`,
+  ].filter((part) => part !== null);
+  return (
+    <>
+      <Time at={scheduledFor} />
+      {special.length === 0 ? "" : ` (${special.join(", ")})`}
+    </>
   );
 }
 
