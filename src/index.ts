@@ -4,7 +4,7 @@ export type { CommandOptions } from "./client/command/command-options.js";
 export type { ResumeOptions } from "./client/command/resume-command.js";
 export type { DamagedField } from "./client/inspect/damaged-data.js";
 export type { ExecutionInfo } from "./client/inspect/executions.js";
-export type { Explanation } from "./client/inspect/explain.js";
+export type { Explanation } from "./client/inspect/explanation.js";
 export type { FindBy } from "./client/inspect/find-runs.js";
 export type { HistoryEvent } from "./client/inspect/history.js";
 export type { RunsFilter, RunsPage } from "./client/inspect/list-runs.js";
@@ -13,6 +13,7 @@ export type { ProgressInfo } from "./client/inspect/progress.js";
 export type { RunInfo } from "./client/inspect/run-info.js";
 export type { RunSnapshot, StepSnapshot } from "./client/inspect/snapshot.js";
 export type { TimelineInterval } from "./client/inspect/timeline.js";
+export type { LaneInfo, LimitDetails, LimitInfo, Limits, SlotHolder } from "./client/limits/limits.js";
 export type { RunCounts, StatusNumbers } from "./client/operate/counts.js";
 export type { DatabaseInfo, TableInfo } from "./client/operate/database.js";
 export type { Difference, DifferenceKind } from "./client/operate/difference.js";
@@ -99,6 +100,7 @@ export {
   step,
 } from "./define/graph/node.js";
 export type { HeroRef } from "./define/hero.js";
+export { type LimitDefinition, type LimitedRun, type LimitKey, type LimitOptions, limit } from "./define/limit.js";
 export { type AnyWorkflow, discoverWorkflows } from "./define/resolve.js";
 export type { RunnableClass, RunnableDefinition } from "./define/runnable.js";
 export {

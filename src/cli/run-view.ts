@@ -1,6 +1,6 @@
 /** Draws one run for the terminal: its facts, its steps over time, what it waits for, its last error. */
 import type { ExecutionInfo } from "../client/inspect/executions.js";
-import type { Explanation } from "../client/inspect/explain.js";
+import type { Explanation } from "../client/inspect/explanation.js";
 import type { NodeInfo } from "../client/inspect/nodes.js";
 import type { ProgressInfo } from "../client/inspect/progress.js";
 import type { RunInfo } from "../client/inspect/run-info.js";

@@ -20,6 +20,7 @@ import { RunCommands } from "./command/run-commands.js";
 import { type FindBy, findRuns, findSingleRun } from "./inspect/find-runs.js";
 import { listRuns, type RunsFilter, type RunsPage } from "./inspect/list-runs.js";
 import { ResultWaiter } from "./inspect/result-waiter.js";
+import { Limits } from "./limits/limits.js";
 import { type RunCounts, readCounts } from "./operate/counts.js";
 import { type ErrorReport, readErrors } from "./operate/errors.js";
 import { type Figures, type FiguresOptions, readFigures } from "./operate/figures.js";
@@ -73,6 +74,8 @@ export class Client {
   readonly #closed = new AbortController();
   /** Schedules: `put`, `list`, `get`, `next`, `pause`, `resume`, `trigger`, `backfill`, `occurrences`, `delete`. */
   readonly schedules: Schedules;
+  /** Limits: `list`, `get`. */
+  readonly limits: Limits;
   readonly #scheduleFiring: ScheduleFiring;
   /** The schedules that workers of this process declare. */
   readonly #scheduleDefinitions = new Map<string, ScheduleDefinition>();
@@ -89,15 +92,12 @@ export class Client {
     this.tally = new RunTally(store, log, runtime);
     const commands = new RunCommands({ store, log, runtime, tally: this.tally });
     this.#handles = {
-      runtime,
-      store,
-      log,
+      ...{ runtime, store, log, commands },
       results: this.#results,
-      commands,
       retry: (id, options) => this.#starter.retry(id, options),
     };
     this.#starter = new RunStarter(this.#handles, this.ids, this.#registrar, this.#launcher);
-    this.#scheduleFiring = new ScheduleFiring({
+    const firing = new ScheduleFiring({
       store,
       runtime,
       log,
@@ -105,8 +105,9 @@ export class Client {
       readWorkflows: (names) => this.#registrar.records(names),
       cancel: (runId, reason) => cancelIfOpen(commands, runId, reason),
     });
-    const definitions = () => this.#scheduleDefinitions;
-    this.schedules = new Schedules({ store, runtime, firing: this.#scheduleFiring, definitions });
+    this.#scheduleFiring = firing;
+    this.limits = new Limits(store);
+    this.schedules = new Schedules({ store, runtime, firing, definitions: () => this.#scheduleDefinitions });
   }
 
   /**
@@ -361,12 +362,11 @@ export class Client {
    */
   protected createWorkerSchedules(app: string, declared: readonly ScheduleDefinition[] | null): WorkerSchedules {
     const { store, log, runtime } = this;
-    const firing = this.#scheduleFiring;
     const definitions = new Map((declared ?? []).map((definition) => [definition.name, definition]));
     for (const definition of definitions.values()) this.#scheduleDefinitions.set(definition.name, definition);
-    const set =
-      declared === null ? null : new ScheduleSet({ store, log, runtime, app, definitions: [...definitions.values()] });
-    return new WorkerSchedules({ store, firing, definitions, declared: set === null ? null : { app, set } });
+    const set = () => new ScheduleSet({ store, log, runtime, app, definitions: [...definitions.values()] });
+    const declaredSet = declared === null ? null : { app, set: set() };
+    return new WorkerSchedules({ store, firing: this.#scheduleFiring, definitions, declared: declaredSet });
   }
 
   /** @internal Adds a worker of this process. While it has room, it executes runs that this client starts without a claim. */

@@ -3,6 +3,7 @@
 import type { RetryPolicy } from "../core/naming/retry-policy.js";
 import type { Aliases, DeclaredNode, HeroPolicy } from "../core/run/stored-schema.js";
 import type { WorkflowContext } from "./context.js";
+import type { LimitDefinition, LimitKey } from "./limit.js";
 import { definitionBrand, type RunnableDefinition } from "./runnable.js";
 import type { StandardSchemaV1 } from "./standard-schema.js";
 import type { StepHooks } from "./step-hooks.js";
@@ -84,6 +85,10 @@ export interface WorkflowDefinition<Input = any, Output = any> extends RunnableD
   readonly hero: HeroPolicy;
   /** The former names of renamed steps; null: none was renamed. */
   readonly aliases: Aliases | null;
+  /** The limits in which each of its runs needs a slot. */
+  readonly limits: readonly LimitDefinition[];
+  /** Runs with different keys get their turns independently of each other; null: there is nothing to share fairly. */
+  readonly fairBy: LimitKey | null;
   /** The steps that a class or graph declares; null for a function, whose steps are known only as its code runs. */
   readonly declared: DeclaredStepsInfo | null;
   /** For a job: the delay in milliseconds before its node is tried again after this error; null: the node has failed. */

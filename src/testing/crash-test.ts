@@ -23,6 +23,7 @@ import type { HeroRef } from "../define/hero.js";
 import { type AnyWorkflow, asDefinition, asDefinitions } from "../define/resolve.js";
 import type { ScheduleDefinition } from "../define/schedule/schedule.js";
 import { systemRuntime } from "../runtime/system.js";
+import type { Limits } from "../store/contract/limits.js";
 import type { Batch, Fence, NewRun, Store, StoreTransaction } from "../store/contract/store.js";
 import type { Worker } from "../worker/worker.js";
 import { openTestStore } from "./open-test-store.js";
@@ -292,6 +293,7 @@ class CrashingStore {
 
   #method(inner: Store, name: string | symbol): unknown {
     const value = Reflect.get(inner, name) as unknown;
+    if (isMethod(name, "limits")) return this.#mortalLimits(inner.limits);
     if (typeof value !== "function") return value;
     return (...args: unknown[]) => {
       if (this.#hasCrashed) return isMethod(name, "watch") ? () => {} : new Promise(() => {});
@@ -305,6 +307,19 @@ class CrashingStore {
         return this.#hasCrashed ? new Promise(() => {}) : answer;
       });
     };
+  }
+
+  #mortalLimits(limits: Limits): Limits {
+    return new Proxy(limits, {
+      get: (target, name) => {
+        const method = Reflect.get(target, name) as (...args: unknown[]) => Promise<unknown>;
+        return async (...args: unknown[]) => {
+          if (this.#hasCrashed) return new Promise(() => {});
+          const answer = await Reflect.apply(method, target, args);
+          return this.#hasCrashed ? new Promise(() => {}) : answer;
+        };
+      },
+    });
   }
 
   async #commit<T>(batch: Batch, commit: () => Promise<T>, undo: () => Promise<void> = async () => {}): Promise<T> {

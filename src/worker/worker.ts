@@ -14,7 +14,9 @@ import { inCleanContext } from "../telemetry/async-context.js";
 import { isUnreachable, warnOfRetry } from "../telemetry/warn-of-retry.js";
 import { Claimer } from "./claim/claimer.js";
 import { WorkflowRegistry } from "./claim/registry.js";
+import { RunClaims } from "./claim/run-claims.js";
 import type { StartReceipt } from "./commit/group-committer.js";
+import { WorkerLimits } from "./limits/worker-limits.js";
 import type { WorkerOptions } from "./options.js";
 import { checkPort, knownOptions } from "./options.js";
 import type { WorkerServices } from "./services.js";
@@ -48,6 +50,8 @@ export class Worker {
   readonly #port: number | null;
   readonly #services: WorkerServices;
   readonly #registry: WorkflowRegistry;
+  /** null if no workflow has limits. */
+  readonly #limits: WorkerLimits | null;
   readonly #claimer: Claimer;
   readonly #schedules: ScheduleService;
   readonly #dueSchedules: DueSchedules;
@@ -77,6 +81,7 @@ export class Worker {
     this.name = options.name === undefined ? `${hostname()}:${process.pid}` : checkName("worker", options.name);
     this.#port = options.port === undefined ? null : checkPort(options.port);
     this.#registry = new WorkflowRegistry(options);
+    this.#limits = this.#registry.hasLimits ? new WorkerLimits(services, this.#registry) : null;
     this.#maxDeliveries = checkWholeNumber("A worker's maxDeliveries", options.maxDeliveries ?? 5);
     this.#leaseMs = parseDuration(options.lease ?? "10s", "lease");
     this.#replayGraceMs = parseDuration(options.replayGrace ?? "5s", "replayGrace");
@@ -98,7 +103,7 @@ export class Worker {
       pollMs: poll === never ? never : parseDuration(poll, "poll"),
       session: () => (this.#takesRuns ? this.#session : null),
       activeCount: () => this.active,
-      routes: () => this.#registry.nextRoutes(),
+      claims: new RunClaims(services.store, this.#registry, this.#limits?.claims ?? null),
       onLost: (session) => this.#onLeaseLost(session),
     });
     const schedules = options.schedules === undefined ? null : asSchedules(options.schedules);
@@ -164,6 +169,7 @@ export class Worker {
     await this.#dueSchedules.start();
     this.#stopListening = this.#services.store.watch((hint) => inCleanContext(() => this.#onHint(hint)));
     this.#housekeeping.start();
+    this.#limits?.start();
     this.#stalledCodeDetector.start();
     this.#claimer.start();
     return this;
@@ -203,6 +209,7 @@ export class Worker {
     }
     this.#heartbeat?.stop();
     this.#watchdog?.stop();
+    await this.#limits?.stop();
     this.#slowSteps.stop();
     this.#stalledCodeDetector.stop();
   }
@@ -235,6 +242,7 @@ export class Worker {
     const { runtime, store, log, findRegistration } = this.#services;
     const leaseMs = this.#leaseMs;
     const routes = this.#registry.routes.map(({ workflow, version }): Route => ({ workflow, version }));
+    await this.#limits?.register();
     const registeredAt = runtime.processMonotonic();
     const fence = await store.registerWorker({
       id: this.id,
@@ -268,6 +276,7 @@ export class Worker {
       graceMs: this.#graceMs,
       onError: this.#services.onError,
       recheckPausedMs: this.#services.recheckPausedMs,
+      slots: this.#limits?.newSlotKeeper() ?? null,
       canExecute: (route, version) => this.#registry.canExecute(route, version),
       allowsInterruptions: () => this.#driver.allowsInterruptions,
       hasWaitingRuns: () => this.#claimer.hasWaitingRuns,
@@ -348,8 +357,7 @@ export class Worker {
       this.#driver.clock === null &&
       this.#session !== null &&
       this.#claimer.freeSlots > 0 &&
-      this.#registry.definitionOf(workflow, version) !== undefined &&
-      this.#registry.canExecute(workflow, version)
+      this.#registry.canAdopt(workflow, version)
     );
   }
 

@@ -145,8 +145,9 @@ class MortalStore {
     this.store = new Proxy(inner, { get: (target, name) => this.#member(target, name) });
   }
 
-  #member(inner: Store, name: string | symbol): unknown {
+  #member(inner: object, name: string | symbol): unknown {
     const value = Reflect.get(inner, name) as unknown;
+    if (name === "limits") return new Proxy(value as object, { get: (target, member) => this.#member(target, member) });
     if (typeof value !== "function") return value;
     return (...args: unknown[]) => {
       if (this.#dead) return name === "watch" ? () => {} : new Promise(() => {});
@@ -154,7 +155,8 @@ class MortalStore {
       if (!(result instanceof Promise)) return result;
       return result.then((answer) => {
         if (name === "registerWorker") this.#fence = answer as Fence;
-        if (name === "claim") this.#onClaimed((answer as { tasks?: readonly unknown[] }).tasks?.length ?? 0);
+        if (name === "claim" || name === "admit")
+          this.#onClaimed((answer as { tasks?: readonly unknown[] }).tasks?.length ?? 0);
         if (this.#dead) return new Promise(() => {});
         return name === "begin" ? this.#mortal(answer as StoreTransaction) : answer;
       });

@@ -15,30 +15,11 @@ import { canExecute, findLiveWorkers, isWorkerLive } from "../../store/contract/
 import type { InboxRow, PausedQueue, RunRecord, Store, TaskRecord, WorkerRecord } from "../../store/contract/store.js";
 import { pausedQueueOf } from "../operate/queues.js";
 import { executingCountOf } from "../operate/workers.js";
+import { explainLimited } from "./explain-limited.js";
+import type { Explanation } from "./explanation.js";
 import { nodeName } from "./run-graph.js";
 import { errorOf } from "./run-info.js";
 import { readLog } from "./run-log.js";
-
-/** Why a run is not moving, as `run.explain()` returns it. */
-export interface Explanation {
-  /** The reason, for programs. */
-  readonly because:
-    | "ended"
-    | "paused"
-    | "executing"
-    | "worker_lease_expired"
-    | "planned"
-    | "waiting"
-    | "queue_paused"
-    | "no_worker"
-    | "about_to_run";
-  /** The reason in one or two sentences. */
-  readonly text: string;
-  /** Since when this reason has applied; null if that is not known. */
-  readonly since: Date | null;
-  /** When the run continues if nothing else happens; null if that is not known. */
-  readonly until: Date | null;
-}
 
 export async function explainRun(store: Store, run: RunRecord, runtime: Runtime): Promise<Explanation> {
   if (run.finishedAt !== null) return explainEnded(run, run.finishedAt);
@@ -146,6 +127,8 @@ export async function explainDue(
   const liveWorkers = await findLiveWorkers(store, runtime);
   const capableWorkers = liveWorkers.filter((worker) => canExecute(worker, task, run));
   if (capableWorkers.length > 0) {
+    const limited = await explainLimited(store, task, since);
+    if (limited !== null) return limited;
     const names = capableWorkers
       .map((worker) => `"${worker.name}" (executing ${executingCountOf(worker)} as of its last heartbeat)`)
       .join(", ");

@@ -53,6 +53,10 @@ export type DifferenceKind =
   | "task.owner"
   /** The due time of the task differs from the due time that follows from the log. */
   | "task.due"
+  /** The task waits in a class that does not exist, so it is never admitted. */
+  | "task.class_missing"
+  /** A slot of a limit is held for a run that its worker does not execute, so other runs wait for it in vain. */
+  | "slot.left_over"
   /** The task is not due and not owned, and the run waits for no event that could wake it. */
   | "task.stuck"
   /** The number of messages that the task counts differs from the number in the inbox. */

@@ -14,6 +14,7 @@ import type { AuditedRun, Store } from "../../store/contract/store.js";
 import { withEndEvent } from "../inspect/run-log.js";
 import type { Difference } from "./difference.js";
 import { ShapeRegistry } from "./shape-registry.js";
+import { leftOverSlots, tasksWithoutClass } from "./verify-limits.js";
 import { orphanedRows, unreadableRows } from "./verify-orphans.js";
 import { checkRelations } from "./verify-relations.js";
 import { examineRun } from "./verify-run.js";
@@ -114,6 +115,8 @@ async function examineRows(
   const workers = isOwned ? await store.workers() : [];
   const liveEpochs = new Map(workers.flatMap(({ id, epoch, live }) => (live ? [[id, epoch] as const] : [])));
   const relatedRuns = await readRelatedRuns(store, rows);
+  const withoutClass: Difference[] = [];
+  for await (const difference of tasksWithoutClass(store, rows)) withoutClass.push(difference);
   const verifiedRuns: VerifiedRun[] = [];
   for (const row of rows) {
     const run = records.get(row.id);
@@ -122,7 +125,8 @@ async function examineRows(
     const inbox = inboxes?.get(row.id) ?? [];
     const { findings, state, uncheckedHashes } = examineRun({ row, run, log, inbox, liveEpochs, shapes });
     await checkRelations(store.maintenance.audit, { row, relatedRuns }, state, findings);
-    verifiedRuns.push({ row, eventCount: log.length, differences: findings.differences, uncheckedHashes });
+    const differences = [...findings.differences, ...withoutClass.filter(({ runId }) => runId === row.id)];
+    verifiedRuns.push({ row, eventCount: log.length, differences, uncheckedHashes });
   }
   return verifiedRuns;
 }
@@ -188,5 +192,6 @@ async function confirmOrphans(store: Store, runtime: Runtime): Promise<Differenc
 async function* orphanedAndUnreadableRows(store: Store): AsyncGenerator<Difference> {
   yield* orphanedRows(store);
   yield* unreadableRows(store);
+  yield* leftOverSlots(store);
   yield* stuckSchedules(store);
 }

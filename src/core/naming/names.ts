@@ -15,6 +15,7 @@ const NOUNS = {
   "hero type": "hero type",
   "hero id": "hero id",
   version: "version",
+  limit: "limit",
   "patch id": "patch id",
   user: "name of a user",
   fingerprint: "fingerprint",

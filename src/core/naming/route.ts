@@ -4,8 +4,11 @@
  */
 import { childRunId } from "./ids.js";
 
-/** A longer route is replaced by a hash, because the shortest key column of all stores has 255 bytes. */
-const maxRouteBytes = 255;
+/**
+ * A longer route is replaced by a hash: the shortest key column of all stores has 255 bytes, of which the route of a class
+ * needs 38 (`classRouteOf`).
+ */
+const maxRouteBytes = 217;
 
 /**
  * No name contains a tab. So a route without one is the name of the run's workflow, and no other route equals the name of a
@@ -28,4 +31,28 @@ export function routeOf(workflow: string, queue: string | null): string {
   if (queue === null) return workflow;
   const route = `${workflow}${routeSeparator}${queue}`;
   return Buffer.byteLength(route) <= maxRouteBytes ? route : `${routeSeparator}${childRunId("route", route, 0)}`;
+}
+
+/**
+ * While a run of a workflow with limits waits for its turn, its task has the route of its class, which no ordinary claim reads.
+ * It begins with the route that the task had before and gets back when a worker becomes its owner.
+ */
+export const classRouteOf = (route: string, classHash: string): string => `${route}${classSeparator}${classHash}`;
+
+/** No route contains two tabs in a row, because neither names nor hashes contain tabs. */
+export const classSeparator = "\t\t";
+
+/** Whether the route is that of a class. */
+export const isClassRoute = (route: string): boolean => route.includes(classSeparator);
+
+/** The routes of all classes of a route are in this range: from the first text, and less than the second. */
+export const classRouteRangeOf = (route: string): readonly [from: string, to: string] => [
+  `${route}${classSeparator}`,
+  `${route}\t\n`,
+];
+
+/** The route that a task had before it was given to a class; any other route is returned as it is. */
+export function baseRouteOf(route: string): string {
+  const end = route.indexOf(classSeparator);
+  return end === -1 ? route : route.slice(0, end);
 }

@@ -84,7 +84,8 @@ export type NextTaskState =
   /** The worker keeps the run, and the rows of the run and its task are not written. Allowed only in a fenced commit. */
   | { readonly kind: "keep" }
   /**
-   * The run is parked: the task has no owner, and its count of deliveries becomes 0.
+   * The run is parked: the task has no owner, and its count of deliveries becomes 0. If it waited in a class, it gets the
+   * route back that it had before.
    *
    * In a fenced commit the run is not parked if its inbox has messages that the commit does not drain. The store then
    * writes the events, the worker keeps the run, `CommitResult.notParked` names the run, and no other worker is woken.
@@ -112,6 +113,8 @@ export type NextTaskState =
        * release such a run, or its start time may pass.
        */
       readonly keepsDueTime?: true;
+      /** Deletes the slots of limits that the run holds while a worker executes it. */
+      readonly releasesSlots?: true;
     }
   /**
    * The run ends, and its task is deleted. The store refuses the commit if the run's inbox has messages that it does not
@@ -128,6 +131,8 @@ export type NextTaskState =
       readonly scheduleName?: string;
       /** When the run's code was first executed; written only if the row has no such instant yet. */
       readonly startedAt: number | "now" | null;
+      /** Deletes all slots of limits that the run holds. */
+      readonly releasesSlots?: true;
     };
 
 /** All changes that one commit makes to one run. A batch contains at most one transition per run. */

@@ -10,6 +10,7 @@ import { checkAliases } from "../aliases.js";
 import type { WorkflowContext } from "../context.js";
 import type { WorkflowDefinition } from "../definition.js";
 import type { JobDefinition } from "../dynamic/job.js";
+import { checkKey, checkLimits } from "../limit.js";
 import { suggestNames } from "../name-suggestions.js";
 import { definitionBrand } from "../runnable.js";
 import { type DeclaredStep, type StepEngine, type StepJob, stepEngineKey } from "../step-engine.js";
@@ -114,6 +115,8 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
       allowMultiple: options.allowMultiple ?? false,
     },
     aliases: checkAliases(`workflow ${name}`, options.aliases),
+    limits: checkLimits(`workflow ${name}`, options.limits),
+    fairBy: options.fairBy === undefined ? null : checkKey(`fairBy of workflow ${name}`, options.fairBy),
     declared: {
       kind: isChain ? ("chain" as const) : ("graph" as const),
       signature: shapeSignature(nodes),

@@ -12,6 +12,7 @@ import type { ErrorReporter, FailureInfo } from "../definition.js";
 import type { ArgsOf } from "../dynamic/builder.js";
 import { isJob, type JobDefinition } from "../dynamic/job.js";
 import { checkPriority } from "../function/function.js";
+import { checkKey, checkLimits, type LimitDefinition, type LimitKey } from "../limit.js";
 import type { StandardSchemaV1 } from "../standard-schema.js";
 import type { Condition } from "./class-types.js";
 import { checkActions, checkPolicy, type ExceptionPolicy, type TerminalAction } from "./exceptions.js";
@@ -47,6 +48,13 @@ export interface ClassOptions<W> extends ExceptionOptions {
    * keep that name.
    */
   readonly aliases?: Aliases;
+  /** The limits in which each of its runs needs a slot, made by `limit(…)`. A run gets all of its slots together. */
+  readonly limits?: readonly LimitDefinition[];
+  /**
+   * Shares what its runs wait for among the keys: between two runs of one key, every other key that has a run waiting gets its
+   * turn, however many runs of the one key wait.
+   */
+  readonly fairBy?: LimitKey;
   /** A Standard Schema (zod, valibot, arktype…) for the input. `start` refuses an invalid input with an InvalidInputError. */
   readonly input?: StandardSchemaV1<any, any>;
   /** A Standard Schema for the output. A run with an invalid output fails. */
@@ -183,6 +191,8 @@ const classChecks: Record<Exclude<keyof ClassOptions<any>, "__of">, Check> = {
     return checkTags(value);
   },
   aliases: (value, what) => checkAliases(what, value),
+  limits: (value, what) => checkLimits(`the ${what}`, value),
+  fairBy: (value, what) => checkKey(`The ${what}`, value),
   input: checkSchema,
   output: checkSchema,
   mayProceedWithoutHero: checkBoolean,

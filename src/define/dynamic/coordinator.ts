@@ -33,6 +33,8 @@ export const coordinator: WorkflowDefinition<FrozenDag, void> = Object.freeze({
   hooks: null,
   hero: defaultHeroPolicy,
   aliases: null,
+  limits: [],
+  fairBy: null,
   declared: { kind: "graph" as const, signature: "", nodes: [], queues: [], hasStepRouting: false },
   nodeRetryDelayMs: null,
   handler: (ctx: WorkflowContext<FrozenDag>, storedDag: FrozenDag) =>

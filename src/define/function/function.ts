@@ -10,6 +10,7 @@ import { checkAliases } from "../aliases.js";
 import type { SignalHandle } from "../context.js";
 import type { ErrorReporter, FailureInfo, Handler, WorkflowDefinition } from "../definition.js";
 import { defaultHeroPolicy } from "../hero.js";
+import { checkKey, checkLimits, type LimitDefinition, type LimitKey } from "../limit.js";
 import { definitionBrand } from "../runnable.js";
 import type { InferInput, InferOutput, StandardSchemaV1 } from "../standard-schema.js";
 import { checkHooks, hookNames, type StepHooks } from "../step-hooks.js";
@@ -37,6 +38,13 @@ export interface WorkflowOptions<Input = any> extends StepHooks<Input> {
    * keep that name.
    */
   readonly aliases?: Aliases;
+  /** The limits in which each of its runs needs a slot, made by `limit(…)`. A run gets all of its slots together. */
+  readonly limits?: readonly LimitDefinition[];
+  /**
+   * Shares what its runs wait for among the keys: between two runs of one key, every other key that has a run waiting gets its
+   * turn, however many runs of the one key wait.
+   */
+  readonly fairBy?: LimitKey;
   /** Called as the last step of a run that fails, and recorded like a step; not called for a run that is canceled. */
   readonly onFailure?: (info: FailureInfo<Input>) => unknown;
   /** Called for every exception in a step of the workflow, even if the step is retried. */
@@ -137,6 +145,8 @@ export function workflow(
     hooks: checkHooks(`workflow "${name}"`, options),
     hero: defaultHeroPolicy,
     aliases: checkAliases(`workflow "${name}"`, options.aliases),
+    limits: checkLimits(`workflow "${name}"`, options.limits),
+    fairBy: options.fairBy === undefined ? null : checkKey(`fairBy of workflow "${name}"`, options.fairBy),
     declared: null,
     nodeRetryDelayMs: null,
     handler,
@@ -153,6 +163,8 @@ export const workflowOptions: ReadonlySet<string> = new Set([
   "version",
   "tags",
   "aliases",
+  "limits",
+  "fairBy",
   "onFailure",
   "onError",
   ...hookNames,

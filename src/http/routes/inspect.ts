@@ -45,6 +45,7 @@ const explanationReasons = [
   "waiting",
   "queue_paused",
   "no_worker",
+  "limited",
   "about_to_run",
 ] as const;
 

@@ -6,7 +6,10 @@
 
 /** A task's row as it is stored, even if its columns contradict each other. */
 export interface AuditedTask {
+  /** As in `TaskRecord`. */
   readonly route: string;
+  /** The class in which the task waits for slots of limits; missing if it waits in none. */
+  readonly classId?: string;
   readonly version: string;
   /** null when the stored number is not one of these states. */
   readonly state: "parked" | "ready" | "owned" | null;

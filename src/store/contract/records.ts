@@ -29,9 +29,12 @@ export interface TaskRecord {
   readonly runId: string;
   /**
    * The name by which claims find the task: the workflow's, unless the start or a park has set another route. Such a route
-   * contains a tab, which no name of a workflow does (core/naming/route.ts).
+   * contains a tab, which no name of a workflow does (core/naming/route.ts). If the task waits in a class, it is the route
+   * that the task had before.
    */
   readonly route: string;
+  /** The class in which the task waits for slots of limits; missing if it waits in none. */
+  readonly classId?: string;
   readonly state: "parked" | "ready" | "owned";
   /** When the task becomes or became due; null while only a message or another commit can make it ready. */
   readonly dueAt: number | null;

@@ -12,6 +12,7 @@ import type { StoredEvent } from "../../core/run/event.js";
 import type { Message, NewRun } from "../../core/run/transition.js";
 import type { Batch, CommitResult, RefusedStart } from "./commit.js";
 import type { Hint } from "./hint.js";
+import type { Limits } from "./limits.js";
 import type { Maintenance } from "./maintenance.js";
 import type {
   CursorRow,
@@ -238,6 +239,8 @@ export interface Store {
 
   /** Calls for operators and housekeeping; no run waits for them. */
   readonly maintenance: Maintenance;
+  /** Runs of workflows with limits: their classes, lanes and slots. */
+  readonly limits: Limits;
   /** Schedules and their occurrences. */
   readonly schedules: Schedules;
 

@@ -5,6 +5,8 @@ import { packEvents } from "../shared/event-rows.js";
 import {
   clearFresh,
   cursorValues,
+  deleteExecutingSlots,
+  deleteSlots,
   deleteTask,
   dueAndStateOf,
   endScheduledRun,
@@ -12,6 +14,8 @@ import {
   keepTaskDueAt,
   parkRun,
   parkTask,
+  parkTaskOfClient,
+  parkValuesOfClient,
   selectUnownedTask,
   upsertCursor,
 } from "../sqlite/commit.js";
@@ -60,6 +64,9 @@ const finishRunIfDeleted = `UPDATE pawl_runs SET status = CASE WHEN changes() = 
 /** Reads a partial index that is almost always empty. */
 const selectRunsWithMessages =
   "SELECT run_id FROM pawl_tasks WHERE owner = ? AND owner IS NOT NULL AND pending_messages > 0";
+
+/** Unread messages may have kept the run with its owner, and with its slots. */
+const deleteSlotsIfParked = `${deleteExecutingSlots} AND NOT EXISTS (SELECT 1 FROM pawl_tasks WHERE run_id = ? AND owner IS NOT NULL)`;
 
 export function planCommit({ fence, transitions, starts }: Batch, at: number): CommitPlan {
   const plan = new StatementPlan<RefusedCommit>();
@@ -134,14 +141,18 @@ function planNext(
     const unreadMessagesConflict = { kind: "conflict", runId, hasUnreadMessages: true } as const;
     const finishValues = [status, output, error, String(afterSeq + events.length), startedAt, at];
     plan.addGuard(unreadMessagesConflict, finishRunIfDeleted, ...finishValues, runId);
+    if (next.releasesSlots) plan.add(deleteSlots, runId);
     if (next.scheduleName !== undefined) plan.add(endScheduledRun, at, at, next.scheduleName);
     return null;
   }
   const { dueAt, state } = dueAndStateOf(next, at);
   const parkIndex = next.keepsDueTime
     ? plan.add(keepTaskDueAt, runId)
-    : plan.add(parkTask, state, dueAt, next.route ?? null, next.priority ?? null, runId);
+    : fence === null
+      ? plan.add(parkTaskOfClient, ...parkValuesOfClient(next, state, dueAt), runId)
+      : plan.add(parkTask, state, dueAt, next.route ?? null, next.priority ?? null, runId);
   plan.add(parkRunIfParked, next.status, next.waiting, startedAt, runId);
+  if (next.releasesSlots) plan.add(deleteSlotsIfParked, runId, runId);
   return parkIndex;
 }
 

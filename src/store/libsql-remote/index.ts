@@ -28,6 +28,7 @@ import type {
 } from "../contract/store.js";
 import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
 import type { Dialect } from "../sql/dialect.js";
+import type { SqlLimits } from "../sql/limits/limits.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
@@ -41,6 +42,7 @@ import { planCommit } from "./commit.js";
 import { RemoteDatabase } from "./database.js";
 import { loadClient, type Value } from "./driver.js";
 import { failedGuardIndex, isUnauthorized } from "./errors.js";
+import { createRemoteLimits } from "./limits.js";
 import { planMessages } from "./messages.js";
 import { migrationPort } from "./migrate.js";
 import { runScheduleTransaction } from "./schedule-transaction.js";
@@ -93,6 +95,7 @@ class RemoteLibsqlStore extends SqlReads implements Store {
   readonly hasCrossProcessHints = false;
   readonly description: string;
   readonly maintenance: SqlMaintenance;
+  readonly limits: SqlLimits;
   readonly schedules: SqlSchedules;
   readonly #db: RemoteDatabase;
   readonly #runtime: Runtime;
@@ -117,6 +120,7 @@ class RemoteLibsqlStore extends SqlReads implements Store {
       },
       dialect,
     );
+    this.limits = createRemoteLimits(db, dialect, (hints) => this.#hints.emit(hints));
     this.schedules = new SqlSchedules(
       {
         query: (sql, values) => db.query(sql, values),

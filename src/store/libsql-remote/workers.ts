@@ -39,6 +39,11 @@ const freeTasksOfEarlierEpochs = `${freeTasks} WHERE rowid IN (SELECT t.rowid FR
 const freeTasksOfDead = `${freeTasks} WHERE owner IN (SELECT id FROM pawl_workers WHERE live = 0)`;
 const freeTasksIfDeregistered = `${freeTasks} WHERE owner = ? AND changes() = 1`;
 
+/** Slots that runs hold until they end have no owner. */
+const freeSlotsOfEarlierEpochs =
+  "DELETE FROM pawl_slots WHERE owner = ? AND epoch < (SELECT w.epoch FROM pawl_workers w WHERE w.id = owner)";
+const freeSlotsOfDead = "DELETE FROM pawl_slots WHERE owner IN (SELECT id FROM pawl_workers WHERE live = 0)";
+
 const markExpiredDead = `UPDATE pawl_workers SET live = 0, executing = NULL, loop_lag_ms = NULL WHERE live = 1 AND heartbeat_at + lease_ms < ${serverNow} AND id <> ? RETURNING id`;
 const markDead =
   "UPDATE pawl_workers SET live = 0, executing = NULL, loop_lag_ms = NULL WHERE id = ? AND epoch = ? AND live = 1";
@@ -61,6 +66,7 @@ export function planRegisterWorker(
     ...[id, name, host, pid, port, JSON.stringify(routes), leaseMs, scheduleSet],
   );
   const freedIndex = plan.add(freeTasksOfEarlierEpochs, at, id);
+  plan.add(freeSlotsOfEarlierEpochs, id);
   return {
     plan,
     resultOf: (results) => ({
@@ -119,6 +125,7 @@ export function planReap(callerId: string, at: number): ReadablePlan<string[]> {
   const plan = new StatementPlan<never>();
   const reapedIndex = plan.add(markExpiredDead, callerId);
   plan.add(freeTasksOfDead, at);
+  plan.add(freeSlotsOfDead);
   return { plan, resultOf: (results) => (results[reapedIndex]?.rows ?? []).map((row) => row.id as string).sort() };
 }
 
@@ -126,6 +133,7 @@ export function planDeregisterWorker({ workerId, epoch }: Fence, at: number): St
   const plan = new StatementPlan<never>();
   plan.add(markDead, workerId, epoch);
   plan.add(freeTasksIfDeregistered, at, workerId);
+  plan.add(freeSlotsOfDead);
   return plan;
 }
 

@@ -1,7 +1,8 @@
 /** The audit of the memory store. It reads the store's own maps. */
+import { dueAtOf } from "../../core/limits/order.js";
 import type { Audit, AuditedRun, AuditPage, OrphanTable } from "../contract/audit.js";
 import type { InboxRow, StoredEvent } from "../contract/store.js";
-import type { MemoryRun, MemoryTask } from "./task.js";
+import { type MemoryRun, type MemoryTask, publicRouteOf } from "./task.js";
 
 export interface AuditedRows {
   readonly runs: ReadonlyMap<string, MemoryRun>;
@@ -72,7 +73,8 @@ export class MemoryAudit implements Audit {
     const task = this.#rows.tasks.get(id);
     if (task === undefined) return null;
     const { route, state, dueAt, owner, epoch, deliveries, pendingMessages } = task;
-    return { route, version: task.run.version, state, dueAt, owner, epoch, deliveries, pendingMessages };
+    const fields = { version: task.run.version, state, owner, epoch, deliveries, pendingMessages };
+    return { ...publicRouteOf(route), ...fields, dueAt: dueAt === null ? null : dueAtOf(dueAt) };
   }
 }
 

@@ -1,6 +1,7 @@
 /**
  * Commits of the memory store: everything that can refuse a batch is checked first, then the whole batch is applied.
  */
+import { baseRouteOf } from "../../core/naming/route.js";
 import type {
   Batch,
   CommitResult,
@@ -80,6 +81,7 @@ export class MemoryCommitter {
     if (next.kind === "finish") {
       this.#finish(task, next.status, next.output, next.error, startedAt, at);
       task.run.waiting = String(transition.afterSeq + transition.events.length);
+      if (next.releasesSlots) this.#rows.slots.releaseWhere(({ runId }) => runId === transition.runId);
       if (next.scheduleName !== undefined) this.#endScheduledRun(next.scheduleName, at);
     } else if (task.pendingMessages > 0) {
       notParked.push(transition.runId);
@@ -94,7 +96,9 @@ export class MemoryCommitter {
       task.owner = null;
       task.epoch = null;
       task.deliveries = 0;
-      task.route = next.route ?? task.route;
+      task.route = next.route ?? baseRouteOf(task.route);
+      if (next.releasesSlots)
+        this.#rows.slots.releaseWhere(({ runId, owner }) => runId === transition.runId && owner !== null);
       task.priority = next.priority ?? task.priority;
       this.#rows.taskQueues.enqueue(task, dueInstants.length === 0 ? null : Math.min(...dueInstants), at);
     }

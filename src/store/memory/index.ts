@@ -6,6 +6,7 @@
  */
 
 import { InvalidInputError, StoreError } from "../../core/errors/errors.js";
+import { dueAtOf } from "../../core/limits/order.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import { systemRuntime } from "../../runtime/system.js";
 import type {
@@ -38,10 +39,11 @@ import type {
 import { HintEmitter, hintsOfCommit, hintsOfMessages } from "../shared/hint-emitter.js";
 import { MemoryCommitter, takeOwnership } from "./commit.js";
 import { matches, newestFirst } from "./filter.js";
+import { MemoryLimits } from "./limits.js";
 import { MemoryMaintenance } from "./maintenance.js";
 import { MemoryRows } from "./rows.js";
 import { MemorySchedules } from "./schedules.js";
-import type { MemoryTask } from "./task.js";
+import { type MemoryTask, publicRouteOf } from "./task.js";
 import { txWithoutSql } from "./tx-without-sql.js";
 
 /** A store in the memory of this process, and the executable specification of the {@link Store} contract. */
@@ -56,6 +58,7 @@ export class MemoryStore implements Store {
   readonly #rows = new MemoryRows();
   readonly #committer = new MemoryCommitter(this.#rows);
   readonly maintenance: MemoryMaintenance;
+  readonly limits: MemoryLimits;
   readonly schedules: MemorySchedules;
 
   /** Creates an empty store. */
@@ -63,7 +66,8 @@ export class MemoryStore implements Store {
     const runtime = options.runtime ?? systemRuntime;
     this.#runtime = runtime;
     this.#clock = options.clock ?? (() => runtime.now());
-    this.maintenance = new MemoryMaintenance(this.#rows, this.#clock, this.#hints);
+    this.limits = new MemoryLimits(this.#rows, this.#clock, (hints) => this.#hints.emit(hints));
+    this.maintenance = new MemoryMaintenance(this.#rows, this.#clock, this.#hints, this.limits);
     this.schedules = new MemorySchedules({
       rows: this.#rows,
       hints: this.#hints,
@@ -207,6 +211,7 @@ export class MemoryStore implements Store {
 
   #freeTasksOf(workerId: string): void {
     const now = this.#clock();
+    this.#rows.slots.releaseWhere(({ owner }) => owner === workerId);
     for (const task of this.#rows.tasks.values()) {
       if (task.owner !== workerId) continue;
       task.owner = null;
@@ -244,9 +249,9 @@ export class MemoryStore implements Store {
       .flatMap((id) => this.#rows.tasks.get(id) ?? [])
       .map(({ run, route, state, dueAt, owner, epoch, deliveries, pendingMessages }) => ({
         runId: run.id,
-        route,
+        ...publicRouteOf(route),
         state,
-        dueAt,
+        dueAt: dueAt === null ? null : dueAtOf(dueAt),
         owner,
         epoch,
         deliveries,

@@ -1,5 +1,7 @@
 /** The maintenance of the memory store. It reads and changes the store's own maps. */
 
+import { dueAtOf } from "../../core/limits/order.js";
+import { baseRouteOf } from "../../core/naming/route.js";
 import type {
   AgePosition,
   ChildKey,
@@ -17,6 +19,7 @@ import type { DatabaseSize } from "../contract/size.js";
 import type { WorkflowRecord } from "../contract/store.js";
 import type { HintEmitter } from "../shared/hint-emitter.js";
 import { MemoryAudit } from "./audit.js";
+import type { MemoryLimits } from "./limits.js";
 import { MemoryQuestions } from "./questions.js";
 import { type MemoryRows, startKeyOf } from "./rows.js";
 import { sizeOf } from "./size.js";
@@ -28,10 +31,12 @@ export class MemoryMaintenance implements Maintenance {
   readonly #rows: MemoryRows;
   readonly #clock: () => number;
   readonly #hints: HintEmitter;
+  readonly #limits: MemoryLimits;
   readonly #pausedQueues = new Map<string, PausedQueue>();
 
-  constructor(rows: MemoryRows, clock: () => number, hints: HintEmitter) {
+  constructor(rows: MemoryRows, clock: () => number, hints: HintEmitter, limits: MemoryLimits) {
     this.#rows = rows;
+    this.#limits = limits;
     this.#clock = clock;
     this.#hints = hints;
     this.audit = new MemoryAudit(rows);
@@ -151,7 +156,7 @@ export class MemoryMaintenance implements Maintenance {
     const groups = new Map<string, MemoryTask[]>();
     for (const task of this.#rows.tasks.values()) {
       if (!this.#isDue(task)) continue;
-      const key = `${task.route}\u0000${task.run.version}`;
+      const key = `${baseRouteOf(task.route)}\u0000${task.run.version}`;
       groups.set(key, [...(groups.get(key) ?? []), task]);
     }
     return [...groups.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, tasks]) => this.#backlogOf(tasks, cap));
@@ -162,11 +167,11 @@ export class MemoryMaintenance implements Maintenance {
     const readyCount = tasks.filter(({ state }) => state === "ready").length;
     const counts = [readyCount, tasks.length - readyCount];
     return {
-      route,
+      route: baseRouteOf(route),
       version: run.version,
       dueCount: counts.reduce((sum, count) => sum + Math.min(count, cap), 0),
       isCapped: counts.some((count) => count > cap),
-      oldestDueAt: Math.min(...tasks.map(({ dueAt }) => dueAt ?? this.#clock())),
+      oldestDueAt: Math.min(...tasks.map(({ dueAt }) => (dueAt === null ? this.#clock() : dueAtOf(dueAt)))),
     };
   }
 
@@ -182,7 +187,8 @@ export class MemoryMaintenance implements Maintenance {
   }
 
   async size({ cap }: { readonly cap: number }): Promise<DatabaseSize> {
-    return sizeOf(this.#rows, { queues: this.#pausedQueues.size, figures: this.questions.figureCount }, cap);
+    const others = { queues: this.#pausedQueues.size, figures: this.questions.figureCount, ...this.#limits.rowCounts };
+    return sizeOf(this.#rows, others, cap);
   }
 
   async pausedQueues(): Promise<readonly PausedQueue[]> {

@@ -12,6 +12,7 @@ import type {
   WorkerRecord,
   WorkflowRecord,
 } from "../contract/store.js";
+import { MemorySlots } from "./slots.js";
 import type { MemoryRun, MemoryTask } from "./task.js";
 import { TaskQueues } from "./task-queues.js";
 
@@ -29,6 +30,7 @@ export class MemoryRows {
   readonly startKeys = new Map<string, MemoryRun>();
   readonly heroKeys = new Map<string, MemoryRun>();
   readonly taskQueues = new TaskQueues();
+  readonly slots = new MemorySlots();
 
   /** Whether the run has a task and is as the sender of a message has seen it. */
   isAsSeen(runId: string, { pendingMessages, lastEvent }: SeenRun): boolean {

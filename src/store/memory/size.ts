@@ -4,7 +4,7 @@ import type { MemoryRows } from "./rows.js";
 
 export function sizeOf(
   rows: MemoryRows,
-  others: Readonly<Record<"queues" | "figures", number>>,
+  others: Readonly<Record<"queues" | "figures" | "limits" | "lanes" | "classes" | "slots", number>>,
   cap: number,
 ): DatabaseSize {
   const counts: readonly (readonly [TableName, number])[] = [
@@ -17,6 +17,10 @@ export function sizeOf(
     ["workflows", rows.workflows.size],
     ["queues", others.queues],
     ["figures", others.figures],
+    ["limits", others.limits],
+    ["lanes", others.lanes],
+    ["classes", others.classes],
+    ["slots", others.slots],
     ["schedules", rows.schedules.size],
     ["occurrences", rows.occurrences.size],
     ["schedule_apps", rows.scheduleApps.size],

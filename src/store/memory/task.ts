@@ -1,4 +1,5 @@
 /** A run and its task as the memory store keeps them. */
+import { baseRouteOf, isClassRoute } from "../../core/naming/route.js";
 import type { ActiveStatus, RunRecord, TaskRecord, TerminalStatus } from "../contract/store.js";
 
 export interface MemoryRun extends Omit<RunRecord, "status"> {
@@ -27,3 +28,7 @@ export interface MemoryTask {
   /** Incremented at every change of state or due time: a heap entry with an older revision is stale. */
   revision: number;
 }
+
+/** The fields of a record for the route of a task, which may be that of a class. */
+export const publicRouteOf = (route: string): Pick<TaskRecord, "route" | "classId"> =>
+  isClassRoute(route) ? { route: baseRouteOf(route), classId: route } : { route };

@@ -22,6 +22,7 @@ import type {
   WorkerLoad,
 } from "../contract/store.js";
 import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
+import type { SqlLimits } from "../sql/limits/limits.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
@@ -33,6 +34,7 @@ import { commitBatch, readConflict } from "./commit.js";
 import { Database } from "./database.js";
 import { mysqlDialect } from "./dialect.js";
 import { loadDriver, parseUrl } from "./driver.js";
+import { createMysqlLimits } from "./limits.js";
 import { sendMessages } from "./messages.js";
 import { migrationPort } from "./migrate.js";
 import { createSchedulePort } from "./schedule-port.js";
@@ -65,6 +67,7 @@ class MysqlStore extends SqlReads implements Store {
   readonly hasCrossProcessHints = false;
   readonly description: string;
   readonly maintenance: SqlMaintenance;
+  readonly limits: SqlLimits;
   readonly schedules: SqlSchedules;
   readonly #db: Database;
   readonly #clock: Clock;
@@ -84,6 +87,7 @@ class MysqlStore extends SqlReads implements Store {
       },
       dialect,
     );
+    this.limits = createMysqlLimits(db, dialect, (hints) => this.#hints.emit(hints));
     const emitHints = (hints: readonly Hint[]) => this.#hints.emit(hints);
     this.schedules = new SqlSchedules(
       createSchedulePort(db, () => this.#now(), emitHints),

@@ -14,6 +14,11 @@
  * pawl_workflows   What clients need to know of a workflow to start it by name.
  * pawl_queues      The paused queues, with the time and the reason. A queue that is not paused has no row.
  * pawl_figures     How many runs of each workflow began and ended in each minute. Processes add their counts now and then.
+ * pawl_limits      The limits as they were last registered.
+ * pawl_lanes       One row per lane, the part of a limit that belongs to one key. Transactions that take slots lock it.
+ * pawl_classes     One row per class, a set of ready tasks that need slots in the same lanes; its id is their route.
+ *                  `turn` orders the classes, `blocked_on` names the lane that had no free slot ('' when there is none).
+ * pawl_slots       One row per held slot. The rows of a lane are what it has in use.
  * pawl_schedules   One row per schedule. `next_for` is the instant of its next occurrence, `next_at` when it must be looked at,
  *                  because that occurrence is due (with jitter) or a run of it has ended.
  * pawl_occurrences The ledger: one row per occurrence of a schedule, or for consecutive skipped ones. The id is that of the
@@ -178,6 +183,32 @@ export const migrations: readonly Migration[] = [
         canceled BIGINT NOT NULL,
         paused BIGINT NOT NULL,
         PRIMARY KEY (minute, workflow)
+      ) ${tableOptions}`,
+      `CREATE TABLE IF NOT EXISTS pawl_limits (
+        name VARBINARY(255) NOT NULL PRIMARY KEY,
+        concurrency BIGINT NULL,
+        created_at BIGINT NOT NULL
+      ) ${tableOptions}`,
+      `CREATE TABLE IF NOT EXISTS pawl_lanes (id VARBINARY(255) NOT NULL PRIMARY KEY) ${tableOptions}`,
+      // An admission reads the classes of a route that are not blocked, those with the lowest turns first.
+      `CREATE TABLE IF NOT EXISTS pawl_classes (
+        id VARBINARY(255) NOT NULL PRIMARY KEY,
+        route VARBINARY(255) NOT NULL,
+        version VARBINARY(255) NOT NULL,
+        lanes LONGTEXT NOT NULL,
+        turn BIGINT NOT NULL,
+        blocked_on VARBINARY(255) NOT NULL,
+        KEY open (route, version, blocked_on, turn),
+        KEY blocked (blocked_on, turn)
+      ) ${tableOptions}`,
+      `CREATE TABLE IF NOT EXISTS pawl_slots (
+        run_id VARBINARY(36) NOT NULL,
+        lane VARBINARY(255) NOT NULL,
+        owner VARBINARY(255) NULL,
+        epoch BIGINT NULL,
+        at BIGINT NOT NULL,
+        PRIMARY KEY (run_id, lane),
+        KEY lane (lane)
       ) ${tableOptions}`,
       // Workers look for due schedules of their own set and of those that were put by the API.
       `CREATE TABLE IF NOT EXISTS pawl_schedules (

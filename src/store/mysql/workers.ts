@@ -52,8 +52,10 @@ export async function registerWorker(
       selectOwnedTasks(id),
     ]);
     const runIds = tasks?.rows.map((task) => task.run_id as string) ?? [];
-    await transaction.commit(freeStatements(id, runIds, now));
-    return { fence: { workerId: id, epoch: Number(row?.rows[0]?.epoch) }, hasFreedTasks: runIds.length > 0 };
+    const epoch = Number(row?.rows[0]?.epoch);
+    const freeSlots = epoch > 1 ? [deleteSlotsOf(id)] : [];
+    await transaction.commit([...freeStatements(id, runIds, now), ...freeSlots]);
+    return { fence: { workerId: id, epoch }, hasFreedTasks: runIds.length > 0 };
   });
 }
 
@@ -160,9 +162,12 @@ async function markDead(session: Session, workerIds: readonly string[], now: str
       now,
     ),
   );
-  if (freeUpdates.length > 0) await session.run(freeUpdates);
+  await session.run([...freeUpdates, ...workerIds.map(deleteSlotsOf)]);
   return freeUpdates.length > 0;
 }
+
+/** Slots that runs hold until they end have no owner. */
+const deleteSlotsOf = (workerId: string): Sql => sql("DELETE FROM pawl_slots WHERE owner = ?", [workerId]);
 
 /**
  * The caller has read the worker's tasks before. The worker is dead or its row is locked, so it cannot have claimed

@@ -1,5 +1,6 @@
 /** The second half of a commit: the statements that write the batch, computed from the locked snapshot. */
 
+import { classSeparator } from "../../core/naming/route.js";
 import type { Batch, CursorWrite, Message, NextTaskState, Transition } from "../contract/store.js";
 import { endedSchedulesOf } from "../shared/ended-schedules.js";
 import { packEvents } from "../shared/event-rows.js";
@@ -57,8 +58,9 @@ export function writeStatements(
   const released = [...new Set(transitions.flatMap(({ releasedChildIds }) => releasedChildIds))].sort();
   const statements = [
     ...drainStatements(drainedCounts, snapshot),
-    ...parkTaskStatements(parks, at),
+    ...parkTaskStatements(parks, at, batch.fence === null),
     ...deleteTaskStatements(finishes),
+    ...releaseSlotStatements(parks, finishes),
     ...messageStatements(messages, at),
     ...releaseStatements(released, at),
     ...eventStatements(transitionsByRunId, at),
@@ -101,7 +103,10 @@ function drainStatements(drainedCounts: ReadonlyMap<string, number>, snapshot: C
   ];
 }
 
-function parkTaskStatements(parks: readonly TransitionTo<"park">[], at: number): Sql[] {
+/** A client may park a task that waits in a class. Then the task gets the route back that it had before. */
+const baseRoute = `SUBSTRING_INDEX(workflow, '${classSeparator}', 1)`;
+
+function parkTaskStatements(parks: readonly TransitionTo<"park">[], at: number, isByClient: boolean): Sql[] {
   const dueOf = ({ next: { wakeAt, wakeInMs } }: TransitionTo<"park">) => {
     const due = [wakeAt, wakeInMs === null ? null : at + wakeInMs].filter((instant) => instant !== null);
     return due.length === 0 ? null : Math.min(...due);
@@ -118,8 +123,8 @@ function parkTaskStatements(parks: readonly TransitionTo<"park">[], at: number):
       set: {
         due_at: ["?", dueOf],
         // These columns are set only if a park changes them, which keeps the usual statement short.
-        ...(part.some(({ next }) => next.route !== undefined) && {
-          workflow: ["COALESCE(?, workflow)", ({ next }) => next.route ?? null],
+        ...((isByClient || part.some(({ next }) => next.route !== undefined)) && {
+          workflow: [`COALESCE(?, ${isByClient ? baseRoute : "workflow"})`, ({ next }) => next.route ?? null],
         }),
         ...(part.some(({ next }) => next.priority !== undefined) && {
           priority: ["COALESCE(?, priority)", ({ next }) => next.priority ?? null],
@@ -136,6 +141,20 @@ function parkTaskStatements(parks: readonly TransitionTo<"park">[], at: number):
       taskState.parked,
       "0",
     ),
+  ];
+}
+
+/** Parking releases only the slots that the run holds while a worker executes it; the others have no owner. */
+function releaseSlotStatements(
+  parks: readonly TransitionTo<"park">[],
+  finishes: readonly TransitionTo<"finish">[],
+): Sql[] {
+  const releasingIds = (transitions: readonly (TransitionTo<"park"> | TransitionTo<"finish">)[]) =>
+    transitions.filter(({ next }) => next.releasesSlots).map(({ runId }) => runId);
+  const deleteSlots = (part: readonly string[]) => `DELETE FROM pawl_slots WHERE run_id IN (${placeholders(part)})`;
+  return [
+    ...statementsPerKeyPart(releasingIds(parks), (part) => sql(`${deleteSlots(part)} AND owner IS NOT NULL`, part)),
+    ...statementsPerKeyPart(releasingIds(finishes), (part) => sql(deleteSlots(part), part)),
   ];
 }
 

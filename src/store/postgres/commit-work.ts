@@ -30,6 +30,7 @@ export interface TaskChange {
   readonly route: string | null;
   /** null leaves the task's priority as it is. */
   readonly priority: number | null;
+  readonly releasesSlots: boolean;
 }
 
 export const startedNow = -1;
@@ -163,7 +164,8 @@ function toTaskChange({ runId, next, drainedInboxIds, afterSeq, events }: Transi
   const { status } = next;
   if (next.kind === "finish") {
     const end = { waitingOrOutput: next.output, error: next.error, startedAt, wakeAt: afterSeq + events.length };
-    return { ...emptyTaskChange(runId, changeKind.finish), status, ...end, messageCount };
+    const releasesSlots = next.releasesSlots === true;
+    return { ...emptyTaskChange(runId, changeKind.finish), status, ...end, messageCount, releasesSlots };
   }
   const { wakeAt, route = null, priority = null } = next;
   const wakeInMs = next.keepsDueTime ? dueUnchanged : next.wakeInMs;
@@ -175,6 +177,7 @@ function toTaskChange({ runId, next, drainedInboxIds, afterSeq, events }: Transi
     startedAt,
     ...schedule,
     messageCount,
+    releasesSlots: next.releasesSlots === true,
   };
 }
 
@@ -190,6 +193,7 @@ const emptyTaskChange = (runId: string, kind: number): TaskChange => ({
   messageCount: 0,
   route: null,
   priority: null,
+  releasesSlots: false,
 });
 
 function eventsOf(transitions: readonly Transition[]): NewEventRow[] {

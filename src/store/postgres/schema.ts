@@ -20,6 +20,11 @@
  * - `pawl_queues`: one row per paused queue, with the instant and the reason.
  * - `pawl_figures`: how many runs of each workflow began and ended in each minute. Processes add their counts now and
  *   then.
+ * - `pawl_limits`: the limits as they were last registered.
+ * - `pawl_lanes`: one row per lane, the part of a limit that belongs to one key. Transactions that take slots lock it.
+ * - `pawl_classes`: one row per class, a set of ready tasks that need slots in the same lanes; its id is their route.
+ *   `turn` orders the classes, and `blocked_on` names the lane that had no free slot ('' when there is none).
+ * - `pawl_slots`: one row per held slot. The rows of a lane are what it has in use.
  * - `pawl_schedules`: one row per schedule. `next_for` is the instant of its next occurrence, `next_at` when it must be looked
  *   at, because that occurrence is due (with jitter) or a run of it has ended.
  * - `pawl_occurrences`: the ledger, one row per occurrence of a schedule, or for consecutive skipped ones. The id is that
@@ -238,6 +243,33 @@ const createTables = (t: Tables): readonly string[] => [
     data text NOT NULL
   ) WITH (${frequentVacuum})`,
   `CREATE INDEX pawl_inbox_run ON ${t.inbox} (run_id, id)`,
+
+  `CREATE TABLE ${t.limits} (
+    created_at bigint NOT NULL,
+    concurrency bigint,
+    name text COLLATE "C" PRIMARY KEY
+  )`,
+  `CREATE TABLE ${t.lanes} (id text COLLATE "C" PRIMARY KEY) WITH (fillfactor = 50, ${frequentVacuum})`,
+  `CREATE TABLE ${t.classes} (
+    turn bigint NOT NULL,
+    id text COLLATE "C" PRIMARY KEY,
+    route text COLLATE "C" NOT NULL,
+    version text COLLATE "C" NOT NULL,
+    blocked_on text COLLATE "C" NOT NULL,
+    lanes text NOT NULL
+  ) WITH (fillfactor = 50, ${frequentVacuum})`,
+  // An admission reads the classes of a route that are not blocked, those with the lowest turns first.
+  `CREATE INDEX pawl_classes_open ON ${t.classes} (route, version, blocked_on, turn)`,
+  `CREATE INDEX pawl_classes_blocked ON ${t.classes} (blocked_on, turn)`,
+  `CREATE TABLE ${t.slots} (
+    run_id uuid NOT NULL,
+    epoch bigint,
+    at bigint NOT NULL,
+    lane text COLLATE "C" NOT NULL,
+    owner text COLLATE "C",
+    PRIMARY KEY (run_id, lane)
+  ) WITH (${frequentVacuum})`,
+  `CREATE INDEX pawl_slots_lane ON ${t.slots} (lane)`,
 
   `CREATE TABLE ${t.cursors} (
     run_id uuid NOT NULL,

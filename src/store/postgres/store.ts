@@ -34,6 +34,7 @@ import type {
 } from "../contract/store.js";
 import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
 import { closeTimeoutMs } from "../shared/reachability.js";
+import type { SqlLimits } from "../sql/limits/limits.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
@@ -48,6 +49,7 @@ import { isFailedOptimisticCommit, runOfDuplicateEvent } from "./connection/erro
 import { Listener } from "./connection/listener.js";
 import { channelOf, encodeHints, Notifier } from "./connection/notifier.js";
 import { createPostgresDialect } from "./dialect.js";
+import { createPostgresLimits, type PostgresLimitsPort } from "./limits.js";
 import { LostWriteDetector } from "./lost-write-detector.js";
 import { createMigrationPort } from "./migrate.js";
 import { OperationTracker } from "./operation-tracker.js";
@@ -70,6 +72,7 @@ export interface PostgresStoreParts {
 export class PostgresStore implements Store {
   readonly description: string;
   readonly maintenance: SqlMaintenance;
+  readonly limits: SqlLimits;
   readonly schedules: SqlSchedules;
   readonly #parts: PostgresStoreParts;
   readonly #db: Database;
@@ -101,14 +104,16 @@ export class PostgresStore implements Store {
     this.#clock = createSqlClock(options.clock);
     const dialect = createPostgresDialect(tables, options.clock);
     this.#reads = new SqlReads({ query: (text, values) => db.read({ text, values }) }, dialect);
-    const ports: PortServices = {
-      db,
-      operations: this.#operations,
-      committer: () => this.#committer,
-      emitHints: (hints) => this.#emitHints(hints),
-    };
+    const committer = () => this.#committer;
+    const ports: PortServices = { db, operations: this.#operations, committer, emitHints: this.#emitHints };
     this.maintenance = new SqlMaintenance(createMaintenancePort(ports), dialect);
     this.schedules = new SqlSchedules(createSchedulePort(ports), dialect);
+    const admitUnder: PostgresLimitsPort["admitUnder"] = ({ fence }, admit) =>
+      this.#fencedIfLost({ kind: "fenced" }, () => {
+        this.#lostWriteDetector.assertNotLost(fence);
+        return this.#retryIfServerMissed(admit);
+      });
+    this.limits = createPostgresLimits({ ...ports, admitUnder }, tables, dialect);
     this.#lostWriteDetector = new LostWriteDetector(tables);
     this.#committer = new Committer(tables, this.#clock, (runId, end) =>
       this.#lostWriteDetector.isLogEndKnown(runId, end),
@@ -373,10 +378,10 @@ export class PostgresStore implements Store {
   }
 
   /** Sends hints to this process at once, and to other processes through the server. */
-  #emitHints(hints: readonly Hint[]): void {
+  readonly #emitHints = (hints: readonly Hint[]): void => {
     this.#hints.emit(hints);
     this.#notifier?.enqueue(hints);
-  }
+  };
 
   close(): Promise<void> {
     this.#closing ??= this.#close();

@@ -133,7 +133,9 @@ export class Workers {
   }
 
   async #freeTasks(execute: ExecuteQuery, workerIds: readonly string[]): Promise<boolean> {
-    const { tasks } = this.#tables;
+    const { tasks, slots } = this.#tables;
+    // Slots that runs hold until they end have no owner.
+    await execute({ text: `DELETE FROM ${slots} WHERE owner = ANY ($1::text[])`, values: [workerIds] });
     let parameterCount = 0;
     const now = this.#clock.now(() => `$${++parameterCount}`);
     const rows = await execute({

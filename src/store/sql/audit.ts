@@ -1,7 +1,7 @@
 /** The audit that all SQL stores share. Each page is one statement, so that all its rows are read at one instant. */
 import type { Audit, AuditedRun, AuditedTask, AuditPage, OrphanTable } from "../contract/audit.js";
 import { type Bind, createStatement, type Dialect, type Queryable, type SqlRow } from "./dialect.js";
-import { numberOrNull, taskStateNames } from "./records.js";
+import { decodeDueAt, decodeRoute, numberOrNull, taskStateNames } from "./records.js";
 
 /** Longer lists are split, because databases limit the number of bound values. */
 const idsPerQuery = 500;
@@ -91,10 +91,10 @@ function decodeAuditedRun(row: SqlRow): AuditedRun {
 
 function decodeTask(row: SqlRow): AuditedTask {
   return {
-    route: row.task_route as string,
+    ...decodeRoute(row.task_route as string),
     version: row.task_version as string,
     state: taskStateNames[Number(row.task_state)] ?? null,
-    dueAt: numberOrNull(row.due_at),
+    dueAt: decodeDueAt(row.due_at),
     owner: textOrNull(row.owner),
     epoch: numberOrNull(row.epoch),
     deliveries: Number(row.deliveries),

@@ -2,6 +2,8 @@
  * Counts the due tasks of each route, at most `cap` ready and `cap` parked tasks of each. Every statement reads entries of
  * the index that claims use, and no more of them than it counts.
  */
+import { resumedOffsetMs } from "../../core/limits/order.js";
+import { baseRouteOf, classRouteRangeOf, isClassRoute } from "../../core/naming/route.js";
 import type { RouteBacklog } from "../contract/maintenance.js";
 import { type Bind, createStatement, type Dialect, type Queryable, type SqlRow } from "./dialect.js";
 import { taskState } from "./records.js";
@@ -9,10 +11,15 @@ import { taskState } from "./records.js";
 interface RouteKey {
   readonly route: string;
   readonly version: string;
+  /** Whether all classes of the route are meant: they are counted together, as tasks of the version of the first. */
+  readonly ofClasses?: true;
 }
 
 /** A condition of a statement; it binds its values when the statement is built. */
 type Condition = (bind: Bind) => string;
+
+/** Of a task that resumes, and waits in a class, the due time is stored with an offset. */
+const dueAt = `CASE WHEN x.due_at < 0 THEN x.due_at + ${resumedOffsetMs} ELSE x.due_at END`;
 
 const isReady = `t.state = ${taskState.ready}`;
 
@@ -35,7 +42,7 @@ export class SqlBacklog {
   async #readyBacklogs(): Promise<RouteBacklog[]> {
     const rows = await this.#query((bind, tasks) => {
       const first = `SELECT t.workflow, t.version, t.due_at FROM ${tasks} WHERE ${isReady} ORDER BY t.workflow, t.version LIMIT ${bind(this.#cap + 1)}`;
-      return `SELECT x.workflow, x.version, count(*) AS due_count, min(x.due_at) AS oldest_due_at FROM (${first}) x GROUP BY x.workflow, x.version`;
+      return `SELECT x.workflow, x.version, count(*) AS due_count, min(${dueAt}) AS oldest_due_at FROM (${first}) x GROUP BY x.workflow, x.version`;
     });
     const readyCount = rows.reduce((sum, row) => sum + Number(row.due_count), 0);
     if (readyCount <= this.#cap) return rows.map((row) => this.#decode(row));
@@ -45,10 +52,21 @@ export class SqlBacklog {
   }
 
   async #readyBacklog(key: RouteKey): Promise<RouteBacklog> {
+    if (key.ofClasses) return this.#classBacklog(key);
     const { column, order } = this.#dialect.readyRank;
     const backlog = await this.#count(key, () => isReady, `${column} ${order}, t.due_at`);
     // A task of a low priority may have been due for longer than those that were counted.
     return backlog.isCapped ? { ...backlog, oldestDueAt: await this.#oldestReady(key) } : backlog;
+  }
+
+  async #classBacklog({ route, version }: RouteKey): Promise<RouteBacklog> {
+    const [from, to] = classRouteRangeOf(route);
+    const rows = await this.#query((bind, tasks) => {
+      const where = `${isReady} AND t.workflow >= ${bind(from)} AND t.workflow < ${bind(to)}`;
+      const first = `SELECT t.due_at FROM ${tasks} WHERE ${where} ORDER BY t.workflow, t.version LIMIT ${bind(this.#cap + 1)}`;
+      return `SELECT count(*) AS due_count, min(${dueAt}) AS oldest_due_at FROM (${first}) x`;
+    });
+    return this.#decode({ ...rows[0], workflow: route, version });
   }
 
   /** Jumps from one priority to the next: the first task of each is the oldest of that priority. */
@@ -99,7 +117,15 @@ export class SqlBacklog {
     for (;;) {
       const row: SqlRow | undefined = await this.#nextRoute(previous, isIncluded);
       if (row === undefined) return;
-      previous = { route: row.workflow as string, version: row.version as string };
+      const [route, version] = [row.workflow as string, row.version as string];
+      if (isClassRoute(route)) {
+        const base = baseRouteOf(route);
+        // The end of the range of the classes: the next route comes after all of them.
+        previous = { route: classRouteRangeOf(base)[1], version: "" };
+        yield { route: base, version, ofClasses: true };
+        continue;
+      }
+      previous = { route, version };
       yield previous;
     }
   }
@@ -128,7 +154,7 @@ export class SqlBacklog {
   #decode(row: SqlRow): RouteBacklog {
     const count = Number(row.due_count);
     return {
-      route: row.workflow as string,
+      route: baseRouteOf(row.workflow as string),
       version: row.version as string,
       dueCount: Math.min(count, this.#cap),
       isCapped: count > this.#cap,

@@ -1,5 +1,7 @@
 /** Decodes the rows of the SQL tables. Drivers return BIGINT and booleans in different types; records have one. */
 
+import { dueAtOf } from "../../core/limits/order.js";
+import { baseRouteOf, isClassRoute } from "../../core/naming/route.js";
 import type {
   Damage,
   ExecutingCount,
@@ -108,15 +110,23 @@ function findRunDamage(row: SqlRow): Damage | null {
 export function decodeTask(row: SqlRow): TaskRecord {
   return {
     runId: row.run_id as string,
-    route: row.workflow as string,
+    ...decodeRoute(row.workflow as string),
     state: taskStateNames[Number(row.state)] ?? "parked",
-    dueAt: numberOrNull(row.due_at),
+    dueAt: decodeDueAt(row.due_at),
     owner: row.owner as string | null,
     epoch: numberOrNull(row.epoch),
     deliveries: Number(row.deliveries),
     pendingMessages: Number(row.pending_messages),
   };
 }
+
+/** The columns of a task that waits in a class are those of its class; see core/limits. */
+export function decodeRoute(route: string): { readonly route: string; readonly classId?: string } {
+  return isClassRoute(route) ? { route: baseRouteOf(route), classId: route } : { route };
+}
+
+export const decodeDueAt = (dueAt: unknown): number | null =>
+  dueAt === null || dueAt === undefined ? null : dueAtOf(Number(dueAt));
 
 export function decodeEventRow(row: SqlRow): EventRow & { readonly seq: number; readonly at: number } {
   return {

@@ -5,6 +5,7 @@
  * (json_each) was slower.
  */
 
+import { classSeparator } from "../../core/naming/route.js";
 import type { Batch, CommitResult, CursorWrite, Fence, NextTaskState, Transition } from "../contract/store.js";
 import { packEvents } from "../shared/event-rows.js";
 import { taskState } from "../sql/records.js";
@@ -35,6 +36,11 @@ const insertEventsIfUnowned = insertEvents(selectUnownedTask);
 export const parkTask = `UPDATE pawl_tasks SET state = ?, due_at = ?, owner = NULL, epoch = NULL, deliveries = 0, fresh = 0,
   workflow = coalesce(?, workflow), priority = coalesce(?, priority)
   WHERE run_id = ? AND pending_messages = 0`;
+/** A client may park a task that waits in a class. Then the task gets the route back that it had before. */
+export const parkTaskOfClient = parkTask.replace(
+  "coalesce(?, workflow)",
+  "coalesce(?, CASE instr(workflow, ?) WHEN 0 THEN workflow ELSE substr(workflow, 1, instr(workflow, ?) - 1) END)",
+);
 /**
  * Used when a client writes to a run that has not started: the task keeps its due time, but it is not fresh any more,
  * because the log is not empty.
@@ -57,6 +63,8 @@ const selectWorker = `SELECT EXISTS (SELECT 1 FROM pawl_inbox) AS inbox_has_mess
   WHERE id = ? AND epoch = ? AND live = 1`;
 const selectTaskWithMessages = "SELECT 1 FROM pawl_tasks WHERE run_id = ? AND pending_messages > 0";
 
+export const deleteSlots = "DELETE FROM pawl_slots WHERE run_id = ?";
+export const deleteExecutingSlots = `${deleteSlots} AND owner IS NOT NULL`;
 /** Makes the schedule due whose run ends, and gives it a new revision: a worker that is looking at it must look again. */
 export const endScheduledRun =
   "UPDATE pawl_schedules SET revision = revision + 1, next_at = min(coalesce(next_at, ?), ?) WHERE name = ?";
@@ -148,16 +156,28 @@ function applyNext(db: Connection, transition: Transition, fence: Fence | null, 
       fence === null ? db.run(deleteTask, runId) : db.run(deleteTaskIfOwned, runId, fence.workerId, fence.epoch);
     if (deleted === 0) return false;
     db.run(finishRun, next.status, next.output, next.error, String(afterSeq + events.length), startedAt, at, runId);
+    if (next.releasesSlots) db.run(deleteSlots, runId);
     if (next.scheduleName !== undefined) db.run(endScheduledRun, at, at, next.scheduleName);
     return true;
   }
   const { dueAt, state } = dueAndStateOf(next, at);
   const parkedRows = next.keepsDueTime
     ? db.run(keepTaskDueAt, runId)
-    : db.run(parkTask, state, dueAt, next.route ?? null, next.priority ?? null, runId);
+    : fence === null
+      ? db.run(parkTaskOfClient, ...parkValuesOfClient(next, state, dueAt), runId)
+      : db.run(parkTask, state, dueAt, next.route ?? null, next.priority ?? null, runId);
   if (parkedRows === 0) return false;
+  if (next.releasesSlots) db.run(deleteExecutingSlots, runId);
   db.run(parkRun, next.status, next.waiting, startedAt, runId);
   return true;
+}
+
+export function parkValuesOfClient(
+  { route, priority }: Extract<NextTaskState, { kind: "park" }>,
+  state: number,
+  dueAt: number | null,
+): (string | number | null)[] {
+  return [state, dueAt, route ?? null, classSeparator, classSeparator, priority ?? null];
 }
 
 /** Computes when a parked run becomes due, and the state of its task: ready if that time has already come. */

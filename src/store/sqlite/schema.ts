@@ -16,6 +16,11 @@
  * - pawl_workflows: what a client needs to know of a workflow to start it by name.
  * - pawl_queues: the paused queues, with the time and the reason. A queue that is not paused has no row.
  * - pawl_figures: how many runs of each workflow began and ended in each minute. Processes add their counts now and then.
+ * - pawl_limits: the limits as they were last registered.
+ * - pawl_lanes: one row per lane, the part of a limit that belongs to one key. Transactions that take slots lock it.
+ * - pawl_classes: one row per class, a set of ready tasks that need slots in the same lanes; its id is their route. `turn`
+ *   orders the classes, and `blocked_on` names the lane that had no free slot ('' when there is none).
+ * - pawl_slots: one row per held slot. The rows of a lane are what it has in use.
  * - pawl_schedules: one row per schedule. `next_for` is the instant of its next occurrence, `next_at` when it must be looked
  *   at, because that occurrence is due (with jitter) or a run of it has ended.
  * - pawl_occurrences: the ledger, one row per occurrence of a schedule, or for consecutive skipped ones. The id is that of
@@ -147,6 +152,28 @@ const tables = [
     paused INTEGER NOT NULL,
     PRIMARY KEY (minute, workflow)
   )`,
+  `CREATE TABLE pawl_limits (
+    name TEXT NOT NULL PRIMARY KEY,
+    concurrency INTEGER,
+    created_at INTEGER NOT NULL
+  )`,
+  "CREATE TABLE pawl_lanes (id TEXT NOT NULL PRIMARY KEY)",
+  `CREATE TABLE pawl_classes (
+    id TEXT NOT NULL PRIMARY KEY,
+    route TEXT NOT NULL,
+    version TEXT NOT NULL,
+    lanes TEXT NOT NULL,
+    turn INTEGER NOT NULL,
+    blocked_on TEXT NOT NULL
+  )`,
+  `CREATE TABLE pawl_slots (
+    run_id TEXT NOT NULL,
+    lane TEXT NOT NULL,
+    owner TEXT,
+    epoch INTEGER,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (run_id, lane)
+  )`,
   `CREATE TABLE pawl_schedules (
     name TEXT NOT NULL PRIMARY KEY,
     app TEXT,
@@ -203,6 +230,10 @@ const indexes = [
   // The heartbeat reads this index of the owned runs with messages, which is almost always empty.
   "CREATE INDEX pawl_tasks_with_messages ON pawl_tasks (owner) WHERE pending_messages > 0 AND owner IS NOT NULL",
   "CREATE INDEX pawl_inbox_run ON pawl_inbox (run_id)",
+  // An admission reads the classes of a route that are not blocked, those with the lowest turns first.
+  "CREATE INDEX pawl_classes_open ON pawl_classes (route, version, blocked_on, turn)",
+  "CREATE INDEX pawl_classes_blocked ON pawl_classes (blocked_on, turn)",
+  "CREATE INDEX pawl_slots_lane ON pawl_slots (lane)",
   // Workers look for due schedules of their own set and of those that were put by the API.
   "CREATE INDEX pawl_schedules_next ON pawl_schedules (set_key, next_at, name) WHERE next_at IS NOT NULL",
   "CREATE INDEX pawl_occurrences_of_schedule ON pawl_occurrences (schedule, scheduled_for, id)",

@@ -23,6 +23,7 @@ import type {
   WorkflowRegistration,
 } from "../contract/store.js";
 import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
+import type { SqlLimits } from "../sql/limits/limits.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
@@ -34,6 +35,7 @@ import { ConnectionAccess } from "./connection-access.js";
 import { sqliteDialect } from "./dialect.js";
 import type { SqliteDriver } from "./driver.js";
 import { FileWatch } from "./file-watch.js";
+import { createSqliteLimits } from "./limits.js";
 import { deliverMessages, deliverMessagesAsync } from "./messages.js";
 import { migrationPort } from "./migrate.js";
 import { type DatabaseLocation, openConnection } from "./open.js";
@@ -52,6 +54,7 @@ import { deregisterWorker, heartbeat, reap, registerWorker } from "./workers.js"
 export class SqliteStore extends SqlReads implements Store {
   readonly description: string;
   readonly maintenance: SqlMaintenance;
+  readonly limits: SqlLimits;
   readonly schedules: SqlSchedules;
   readonly #access: ConnectionAccess;
   readonly #options: StoreOptions;
@@ -96,6 +99,7 @@ export class SqliteStore extends SqlReads implements Store {
       },
       dialect,
     );
+    this.limits = createSqliteLimits(access, dialect, (hints) => this.#hints.emit(hints));
     this.schedules = new SqlSchedules(
       {
         query: (sql, values) =>

@@ -29,6 +29,9 @@ const setWorkerDead = "UPDATE pawl_workers SET live = 0, executing = NULL, loop_
 const freeTasks = `UPDATE pawl_tasks SET state = ${taskState.ready}, due_at = ?, owner = NULL, epoch = NULL
   WHERE owner = ?`;
 
+/** Slots that runs hold until they end have no owner. */
+const freeSlots = "DELETE FROM pawl_slots WHERE owner = ?";
+
 /**
  * One statement reads the runs with messages, whether a lease has expired, the paused queues and what the worker must know
  * about its schedules, because an idle worker sends heartbeats all day.
@@ -68,6 +71,7 @@ export function registerWorker(db: Connection, worker: WorkerInfo, at: number, n
   const { id, name, host, pid, port, routes, leaseMs, scheduleSet = null } = worker;
   const row = db.get(upsertWorker, id, name, host, pid, port, JSON.stringify(routes), leaseMs, scheduleSet, now, now);
   const epoch = Number(row?.epoch);
+  if (epoch > 1) db.run(freeSlots, id);
   return { fence: { workerId: id, epoch }, freedTaskCount: epoch === 1 ? 0 : db.run(freeTasks, at, id) };
 }
 
@@ -138,5 +142,6 @@ export function deregisterWorker(db: Connection, fence: Fence, at: number): void
 
 function markDead(db: Connection, workerId: string, at: number): void {
   db.run(setWorkerDead, workerId);
+  db.run(freeSlots, workerId);
   db.run(freeTasks, at, workerId);
 }

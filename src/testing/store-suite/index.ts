@@ -9,6 +9,8 @@ import type { StoreHarness } from "./harness.js";
 import { hintTests } from "./hints.js";
 import { inboxTests } from "./inbox.js";
 import { keyTests } from "./keys.js";
+import { limitHistoryTests } from "./limit-histories.js";
+import { limitTests } from "./limits.js";
 import { logTests } from "./log.js";
 import { maintenanceTests } from "./maintenance.js";
 import { modelTests } from "./model.js";
@@ -45,6 +47,8 @@ const topics: Record<string, (fixture: Fixture) => void> = {
   maintenance: maintenanceTests,
   sizes: sizeTests,
   "paused queues": pausedQueueTests,
+  limits: limitTests,
+  "limits under load": limitHistoryTests,
   schedules: scheduleTests,
   hints: hintTests,
   transactions: transactionTests,

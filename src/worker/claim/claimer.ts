@@ -6,9 +6,10 @@
 import { adaptivePollInterval } from "../../concurrency/poll-interval.js";
 import type { Logger } from "../../define/context.js";
 import { maxTimerMs, type Runtime, type Timer } from "../../runtime/runtime.js";
-import type { Route, Store } from "../../store/contract/store.js";
+import type { Store } from "../../store/contract/store.js";
 import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 import type { Session } from "../session/session.js";
+import type { RunClaims } from "./run-claims.js";
 
 /** How many runs one claim takes at most. */
 const maxClaimSize = 256;
@@ -27,7 +28,7 @@ export interface ClaimerOptions {
   readonly session: () => Session | null;
   /** How many runs the worker is executing. */
   readonly activeCount: () => number;
-  readonly routes: () => readonly Route[];
+  readonly claims: RunClaims;
   /** Called when the store reports that the session's fence is no longer valid. */
   readonly onLost: (session: Session) => void;
 }
@@ -133,7 +134,7 @@ export class Claimer {
   }
 
   async #claim(session: Session): Promise<void> {
-    const { store, log, workerName } = this.#options;
+    const { log, workerName } = this.#options;
     const limit = Math.min(this.freeSlots, maxClaimSize);
     this.#reservedSlots += limit;
     this.#parkedDuringClaimDueAt = null;
@@ -147,9 +148,9 @@ export class Claimer {
       // limited to a few runs per claim.
       const limitPerRoute = Math.max(Math.ceil(limit / this.#busyRouteCount), Math.min(limit, 20));
       const { fence } = session.committer;
-      const claim = await store.claim({ fence, routes: this.#options.routes(), limit, limitPerRoute });
+      const claim = await this.#options.claims.claim({ fence, limit, limitPerRoute });
       if (claim.kind === "fenced") return this.#options.onLost(session);
-      this.#hasBacklog = claim.tasks.length >= Math.min(limit, limitPerRoute);
+      this.#hasBacklog = claim.hasMore;
       if (this.#hasBacklog) this.#mustClaimAgain = true;
       const dueAt = this.#hasBacklog ? this.#nextDueAt : claim.nextDueAt;
       const parkedDueAt = this.#parkedDuringClaimDueAt;

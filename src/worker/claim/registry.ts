@@ -10,6 +10,7 @@ import { type AnyWorkflow, asDefinitions } from "../../define/resolve.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import { findLiveWorkers } from "../../store/contract/live-workers.js";
 import type { Store } from "../../store/contract/store.js";
+import { hasLimits } from "../limits/limited-workflows.js";
 import type { JobInfo, WorkflowSummary } from "../turn/turn-host.js";
 import { PausedQueues } from "./paused-queues.js";
 import { type QueuedRoute, routesOf } from "./routes.js";
@@ -29,6 +30,9 @@ export class WorkflowRegistry {
   /** Whether the worker executes graphs that were built at run time. */
   #executesGraphs = false;
   #routes: QueuedRoute[];
+  #unlimitedRoutes: QueuedRoute[] = [];
+  #limitedRoutes: QueuedRoute[] = [];
+  #rememberedQueues: ReadonlyMap<string, readonly string[]> = new Map();
 
   constructor({ workflows, jobs, queues }: RegistryOptions) {
     if (!Array.isArray(workflows)) throw new InvalidInputError("A worker needs a list of `workflows`.");
@@ -39,6 +43,17 @@ export class WorkflowRegistry {
     if (jobs !== undefined || jobsAmongWorkflows.length > 0) this.#addJobs(jobs ?? [], jobsAmongWorkflows);
     this.#queues = queues === undefined ? null : new Set(queues.map((queue) => checkName("queue", queue)));
     this.#routes = this.#createRoutes(new Map());
+    this.#divideRoutes();
+  }
+
+  #divideRoutes(): void {
+    const limitedRoutes = new Set(
+      this.limitedDefinitions
+        .flatMap((definition) => routesOf([definition], this.#queues, this.#rememberedQueues))
+        .map(routeKeyOf),
+    );
+    this.#unlimitedRoutes = this.#routes.filter((route) => !limitedRoutes.has(routeKeyOf(route)));
+    this.#limitedRoutes = this.#routes.filter((route) => limitedRoutes.has(routeKeyOf(route)));
   }
 
   #addDefinition(definition: WorkflowDefinition): void {
@@ -85,7 +100,9 @@ export class WorkflowRegistry {
     for (const { name, declared } of this.#definitions.values()) {
       if (declared !== null) rememberedQueues.set(name, (await findRegistration(name))?.stepQueues ?? []);
     }
+    this.#rememberedQueues = rememberedQueues;
     this.#routes = this.#createRoutes(rememberedQueues);
+    this.#divideRoutes();
   }
 
   definitionOf(workflow: string, version: string): WorkflowDefinition | undefined {
@@ -100,14 +117,34 @@ export class WorkflowRegistry {
     return this.#routes.some((candidate) => isMatching(candidate) && this.pausedQueues.isOpen(candidate));
   }
 
+  /** Whether a workflow has limits, or shares its turns fairly. */
+  get hasLimits(): boolean {
+    return this.limitedDefinitions.length > 0;
+  }
+
+  get limitedDefinitions(): readonly WorkflowDefinition[] {
+    return [...this.#definitions.values()].filter(hasLimits);
+  }
+
+  /** Whether a run may be executed from its birth, without a claim; with limits it needs an admission. */
+  canAdopt(workflow: string, version: string): boolean {
+    const definition = this.definitionOf(workflow, version);
+    return definition !== undefined && !hasLimits(definition) && this.canExecute(workflow, version);
+  }
+
+  /** The routes of workflows with limits whose queues are not paused. */
+  limitedRoutes(): readonly QueuedRoute[] {
+    return this.pausedQueues.filterOpen(this.#limitedRoutes);
+  }
+
   /**
-   * Returns the routes whose queues are not paused, rotated by one at each call, so that no workflow is always claimed
+   * Returns the routes without limits whose queues are not paused, rotated by one at each call, so that no workflow is always claimed
    * first.
    */
   nextRoutes(): readonly QueuedRoute[] {
-    const first = this.#routes.shift();
-    if (first !== undefined) this.#routes.push(first);
-    return this.pausedQueues.filterOpen(this.#routes);
+    const first = this.#unlimitedRoutes.shift();
+    if (first !== undefined) this.#unlimitedRoutes.push(first);
+    return this.pausedQueues.filterOpen(this.#unlimitedRoutes);
   }
 
   /** Returns the queue, priority and tags of a job; null if neither this worker nor any other live worker has the job. */
@@ -124,4 +161,5 @@ export class WorkflowRegistry {
   }
 }
 
+const routeKeyOf = ({ workflow, version }: QueuedRoute) => `${workflow}\u0000${version}`;
 const definitionKeyOf = (workflow: string, version: string) => `${workflow}\u0000${version}`;

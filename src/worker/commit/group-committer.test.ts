@@ -39,6 +39,7 @@ function createCommitter(...script: ((batch: Batch) => CommitResult | Promise<Co
     runtime: systemRuntime,
     store,
     fence,
+    slots: null,
     onFenced: () => {
       storeState.fenced += 1;
     },

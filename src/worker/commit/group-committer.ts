@@ -22,9 +22,11 @@ import type {
   Transition,
 } from "../../store/contract/store.js";
 import { inCleanContext } from "../../telemetry/async-context.js";
+import type { SlotKeeper } from "../limits/slot-keeper.js";
 import { AckScheduler } from "./ack-scheduler.js";
 import { LogConflict } from "./log-conflict.js";
 import { type MutableTransition, mergeInto, toMutable } from "./merge-transitions.js";
+import { estimateBytes } from "./transition-size.js";
 
 /** The outcome of a submitted transition. */
 export type Receipt =
@@ -92,6 +94,8 @@ export interface GroupCommitterOptions {
    * runs the worker still owns.
    */
   readonly onUncertain: () => void;
+  /** The slots of limits that runs of this worker hold; null if no workflow of the worker has limits. */
+  readonly slots: SlotKeeper | null;
 }
 
 export class GroupCommitter {
@@ -100,6 +104,7 @@ export class GroupCommitter {
   readonly #fence: Fence;
   readonly #options: GroupCommitterOptions;
   readonly #receipts: AckScheduler;
+  readonly #slots: SlotKeeper | null;
   #queue = new Map<string, QueuedTransition>();
   #starts: QueuedStart[] = [];
   /** Starts with a unique key are written separately, because they may wait for another transaction with the same key. */
@@ -118,6 +123,7 @@ export class GroupCommitter {
     this.#receipts = new AckScheduler(options.runtime);
     this.#store = options.store;
     this.#fence = options.fence;
+    this.#slots = options.slots;
     const write = (starts: readonly QueuedStart[]) => inCleanContext(() => this.#write([], starts));
     this.#keyedStarts = new Batcher({ write, batchSizeOf: countStartsThatFit, maxConcurrentWrites: maxKeyedCommits });
   }
@@ -136,6 +142,7 @@ export class GroupCommitter {
   /** Like `submit`, without a promise: it is called for every step, and promises were most of the garbage to collect. */
   post(transition: Transition, receiver: Receiver): void {
     if (this.#isFenced) return receiver(null);
+    if (this.#slots !== null) transition = this.#slots.withRelease(transition);
     const entry = this.#queue.get(transition.runId);
     if (entry === undefined) {
       this.#queue.set(transition.runId, { transition, merged: null, receiver, laterReceivers: null });
@@ -274,6 +281,8 @@ export class GroupCommitter {
     for (const { transition, receiver, laterReceivers } of entries) {
       const isStillOwned = notParked.length > 0 && notParked.includes(transition.runId);
       const hasMessages = ownedWithMessages.length > 0 && ownedWithMessages.includes(transition.runId);
+      if (this.#slots !== null && transition.next.kind !== "keep" && !isStillOwned)
+        this.#slots.onReleased(transition.runId);
       const receipt = isStillOwned || hasMessages ? { ...defaultReceipt, isStillOwned, hasMessages } : defaultReceipt;
       this.#receipts.add(receiver, receipt);
       if (laterReceivers !== null)
@@ -386,12 +395,4 @@ function removeRefused(
 ): QueuedTransition[] {
   for (const entry of entries) if (entry.transition.runId === runId) deliverReceipt(entry, receiptOf(entry.transition));
   return entries.filter((entry) => entry.transition.runId !== runId);
-}
-
-function estimateBytes(transition: Transition): number {
-  let bytes = 100;
-  for (const event of transition.events) bytes += 50 + (event.data?.length ?? 0);
-  for (const run of transition.newChildren) bytes += 200 + run.input.length;
-  for (const message of transition.messages) bytes += 50 + message.data.length;
-  return bytes;
 }

@@ -13,21 +13,15 @@ import { createTransition, emptyList } from "../../core/run/transition.js";
 import type { Logger } from "../../define/context.js";
 import type { ErrorReporter, WorkflowDefinition } from "../../define/definition.js";
 import type { Runtime } from "../../runtime/runtime.js";
-import type {
-  ClaimedTask,
-  ExecutingCount,
-  Fence,
-  InboxRow,
-  NewRun,
-  Store,
-  TaskRecord,
-} from "../../store/contract/store.js";
+import type { AdmittedTask } from "../../store/contract/limits.js";
+import type { ClaimedTask, ExecutingCount, Fence, InboxRow, NewRun, Store } from "../../store/contract/store.js";
 import { publishCommit, publishStatus } from "../../telemetry/publish.js";
 import type { RunTally } from "../../telemetry/run-tally.js";
 import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 import { GroupCommitter, type StartReceipt } from "../commit/group-committer.js";
 import { LogConflict } from "../commit/log-conflict.js";
 import type { TurnEnd } from "../commit/run-writer.js";
+import type { SlotKeeper } from "../limits/slot-keeper.js";
 import { damagedRun } from "../turn/damaged-run.js";
 import { inheritFromPredecessor, mustInherit } from "../turn/inherited-log.js";
 import { SuspectRunQueue } from "../turn/suspect-run-queue.js";
@@ -36,6 +30,7 @@ import type { HostedTurn, JobInfo, TurnHost, TurnSnapshot, WorkflowSummary } fro
 import { pauseRunOnError } from "../turn/user-code.js";
 import type { WorkerWatchdog } from "../watchdog/watchdog.js";
 import { toRunRecord } from "./adopted-run.js";
+import { toAdmittedTasks } from "./forgotten-tasks.js";
 import type { SlowSteps } from "./slow-steps.js";
 
 export interface SessionOptions {
@@ -53,6 +48,8 @@ export interface SessionOptions {
   readonly replayGraceMs: number;
   readonly graceMs: number;
   readonly recheckPausedMs: number | null;
+  /** The slots that the runs of this session hold; null if no workflow of the worker has limits. */
+  readonly slots: SlotKeeper | null;
   definition(workflow: string, version: string): WorkflowDefinition;
   canExecute(route: string, version: string): boolean;
   allowsInterruptions(): boolean;
@@ -87,6 +84,7 @@ export class Session {
       runtime,
       store,
       fence,
+      slots: options.slots,
       onFenced: () => options.onLost(this),
       onUncertain: () => options.onUncertain(),
       onTransientError: (operation, error) =>
@@ -161,7 +159,8 @@ export class Session {
   }
 
   /** Starts the turns of claimed runs. Logs and inboxes are read for all runs at once; fresh runs have none to read. */
-  async openClaimed(tasks: readonly ClaimedTask[], claimedAt: number): Promise<void> {
+  async openClaimed(tasks: readonly (ClaimedTask | AdmittedTask)[], claimedAt: number): Promise<void> {
+    for (const task of tasks) if ("lanes" in task) this.#options.slots?.hold(task.run.id, task.lanes);
     const needsNoReads = (task: ClaimedTask) =>
       task.isFresh && task.pendingMessages === 0 && retriedRunIdOf(task.run) === null;
     for (const task of tasks) {
@@ -229,11 +228,9 @@ export class Session {
     if (forgottenTasks.length === 0) return;
     const ids = forgottenTasks.map((task) => task.runId);
     const [runs, at] = await this.#retryUntilReachable(() => Promise.all([store.runsById(ids), store.now()]));
-    const tasks = new Map(forgottenTasks.map((task) => [task.runId, task]));
-    const claimedTasks = runs.map((run): ClaimedTask => {
-      const { route, deliveries, pendingMessages } = tasks.get(run.id) as TaskRecord;
-      return { run, route, deliveries, pendingMessages, isFresh: false };
-    });
+    const readSlots = () => store.limits.slots({ runIds: ids }, Number.MAX_SAFE_INTEGER);
+    const slots = this.#options.slots === null ? [] : await this.#retryUntilReachable(readSlots);
+    const claimedTasks = toAdmittedTasks(forgottenTasks, runs, slots);
     await this.openClaimed(claimedTasks, at);
   }
 
@@ -342,6 +339,7 @@ export class Session {
         const lastSeq = logs.get(runId)?.at(-1)?.seq ?? 0;
         if (error instanceof LogConflict) {
           if (task?.owner !== fence.workerId || task.epoch !== fence.epoch) {
+            this.#options.slots?.forget(runId);
             return log.warn(`Run ${runId} is no longer owned by this worker, which drops it.`);
           }
           if (lastSeq < error.after) {

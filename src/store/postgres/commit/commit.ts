@@ -14,6 +14,7 @@ import { findKeyHolders } from "./key-holders.js";
 import { cursorSections, eventsSection, ownEventsSection } from "./log-sections.js";
 import { SingleCursorCommit } from "./single-cursor-commit.js";
 import { SingleEventCommit } from "./single-event-commit.js";
+import { plainSlotsSection, slotsSection } from "./slot-sections.js";
 import { childrenSection, newChildrenSection, newStartsSection, startsSection } from "./start-sections.js";
 import { type Section, StatementBuilder } from "./statement.js";
 import {
@@ -44,6 +45,8 @@ const sections: readonly Section[] = [
   changedAndDrainedTasksSection,
   parksSection,
   finishesSection,
+  plainSlotsSection,
+  slotsSection,
   endedSchedulesSection,
   messagesSection,
   releasesSection,

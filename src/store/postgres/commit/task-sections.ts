@@ -46,7 +46,7 @@ export const plainFinishesSection: Section = {
   },
 };
 
-const isOptimisticFinish = ({ isOptimistic, fence, taskChanges, drained }: CommitWork): boolean =>
+export const isOptimisticFinish = ({ isOptimistic, fence, taskChanges, drained }: CommitWork): boolean =>
   isOptimistic &&
   fence !== null &&
   taskChanges.length > 0 &&
@@ -170,17 +170,23 @@ export const changedAndDrainedTasksSection: Section = {
   }),
 };
 
+/**
+ * A client may park a task that waits in a class. Then the task gets the route back that it had before, unless it keeps its
+ * due time.
+ */
+const baseRoute = `CASE d.wake_in WHEN ${dueUnchanged} THEN t.workflow ELSE split_part(t.workflow, E'\\t\\t', 1) END`;
+
 /** Parks the runs without undrained messages; the other runs stay with their owner, and `not_parked` names them. */
 export const parksSection: Section = {
   letter: "p",
   values: ({ taskChanges }) => (hasKind(taskChanges, changeKind.park) ? [] : null),
-  parts: ({ tables }) => ({
+  parts: ({ tables, isFenced }) => ({
     writes: [
       `parked_tasks AS (UPDATE ${tables.tasks} t SET
           state = CASE WHEN d.wake_in = ${dueUnchanged} THEN t.state WHEN d.due_at <= d.at THEN ${ready} ELSE ${parked} END,
           due_at = CASE WHEN d.wake_in = ${dueUnchanged} THEN t.due_at ELSE d.due_at END,
           owner = NULL, epoch = NULL, deliveries = 0, pending_messages = 0, fresh = false,
-          workflow = coalesce(d.route, t.workflow), priority = coalesce(d.priority, t.priority)
+          workflow = coalesce(d.route, ${isFenced ? "t.workflow" : baseRoute}), priority = coalesce(d.priority, t.priority)
         FROM (SELECT changed.*, least(changed.wake_at, changed.at + changed.wake_in) AS due_at FROM changed_tasks changed) d
         WHERE t.run_id = d.id AND ${isChangedTask("t.run_id")} AND d.kind = ${changeKind.park} AND d.pending_messages = d.drained_count)`,
       `parked_runs AS (UPDATE ${tables.runs} r SET status = changed.status, waiting = changed.waiting_or_output, started_at = coalesce(r.started_at, changed.started_at_or_now)

@@ -40,6 +40,7 @@ const shortReasons: Readonly<Record<string, string>> = {
   waiting: "It waits for something.",
   queue_paused: "Its queue is paused.",
   no_worker: "It is due, but no live worker has its workflow.",
+  limited: "It is due, and waits for a free slot of a limit.",
   about_to_run: "It is due, and waits for a free slot of a worker.",
 };
 

@@ -1,0 +1,97 @@
+/**
+ * Decides which waiting runs may begin. Stores lock the rows, call `planAdmission` and write what it returns, so that all
+ * of them decide alike.
+ *
+ * Classes get turns: the class whose last turn was the longest ago comes first and gets one run admitted, and then all
+ * others come before it. Between two admissions of one class lies at most one of each other class, however many runs wait in
+ * that one. A class that was blocked meanwhile cannot save turns up.
+ */
+
+/** A lane, locked by the transaction that plans. */
+export interface LaneState {
+  readonly id: string;
+  /** How many slots it has; Infinity without a limit of the concurrency. */
+  readonly concurrency: number;
+  /** How many slots are held: counted, not computed from positions. */
+  readonly inUse: number;
+}
+
+export interface ClassState {
+  readonly id: string;
+  readonly lanes: readonly string[];
+  /** The number of its last turn. */
+  readonly turn: number;
+  /** How many of its waiting runs the transaction has locked. */
+  readonly headCount: number;
+}
+
+export interface AdmissionPlan {
+  /** The classes that get a turn, in order: once for each run that is admitted. */
+  readonly turns: readonly string[];
+  /** The new number of each class that got a turn. */
+  readonly turnOf: ReadonlyMap<string, number>;
+  /** The lane without a free slot because of which a class has to wait. It is not looked at again until the lane has one. */
+  readonly blockedOn: ReadonlyMap<string, string>;
+  /** The free slots that are left, of each lane. */
+  readonly roomOf: ReadonlyMap<string, number>;
+}
+
+/**
+ * All lanes of a run are taken together or not at all.
+ *
+ * @param limit the maximum number of runs
+ * @param firstTurn the turns are numbered from here, or from the last turn of these classes if that is higher
+ */
+export function planAdmission(
+  classes: readonly ClassState[],
+  lanes: readonly LaneState[],
+  { limit, firstTurn }: { readonly limit: number; readonly firstTurn: number },
+): AdmissionPlan {
+  const roomOf = new Map(lanes.map(({ id, concurrency, inUse }) => [id, concurrency - inUse]));
+  const turns: string[] = [];
+  const turnOf = new Map<string, number>();
+  const blockedOn = new Map<string, string>();
+  const headsLeft = new Map(classes.map(({ id, headCount }) => [id, headCount]));
+  let nextTurn = classes.reduce((turn, { turn: last }) => Math.max(turn, last + 1), firstTurn);
+  const line = [...classes].sort((a, b) => a.turn - b.turn || (a.id < b.id ? -1 : 1));
+  for (let next = 0; next < line.length; next += 1) {
+    const runClass = line[next] as ClassState;
+    const { id } = runClass;
+    const fullLane = runClass.lanes.find((lane) => (roomOf.get(lane) ?? 0) <= 0);
+    if (fullLane !== undefined) {
+      blockedOn.set(id, fullLane);
+      continue;
+    }
+    const heads = headsLeft.get(id) as number;
+    if (heads === 0 || turns.length >= limit) continue;
+    headsLeft.set(id, heads - 1);
+    for (const lane of runClass.lanes) roomOf.set(lane, (roomOf.get(lane) as number) - 1);
+    turns.push(id);
+    turnOf.set(id, nextTurn++);
+    line.push(runClass);
+  }
+  return { turns, turnOf, blockedOn, roomOf };
+}
+
+/**
+ * How many waiting runs of a class are worth locking: as many as its lanes have room for, but no more than its share, or
+ * many classes would lock runs that are not admitted.
+ */
+export function headsToLock(
+  runClass: Pick<ClassState, "lanes">,
+  lanes: ReadonlyMap<string, LaneState>,
+  { limit, classCount }: { readonly limit: number; readonly classCount: number },
+): number {
+  const share = Math.max(Math.ceil(limit / classCount), Math.min(limit, minHeads));
+  return runClass.lanes.reduce((count, id) => {
+    const lane = lanes.get(id);
+    return lane === undefined ? 0 : Math.min(count, Math.max(0, lane.concurrency - lane.inUse));
+  }, share);
+}
+
+const minHeads = 4;
+
+/** An admission looks at this many classes at most. Those that come to nothing are blocked, and the next one sees others. */
+const maxClassesPerAdmission = 256;
+
+export const classesToRead = (limit: number): number => Math.min(Math.max(16, 2 * limit), maxClassesPerAdmission);

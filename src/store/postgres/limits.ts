@@ -1,0 +1,129 @@
+/** Limits on PostgreSQL. Rows of values are passed as arrays, one for each column. */
+import type { AdmissionRequest, AdmissionResult } from "../contract/limits.js";
+import type { Hint } from "../contract/store.js";
+import type { Dialect, SqlRow } from "../sql/dialect.js";
+import {
+  buildStatement,
+  type Column,
+  type ColumnType,
+  type LimitsDialect,
+  type SqlText,
+  type TransactionSteps,
+} from "../sql/limits/dialect.js";
+import { SqlLimits } from "../sql/limits/limits.js";
+import { plainArray, textArray } from "./commit/arrays.js";
+import type { Database } from "./connection/database.js";
+import type { ExecuteQuery, PgQuery } from "./connection/driver.js";
+import { serverConditionMarker } from "./connection/server-identity.js";
+import type { OperationTracker } from "./operation-tracker.js";
+import type { Tables } from "./tables.js";
+
+export interface PostgresLimitsPort {
+  readonly db: Pick<Database, "read" | "transaction">;
+  /** Lets the store wait for what is under way when it is closed. */
+  readonly operations: OperationTracker;
+  admitUnder(request: AdmissionRequest, admit: () => Promise<AdmissionResult>): Promise<AdmissionResult>;
+  emitHints(hints: readonly Hint[]): void;
+}
+
+export function createPostgresLimits(port: PostgresLimitsPort, tables: Tables, dialect: Dialect): SqlLimits {
+  const { db, operations } = port;
+  // The writes may be executed twice, so they are retried like reads.
+  const run = (statements: readonly SqlText[]) => operations.run(() => runAll((query) => db.read(query), statements));
+  const limitsPort = {
+    read: run,
+    write: run,
+    transact: <R>(begin: () => TransactionSteps<R>) =>
+      operations.run(() =>
+        db.transaction(async (execute) => {
+          const steps = begin();
+          let step = steps.next();
+          while (!step.done) step = steps.next(await runAll(execute, step.value));
+          const { writes, result } = step.value;
+          // Without writes there is nothing to roll back but locks, which COMMIT releases as well.
+          return result(await runAll(execute, writes ?? []));
+        }),
+      ),
+    admitUnder: (request: AdmissionRequest, admit: () => Promise<AdmissionResult>) => port.admitUnder(request, admit),
+    emitHints: (hints: readonly Hint[]) => port.emitHints(hints),
+  };
+  return new SqlLimits(limitsPort, postgresLimitsDialect(tables, dialect));
+}
+
+async function runAll(execute: ExecuteQuery, statements: readonly SqlText[]): Promise<readonly (readonly SqlRow[])[]> {
+  const results: (readonly SqlRow[])[] = [];
+  for (let from = 0; from < statements.length; ) {
+    let to = from;
+    while (statements[to]?.joinsNext && to + 1 < statements.length) to += 1;
+    const rows = await execute(toQuery(statements.slice(from, to + 1)));
+    for (; from < to; from += 1) results.push([]);
+    results.push(rows);
+    from += 1;
+  }
+  return results;
+}
+
+/** Sends independent statements as one, which saves round trips; only the rows of the last are returned. */
+function toQuery(statements: readonly SqlText[]): PgQuery {
+  const last = statements.at(-1) as SqlText;
+  if (statements.length === 1) return { text: last.text, values: last.values };
+  const values: unknown[] = [];
+  const texts = statements.map((statement) => {
+    const offset = values.length;
+    values.push(...statement.values);
+    return statement.text.replace(/\$(\d+)/g, (_, n: string) => `$${Number(n) + offset}`);
+  });
+  const parts = texts.slice(0, -1).map((text, index) => `w${index} AS (${text})`);
+  return { text: `WITH ${parts.join(", ")} ${texts.at(-1)}`, values };
+}
+
+const postgresLimitsDialect = (tables: Tables, base: Dialect): LimitsDialect => ({
+  base,
+  // FOR KEY SHARE conflicts with reaping, but not with the worker's own heartbeats; see `fenceClause`.
+  selectFence: ({ workerId, epoch }, bind) =>
+    `SELECT 1 AS one FROM ${tables.workers} WHERE id = ${bind(workerId)}::text AND epoch = ${bind(epoch)}::bigint AND live ${serverConditionMarker} FOR KEY SHARE`,
+  lock: { wait: "FOR UPDATE", skip: "FOR UPDATE SKIP LOCKED", share: "FOR SHARE" },
+  isOneOf: (column, texts, bind) => `${column} = ANY (${bind(textArray(texts))}::text[])`,
+  forEach: (columns, rows, select) => {
+    if (rows.length === 0) return [];
+    const { text, values } = buildStatement(base, (bind) => {
+      const names = columns.map(([name]) => name).join(", ");
+      const relation = `unnest(${arraysOf(columns, rows, bind)}) WITH ORDINALITY r(${names}, n)`;
+      return `SELECT q.* FROM ${relation}, LATERAL (${select((name) => `r.${name}`, bind)}) q`;
+    });
+    return [{ text, values }];
+  },
+  insertOrLock: (table, columns, rows, key) =>
+    buildStatement(base, (bind) => {
+      const names = columns.map(([name]) => name).join(", ");
+      const firstKey = key.split(",")[0];
+      return `INSERT INTO ${table} AS x (${names}) SELECT * FROM unnest(${arraysOf(columns, rows, bind)}) ON CONFLICT (${key}) DO UPDATE SET ${firstKey} = x.${firstKey}`;
+    }),
+  updateEach: (table, key, columns, rows, assignments) =>
+    buildStatement(base, (bind) => {
+      const names = columns.map(([name]) => name).join(", ");
+      const [keyColumn = "", keyType = "text"] = columns[0] ?? [];
+      const isKey = `x.${key} = ANY (${bind(arrayOf(keyType, rows, 0))}::${sqlTypes[keyType]}[])`;
+      return `UPDATE ${base.table(table)} x SET ${assignments((name) => `v.${name}`).join(", ")}
+        FROM unnest(${arraysOf(columns, rows, bind)}) v(${names}) WHERE x.${key} = v.${keyColumn} AND ${isKey}`;
+    }),
+  unblockFirst: (lane, bind) =>
+    `UPDATE ${tables.classes} SET blocked_on = '' WHERE id = (SELECT c.id FROM ${tables.classes} c WHERE c.blocked_on = ${bind(lane)} ORDER BY c.turn LIMIT 1) RETURNING id`,
+  tasksByRoute: `${tables.tasks} t`,
+  tasksByKey: `${tables.tasks} t`,
+  whenReady: "",
+  whenOwned: ", fresh = false",
+});
+
+const sqlTypes: Readonly<Record<ColumnType, string>> = { text: "text", id: "uuid", number: "int8" };
+
+const arrayOf = (type: ColumnType, rows: readonly (readonly unknown[])[], column: number) => {
+  const values = rows.map((row) => row[column] as string | null);
+  return type === "text" ? textArray(values) : plainArray(values);
+};
+
+const arraysOf = (
+  columns: readonly Column[],
+  rows: readonly (readonly unknown[])[],
+  bind: (value: unknown) => string,
+) => columns.map(([, type], index) => `${bind(arrayOf(type, rows, index))}::${sqlTypes[type]}[]`).join(", ");

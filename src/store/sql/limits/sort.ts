@@ -1,0 +1,74 @@
+/** Gives due tasks the routes of their classes. */
+import { resumedOffsetMs, type TurnCounter } from "../../../core/limits/order.js";
+import type { SortedTask } from "../../contract/limits.js";
+import { taskState } from "../records.js";
+import { buildStatement, joined, type LimitsDialect, type TransactionSteps } from "./dialect.js";
+
+/**
+ * Classes and lanes are created first, in the order of their ids. A class that exists is locked, so that no admission deletes
+ * it before its new tasks are committed. Tasks are locked last, and those that others have locked are skipped: they are
+ * sorted next time.
+ */
+export function* sortTasks(d: LimitsDialect, turns: TurnCounter, tasks: readonly SortedTask[]): TransactionSteps<void> {
+  const classes = [...new Map(tasks.map(({ runClass }) => [runClass.id, runClass])).values()];
+  const laneIds = [...new Set(classes.flatMap(({ lanes }) => lanes))].sort();
+  const [clock] = yield [buildStatement(d.base, (bind) => `SELECT ${d.base.now(bind)} AS at`)];
+  const at = Number(clock?.[0]?.at);
+  const firstTurn = turns.take(at, classes.length);
+  const newClasses = classes
+    .map((runClass, index) => ({ ...runClass, turn: firstTurn + index }))
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+  yield [
+    d.insertOrLock(
+      d.base.table("classes"),
+      [
+        ["id", "text"],
+        ["route", "text"],
+        ["version", "text"],
+        ["lanes", "text"],
+        ["turn", "number"],
+        ["blocked_on", "text"],
+      ],
+      newClasses.map(({ id, route, version, lanes, turn }) => [id, route, version, JSON.stringify(lanes), turn, ""]),
+      "id",
+    ),
+  ];
+  const sorted = [...tasks].sort((a, b) => (a.runId < b.runId ? -1 : 1));
+  const { parked, ready } = taskState;
+  const isDue = `(t.state = ${ready} OR (t.state = ${parked} AND t.due_at <= ${Math.floor(at)}))`;
+  const [lockedRows = []] = yield [
+    buildStatement(d.base, (bind) => {
+      const isOneOf = d.base.oneOf(
+        "t.run_id",
+        sorted.map(({ runId }) => runId),
+        bind,
+      );
+      return `SELECT t.run_id, t.workflow, t.version FROM ${d.tasksByKey} WHERE ${isOneOf} AND ${isDue} ORDER BY t.run_id ${d.lock.skip}`;
+    }),
+  ];
+  const locked = new Map(lockedRows.map((row) => [row.run_id as string, row]));
+  const movable = sorted.filter(({ runId, runClass }) => locked.get(runId)?.workflow === runClass.route);
+  const lanes = laneIds.map((id) => [id]);
+  const laneInserts = lanes.length === 0 ? [] : [d.insertOrLock(d.base.table("lanes"), [["id", "text"]], lanes, "id")];
+  const moves =
+    movable.length === 0
+      ? []
+      : [
+          d.updateEach(
+            "tasks",
+            "run_id",
+            [
+              ["v_id", "id"],
+              ["v_route", "text"],
+              ["v_offset", "number"],
+            ],
+            movable.map(({ runId, runClass, hasBegun }) => [runId, runClass.id, hasBegun ? resumedOffsetMs : 0]),
+            (columnOf) => [
+              `workflow = ${columnOf("v_route")}`,
+              `state = ${ready}`,
+              `due_at = due_at - ${columnOf("v_offset")}${d.whenReady}`,
+            ],
+          ),
+        ];
+  return { writes: joined([...laneInserts, ...moves]), result: () => undefined };
+}

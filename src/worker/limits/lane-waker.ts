@@ -1,0 +1,81 @@
+/**
+ * Tells the store which lanes have free slots again, so that the classes that were blocked on them are looked at. One call is
+ * under way at a time; what is freed meanwhile is gathered for the next.
+ */
+import type { Logger } from "../../define/context.js";
+import type { Runtime, Timer } from "../../runtime/runtime.js";
+import type { FreedSlots, Limits } from "../../store/contract/limits.js";
+import { inCleanContext } from "../../telemetry/async-context.js";
+import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
+
+/** A process may die, or lose its connection, between a commit that frees slots and the call that names them. */
+const sweepIntervalMs = 5_000;
+
+export class LaneWaker {
+  readonly #limits: Limits;
+  readonly #log: Logger;
+  readonly #runtime: Runtime;
+  #freed = new Map<string, number>();
+  #mustSweep = false;
+  #pending: Promise<void> | null = null;
+  #sweepTimer: Timer | null = null;
+
+  constructor(limits: Limits, log: Logger, runtime: Runtime) {
+    this.#limits = limits;
+    this.#log = log;
+    this.#runtime = runtime;
+  }
+
+  start(): void {
+    this.sweepSoon();
+    this.#sweepTimer = this.#runtime
+      .setTimeout(() => {
+        this.start();
+      }, sweepIntervalMs)
+      .unref();
+  }
+
+  stop(): void {
+    this.#runtime.clearTimeout(this.#sweepTimer);
+  }
+
+  /** Resolves when the store knows of everything that was freed so far. */
+  async settled(): Promise<void> {
+    while (this.#pending !== null) await this.#pending;
+  }
+
+  free(slots: readonly FreedSlots[]): void {
+    if (slots.length === 0) return;
+    for (const { lane, count } of slots) this.#freed.set(lane, (this.#freed.get(lane) ?? 0) + count);
+    this.#sendSoon();
+  }
+
+  /** Looks at all lanes on which classes are blocked, not only at those that this worker has freed. */
+  sweepSoon(): void {
+    this.#mustSweep = true;
+    this.#sendSoon();
+  }
+
+  #sendSoon(): void {
+    this.#pending ??= inCleanContext(() => this.#send());
+  }
+
+  async #send(): Promise<void> {
+    // Slots that are freed by the same commit are gathered first.
+    await null;
+    try {
+      while (this.#freed.size > 0 || this.#mustSweep) {
+        const freed = [...this.#freed].map(([lane, count]) => ({ lane, count }));
+        const mustSweep = this.#mustSweep;
+        this.#freed = new Map();
+        this.#mustSweep = false;
+        if (freed.length > 0) await this.#limits.wake(freed);
+        if (mustSweep) await this.#limits.sweep();
+      }
+    } catch (error) {
+      warnOfRetry(this.#log, "Free slots of limits could not be announced; that is repeated in a few seconds.", error);
+    } finally {
+      this.#pending = null;
+    }
+  }
+}

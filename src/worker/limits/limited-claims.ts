@@ -1,0 +1,76 @@
+/** Claims runs of workflows with limits: sorts what is due into classes, and asks for the admission of the first of them. */
+import type { Logger } from "../../define/context.js";
+import type { WorkflowDefinition } from "../../define/definition.js";
+import type { AdmittedTask, SortedTask, UnsortedTask } from "../../store/contract/limits.js";
+import type { Fence, Route, Store } from "../../store/contract/store.js";
+import type { LaneWaker } from "./lane-waker.js";
+import { classOfRun } from "./limited-workflows.js";
+
+export interface LimitedClaimsOptions {
+  readonly store: Store;
+  readonly log: Logger;
+  readonly waker: LaneWaker;
+  readonly routes: () => readonly Route[];
+  readonly definition: (workflow: string, version: string) => WorkflowDefinition | undefined;
+}
+
+export type LimitedClaim =
+  | {
+      readonly kind: "claimed";
+      readonly at: number;
+      readonly tasks: readonly AdmittedTask[];
+      readonly nextDueAt: number | null;
+      /** Whether another claim would probably find more. */
+      readonly hasMore: boolean;
+    }
+  | { readonly kind: "fenced" };
+
+/** How many due tasks of each route are sorted in one transaction. */
+const pageSize = 500;
+/**
+ * Due tasks are sorted before any run is admitted, so that the runs of one key cannot hide those of others behind them. But
+ * after this many pages, runs are admitted in between.
+ */
+const maxPagesPerClaim = 20;
+
+export class LimitedClaims {
+  readonly #options: LimitedClaimsOptions;
+
+  constructor(options: LimitedClaimsOptions) {
+    this.#options = options;
+  }
+
+  async claim(fence: Fence, limit: number): Promise<LimitedClaim> {
+    const { store, waker } = this.#options;
+    await waker.settled();
+    const routes = this.#options.routes();
+    if (routes.length === 0 || limit <= 0)
+      return { kind: "claimed", at: await store.now(), tasks: [], nextDueAt: null, hasMore: false };
+    let unsorted = await store.limits.unsorted({ routes, limit: pageSize });
+    let { hasOpenClasses } = unsorted;
+    let isSorted = false;
+    for (let page = 1; unsorted.tasks.length > 0; page += 1) {
+      await store.limits.sort(this.#classify(unsorted.tasks));
+      hasOpenClasses = true;
+      isSorted = unsorted.tasks.length < pageSize;
+      if (isSorted || page === maxPagesPerClaim) break;
+      unsorted = await store.limits.unsorted({ routes, limit: pageSize });
+    }
+    const { at, nextDueAt } = unsorted;
+    if (!hasOpenClasses) return { kind: "claimed", at, tasks: [], nextDueAt, hasMore: false };
+    const admission = await store.limits.admit({ fence, routes, limit });
+    if (admission.kind === "fenced") return admission;
+    waker.free(admission.lanesToWake);
+    const hasMore = admission.hasMore || (unsorted.tasks.length > 0 && !isSorted);
+    return { kind: "claimed", at: admission.at, tasks: admission.tasks, nextDueAt, hasMore };
+  }
+
+  #classify(tasks: readonly UnsortedTask[]): readonly SortedTask[] {
+    return tasks.flatMap(({ route, run }): readonly SortedTask[] => {
+      const definition = this.#options.definition(run.workflow, run.version);
+      if (definition === undefined) return [];
+      const runClass = classOfRun(definition, route, run, this.#options.log);
+      return [{ runId: run.id, runClass, hasBegun: run.startedAt !== null }];
+    });
+  }
+}

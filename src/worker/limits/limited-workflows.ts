@@ -1,0 +1,53 @@
+/** The workflows of a worker that have limits, and the classes of their runs. */
+import { decode } from "../../core/encoding/decode.js";
+import { InvalidInputError } from "../../core/errors/errors.js";
+import { laneIdOf, type RunClass, runClassOf } from "../../core/limits/lane.js";
+import type { Logger } from "../../define/context.js";
+import type { WorkflowDefinition } from "../../define/definition.js";
+import { keyOfRun, type LimitDefinition, type LimitedRun, type LimitKey } from "../../define/limit.js";
+import type { LimitSettings } from "../../store/contract/limits.js";
+import type { RunRecord } from "../../store/contract/store.js";
+
+export const hasLimits = ({ limits, fairBy }: WorkflowDefinition): boolean => limits.length > 0 || fairBy !== null;
+
+/** What the store has to know of the limits. Throws if two different limits have the same name. */
+export function limitSettingsOf(definitions: readonly WorkflowDefinition[]): readonly LimitSettings[] {
+  const byName = new Map<string, LimitDefinition>();
+  for (const limit of definitions.flatMap(({ limits }) => limits)) {
+    const other = byName.get(limit.name);
+    if (other !== undefined && other !== limit)
+      throw new InvalidInputError(`Two different limits are called "${limit.name}"; give one of them another name.`);
+    byName.set(limit.name, limit);
+  }
+  return [...byName.values()].map(({ name, concurrency }) => ({ name, concurrency }));
+}
+
+/**
+ * Computes the class of a run. A key that cannot be computed is the empty key: the run then shares its slots with other such
+ * runs, and the limit holds.
+ *
+ * @param route the route of its task
+ */
+export function classOfRun(definition: WorkflowDefinition, route: string, run: RunRecord, log: Logger): RunClass {
+  const facts = factsOf(run);
+  const textOf = (key: LimitKey | null, what: string) => {
+    try {
+      return keyOfRun(key, facts());
+    } catch (error) {
+      log.warn(
+        `${what} of workflow "${definition.name}" cannot be computed for run ${run.id}; it gets the empty key.`,
+        error,
+      );
+      return "";
+    }
+  };
+  const lanes = definition.limits.map(({ name, key }) => laneIdOf(name, textOf(key, `The key of limit "${name}"`)));
+  return runClassOf(route, run.version, lanes, textOf(definition.fairBy, "fairBy"));
+}
+
+/** The input is decoded once, and only if a key needs it. */
+function factsOf({ input, heroType, heroId, tags }: RunRecord): () => LimitedRun {
+  let facts: LimitedRun | null = null;
+  return () =>
+    (facts ??= { input: decode(input), hero: heroId === null ? null : { type: heroType, id: heroId }, tags });
+}

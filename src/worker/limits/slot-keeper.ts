@@ -1,0 +1,54 @@
+/** The slots that the runs of a session hold: which commits give them back, and to which lanes. */
+import type { Transition } from "../../store/contract/store.js";
+import type { LaneWaker } from "./lane-waker.js";
+
+export class SlotKeeper {
+  readonly #waker: LaneWaker;
+  readonly #lanesOfRuns = new Map<string, readonly string[]>();
+  /** How many commits that released this run are durable although their receipts have not arrived. */
+  readonly #unacknowledged = new Map<string, number>();
+
+  constructor(waker: LaneWaker) {
+    this.#waker = waker;
+  }
+
+  /**
+   * Called when the run was admitted. If this session still knows its slots, it has released the run before, and the receipt
+   * of that commit is on its way.
+   */
+  hold(runId: string, lanes: readonly string[]): void {
+    const releasedLanes = this.#lanesOfRuns.get(runId);
+    if (releasedLanes !== undefined) {
+      this.#unacknowledged.set(runId, (this.#unacknowledged.get(runId) ?? 0) + 1);
+      this.#free(releasedLanes);
+    }
+    this.#lanesOfRuns.set(runId, lanes);
+  }
+
+  /** Called when another worker owns the run: the transaction that took it from this one has freed its slots. */
+  forget(runId: string): void {
+    this.#lanesOfRuns.delete(runId);
+  }
+
+  /** Makes a transition that parks or finishes a run with slots give them back. */
+  withRelease(transition: Transition): Transition {
+    const { runId, next } = transition;
+    if (next.kind === "keep" || (this.#lanesOfRuns.get(runId)?.length ?? 0) === 0) return transition;
+    return { ...transition, next: { ...next, releasesSlots: true } };
+  }
+
+  /** Called when a transition is durable and the worker does not own the run any more. */
+  onReleased(runId: string): void {
+    const unacknowledged = this.#unacknowledged.get(runId) ?? 0;
+    if (unacknowledged > 1) this.#unacknowledged.set(runId, unacknowledged - 1);
+    else this.#unacknowledged.delete(runId);
+    const lanes = unacknowledged > 0 ? undefined : this.#lanesOfRuns.get(runId);
+    if (lanes === undefined) return;
+    this.#lanesOfRuns.delete(runId);
+    this.#free(lanes);
+  }
+
+  #free(lanes: readonly string[]): void {
+    this.#waker.free(lanes.map((lane) => ({ lane, count: 1 })));
+  }
+}

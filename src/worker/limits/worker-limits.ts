@@ -1,0 +1,68 @@
+/** The parts of a worker that exist only if one of its workflows has limits. */
+import type { Logger } from "../../define/context.js";
+import type { WorkflowDefinition } from "../../define/definition.js";
+import type { Runtime } from "../../runtime/runtime.js";
+import { waitAtMost } from "../../runtime/wait.js";
+import type { LimitSettings } from "../../store/contract/limits.js";
+import type { Route, Store } from "../../store/contract/store.js";
+import { LaneWaker } from "./lane-waker.js";
+import { LimitedClaims } from "./limited-claims.js";
+import { limitSettingsOf } from "./limited-workflows.js";
+import { SlotKeeper } from "./slot-keeper.js";
+
+interface LimitedRegistry {
+  readonly limitedDefinitions: readonly WorkflowDefinition[];
+  limitedRoutes(): readonly Route[];
+  definitionOf(workflow: string, version: string): WorkflowDefinition | undefined;
+}
+
+interface LimitServices {
+  readonly runtime: Runtime;
+  readonly store: Store;
+  readonly log: Logger;
+}
+
+/** An unreachable database must not delay the stop for ever. */
+const stopTimeoutMs = 2_000;
+
+export class WorkerLimits {
+  readonly claims: LimitedClaims;
+  readonly #settings: readonly LimitSettings[];
+  readonly #services: LimitServices;
+  readonly #waker: LaneWaker;
+
+  constructor(services: LimitServices, registry: LimitedRegistry) {
+    const { runtime, store, log } = services;
+    this.#services = services;
+    this.#settings = limitSettingsOf(registry.limitedDefinitions);
+    this.#waker = new LaneWaker(store.limits, log, runtime);
+    this.claims = new LimitedClaims({
+      store,
+      log,
+      waker: this.#waker,
+      routes: () => registry.limitedRoutes(),
+      definition: (workflow, version) => registry.definitionOf(workflow, version),
+    });
+  }
+
+  /** Stores the limits, before the first run is admitted under them. */
+  register(): Promise<void> {
+    return this.#services.store.limits.register(this.#settings);
+  }
+
+  start(): void {
+    this.#waker.start();
+  }
+
+  /** Called when the worker is deregistered: the slots of runs that it could not finish are free now. */
+  async stop(): Promise<void> {
+    this.#waker.stop();
+    this.#waker.sweepSoon();
+    await waitAtMost(this.#services.runtime, stopTimeoutMs, this.#waker.settled());
+  }
+
+  newSlotKeeper(): SlotKeeper {
+    this.#waker.sweepSoon();
+    return new SlotKeeper(this.#waker);
+  }
+}
