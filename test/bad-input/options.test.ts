@@ -3,7 +3,7 @@
  * refuses unknown options.
  */
 import { readFileSync } from "node:fs";
-import { connect, graph, job, type Pawl, step, Workflow, type WorkflowContext, workflow } from "pawl";
+import { connect, graph, job, type Pawl, schedule, step, Workflow, type WorkflowContext, workflow } from "pawl";
 import { httpHandler } from "pawl/http";
 import { measureRuns, traceRuns } from "pawl/otel";
 import { prometheus, servePrometheus } from "pawl/prometheus";
@@ -71,6 +71,26 @@ const calls: Readonly<
   metrics: [
     ({ pawl }) => pawl.metrics("charge", wrong({ from: 1 })),
     'metrics() has no option "from"; its only option is since.',
+  ],
+  schedule: [
+    () => schedule("nightly", wrong({ workflow: charge, crn: "0 2 * * *" })),
+    'Schedule "nightly" has no option "crn"; did you mean "cron"? Its options are workflow, input, cron, ',
+  ],
+  put: [
+    ({ pawl }) => pawl.schedules.put("nightly", wrong({ workflow: "charge", evry: "1h" })),
+    'Schedule "nightly" has no option "evry"; did you mean "every"? Its options are workflow, input, cron, ',
+  ],
+  list: [
+    ({ pawl }) => pawl.schedules.list(wrong({ application: "shop" })),
+    'schedules.list() has no option "application"; its options are app, limit, cursor.',
+  ],
+  backfill: [
+    ({ pawl }) => pawl.schedules.backfill("nightly", wrong({ from: 0, dryrun: true })),
+    'schedules.backfill() has no option "dryrun"; did you mean "dryRun"? Its options are by, reason, from, to, dryRun.',
+  ],
+  occurrences: [
+    ({ pawl }) => pawl.schedules.occurrences("nightly", wrong({ limits: 5 })),
+    'schedules.occurrences() has no option "limits"; did you mean "limit"? Its options are limit, cursor.',
   ],
   prune: [
     ({ pawl }) => pawl.prune(wrong({ olderThan: 0, worklfow: "other" })),

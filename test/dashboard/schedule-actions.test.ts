@@ -167,8 +167,9 @@ inBrowser(() => {
         const world = await serveSchedules({ kind, ...people });
         await world.put("shared");
         const page = await openSchedule(world, "shared");
-        // This page learns of nothing by itself.
+        // This page learns of nothing by itself, once what it has asked for before has been answered.
         await page.getByRole("button", { name: "Live", exact: true }).click();
+        await page.waitForLoadState("networkidle");
         await button(page, "Pause").click();
         const dialog = page.getByRole("dialog", { name: "Pause: shared" });
         await dialog.getByLabel("Reason").fill("Mine.");

@@ -14,7 +14,6 @@ const allowed: Readonly<Record<string, readonly [count: number, why: string]>> =
   "src/core/run/parking-note.ts": [2, "the caller gets a DamagedDataError"],
   "src/client/inspect/result-waiter.ts": [1, "a mark within the file; the caller gets a RunNotFoundError"],
   "src/client/start/start-batcher.ts": [1, "an invariant: no store returns such a result"],
-  "src/core/schedule/zone.ts": [1, "an invariant: Intl knows the offsets of each zone that it accepts"],
   "src/store/postgres/ports.ts": [1, "never leaves the file: it has a transaction rolled back"],
   "src/store/shared/event-rows.ts": [1, "an invariant: no commit has an empty list of events"],
   "src/store/mysql/starts.ts": [1, "an invariant: only workers commit owned runs"],
