@@ -50,11 +50,12 @@ export class Workers {
       });
       // Waits for commits under the old epoch: runs that they create as owned must be freed below.
       await execute({ text: `SELECT 1 FROM ${workers} WHERE id = $1 FOR UPDATE`, values: [id] });
+      // The clock is read once: read twice, it may have gone on by a millisecond in between.
       const [row] = await execute({
         text: `UPDATE ${workers} SET epoch = greatest(epoch, $8::bigint) + 1, live = true, name = $2, host = $3, pid = $4, lease_ms = $5,
-          routes = $6, port = $7, started_at = ${realNow}, heartbeat_at = ${realNow}, executing = NULL, loop_lag_ms = NULL,
+          routes = $6, port = $7, started_at = clock.at, heartbeat_at = clock.at, executing = NULL, loop_lag_ms = NULL,
           schedule_set = $9
-          WHERE id = $1 RETURNING epoch`,
+          FROM (SELECT ${realNow} AS at OFFSET 0) clock WHERE id = $1 RETURNING epoch`,
         values: [id, name, host, pid, Math.ceil(leaseMs), JSON.stringify(routes), port, knownEpoch, scheduleSet],
       });
       const epoch = Number(row?.epoch);
