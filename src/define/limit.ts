@@ -58,7 +58,7 @@ export interface LimitDefinition {
  * ```ts
  * const perTenant = limit("per_tenant", { key: "input.tenant", concurrency: 2 });
  * export const sync = workflow("sync", { limits: [perTenant] }, async (ctx, input: { tenant: string }) => {
- *   await ctx.step("copy", () => copy(input.tenant));
+ *   await ctx.step("copy", () => console.log(`copies the data of ${input.tenant}`));
  * });
  * ```
  */

@@ -3,7 +3,7 @@
  * refuses unknown options.
  */
 import { readFileSync } from "node:fs";
-import { connect, graph, job, type Pawl, schedule, step, Workflow, type WorkflowContext, workflow } from "pawl";
+import { connect, graph, job, limit, type Pawl, schedule, step, Workflow, type WorkflowContext, workflow } from "pawl";
 import { httpHandler } from "pawl/http";
 import { measureRuns, traceRuns } from "pawl/otel";
 import { prometheus, servePrometheus } from "pawl/prometheus";
@@ -75,6 +75,10 @@ const calls: Readonly<
   schedule: [
     () => schedule("nightly", wrong({ workflow: charge, crn: "0 2 * * *" })),
     'Schedule "nightly" has no option "crn"; did you mean "cron"? Its options are workflow, input, cron, ',
+  ],
+  limit: [
+    () => limit("per_tenant", wrong({ concurency: 2 })),
+    'Limit "per_tenant" has no option "concurency"; did you mean "concurrency"? Its options are key, concurrency.',
   ],
   put: [
     ({ pawl }) => pawl.schedules.put("nightly", wrong({ workflow: "charge", evry: "1h" })),
