@@ -1,0 +1,73 @@
+/**
+ * A second witness beside the history: reads the slots with the tasks of their runs in one statement, which sees one state of
+ * the database, and compares them.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { type RawSql, rawSql } from "../../support/raw-sql.js";
+import { noteLimits } from "./limit-history.js";
+
+const select = `SELECT s.run_id, s.lane, s.owner, s.epoch, t.state AS task_state, t.owner AS task_owner, t.epoch AS task_epoch
+  FROM pawl_slots s LEFT JOIN pawl_tasks t ON t.run_id = s.run_id`;
+
+export class SlotSampler {
+  readonly #url: string;
+  /** The highest concurrency that any worker of the campaign declares, by the name of the limit. */
+  readonly #highest: Readonly<Record<string, number>>;
+  readonly violations: string[] = [];
+  samples = 0;
+  #isOver = false;
+  #done: Promise<void> = Promise.resolve();
+
+  constructor(url: string, highest: Readonly<Record<string, number>>) {
+    this.#url = url;
+    this.#highest = highest;
+  }
+
+  start(everyMs: number): void {
+    this.#done = this.#work(everyMs);
+  }
+
+  async stop(): Promise<void> {
+    this.#isOver = true;
+    await this.#done;
+  }
+
+  async #work(everyMs: number): Promise<void> {
+    let sql: RawSql | null = null;
+    while (!this.#isOver) {
+      try {
+        sql ??= await rawSql(this.#url);
+        await this.#sample(sql);
+        await noteLimits(sql, this.#url);
+      } catch {
+        // The server has crashed, or another process has the database.
+        await sql?.close().catch(() => {});
+        sql = null;
+      }
+      await sleep(everyMs);
+    }
+    await sql?.close();
+  }
+
+  async #sample(sql: RawSql): Promise<void> {
+    const rows = await sql.query(select);
+    this.samples += 1;
+    const inUse = new Map<string, number>();
+    for (const {
+      run_id: run,
+      lane,
+      owner,
+      epoch,
+      task_state: state,
+      task_owner: other,
+      task_epoch: otherEpoch,
+    } of rows) {
+      inUse.set(String(lane), (inUse.get(String(lane)) ?? 0) + 1);
+      if (Number(state) !== 2 || owner !== other || Number(epoch) !== Number(otherEpoch))
+        this.violations.push(`A sample has a slot of run ${run} and ${owner}, whose task is ${state} of ${other}.`);
+    }
+    for (const [lane, count] of inUse)
+      if (count > (this.#highest[lane.slice(0, lane.indexOf("\t"))] ?? 0))
+        this.violations.push(`A sample has ${count} slots in use of ${lane.replace("\t", ":")}.`);
+  }
+}
