@@ -23,7 +23,7 @@ const kills = 4;
 const bodiesPerKill = 20;
 /** Long, so that a process that waits for the processor keeps its runs. The test expires the lease of each that it hits. */
 const lease = 60_000;
-const concurrency = { tenant: 2, api: 3, region: 3 };
+const concurrency = { tenant: 2, api: 3, region: 3, pace: 30 };
 
 const stores: readonly AnyStoreKind[] = ["sqlite", "postgres", "mysql"];
 forEachStore((kind) => {

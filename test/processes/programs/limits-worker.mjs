@@ -18,6 +18,9 @@ async function work(run, body, ms = 15) {
 const tenant = limit("tenant", { key: "input.tenant", concurrency: concurrency.tenant });
 const api = limit("api", { concurrency: concurrency.api });
 const region = limit("region", { key: ({ input }) => input.tenant.slice(-1), concurrency: concurrency.region });
+const pace = limit("pace", { key: "input.tenant", rate: { limit: concurrency.pace, per: "1s", burst: 2 } });
+const paceOfApi = limit("pace_of_api", { rate: { limit: 2 * concurrency.pace, per: "1s" } });
+const mutex = limit("mutex", { key: "input.tenant", concurrency: 1, while: "open" });
 const retry = { attempts: 20, initial: 50, factor: 2, max: 500 };
 const once = (ctx, body, ms) => ctx.step(body, () => work(ctx.runId, body, ms), { retry });
 
@@ -82,6 +85,19 @@ class Sweep extends Workflow {
     this.step("close", { wait: 100 }, (w) => work(w.runId, "close"));
   }
 }
+const paced = workflow("paced", { limits: [pace] }, async (ctx) => {
+  await once(ctx, "before");
+  await ctx.sleep("nap", 100);
+  await once(ctx, "after");
+});
+const pacedApi = workflow("pacedApi", { limits: [paceOfApi, api], fairBy: "input.tenant" }, (ctx) => once(ctx, "only"));
+const customer = workflow("customer", { limits: [mutex, tenant] }, async (ctx, { ms }) => {
+  await once(ctx, "before");
+  await ctx.sleep("nap", ms);
+  await once(ctx, "between");
+  await ctx.waitForSignal("go", { timeout: 300 });
+  await once(ctx, "after");
+});
 const free = workflow("free", (ctx) => once(ctx, "only"));
 
 const print =
@@ -92,7 +108,10 @@ const pawl = await connect(url, {
   logger: { debug: () => {}, info: () => {}, warn: print("warn"), error: print("error") },
 });
 const worker = pawl.worker({
-  workflows: [plain, fair, turns, triple, sleeper, listener, flaky, pauser, child, parent, order, Sweep, free],
+  workflows: [
+    ...[plain, fair, turns, triple, sleeper, listener, flaky, pauser, child, parent, order, Sweep, free],
+    ...[paced, pacedApi, customer],
+  ],
   ...{ name, lease, poll, housekeeping, concurrency: places, grace: 5_000 },
 });
 

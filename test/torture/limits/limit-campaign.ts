@@ -26,11 +26,11 @@ const maxOpen = 120;
 const remembered = 60;
 /** The numbers of the releases, one after the other. */
 const releases: readonly Concurrency[] = [
-  { tenant: 2, api: 4, region: 3 },
-  { tenant: 1, api: 2, region: 5 },
-  { tenant: 3, api: 6, region: 1 },
+  { tenant: 2, api: 4, region: 3, pace: 20 },
+  { tenant: 1, api: 2, region: 5, pace: 10 },
+  { tenant: 3, api: 6, region: 1, pace: 40 },
 ];
-const highest = { tenant: 3, api: 6, region: 5 };
+const highest = { tenant: 3, api: 6, region: 5, mutex: 1 };
 
 type Fault = "kill" | "stop" | "restart" | "release" | "crash";
 

@@ -10,11 +10,13 @@ type Change = Partial<HistoryEntry> & { readonly id: string };
 const sequence = (entries: readonly (readonly [what: HistoryKind, values: Change])[]): readonly HistoryEntry[] =>
   entries.map(([what, values], index) => ({
     ...{ seq: index + 1, at: 1_000 + index, lane: null, owner: null, epoch: null, state: null, route: null },
-    ...{ oldRoute: null, value: null, inUse: null, detail: null },
+    ...{ oldRoute: null, value: null, inUse: null, detail: null, node: "", waits: 0, units: 1, override: null },
     what,
     ...values,
   }));
 
+const limitOf = (id: string, concurrency: number | null, rate: object | null = null) =>
+  ["limit_set", { id, detail: JSON.stringify({ concurrency, rate }) }] as const;
 const lane = "tenant\ta1";
 const route = "plain\t\tclass";
 const otherRoute = "plain\t\tother";
@@ -35,7 +37,7 @@ const ended = (id: string, owner = w) =>
 
 /** One slot; the runs a, b and c take it in turns. */
 const entries = [
-  ["limit_set", { id: "tenant", value: 1 }],
+  limitOf("tenant", 1),
   ["worker_set", { id: "w", epoch: 1, state: 1, value: 77 }],
   ["class_added", { id: route, detail: JSON.stringify([lane]) }],
   ["class_added", { id: otherRoute, detail: JSON.stringify([lane]) }],
@@ -68,7 +70,7 @@ const sound: LimitEvidence = {
 test("a sound history has no violation", () => {
   expect(judgeLimits(sound)).toEqual({
     violations: [],
-    ...{ admissions: 3, filledLanes: 3, longestWait: 1, mostPerOther: 1 },
+    ...{ admissions: 3, filledLanes: 3, longestWait: 1, mostPerOther: 1, fullestWindow: 0 },
   });
 });
 
@@ -90,8 +92,8 @@ const inserted = (index: number, ...more: Entries): Entries => [
   ...entries.slice(index),
 ];
 const takesSlotOfC = indexOf("slot_taken", "c");
-const lowered = ["limit_set", { id: "tenant", value: 0 }] as const;
-const seen = ["limit_seen", { id: "tenant", value: 0, at: -100_000 }] as const;
+const lowered = limitOf("tenant", 0);
+const seen = ["limit_seen", { ...lowered[1], at: -100_000 }] as const;
 
 const damagedHistories: readonly (readonly [name: string, history: Entries, text: string])[] = [
   ["a lane has two holders and one slot", moved("a", ["slot_freed", "task_removed"], ["slot_taken", "c"]), "number 2"],
@@ -151,6 +153,157 @@ test.each(damagedHistories)("it is found that %s", (_, damaged, text) => {
   expect(violations.filter((violation) => violation.includes(text))).not.toEqual([]);
 });
 
+/** A run that holds a slot from its first execution to its end, parks and goes on; and one that follows it. */
+const mutex = "mutex\ta1";
+const customerRoute = "customer\t\tclass";
+const owned = (id: string) =>
+  ["task_changed", { id, state: 2, route: "customer", oldRoute: customerRoute, ...w }] as const;
+const open = (id: string) => [
+  owned(id),
+  ["slot_taken", { id, lane: mutex, value: readAt }] as const,
+  ["slot_taken", { id, lane, value: readAt, ...w }] as const,
+];
+const finished = (id: string) => [
+  ["slot_freed", { id, lane: mutex }] as const,
+  ["slot_freed", { id, lane }] as const,
+  ["task_removed", { id, state: 2, route: "customer", ...w }] as const,
+];
+const parked = [
+  ["slot_freed", { id: "a", lane }] as const,
+  ["task_changed", { id: "a", state: 0, route: "customer", oldRoute: "customer" }] as const,
+];
+const goesOn = [owned("a"), ["slot_taken", { id: "a", lane, value: readAt, ...w }] as const];
+const beginning = [
+  ...[limitOf("tenant", 2), limitOf("mutex", 1), ["worker_set", { id: "w", epoch: 1, state: 1, value: 77 }] as const],
+  ...["a", "b"].map((id) => ["task_added", { id, state: 1, route: "customer" }] as const),
+];
+const heldOpen = (history: Entries): LimitEvidence => ({
+  ...sound,
+  history: sequence(history),
+  runs: ["a", "b"].map((id) => ({ id, workflow: "customer", input: '{"tenant":"a1"}', status: "canceled" })),
+  ...{ bodies: [], started: [] },
+});
+
+test("a slot may be held until a run ends", () => {
+  const whole = [...beginning, ...open("a"), ...parked, ...goesOn, ...finished("a"), ...open("b"), ...finished("b")];
+  expect(judgeLimits(heldOpen(whole)).violations).toEqual([]);
+});
+
+const damagedOpen: readonly (readonly [name: string, history: Entries, text: string])[] = [
+  [
+    "two runs hold it",
+    [...beginning, ...open("a"), ...parked, ...open("b"), ...goesOn, ...finished("a"), ...finished("b")],
+    "number 2",
+  ],
+  [
+    "a run has given it back too early",
+    [...beginning, ...open("a"), finished("a")[0] as (typeof parked)[0], ...parked, ...goesOn, ...finished("a")],
+    "run a is owned by no worker and has no slot",
+  ],
+  [
+    "a run that has ended still holds it",
+    [...beginning, ...open("a"), ...parked, ["task_removed", { id: "a", state: 0, route: "customer" }]],
+    "run a has ended and has mutex:a1",
+  ],
+];
+
+test.each(damagedOpen)("it is found of a slot that is held until the end that %s", (_, damaged, text) => {
+  expect(judgeLimits(heldOpen(damaged)).violations.filter((violation) => violation.includes(text))).not.toEqual([]);
+});
+
+/** Of a slot of a step: it waits, gets the slot, and gives it back. */
+const stepSlot = (node: string) => ({ id: "a", lane: "api\t", node, ...w });
+const waits = (node: string) => ["slot_taken", { ...stepSlot(node), waits: 1 }] as const;
+const granted = (node: string, at: number, units = 1) =>
+  ["slot_changed", { ...stepSlot(node), value: at, units }] as const;
+const released = (node: string) => ["slot_freed", stepSlot(node)] as const;
+const withSteps = (limit: Entries[number], ...steps: Entries): Entries =>
+  inserted(indexOf("slot_freed", "a"), limit, ...steps);
+const pace = limitOf("api", null, { limit: 2, perMs: 100, burst: 1 });
+
+/** The further entries move the others to later instants. */
+const withoutBodies: LimitEvidence = {
+  ...sound,
+  runs: sound.runs.map((run) => ({ ...run, status: "failed" })),
+  bodies: [],
+};
+
+test("steps may wait for slots, and begin at the pace of a rate", () => {
+  const steps = withSteps(
+    limitOf("api", 1),
+    waits("x"),
+    waits("y"),
+    granted("x", 1_000),
+    released("x"),
+    granted("y", 1_010),
+    released("y"),
+  );
+  expect(judgeLimits({ ...withoutBodies, history: sequence(steps) }).violations).toEqual([]);
+  const nodes = ["1", "2", "3", "4", "5"].flatMap((node, index) => [
+    waits(node),
+    granted(node, index < 4 ? 1_000 : 1_100),
+    released(node),
+  ]);
+  const { violations, fullestWindow } = judgeLimits({ ...withoutBodies, history: sequence(withSteps(pace, ...nodes)) });
+  expect(violations).toEqual([]);
+  expect(fullestWindow).toBe(1);
+});
+
+const damagedSteps: readonly (readonly [name: string, history: Entries, text: string])[] = [
+  [
+    "two hold one slot",
+    withSteps(
+      limitOf("api", 1),
+      waits("x"),
+      waits("y"),
+      granted("x", 1_000),
+      granted("y", 1_000),
+      released("x"),
+      released("y"),
+    ),
+    "number 2",
+  ],
+  [
+    "one outlives the execution of its run",
+    withSteps(limitOf("api", 1), waits("x"), granted("x", 1_000)),
+    "run a has ended and has api:x",
+  ],
+  [
+    "one belongs to another worker",
+    withSteps(limitOf("api", 1), ["slot_taken", { ...stepSlot("x"), owner: "v" }]),
+    "api:x of v",
+  ],
+  [
+    "a rate is exceeded",
+    withSteps(pace, ...["1", "2", "3", "4", "5"].flatMap((node) => [granted(node, 1_099), released(node)])),
+    "5 units began",
+  ],
+  [
+    "a rate is exceeded by units",
+    withSteps(pace, ...[granted("1", 1_000, 4), released("1"), granted("2", 1_099, 4), released("2")]),
+    "8 units began",
+  ],
+];
+
+test.each(damagedSteps)("it is found of slots of steps that %s", (_, damaged, text) => {
+  const { violations } = judgeLimits({ ...withoutBodies, history: sequence(damaged) });
+  expect(violations.filter((violation) => violation.includes(text))).not.toEqual([]);
+});
+
+test("an override counts until it ends", () => {
+  const { detail } = limitOf("tenant", 0)[1];
+  const overridden = (until: number | null) =>
+    sequence([
+      ["limit_set", { id: "tenant", detail, override: JSON.stringify({ concurrency: 1, until }) }],
+      ...entries.slice(1),
+    ]);
+  for (const until of [null, readAt + 1])
+    expect(judgeLimits({ ...sound, history: overridden(until) }).violations).toEqual([]);
+  expect(judgeLimits({ ...sound, history: overridden(readAt) }).violations).toContainEqual(
+    expect.stringContaining("0 slots"),
+  );
+});
+
 const damagedEnds: readonly (readonly [name: string, damage: Partial<LimitEvidence>, text: string])[] = [
   ["a run has not ended", { tasks: [{ run_id: "b" }] }, "Run b has not ended"],
   ["a slot is left behind", { slots: [{ run_id: "b", lane }] }, "left its slot"],
@@ -181,10 +334,6 @@ test("a worker that counts as dead may begin a body, and an admission may have r
   const reaped = inserted(indexOf("slot_freed", "b"), ["worker_set", { id: "w", epoch: 1, state: 0, value: 77 }]);
   const bodies = [...sound.bodies, body("b", 9_000)];
   expect(judgeLimits({ ...sound, history: sequence(reaped), bodies }).violations).toEqual([]);
-  const justLowered = inserted(
-    takesSlotOfC,
-    ["limit_set", { id: "tenant", value: 0 }],
-    ["limit_seen", { id: "tenant", value: 0 }],
-  );
+  const justLowered = inserted(takesSlotOfC, lowered, ["limit_seen", lowered[1]]);
   expect(judgeLimits({ ...sound, history: sequence(justLowered) }).violations).toEqual([]);
 });

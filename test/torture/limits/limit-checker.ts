@@ -1,8 +1,10 @@
 /** Judges limits from outside: by the history of their tables and a ledger of bodies. It shares no code with the library. */
 import { existsSync, readFileSync } from "node:fs";
 import type { RawSql, Row } from "../../support/raw-sql.js";
-import { isSame, LimitFold, type RunState } from "./limit-fold.js";
+import { isSame, LimitFold, type Owner, type RunState } from "./limit-fold.js";
 import { type HistoryEntry, readHistory } from "./limit-history.js";
+import { Rates, takesSlot } from "./limit-rates.js";
+import type { NeededLane } from "./limit-rules.js";
 
 /** A line of the ledger: a body began. */
 export interface Body {
@@ -21,8 +23,8 @@ export interface LimitEvidence {
   readonly bodies: readonly Body[];
   /** The ids of the runs whose start was acknowledged. */
   readonly started: readonly string[];
-  /** The lanes in which a run must hold a slot while a worker owns it. */
-  lanesOfRun(workflow: string, input: string): readonly string[];
+  /** The lanes in which a run needs a slot. */
+  lanesOfRun(workflow: string, input: string): readonly NeededLane[];
 }
 
 export interface LimitJudgement {
@@ -34,6 +36,8 @@ export interface LimitJudgement {
   readonly longestWait: number;
   /** The same, of one other class alone; with perfect turns it is 1. */
   readonly mostPerOther: number;
+  /** The fullest window of any rate, as a part of what it may have. */
+  readonly fullestWindow: number;
 }
 
 export async function readLimitEvidence(
@@ -64,15 +68,17 @@ export function judgeLimits(evidence: LimitEvidence): LimitJudgement {
   const fold = new LimitFold();
   const pairing = new Pairing(evidence, violations);
   const waits = new Waits(fold, violations);
+  const rates = new Rates(violations);
   let filledLanes = 0;
   for (const entry of evidence.history) {
     waits.before(entry);
     pairing.before(entry, fold);
     fold.apply(entry);
     pairing.after(entry, fold);
-    if (entry.what !== "slot_taken") continue;
+    rates.after(entry, fold);
+    if (!takesSlot(entry)) continue;
     const lane = entry.lane as string;
-    const { most: concurrency } = fold.concurrency(lane, entry.value as number);
+    const { most: concurrency } = fold.limitOf(lane).concurrency(entry.value as number);
     const inUse = Math.max(fold.inUse(lane), entry.inUse ?? 0);
     if (inUse === concurrency) filledLanes += 1;
     if (inUse > concurrency)
@@ -84,17 +90,25 @@ export function judgeLimits(evidence: LimitEvidence): LimitJudgement {
   checkEnd(evidence, fold, violations);
   checkBodies(evidence, fold, violations);
   const { longestWait, mostPerOther } = waits;
-  return { violations, admissions: fold.turns.length, filledLanes, longestWait, mostPerOther };
+  return {
+    violations,
+    admissions: fold.turns.length,
+    filledLanes,
+    longestWait,
+    mostPerOther,
+    fullestWindow: rates.fullestWindow,
+  };
 }
 
 const show = (lane: string) => lane.replace("\t", ":");
 
 /**
- * A run that a worker owns has exactly the slots that it needs, of this worker in this epoch, and any other run has none. Within a
- * transaction this does not hold, so it must hold between two changes of the task.
+ * A run that a worker owns has exactly the slots that it needs, of this worker in this epoch; its steps may have more. Any other
+ * run has none but those that it holds from its first execution to its end, which belong to no worker. Within a transaction this
+ * does not hold, so it must hold between two changes of the task.
  */
 class Pairing {
-  readonly #lanesOf = new Map<string, readonly string[]>();
+  readonly #lanesOf = new Map<string, readonly NeededLane[]>();
   readonly #violations: string[];
   /** Runs whose slots do not fit their task at this point of the history, and whether the task has changed meanwhile. */
   readonly #unfit = new Map<string, boolean>();
@@ -121,20 +135,29 @@ class Pairing {
     for (const id of this.#unfit.keys()) this.#violations.push(`At the end: ${this.#describe(id, fold.run(id))}`);
   }
 
-  #fits(id: string, { owner, slots }: RunState): boolean {
-    if (owner === null) return slots.size === 0;
-    const lanes = this.#lanesOf.get(id) ?? [];
-    return slots.size === lanes.length && lanes.every((lane) => isSame(slots.get(lane) ?? noWorker, owner));
+  #fits(id: string, { owner, hasBegun, hasTask, slots }: RunState): boolean {
+    const needed = (this.#lanesOf.get(id) ?? []).filter(({ isHeldOpen }) =>
+      isHeldOpen ? hasBegun && hasTask : owner !== null,
+    );
+    const ofRun = [...slots.values()].filter(({ node }) => node === "");
+    const ofSteps = [...slots.values()].filter(({ node }) => node !== "");
+    const isHeld = ({ lane, isHeldOpen }: NeededLane) => {
+      const slot = ofRun.find((one) => one.lane === lane);
+      return slot !== undefined && isSame(slot.owner, isHeldOpen ? null : owner);
+    };
+    const areOwned = owner === null ? ofSteps.length === 0 : ofSteps.every((slot) => isSame(slot.owner, owner));
+    return ofRun.length === needed.length && needed.every(isHeld) && areOwned;
   }
 
-  #describe(id: string, { owner, slots }: RunState): string {
-    const of = (one: typeof noWorker | null) => (one === null ? "no worker" : `${one.owner} in epoch ${one.epoch}`);
-    const held = [...slots].map(([lane, holder]) => `${show(lane)} of ${of(holder)}`).join(", ") || "no slot";
-    return `run ${id} is owned by ${of(owner)} and has ${held}; it needs ${(this.#lanesOf.get(id) ?? []).map(show).join(", ")}.`;
+  #describe(id: string, { owner, hasTask, slots }: RunState): string {
+    const of = (one: Owner | null) => (one === null ? "no worker" : `${one.owner} in epoch ${one.epoch}`);
+    const held = [...slots.values()].map((slot) => `${show(slot.lane)}${slot.node} of ${of(slot.owner)}`).join(", ");
+    const needed = (this.#lanesOf.get(id) ?? []).map(({ lane }) => show(lane)).join(", ");
+    const state = hasTask ? `is owned by ${of(owner)}` : "has ended";
+    return `run ${id} ${state} and has ${held || "no slot"}; while it is executed it needs ${needed}.`;
   }
 }
 
-const noWorker = { owner: "", epoch: -1 };
 const isOfTask = ({ what }: HistoryEntry) => what.startsWith("task_");
 
 /** How long classes wait, counted in admissions of others, while all their lanes have a free slot. */
@@ -178,8 +201,10 @@ class Waits {
   }
 
   #hasRoom(lane: string, at: number): boolean {
-    const inUse = this.#fold.inUse(lane) + (this.#expected.get(lane)?.size ?? 0);
-    return inUse < this.#fold.concurrency(lane, at).least;
+    const limit = this.#fold.limitOf(lane);
+    // When a rate has room is not in the history, and steps come before runs.
+    const isOther = limit.rates(at).some((rate) => rate !== null) || (this.#fold.waitingSteps.get(lane)?.size ?? 0) > 0;
+    return !isOther && this.#fold.inUse(lane) + (this.#expected.get(lane)?.size ?? 0) < limit.concurrency(at).least;
   }
 }
 
@@ -194,7 +219,7 @@ function checkEnd(
     violations.push(`Run ${id} has left its slot of ${show(String(lane))} behind.`);
   for (const { id } of classes) violations.push(`The class ${JSON.stringify(id)} is left over.`);
   const inTable = new Set(slots.map(({ run_id: id, lane }) => `${id} ${lane}`));
-  const inHistory = [...fold.holders].flatMap(([lane, ids]) => [...ids].map((id) => `${id} ${lane}`));
+  const inHistory = [...fold.runs].flatMap(([id, run]) => [...run.slots.values()].map(({ lane }) => `${id} ${lane}`));
   if (inHistory.length !== inTable.size || inHistory.some((slot) => !inTable.has(slot)))
     violations.push(`The history has ${inHistory.length} slots at its end, and the table ${inTable.size}.`);
   const statusOf = new Map(runs.map(({ id, status }) => [String(id), String(status)]));

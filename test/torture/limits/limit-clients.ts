@@ -19,6 +19,9 @@ const kinds: readonly (readonly [workflow: string, weight: number, input: (rando
   ["parent", 3, (r) => ({ children: Math.floor(r() * 4) })],
   ["order", 2, () => ({})],
   ["Sweep", 2, () => ({})],
+  ["paced", 3, () => ({})],
+  ["pacedApi", 3, () => ({})],
+  ["customer", 2, (r) => ({ ms: Math.floor(r() * 200) })],
   ["free", 1, () => ({})],
 ];
 const totalWeight = kinds.reduce((sum, [, weight]) => sum + weight, 0);

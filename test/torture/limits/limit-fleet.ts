@@ -5,6 +5,8 @@ export interface Concurrency {
   readonly tenant: number;
   readonly api: number;
   readonly region: number;
+  /** How many may begin in a second. */
+  readonly pace: number;
 }
 
 /** See test/processes/programs/limits-worker.mjs. Durations are in milliseconds. */

@@ -36,12 +36,19 @@ export interface HistoryEntry {
   readonly state: number | null;
   readonly route: string | null;
   readonly oldRoute: string | null;
-  /** Of a slot: the instant that the library has written. Of a limit: the concurrency. Of a worker: its process. */
+  /** Of a slot: the instant that the library has written. Of a worker: its process. */
   readonly value: number | null;
-  /** Of a taken slot: how many slots of the lane its transaction sees. Null where no transaction runs beside another's. */
+  /** Of a slot of a step: its attempt. */
+  readonly node: string | null;
+  /** Of a slot: 1 while the step only waits for it. */
+  readonly waits: number | null;
+  readonly units: number | null;
+  /** Of a slot: how many of the lane its transaction sees in use. Null where no transaction runs beside another's. */
   readonly inUse: number | null;
-  /** Of a class: its lanes, as JSON. */
+  /** Of a class: its lanes, as JSON. Of a limit: what the code says, as JSON. */
   readonly detail: string | null;
+  /** Of a limit: what is in force in place of the code, as JSON. */
+  readonly override: string | null;
 }
 
 type Table = "slots" | "tasks" | "classes" | "limits" | "workers";
@@ -61,12 +68,14 @@ interface Engine {
   differs(column: string): string;
 }
 
-const columns = "at, what, id, lane, owner, epoch, state, route, old_route, value, in_use, detail";
+const columns =
+  "at, what, id, lane, owner, epoch, state, route, old_route, value, node, waits, units, in_use, detail, override";
 
 const engines: Record<"sqlite" | "postgres" | "mysql", Engine> = {
   sqlite: {
     table: `CREATE TABLE limit_history (seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, what TEXT NOT NULL, id TEXT NOT NULL,
-      lane TEXT, owner TEXT, epoch INTEGER, state INTEGER, route TEXT, old_route TEXT, value INTEGER, in_use INTEGER, detail TEXT)`,
+      lane TEXT, owner TEXT, epoch INTEGER, state INTEGER, route TEXT, old_route TEXT, value INTEGER,
+      node TEXT, waits INTEGER, units INTEGER, in_use INTEGER, detail TEXT, override TEXT)`,
     now: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
     inUse: null,
     trigger: (name, event, table, insert, condition = "1 = 1") => [
@@ -76,9 +85,10 @@ const engines: Record<"sqlite" | "postgres" | "mysql", Engine> = {
   },
   postgres: {
     table: `CREATE TABLE limit_history (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, at bigint NOT NULL, what text NOT NULL, id text NOT NULL,
-      lane text, owner text, epoch bigint, state int, route text, old_route text, value bigint, in_use int, detail text)`,
+      lane text, owner text, epoch bigint, state int, route text, old_route text, value bigint,
+      node text, waits int, units bigint, in_use int, detail text, override text)`,
     now: "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint",
-    inUse: "(SELECT count(*) FROM pawl_slots s WHERE s.lane = NEW.lane)",
+    inUse: "(SELECT count(*) FROM pawl_slots s WHERE s.lane = NEW.lane AND s.waits = 0)",
     trigger: (name, event, table, insert, condition) => [
       `CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${insert}; RETURN NULL; END $$`,
       `CREATE TRIGGER ${name} AFTER ${event} ON ${table} FOR EACH ROW ${condition === undefined ? "" : `WHEN (${condition})`} EXECUTE FUNCTION ${name}()`,
@@ -87,7 +97,8 @@ const engines: Record<"sqlite" | "postgres" | "mysql", Engine> = {
   },
   mysql: {
     table: `CREATE TABLE limit_history (seq BIGINT AUTO_INCREMENT PRIMARY KEY, at BIGINT NOT NULL, what VARBINARY(20) NOT NULL, id VARBINARY(255) NOT NULL,
-      lane VARBINARY(255), owner VARBINARY(255), epoch BIGINT, state INT, route VARBINARY(255), old_route VARBINARY(255), value BIGINT, in_use INT, detail LONGTEXT)`,
+      lane VARBINARY(255), owner VARBINARY(255), epoch BIGINT, state INT, route VARBINARY(255), old_route VARBINARY(255), value BIGINT,
+      node VARBINARY(255), waits INT, units BIGINT, in_use INT, detail LONGTEXT, override LONGTEXT)`,
     now: "FLOOR(UNIX_TIMESTAMP(SYSDATE(3)) * 1000)",
     // A trigger that reads would lock what it reads.
     inUse: null,
@@ -120,6 +131,8 @@ function triggersOf(engine: Engine, table: Table): readonly string[] {
     engine.trigger(`history_${name}`, event, `pawl_${table}`, text, condition);
   const slot = (row: "OLD" | "NEW") => ({
     ...{ id: `${row}.run_id`, lane: `${row}.lane`, owner: `${row}.owner`, epoch: `${row}.epoch`, value: `${row}.at` },
+    ...{ node: `${row}.node`, waits: `${row}.waits`, units: `${row}.units` },
+    ...(row === "NEW" && inUse !== null ? { in_use: inUse } : {}),
   });
   const task = (row: "OLD" | "NEW") => ({
     ...{
@@ -136,15 +149,11 @@ function triggersOf(engine: Engine, table: Table): readonly string[] {
     value: "NEW.pid",
     state: engine.differs === engines.postgres.differs ? "NEW.live::int" : "NEW.live",
   };
-  const limit = { id: "NEW.name", value: "NEW.concurrency" };
+  const limit = { id: "NEW.name", detail: "NEW.settings", override: "NEW.override" };
   switch (table) {
     case "slots":
       return [
-        ...onTable(
-          "taken",
-          "INSERT",
-          insert("slot_taken", { ...slot("NEW"), ...(inUse === null ? {} : { in_use: inUse }) }),
-        ),
+        ...onTable("taken", "INSERT", insert("slot_taken", slot("NEW"))),
         ...onTable("slot_changed", "UPDATE", insert("slot_changed", slot("NEW"))),
         ...onTable("freed", "DELETE", insert("slot_freed", slot("OLD"))),
       ];
@@ -167,7 +176,12 @@ function triggersOf(engine: Engine, table: Table): readonly string[] {
     case "limits":
       return [
         ...onTable("limit_added", "INSERT", insert("limit_set", limit)),
-        ...onTable("limit_changed", "UPDATE", insert("limit_set", limit), differs("concurrency")),
+        ...onTable(
+          "limit_changed",
+          "UPDATE",
+          insert("limit_set", limit),
+          `${differs("settings")} OR ${differs("override")}`,
+        ),
       ];
     case "workers":
       return [
@@ -188,10 +202,8 @@ function triggersOf(engine: Engine, table: Table): readonly string[] {
  */
 export async function noteLimits(sql: RawSql, url: string): Promise<void> {
   const { now } = engineOf(url);
-  const limits = await sql.query(`SELECT name, concurrency, ${now} AS at FROM pawl_limits`);
-  if (limits.length === 0) return;
-  const rows = limits.map(({ name, concurrency, at }) => `(${at}, 'limit_seen', '${name}', ${concurrency ?? "NULL"})`);
-  await sql.query(`INSERT INTO limit_history (at, what, id, value) VALUES ${rows.join(", ")}`);
+  await sql.query(`INSERT INTO limit_history (at, what, id, detail, override)
+    SELECT ${now}, 'limit_seen', name, settings, override FROM pawl_limits`);
 }
 
 export async function readHistory(sql: RawSql): Promise<HistoryEntry[]> {
@@ -208,8 +220,12 @@ export async function readHistory(sql: RawSql): Promise<HistoryEntry[]> {
     route: textOf(row.route),
     oldRoute: textOf(row.old_route),
     value: numberOf(row.value),
+    node: textOf(row.node),
+    waits: numberOf(row.waits),
+    units: numberOf(row.units),
     inUse: numberOf(row.in_use),
     detail: textOf(row.detail),
+    override: textOf(row.override),
   }));
 }
 

@@ -3,15 +3,15 @@
  * the database, and compares them.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type RawSql, rawSql } from "../../support/raw-sql.js";
+import { type RawSql, type Row, rawSql } from "../../support/raw-sql.js";
 import { noteLimits } from "./limit-history.js";
 
-const select = `SELECT s.run_id, s.lane, s.owner, s.epoch, t.state AS task_state, t.owner AS task_owner, t.epoch AS task_epoch
+const select = `SELECT s.run_id, s.lane, s.owner, s.epoch, s.waits, t.state AS task_state, t.owner AS task_owner, t.epoch AS task_epoch
   FROM pawl_slots s LEFT JOIN pawl_tasks t ON t.run_id = s.run_id`;
 
 export class SlotSampler {
   readonly #url: string;
-  /** The highest concurrency that any worker of the campaign declares, by the name of the limit. */
+  /** The highest concurrency that any worker of the campaign declares, by the name of the limit; without it: any number. */
   readonly #highest: Readonly<Record<string, number>>;
   readonly violations: string[] = [];
   samples = 0;
@@ -53,21 +53,17 @@ export class SlotSampler {
     const rows = await sql.query(select);
     this.samples += 1;
     const inUse = new Map<string, number>();
-    for (const {
-      run_id: run,
-      lane,
-      owner,
-      epoch,
-      task_state: state,
-      task_owner: other,
-      task_epoch: otherEpoch,
-    } of rows) {
-      inUse.set(String(lane), (inUse.get(String(lane)) ?? 0) + 1);
-      if (Number(state) !== 2 || owner !== other || Number(epoch) !== Number(otherEpoch))
-        this.violations.push(`A sample has a slot of run ${run} and ${owner}, whose task is ${state} of ${other}.`);
+    for (const row of rows) {
+      const lane = String(row.lane);
+      if (Number(row.waits) === 0) inUse.set(lane, (inUse.get(lane) ?? 0) + 1);
+      if (!belongsToTask(row)) this.violations.push(`A sample has a slot without its task: ${JSON.stringify(row)}.`);
     }
     for (const [lane, count] of inUse)
-      if (count > (this.#highest[lane.slice(0, lane.indexOf("\t"))] ?? 0))
+      if (count > (this.#highest[lane.slice(0, lane.indexOf("\t"))] ?? Number.POSITIVE_INFINITY))
         this.violations.push(`A sample has ${count} slots in use of ${lane.replace("\t", ":")}.`);
   }
 }
+
+/** A slot without an owner is held by a run until it ends. Any other belongs to a run that this worker owns in this epoch. */
+const belongsToTask = ({ owner, epoch, task_state: state, task_owner: other, task_epoch: otherEpoch }: Row) =>
+  owner === null ? state !== null : Number(state) === 2 && owner === other && Number(epoch) === Number(otherEpoch);
