@@ -60,31 +60,4 @@ forEachStore((kind) => {
     endSlow();
     await run.result();
   });
-
-  test("a run that is canceled while no worker has it gives its slot back at once", async () => {
-    const { w, start, worker, inUse } = await worldOfCustomers();
-    await worker();
-    for (const [index, name] of ["waits", "sleeps"].entries()) {
-      const run = await start(name);
-      await until(async () => (await run.status()) === "waiting");
-      expect(await inUse()).toBe(1);
-      if (index === 1) await run.pause();
-      await run.cancel();
-      expect(await run.status()).toBe("canceled");
-      expect(await inUse()).toBe(0);
-    }
-    await (await start("next")).result();
-    expect((await w.pawl.verify()).differences).toEqual([]);
-  });
-
-  test("a run that waits for the slot of a canceled one begins", async () => {
-    const { start, worker } = await worldOfCustomers();
-    await worker();
-    const first = await start("waits");
-    await until(async () => (await first.status()) === "waiting");
-    const second = await start("next");
-    await until(async () => (await second.explain()).because === "limited");
-    await first.cancel();
-    await second.result();
-  });
 }, everyStore);
