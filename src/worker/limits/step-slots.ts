@@ -3,7 +3,7 @@
  * and given back meanwhile is gathered for the next, so many steps cost few transactions.
  */
 import { InvalidInputError } from "../../core/errors/errors.js";
-import { laneIdOf } from "../../core/limits/lane.js";
+import { laneIdOf, slotNodeOf } from "../../core/limits/lane.js";
 import type { Logger } from "../../define/context.js";
 import type { LimitDefinition, StepLimit } from "../../define/limit.js";
 import { maxTimerMs, type Runtime, type Timer } from "../../runtime/runtime.js";
@@ -17,8 +17,6 @@ const errorRetryDelayMs = 200;
 /** A hint that a step got a slot may be lost. */
 const pollWithHintsMs = 1_000;
 const pollWithoutHintsMs = 20;
-/** The column of nodes holds 255 bytes, and the number makes the node unique. */
-const maxKeyLength = 50;
 
 export interface StepSlotsOptions {
   readonly runtime: Runtime;
@@ -68,7 +66,7 @@ export class StepSlots {
     return {
       acquire: (onAcquired) => {
         this.#count += 1;
-        const node = `${this.#count} ${key.slice(0, maxKeyLength)}`;
+        const node = slotNodeOf(this.#count, key);
         const request = { runId: run.id, node, lane, priority: run.priority, units };
         const release = () => this.#release(node);
         this.#entries.set(node, { request, onGranted: () => onAcquired(release), isGranted: false });
