@@ -16,7 +16,7 @@ import { judgeLimits, readLimitEvidence } from "../torture/limits/limit-checker.
 import { startSome } from "../torture/limits/limit-clients.js";
 import { LimitWorker } from "../torture/limits/limit-fleet.js";
 import { recordLimitHistory } from "../torture/limits/limit-history.js";
-import { lanesOfRun } from "../torture/limits/limit-rules.js";
+import { laneOfBody, lanesOfRun } from "../torture/limits/limit-rules.js";
 
 const startCount = 30;
 const kills = 4;
@@ -70,7 +70,7 @@ forEachStore((kind) => {
     await until(() => hasEnded(pawl, sql));
     await Promise.all(workers.map((worker) => worker.stop()));
 
-    const evidence = await readLimitEvidence(sql, { bodiesFile, started, lanesOfRun });
+    const evidence = await readLimitEvidence(sql, { bodiesFile, started, lanesOfRun, laneOfBody });
     const { violations, admissions, filledLanes } = judgeLimits(evidence);
     expect(violations).toEqual([]);
     expect(admissions).toBeGreaterThanOrEqual(started.length);

@@ -21,6 +21,9 @@ const region = limit("region", { key: ({ input }) => input.tenant.slice(-1), con
 const pace = limit("pace", { key: "input.tenant", rate: { limit: concurrency.pace, per: "1s", burst: 2 } });
 const paceOfApi = limit("pace_of_api", { rate: { limit: 2 * concurrency.pace, per: "1s" } });
 const mutex = limit("mutex", { key: "input.tenant", concurrency: 1, while: "open" });
+const calls = limit("calls", { concurrency: concurrency.api });
+const callsOfTenant = limit("calls_of_tenant", { key: "input.tenant", concurrency: 1 });
+const tokens = limit("tokens", { rate: { limit: 5 * concurrency.pace, per: "1s", burst: 5 } });
 const retry = { attempts: 20, initial: 50, factor: 2, max: 500 };
 const once = (ctx, body, ms) => ctx.step(body, () => work(ctx.runId, body, ms), { retry });
 
@@ -98,6 +101,23 @@ const customer = workflow("customer", { limits: [mutex, tenant] }, async (ctx, {
   await ctx.waitForSignal("go", { timeout: 300 });
   await once(ctx, "after");
 });
+const caller = workflow("caller", async (ctx, { units }) => {
+  const call = (body, one, more = {}) => ctx.step(body, () => work(ctx.runId, body), { retry, limit: one, ...more });
+  await Promise.all([call("left", calls), call("right", calls), call("ask", tokens, { units })]);
+  await ctx.sleep("nap", 50);
+  await ctx.step(
+    "last",
+    async ({ attempt }) => {
+      await work(ctx.runId, "last");
+      if (attempt === 1) throw new Error("a planned failure");
+    },
+    { retry: { attempts: 5, initial: 200, factor: 1 }, limit: callsOfTenant },
+  );
+});
+const limitedCaller = workflow("limitedCaller", { limits: [tenant, api] }, async (ctx) => {
+  await ctx.step("first", () => work(ctx.runId, "first"), { retry, limit: callsOfTenant });
+  await ctx.step("second", () => work(ctx.runId, "second"), { retry, limit: calls, timeout: 200 });
+});
 const free = workflow("free", (ctx) => once(ctx, "only"));
 
 const print =
@@ -110,7 +130,7 @@ const pawl = await connect(url, {
 const worker = pawl.worker({
   workflows: [
     ...[plain, fair, turns, triple, sleeper, listener, flaky, pauser, child, parent, order, Sweep, free],
-    ...[paced, pacedApi, customer],
+    ...[paced, pacedApi, customer, caller, limitedCaller],
   ],
   ...{ name, lease, poll, housekeeping, concurrency: places, grace: 5_000 },
 });

@@ -16,7 +16,7 @@ import { judgeLimits, type LimitJudgement, readLimitEvidence } from "./limit-che
 import { commandOne, startSome } from "./limit-clients.js";
 import { type Concurrency, LimitWorker } from "./limit-fleet.js";
 import { recordLimitHistory } from "./limit-history.js";
-import { lanesOfRun } from "./limit-rules.js";
+import { laneOfBody, lanesOfRun } from "./limit-rules.js";
 import { SlotSampler } from "./slot-sampler.js";
 
 const workerCount = 4;
@@ -30,7 +30,7 @@ const releases: readonly Concurrency[] = [
   { tenant: 1, api: 2, region: 5, pace: 10 },
   { tenant: 3, api: 6, region: 1, pace: 40 },
 ];
-const highest = { tenant: 3, api: 6, region: 5, mutex: 1 };
+const highest = { tenant: 3, api: 6, region: 5, mutex: 1, calls: 6, calls_of_tenant: 1 };
 
 type Fault = "kill" | "stop" | "restart" | "release" | "crash";
 
@@ -170,7 +170,7 @@ export class LimitCampaign {
   }
 
   async #judge(pawl: Pawl, sampler: SlotSampler): Promise<LimitOutcome> {
-    const rest = { bodiesFile: this.#bodiesFile, started: this.#started, lanesOfRun };
+    const rest = { bodiesFile: this.#bodiesFile, started: this.#started, lanesOfRun, laneOfBody };
     const judgement = judgeLimits(await this.#withSql((sql) => readLimitEvidence(sql, rest)));
     const ends = this.#workers.reduce((sum, worker) => sum + worker.unexpectedEnds, 0);
     const { differences } = await pawl.verify();

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { judgeLimits, type LimitEvidence } from "./limit-checker.js";
 import type { HistoryEntry, HistoryKind } from "./limit-history.js";
-import { lanesOfRun } from "./limit-rules.js";
+import { laneOfBody, lanesOfRun } from "./limit-rules.js";
 
 type Change = Partial<HistoryEntry> & { readonly id: string };
 
@@ -65,6 +65,7 @@ const sound: LimitEvidence = {
   bodies: ["a", "b", "c"].map((id) => body(id, beginOf(id))),
   started: ["a", "b", "c"],
   lanesOfRun,
+  laneOfBody,
 };
 
 test("a sound history has no violation", () => {
@@ -266,12 +267,12 @@ const damagedSteps: readonly (readonly [name: string, history: Entries, text: st
   [
     "one outlives the execution of its run",
     withSteps(limitOf("api", 1), waits("x"), granted("x", 1_000)),
-    "run a has ended and has api:x",
+    "1 slots at its end",
   ],
   [
     "one belongs to another worker",
     withSteps(limitOf("api", 1), ["slot_taken", { ...stepSlot("x"), owner: "v" }]),
-    "api:x of v",
+    "counts as dead",
   ],
   [
     "a rate is exceeded",
@@ -288,6 +289,22 @@ const damagedSteps: readonly (readonly [name: string, history: Entries, text: st
 test.each(damagedSteps)("it is found of slots of steps that %s", (_, damaged, text) => {
   const { violations } = judgeLimits({ ...withoutBodies, history: sequence(damaged) });
   expect(violations.filter((violation) => violation.includes(text))).not.toEqual([]);
+});
+
+test("a body of a step with a limit begins only while the step has its slot", () => {
+  const steps = withSteps(limitOf("api", 1), waits("1 call"), granted("1 call", 1_000), released("1 call"));
+  const history = sequence(steps);
+  const at = (what: HistoryKind) => history.find((entry) => entry.what === what && entry.node === "1 call")?.at ?? 0;
+  const judge = (beganAt: number) =>
+    judgeLimits({
+      ...withoutBodies,
+      history,
+      bodies: [{ ...body("a", beganAt), body: "call" }],
+      laneOfBody: (_workflow, name) => (name === "call" ? "api\t" : null),
+    }).violations;
+  expect(judge(at("slot_changed"))).toEqual([]);
+  for (const beganAt of [at("slot_changed") - 3, at("slot_freed") + 3])
+    expect(judge(beganAt)).toContainEqual(expect.stringContaining("without a slot of api"));
 });
 
 test("an override counts until it ends", () => {

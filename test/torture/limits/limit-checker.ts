@@ -1,7 +1,7 @@
 /** Judges limits from outside: by the history of their tables and a ledger of bodies. It shares no code with the library. */
 import { existsSync, readFileSync } from "node:fs";
 import type { RawSql, Row } from "../../support/raw-sql.js";
-import { isSame, LimitFold, type Owner, type RunState } from "./limit-fold.js";
+import { isSame, LimitFold, type Owner, type RunState, type StepHold, type Turn } from "./limit-fold.js";
 import { type HistoryEntry, readHistory } from "./limit-history.js";
 import { Rates, takesSlot } from "./limit-rates.js";
 import type { NeededLane } from "./limit-rules.js";
@@ -25,6 +25,8 @@ export interface LimitEvidence {
   readonly started: readonly string[];
   /** The lanes in which a run needs a slot. */
   lanesOfRun(workflow: string, input: string): readonly NeededLane[];
+  /** The lane in which a body needs a slot; null if it needs none. */
+  laneOfBody(workflow: string, body: string, input: string): string | null;
 }
 
 export interface LimitJudgement {
@@ -42,7 +44,7 @@ export interface LimitJudgement {
 
 export async function readLimitEvidence(
   sql: RawSql,
-  rest: { readonly bodiesFile: string } & Pick<LimitEvidence, "started" | "lanesOfRun">,
+  rest: { readonly bodiesFile: string } & Pick<LimitEvidence, "started" | "lanesOfRun" | "laneOfBody">,
 ): Promise<LimitEvidence> {
   const { bodiesFile } = rest;
   const lines = existsSync(bodiesFile) ? readFileSync(bodiesFile, "utf8").split("\n").slice(0, -1) : [];
@@ -78,6 +80,8 @@ export function judgeLimits(evidence: LimitEvidence): LimitJudgement {
     rates.after(entry, fold);
     if (!takesSlot(entry)) continue;
     const lane = entry.lane as string;
+    if (entry.owner !== null && fold.isDead({ owner: entry.owner, epoch: entry.epoch as number }))
+      violations.push(`${entry.seq}: ${entry.owner} takes a slot for run ${entry.id}, and counts as dead.`);
     const { most: concurrency } = fold.limitOf(lane).concurrency(entry.value as number);
     const inUse = Math.max(fold.inUse(lane), entry.inUse ?? 0);
     if (inUse === concurrency) filledLanes += 1;
@@ -103,9 +107,10 @@ export function judgeLimits(evidence: LimitEvidence): LimitJudgement {
 const show = (lane: string) => lane.replace("\t", ":");
 
 /**
- * A run that a worker owns has exactly the slots that it needs, of this worker in this epoch; its steps may have more. Any other
- * run has none but those that it holds from its first execution to its end, which belong to no worker. Within a transaction this
- * does not hold, so it must hold between two changes of the task.
+ * A run that a worker owns has exactly the slots that it needs, of this worker in this epoch. Any other run has none but those that
+ * it holds from its first execution to its end, which belong to no worker. Within a transaction this does not hold, so it must hold
+ * between two changes of the task. (Slots of steps are given back by transactions of their own: the bodies say whether they are held
+ * long enough, and the end whether they are given back.)
  */
 class Pairing {
   readonly #lanesOf = new Map<string, readonly NeededLane[]>();
@@ -140,13 +145,11 @@ class Pairing {
       isHeldOpen ? hasBegun && hasTask : owner !== null,
     );
     const ofRun = [...slots.values()].filter(({ node }) => node === "");
-    const ofSteps = [...slots.values()].filter(({ node }) => node !== "");
     const isHeld = ({ lane, isHeldOpen }: NeededLane) => {
       const slot = ofRun.find((one) => one.lane === lane);
       return slot !== undefined && isSame(slot.owner, isHeldOpen ? null : owner);
     };
-    const areOwned = owner === null ? ofSteps.length === 0 : ofSteps.every((slot) => isSame(slot.owner, owner));
-    return ofRun.length === needed.length && needed.every(isHeld) && areOwned;
+    return ofRun.length === needed.length && needed.every(isHeld);
   }
 
   #describe(id: string, { owner, hasTask, slots }: RunState): string {
@@ -229,23 +232,37 @@ function checkEnd(
 }
 
 /**
- * A body begins only while its worker owns the run, and so while the run has its slots. A worker that counted as dead may still begin
- * one. All processes and the database have the same clock, in milliseconds.
+ * A body begins only while its worker owns the run, and so while the run has its slots; and if its step has a limit, while the step
+ * holds its slot. A worker that counted as dead may still begin one. All processes and the database have the same clock, in
+ * milliseconds.
  */
-function checkBodies({ bodies, runs }: LimitEvidence, { turns, pids }: LimitFold, violations: string[]): void {
-  const turnsOf = new Map<string, (typeof turns)[number][]>();
-  for (const turn of turns) turnsOf.set(turn.runId, [...(turnsOf.get(turn.runId) ?? []), turn]);
+function checkBodies(evidence: LimitEvidence, { turns, stepHolds, pids }: LimitFold, violations: string[]): void {
+  const { bodies, runs, laneOfBody } = evidence;
+  const turnsOf = byRun(turns);
+  const holdsOf = byRun(stepHolds);
+  const rowOf = new Map(runs.map((row) => [String(row.id), row]));
   const executed = new Set<string>();
   for (const { run, body, pid, at } of bodies) {
     executed.add(run);
-    const allows = ({ worker, from, until, wasTaken }: (typeof turns)[number]) =>
+    const allows = ({ worker, from, until, wasTaken }: Turn) =>
       pids.get(worker) === pid && from <= at + clockMs && (wasTaken || at <= until + clockMs);
     if (!(turnsOf.get(run) ?? []).some(allows))
       violations.push(`Process ${pid} began the body ${body} of run ${run} at ${at}, and did not own it.`);
+    const row = rowOf.get(run);
+    const lane = row === undefined ? null : laneOfBody(String(row.workflow), body, String(row.input));
+    const isOfBody = (hold: StepHold) => hold.lane === lane && hold.node.endsWith(` ${body}`);
+    if (lane !== null && !(holdsOf.get(run) ?? []).some((hold) => isOfBody(hold) && allows(hold)))
+      violations.push(`Process ${pid} began the body ${body} of run ${run} at ${at} without a slot of ${show(lane)}.`);
   }
   for (const { id, workflow, status } of runs)
     if (status === "completed" && !executed.has(String(id)))
       violations.push(`Run ${id} (${workflow}) is completed and was never executed.`);
+}
+
+function byRun<One extends Turn>(all: readonly One[]): ReadonlyMap<string, readonly One[]> {
+  const grouped = new Map<string, One[]>();
+  for (const one of all) grouped.set(one.runId, [...(grouped.get(one.runId) ?? []), one]);
+  return grouped;
 }
 
 const clockMs = 2;

@@ -22,6 +22,8 @@ const kinds: readonly (readonly [workflow: string, weight: number, input: (rando
   ["paced", 3, () => ({})],
   ["pacedApi", 3, () => ({})],
   ["customer", 2, (r) => ({ ms: Math.floor(r() * 200) })],
+  ["caller", 3, (r) => ({ units: 1 + Math.floor(r() * 8) })],
+  ["limitedCaller", 2, () => ({})],
   ["free", 1, () => ({})],
 ];
 const totalWeight = kinds.reduce((sum, [, weight]) => sum + weight, 0);

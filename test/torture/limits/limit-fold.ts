@@ -37,11 +37,18 @@ export interface Turn {
   wasTaken: boolean;
 }
 
+/** A time during which a step held a slot. */
+export interface StepHold extends Turn {
+  readonly lane: string;
+  readonly node: string;
+}
+
 const noLimit = new LimitValues();
 
 export class LimitFold {
   readonly runs = new Map<string, RunState>();
   readonly turns: Turn[] = [];
+  readonly stepHolds: StepHold[] = [];
   /** What holds a slot, by lane: runs and steps. */
   readonly holders = new Map<string, Set<string>>();
   /** How many steps wait, by lane. */
@@ -52,7 +59,9 @@ export class LimitFold {
   readonly pids = new Map<string, number>();
   readonly #limits = new Map<string, LimitValues>();
   readonly #openTurns = new Map<string, Turn>();
-  readonly #deadWorkers = new Set<string>();
+  readonly #openHolds = new Map<string, StepHold>();
+  /** The epochs of live workers. */
+  readonly #epochs = new Map<string, number>();
 
   run(id: string): RunState {
     const empty = () => ({ owner: null, hasTask: false, hasBegun: false, route: "", state: 0, slots: new Map() });
@@ -93,24 +102,40 @@ export class LimitFold {
         return;
       case "worker_set":
         this.pids.set(id, value as number);
-        if (entry.state === 1) this.#deadWorkers.delete(id);
-        else this.#deadWorkers.add(id);
+        if (entry.state === 1) this.#epochs.set(id, entry.epoch as number);
+        else this.#epochs.delete(id);
     }
   }
 
-  #applySlot({ what, id, lane: laneOrNull, node: nodeOrNull, waits, owner, epoch }: HistoryEntry): void {
+  #applySlot({ what, id, lane: laneOrNull, node: nodeOrNull, waits, owner, epoch, at }: HistoryEntry): void {
     const [lane, node] = [laneOrNull as string, nodeOrNull ?? ""];
     const { slots } = this.run(id);
     const key = `${lane}\n${node}`;
     const holder = `${id}\n${node}`;
     const holders = getOrMake(this.holders, lane, () => new Set<string>());
     const waiting = getOrMake(this.waitingSteps, lane, () => new Set<string>());
+    const slotOwner = owner === null ? null : { owner, epoch: epoch as number };
     holders.delete(holder);
     waiting.delete(holder);
     slots.delete(key);
-    if (what === "slot_freed") return;
-    slots.set(key, { lane, node, owner: owner === null ? null : { owner, epoch: epoch as number } });
+    if (what === "slot_freed") return this.#endHold(`${holder}\n${lane}`, slotOwner, at);
+    slots.set(key, { lane, node, owner: slotOwner });
     (waits === 1 ? waiting : holders).add(holder);
+    if (waits === 1 || node === "" || slotOwner === null) return;
+    const hold = { ...turnOf(id, slotOwner, at), lane, node };
+    this.stepHolds.push(hold);
+    this.#openHolds.set(`${holder}\n${lane}`, hold);
+  }
+
+  #endHold(key: string, owner: Owner | null, at: number): void {
+    const hold = this.#openHolds.get(key);
+    if (hold === undefined || owner === null) return;
+    Object.assign(hold, { until: at, wasTaken: this.isDead(owner) });
+    this.#openHolds.delete(key);
+  }
+
+  isDead({ owner, epoch }: Owner): boolean {
+    return this.#epochs.get(owner) !== epoch;
   }
 
   #applyTask({ what, id, owner, epoch, state, route, at }: HistoryEntry): void {
@@ -126,11 +151,10 @@ export class LimitFold {
     this.#countWaiting(run, 1);
     if (isSame(before, run.owner)) return;
     const turn = this.#openTurns.get(id);
-    if (turn !== undefined) Object.assign(turn, { until: at, wasTaken: this.#deadWorkers.has(turn.worker) });
+    if (turn !== undefined && before !== null) Object.assign(turn, { until: at, wasTaken: this.isDead(before) });
     this.#openTurns.delete(id);
     if (run.owner === null) return;
-    const { owner: worker } = run.owner;
-    const next: Turn = { runId: id, worker, from: at, until: Number.POSITIVE_INFINITY, wasTaken: false };
+    const next = turnOf(id, run.owner, at);
     this.turns.push(next);
     this.#openTurns.set(id, next);
   }
@@ -142,6 +166,10 @@ export class LimitFold {
     else this.waiting.set(route, count);
   }
 }
+
+const turnOf = (runId: string, { owner: worker }: Owner, from: number): Turn => ({
+  ...{ runId, worker, from, until: Number.POSITIVE_INFINITY, wasTaken: false },
+});
 
 function getOrMake<Value>(map: Map<string, Value>, key: string, make: () => Value): Value {
   let value = map.get(key);

@@ -16,7 +16,14 @@ const limitsOf: Readonly<Record<string, readonly string[]>> = {
   paced: ["pace"],
   pacedApi: ["pace_of_api", "api"],
   customer: ["mutex", "tenant"],
+  caller: [],
+  limitedCaller: ["tenant", "api"],
   free: [],
+};
+/** The limits of steps, by workflow and body. */
+const limitsOfBodies: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  caller: { left: "calls", right: "calls", ask: "tokens", last: "calls_of_tenant" },
+  limitedCaller: { first: "calls_of_tenant", second: "calls" },
 };
 const heldOpen = new Set(["mutex"]);
 
@@ -27,11 +34,20 @@ export interface NeededLane {
 }
 
 /** The lanes in which a run needs a slot. */
-export function lanesOfRun(workflow: string, input: string): readonly NeededLane[] {
+export const lanesOfRun = (workflow: string, input: string): readonly NeededLane[] =>
+  (limitsOf[workflow] ?? []).map((name) => ({ lane: laneOf(name, input), isHeldOpen: heldOpen.has(name) }));
+
+/** The lane in which a body needs a slot; null if it needs none. */
+export function laneOfBody(workflow: string, body: string, input: string): string | null {
+  const name = limitsOfBodies[workflow]?.[body];
+  return name === undefined ? null : laneOf(name, input);
+}
+
+function laneOf(name: string, input: string): string {
   const { tenant } = JSON.parse(input) as { readonly tenant: string };
-  const keys: Readonly<Record<string, string>> = { tenant, mutex: tenant, pace: tenant, region: tenant.slice(-1) };
-  return (limitsOf[workflow] ?? []).map((name) => ({
-    lane: `${name}\t${keys[name] ?? ""}`,
-    isHeldOpen: heldOpen.has(name),
-  }));
+  const keys: Readonly<Record<string, string>> = {
+    ...{ tenant, mutex: tenant, pace: tenant, calls_of_tenant: tenant },
+    region: tenant.slice(-1),
+  };
+  return `${name}\t${keys[name] ?? ""}`;
 }

@@ -6,8 +6,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type RawSql, type Row, rawSql } from "../../support/raw-sql.js";
 import { noteLimits } from "./limit-history.js";
 
-const select = `SELECT s.run_id, s.lane, s.owner, s.epoch, s.waits, t.state AS task_state, t.owner AS task_owner, t.epoch AS task_epoch
-  FROM pawl_slots s LEFT JOIN pawl_tasks t ON t.run_id = s.run_id`;
+const select = `SELECT s.run_id, s.lane, s.node, s.owner, s.epoch, s.waits, t.state AS task_state, t.owner AS task_owner, t.epoch AS task_epoch, w.live
+  FROM pawl_slots s LEFT JOIN pawl_tasks t ON t.run_id = s.run_id LEFT JOIN pawl_workers w ON w.id = s.owner AND w.epoch = s.epoch`;
 
 export class SlotSampler {
   readonly #url: string;
@@ -64,6 +64,20 @@ export class SlotSampler {
   }
 }
 
-/** A slot without an owner is held by a run until it ends. Any other belongs to a run that this worker owns in this epoch. */
-const belongsToTask = ({ owner, epoch, task_state: state, task_owner: other, task_epoch: otherEpoch }: Row) =>
-  owner === null ? state !== null : Number(state) === 2 && owner === other && Number(epoch) === Number(otherEpoch);
+/**
+ * A slot without an owner is held by a run until it ends. Any other belongs to a run that this worker owns in this epoch; a step may
+ * give its slot back a little later than the run is parked, but its worker lives.
+ */
+function belongsToTask({
+  node,
+  owner,
+  epoch,
+  live,
+  task_state: state,
+  task_owner: other,
+  task_epoch: otherEpoch,
+}: Row) {
+  if (node !== "") return Boolean(live);
+  if (owner === null) return state !== null;
+  return Number(state) === 2 && owner === other && Number(epoch) === Number(otherEpoch);
+}
