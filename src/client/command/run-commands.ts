@@ -129,6 +129,7 @@ export class RunCommands {
         if (await this.#isAlreadyApplied(runId, commands)) return;
         continue;
       }
+      if (type === "startOverdue" && mayHaveBegun(task)) return;
       if (shouldUseInbox || isBusy(task)) {
         if (expectedLastEvent !== null) await checkLastEvent(store, runId, expectedLastEvent);
         if (await this.#sendToInbox(runId, task, commands, expectedLastEvent, tries)) return;
@@ -208,6 +209,9 @@ export class RunCommands {
     return undeliverable.length === 0;
   }
 }
+
+/** Whether a worker has taken the run. It may have executed code of the run, even if it died before it could write anything. */
+const mayHaveBegun = ({ state, deliveries }: TaskRecord): boolean => state === "owned" || deliveries > 0;
 
 /** The number of commands to send next: one, or several signals, which do not affect each other and fit into one commit. */
 function batchLength(pendingCommands: readonly PendingCommand[]): number {

@@ -11,6 +11,7 @@ import type { Failure } from "../../core/encoding/error-record.js";
 import { DamagedDataError, InvalidStateError, RunChangedError } from "../../core/errors/errors.js";
 import { withAncestryHashes as addAncestryHashes } from "../../core/graph/ancestry-hash.js";
 import { cancelChildren, cancelUnawaitedChildren, hasOpenChildren } from "../../core/run/cancel-children.js";
+import { cancelData, cancelFailure } from "../../core/run/cancel-reason.js";
 import type { ReceivedCommand } from "../../core/run/command.js";
 import { openCompensations } from "../../core/run/compensation.js";
 import { decide } from "../../core/run/decide.js";
@@ -76,7 +77,7 @@ export async function applyCommands(
   if (events.length === 0 && command.type !== "start") return "done";
   const cancelMessages = isForced ? cancelChildren(run.id, state) : cancelUnawaitedChildren(run.id, state, events);
   const isCanceled = events.some(({ type }) => type === "run.cancel_requested");
-  if (isCanceled && (isForced || (!hasOpenChildren(state) && !needsCompensation))) events.push(canceledEvent(command));
+  if (isCanceled && (isForced || (!hasOpenChildren(state) && !needsCompensation))) events.push(canceledEvent(command, events));
   for (const event of events) evolve(state, { ...event, seq: state.seq + 1, at: now });
   const { next, messages } = nextAndMessages(run, state, events, {
     isStarted: command.type === "start",
@@ -136,9 +137,11 @@ function cursorResets(events: readonly NewEvent[]): CursorWrite[] {
   return events.flatMap(({ type, node }) => (type === "step.skipped" && node !== null ? [{ node, cursor: null }] : []));
 }
 
-function canceledEvent(command: Command): NewEvent {
-  const reason = command.type === "cancel" ? command.reason : null;
-  return newEvent("run.canceled", {}, reason === null ? {} : { reason });
+function canceledEvent(command: Command, events: readonly NewEvent[]): NewEvent {
+  if (command.type === "cancel") return newEvent("run.canceled", {}, cancelData(command.reason, null));
+  const request = events.find(({ type }) => type === "run.cancel_requested") as NewEvent;
+  const { reason = null, code } = dataOf(request, "run.cancel_requested");
+  return newEvent("run.canceled", {}, cancelData(reason, code));
 }
 
 /** After a failed commit: whether the events were written and only the reply was lost. */
@@ -170,6 +173,6 @@ function nextAndMessages(
 function failureOf(status: string, events: readonly NewEvent[]): Failure | null {
   const last = events.at(-1) as NewEvent;
   if (status === "failed") return dataOf(last, "run.failed").error;
-  const { reason } = dataOf(last, "run.canceled");
-  return reason === undefined ? null : { name: "RunCanceledError", message: reason };
+  const { reason = null, code } = dataOf(last, "run.canceled");
+  return cancelFailure(reason, code);
 }

@@ -9,6 +9,7 @@ import type { WorkflowDefinition } from "../../define/definition.js";
 import { checkPriority } from "../../define/function/function.js";
 import type { HeroRef } from "../../define/hero.js";
 import { checkHero } from "../../define/hero.js";
+import { parseStartBy } from "../../define/start-by.js";
 import type { NewRun } from "../../store/contract/store.js";
 import { collectStartTags } from "../../telemetry/call-interception.js";
 import { auditField } from "../command/command-options.js";
@@ -29,6 +30,11 @@ export interface StartOptions {
   readonly delay?: Duration;
   /** Starts the run at this instant: a Date, or milliseconds since 1970. Not together with `delay`. */
   readonly startAt?: Date | number;
+  /**
+   * By when the run must begin: a Date, or a duration from its start, or from the time that the start is delayed to. If its
+   * code was not executed by then, the run is canceled with the code "EXPIRED". Default: the `startBy` of the workflow.
+   */
+  readonly startBy?: Duration | Date;
   /** The priority of the run, a whole number: workers claim higher ones first. Default: the priority of the workflow. */
   readonly priority?: number;
   /** Tags in addition to those of the workflow, for `pawl.runs({ tag })`. */
@@ -47,6 +53,7 @@ export const startOptions: ReadonlySet<string> = new Set([
   "allowMultiple",
   "delay",
   "startAt",
+  "startBy",
   "priority",
   "tags",
   "by",
@@ -59,7 +66,10 @@ export const startManyOptions: ReadonlySet<string> = new Set(
   [...startOptions].filter((option) => option !== "idempotencyKey" && option !== "hero"),
 );
 
-export type StartableDefinition = Pick<WorkflowDefinition, "name" | "version" | "queue" | "priority" | "tags" | "hero">;
+export type StartableDefinition = Pick<
+  WorkflowDefinition,
+  "name" | "version" | "queue" | "priority" | "startByMs" | "tags" | "hero"
+>;
 
 /** Checks the definition and the options once for all runs of a call, and returns a function that makes a run for an input. */
 export function newRunFactory(
@@ -82,6 +92,7 @@ export function newRunFactory(
   const tags = collectStartTags(name, [...allTags]);
   const startKey = options.idempotencyKey === undefined ? null : checkName("idempotency key", options.idempotencyKey);
   const due = dueOf(options);
+  const startBy = startByField(definition, options);
   const startedBy = startedByField(options);
   const encodeOptions = { label: `the input of workflow "${name}"` };
   return (input) => ({
@@ -102,7 +113,18 @@ export function newRunFactory(
     parentIndex: null,
     parentAttempt: null,
     due,
+    ...startBy,
   });
+}
+
+/** Returns the field `startBy` of a new run, or no field if neither the start nor the workflow says by when it must begin. */
+export function startByField(
+  { startByMs }: Pick<StartableDefinition, "startByMs">,
+  { startBy }: Pick<StartOptions, "startBy"> = {},
+): Pick<NewRun, "startBy"> {
+  if (startBy instanceof Date) return { startBy: { kind: "at", ms: parseInstant("startBy", startBy) } };
+  const ms = startBy === undefined ? startByMs : parseStartBy(startBy, "startBy");
+  return ms === null ? {} : { startBy: { kind: "in", ms } };
 }
 
 /** Returns the field `startedBy` of a new run, or no field if the caller has given neither a name nor a reason. */

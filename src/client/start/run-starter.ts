@@ -15,12 +15,15 @@ import { newRunFactory, type StartableDefinition, type StartOptions, startedByFi
 import { newRunsInPages, runsPerPage } from "./new-run-pages.js";
 import type { Registrar } from "./registrar.js";
 import { retryRun } from "./retry.js";
+import { OverdueStarts } from "./start-deadlines.js";
 
 export class RunStarter {
   readonly #services: HandleServices;
   readonly #ids: IdSource;
   readonly #registrar: Registrar;
   readonly #launcher: Launcher;
+  /** Cancels the runs that have not begun in time. */
+  readonly overdueStarts: OverdueStarts;
 
   /** @param services what the handles of the started runs need */
   constructor(services: HandleServices, ids: IdSource, registrar: Registrar, launcher: Launcher) {
@@ -28,6 +31,7 @@ export class RunStarter {
     this.#ids = ids;
     this.#registrar = registrar;
     this.#launcher = launcher;
+    this.overdueStarts = new OverdueStarts(services.store, services.commands);
   }
 
   async startByName<Input, Output>(

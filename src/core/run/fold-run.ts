@@ -91,8 +91,12 @@ export const runReducers: EventReducers<"run" | "input" | "shape" | "dag" | "bra
     state.wakeVersion += 1;
   },
   "run.cancel_requested": (state, event) => {
-    const { reason, force } = dataOf(event, "run.cancel_requested");
-    state.cancelRequest = { reason: reason ?? state.cancelRequest?.reason ?? null, force: force === true };
+    const { reason, force, code } = dataOf(event, "run.cancel_requested");
+    state.cancelRequest = {
+      reason: reason ?? state.cancelRequest?.reason ?? null,
+      force: force === true,
+      code: code ?? null,
+    };
     state.wakeVersion += 1;
   },
   "run.expired": (state, event) => {

@@ -231,7 +231,7 @@ export interface RunState {
   paused: Pause | null;
   /** By step ("" for the handler): the signal that ended its last pause. Removed when the step ends or pauses again. */
   resumeSignals: Map<string, Signal> | null;
-  cancelRequest: { readonly reason: string | null; readonly force: boolean } | null;
+  cancelRequest: { readonly reason: string | null; readonly force: boolean; readonly code: string | null } | null;
   /** Whether the start time passed while the run was paused, so that the run starts as soon as it is resumed. */
   becameDueWhilePaused: boolean;
   /** The error that the run fails with because it has exceeded its time limit. */

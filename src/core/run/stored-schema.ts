@@ -52,6 +52,8 @@ type CommandContent =
   | { readonly type: "cancel"; readonly reason: string | null; readonly force?: true }
   /** Starts a run that was created without a start time. */
   | { readonly type: "start" }
+  /** The instant by which the run should have begun has passed. The run is canceled unless its code was executed. */
+  | { readonly type: "startOverdue"; readonly startBy: number }
   /**
    * Attempts a node again that has not completed. `descendants` are all nodes that depend on it, directly or indirectly.
    */
@@ -66,6 +68,8 @@ type CommandContent =
       readonly output: string | null;
       readonly error: Failure | null;
       readonly reason: string | null;
+      /** The code of the cancel; absent when it has none. */
+      readonly code?: string;
     }
   /** Children of a map have ended. The ranges contain their indexes in the map. */
   | {
@@ -226,6 +230,8 @@ export interface Progress {
 export interface RegisteredWorkflow {
   /** The default priority of its runs. */
   readonly priority: number;
+  /** How soon its runs must begin, in milliseconds; absent when they may begin at any time. */
+  readonly startByMs?: number;
   /** The default tags of its runs. */
   readonly tags: readonly string[];
   readonly hero?: HeroPolicy;

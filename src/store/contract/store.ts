@@ -85,6 +85,7 @@ export type {
   Schedules,
 } from "./schedules.js";
 export type { DatabaseSize, TableName } from "./size.js";
+export type { StartDeadline, StartDeadlines } from "./start-deadlines.js";
 export type {
   ClaimedTask,
   ClaimRequest,

@@ -2,6 +2,7 @@
  * Commits of the memory store: everything that can refuse a batch is checked first, then the whole batch is applied.
  */
 import { baseRouteOf } from "../../core/naming/route.js";
+import { startDeadlineOf } from "../../core/run/transition.js";
 import type {
   Batch,
   CommitResult,
@@ -186,7 +187,7 @@ export class MemoryCommitter {
 
   /** Creates all of these runs, or none of them if some are refused. */
   createAllRuns(starts: readonly NewRun[], at: number): RefusedStart[] {
-    const { runs, tasks, startKeys, heroKeys } = this.#rows;
+    const { runs, tasks, startKeys, heroKeys, startDeadlines } = this.#rows;
     const newIds = new Set(starts.map(({ id }) => id).filter((id) => !runs.has(id)));
     const refused = this.createRuns(starts, null, at);
     if (refused.length === 0) return refused;
@@ -198,6 +199,7 @@ export class MemoryCommitter {
       task.revision += 1;
       tasks.delete(id);
       runs.delete(id);
+      startDeadlines.delete(id);
       if (run.startKey !== null) startKeys.delete(startKeyOf(run));
       if (run.heroKey !== null) heroKeys.delete(run.heroKey);
     }
@@ -228,7 +230,9 @@ export class MemoryCommitter {
   }
 
   #insertRun(newRun: NewRun, fence: Fence | null, at: number): void {
-    const { due, route = newRun.workflow, ...spec } = newRun;
+    const { due, route = newRun.workflow, startBy: _startBy, ...spec } = newRun;
+    const deadline = startDeadlineOf(newRun, at);
+    if (deadline !== null) this.#rows.startDeadlines.set(newRun.id, deadline);
     const initialFields = {
       status: "pending" as const,
       output: null,

@@ -2,6 +2,7 @@
 
 import type { Failure } from "../../core/encoding/error-record.js";
 import { InvalidStateError } from "../../core/errors/errors.js";
+import { cancelFailure } from "../../core/run/cancel-reason.js";
 import { decide } from "../../core/run/decide.js";
 import { type NewEvent, newEvent, type StoredEvent } from "../../core/run/event.js";
 import { finishRun } from "../../core/run/finish.js";
@@ -122,7 +123,7 @@ async function parkUntilPredecessorEnds(snapshot: TurnSnapshot, options: Inherit
   const drainedInboxIds = inbox.map(({ id }) => id);
   if (state.cancelRequest !== null) {
     // The run has not executed any step, so there is nothing to compensate.
-    const end = createEnd(run, "canceled", null, createCancelError(state.cancelRequest.reason));
+    const end = createEnd(run, "canceled", null, cancelFailure(state.cancelRequest.reason, state.cancelRequest.code));
     const { isStillOwned } = await submit(snapshot, options, { events, drainedInboxIds, ...end });
     return { kind: isStillOwned ? "has messages" : "finished" };
   }
@@ -166,9 +167,6 @@ function createEnd(
   // The run has not started any children yet.
   return finishRun(run, { status, output, error: failure }, status === "completed" ? "now" : null, emptyList);
 }
-
-const createCancelError = (reason: string | null): Failure | null =>
-  reason === null ? null : { name: "RunCanceledError", message: reason };
 
 const createPredecessorMissingError = (run: RunRecord, predecessorId: string) =>
   new InvalidStateError(

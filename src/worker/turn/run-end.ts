@@ -2,6 +2,7 @@
 
 import type { Failure } from "../../core/encoding/error-record.js";
 import { cancelChildren } from "../../core/run/cancel-children.js";
+import { expiredCode } from "../../core/run/cancel-reason.js";
 import type { NewEvent } from "../../core/run/event.js";
 import { findFailedStep } from "../../core/run/failed-step.js";
 import { finishRun } from "../../core/run/finish.js";
@@ -40,7 +41,7 @@ function writeEnd(turn: WholeTurn, runEnd: RunEnd): void {
   const { next, messages } = finishRun(
     run,
     outcome,
-    state.startedAt ?? turn.claimedAt,
+    state.startedAt ?? (isOverdue(turn) ? null : turn.claimedAt),
     cancelChildren(run.id, state),
     attempt,
   );
@@ -55,6 +56,9 @@ function writeEnd(turn: WholeTurn, runEnd: RunEnd): void {
   });
   turn.writer.post(events, next, noop);
 }
+
+/** Whether the run is canceled because it has not begun in time: then it has no time of its start. */
+const isOverdue = ({ state }: WholeTurn): boolean => state.cancelRequest?.code === expiredCode;
 
 /** Processes the messages that arrived before the end was written, and ends the run unless they cancel or pause it. */
 async function readInboxAndEnd(turn: WholeTurn, runEnd: RunEnd): Promise<void> {

@@ -15,6 +15,7 @@ import { cursorSections, eventsSection, ownEventsSection } from "./log-sections.
 import { SingleCursorCommit } from "./single-cursor-commit.js";
 import { SingleEventCommit } from "./single-event-commit.js";
 import { plainSlotsSection, slotsSection } from "./slot-sections.js";
+import { childDeadlinesSection, startDeadlinesSection } from "./start-deadline-sections.js";
 import { childrenSection, newChildrenSection, newStartsSection, startsSection } from "./start-sections.js";
 import { type Section, StatementBuilder } from "./statement.js";
 import {
@@ -54,6 +55,8 @@ const sections: readonly Section[] = [
   newChildrenSection,
   startsSection,
   childrenSection,
+  startDeadlinesSection,
+  childDeadlinesSection,
   ...cursorSections,
 ];
 
