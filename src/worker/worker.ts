@@ -169,7 +169,7 @@ export class Worker {
     await this.#timedWork.start();
     this.#stopListening = this.#services.store.watch((hint) => inCleanContext(() => this.#onHint(hint)));
     this.#housekeeping.start();
-    this.#limits?.start();
+    this.#limits?.start(() => this.#claimer.claimSoon());
     this.#stalledCodeDetector.start();
     this.#claimer.start();
     return this;

@@ -50,7 +50,9 @@ export class WorkerLimits {
     return this.#services.store.limits.register(this.#settings);
   }
 
-  start(): void {
+  /** @param admitSoon makes the worker claim runs; returns false if it claims none now */
+  start(admitSoon: () => boolean): void {
+    this.#waker.onFreed(admitSoon);
     this.#waker.start();
   }
 

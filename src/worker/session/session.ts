@@ -160,7 +160,7 @@ export class Session {
 
   /** Starts the turns of claimed runs. Logs and inboxes are read for all runs at once; fresh runs have none to read. */
   async openClaimed(tasks: readonly (ClaimedTask | AdmittedTask)[], claimedAt: number): Promise<void> {
-    for (const task of tasks) if ("lanes" in task) this.#options.slots?.hold(task.run.id, task.lanes);
+    for (const task of tasks) if ("lanes" in task) this.#options.slots?.hold(task.run.id, task.lanes, task.openLanes);
     const needsNoReads = (task: ClaimedTask) =>
       task.isFresh && task.pendingMessages === 0 && retriedRunIdOf(task.run) === null;
     for (const task of tasks) {

@@ -41,6 +41,7 @@ function isKnownHint(hint: Hint): boolean {
     hint.kind === "anything" ||
     hint.kind === "schedules" ||
     (hint.kind === "startDeadline" && typeof hint.inMs === "number") ||
+    hint.kind === "slots" ||
     ((hint.kind === "messages" || hint.kind === "done") && Array.isArray(hint.runIds))
   );
 }
@@ -124,6 +125,7 @@ class HintBuffer {
   #hasSchedules = false;
   #hasFiredSchedules = false;
   #startDeadlineInMs = Number.POSITIVE_INFINITY;
+  #hasSlots = false;
   readonly #readyWorkflows = new Set<string>();
   readonly #receiverIds = new Set<string>();
   readonly #finishedIds = new Set<string>();
@@ -134,6 +136,7 @@ class HintBuffer {
       !this.#hasSchedules &&
       !this.#hasFiredSchedules &&
       this.#startDeadlineInMs === Number.POSITIVE_INFINITY &&
+      !this.#hasSlots &&
       !this.#hasReadyOfUnknownWorkflow &&
       this.#readyWorkflows.size + this.#receiverIds.size + this.#finishedIds.size === 0
     );
@@ -146,6 +149,7 @@ class HintBuffer {
       else if (hint.kind === "schedules") this.#hasSchedules = true;
       else if (hint.kind === "startDeadline")
         this.#startDeadlineInMs = Math.min(this.#startDeadlineInMs, hint.inMs);
+      else if (hint.kind === "slots") this.#hasSlots = true;
       else if (hint.kind === "messages") for (const id of hint.runIds) this.#receiverIds.add(id);
       else if (hint.kind === "done") for (const id of hint.runIds) this.#finishedIds.add(id);
       else if (hint.workflows.length === 0) this.#hasReadyOfUnknownWorkflow = true;
@@ -164,6 +168,7 @@ class HintBuffer {
     else if (this.#hasFiredSchedules) hints.push({ kind: "schedules", areFired: true });
     const inMs = this.#startDeadlineInMs;
     if (inMs < Number.POSITIVE_INFINITY) hints.push({ kind: "startDeadline", inMs });
+    if (this.#hasSlots) hints.push({ kind: "slots" });
     return hints;
   }
 }
