@@ -164,7 +164,8 @@ export class RunHandle<Input = unknown, Output = unknown> {
     const run = await this.#waitForEnd(timeoutMs, options.signal);
     if (run.status === "completed") return decodeColumn(run, "output") as Output;
     const error = errorOf(run);
-    if (run.status === "canceled") throw new RunCanceledError(this.id, error?.message, (error as { readonly code?: unknown } | null)?.code);
+    if (run.status === "canceled")
+      throw new RunCanceledError(this.id, error?.message, (error as { readonly code?: unknown } | null)?.code);
     throw new RunFailedError(this.id, error ?? undefined);
   }
 

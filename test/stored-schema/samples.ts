@@ -184,7 +184,13 @@ const jobInput: Full<JobInput> = {
 };
 
 const registered: Full<RegisteredWorkflow> = {
-  ...{ priority: 1, startByMs: 23, tags: ["red"], hero: { type: "User", required: true, allowMultiple: false }, stepQueues: ["slow"] },
+  ...{
+    priority: 1,
+    startByMs: 23,
+    tags: ["red"],
+    hero: { type: "User", required: true, allowMultiple: false },
+    stepQueues: ["slow"],
+  },
   nodes: [
     { name: "pay", kind: "step", job: "Pay", after: [], waitMs: 5 },
     { name: "way", kind: "branch", after: ["pay"] },

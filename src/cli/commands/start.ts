@@ -1,7 +1,7 @@
 import type { RunHandle } from "../../client/run-handle.js";
 import type { StartOptions } from "../../client/start/new-run.js";
 import { RunCanceledError, RunFailedError, WorkflowNotFoundError } from "../../core/errors/errors.js";
-import { durationArgument, heroArgument, integerArgument, jsonArgument } from "../arguments.js";
+import { durationArgument, durationOrDateArgument, heroArgument, integerArgument, jsonArgument } from "../arguments.js";
 import { CliError, sentenceOf } from "../cli-error.js";
 import { command } from "../command.js";
 import { withPawl } from "../database.js";
@@ -16,6 +16,7 @@ export const start = command({
     key: { type: "string", value: "<key>", about: "Idempotency key: the same key starts it once" },
     hero: { type: "string", value: "<type:id>", about: "The hero: what the run is about" },
     delay: { type: "string", value: "<duration>", about: 'Start later: "2 days"' },
+    "start-by": { type: "string", value: "<time>", about: 'Cancel it if it has not begun by then: "10m", or a date' },
     priority: { type: "string", value: "<n>", about: "Higher goes first" },
     tag: { type: "string", multiple: true, value: "<tag>", about: "A tag; may be given several times" },
     wait: { type: "boolean", about: "Wait for the end, and print the result" },
@@ -66,11 +67,13 @@ interface StartFlags {
   readonly key?: string;
   readonly hero?: string;
   readonly delay?: string;
+  readonly "start-by"?: string;
   readonly priority?: string;
   readonly tag?: readonly string[];
 }
 
-function parseStartOptions({ key, hero, delay, priority, tag }: StartFlags): StartOptions {
+function parseStartOptions({ key, hero, delay, priority, tag, ...flags }: StartFlags): StartOptions {
+  const startBy = durationOrDateArgument("start-by", flags["start-by"]);
   const heroRef = heroArgument(hero);
   const delayMs = durationArgument("delay", delay);
   const priorityNumber = integerArgument("priority", priority);
@@ -78,6 +81,7 @@ function parseStartOptions({ key, hero, delay, priority, tag }: StartFlags): Sta
     ...(key === undefined ? {} : { idempotencyKey: key }),
     ...(heroRef === undefined ? {} : { hero: heroRef }),
     ...(delayMs === undefined ? {} : { delay: delayMs }),
+    ...(startBy === undefined ? {} : { startBy }),
     ...(priorityNumber === undefined ? {} : { priority: priorityNumber }),
     ...(tag === undefined ? {} : { tags: tag }),
   };

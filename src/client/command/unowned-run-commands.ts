@@ -77,7 +77,8 @@ export async function applyCommands(
   if (events.length === 0 && command.type !== "start") return "done";
   const cancelMessages = isForced ? cancelChildren(run.id, state) : cancelUnawaitedChildren(run.id, state, events);
   const isCanceled = events.some(({ type }) => type === "run.cancel_requested");
-  if (isCanceled && (isForced || (!hasOpenChildren(state) && !needsCompensation))) events.push(canceledEvent(command, events));
+  if (isCanceled && (isForced || (!hasOpenChildren(state) && !needsCompensation)))
+    events.push(canceledEvent(command, events));
   for (const event of events) evolve(state, { ...event, seq: state.seq + 1, at: now });
   const { next, messages } = nextAndMessages(run, state, events, {
     isStarted: command.type === "start",

@@ -118,7 +118,7 @@ export function newRunFactory(
 }
 
 /** Returns the field `startBy` of a new run, or no field if neither the start nor the workflow says by when it must begin. */
-export function startByField(
+function startByField(
   { startByMs }: Pick<StartableDefinition, "startByMs">,
   { startBy }: Pick<StartOptions, "startBy"> = {},
 ): Pick<NewRun, "startBy"> {

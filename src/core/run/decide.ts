@@ -11,7 +11,16 @@ import { InvalidStateError } from "../errors/errors.js";
 import type { ReceivedCommand } from "./command.js";
 import { recordBlocked } from "./decide-blocked.js";
 import { collectMapChildEnds, recordChildEnd, recordEndedMapChildren, recordNodeEnd } from "./decide-children.js";
-import { cancelRun, cancelUnstarted, importDag, moveToStep, pauseRun, reattemptNode, resumeRun, skipStep } from "./decide-operator.js";
+import {
+  cancelRun,
+  cancelUnstarted,
+  importDag,
+  moveToStep,
+  pauseRun,
+  reattemptNode,
+  resumeRun,
+  skipStep,
+} from "./decide-operator.js";
 import { matchWaits, receiveSignal, resumeIfSignalled } from "./decide-signals.js";
 import { fireDueTimers } from "./decide-time.js";
 import { Decision } from "./decision.js";

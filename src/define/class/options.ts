@@ -13,8 +13,8 @@ import type { ArgsOf } from "../dynamic/builder.js";
 import { isJob, type JobDefinition } from "../dynamic/job.js";
 import { checkPriority } from "../function/function.js";
 import { checkKey, checkLimits, type LimitDefinition, type LimitKey } from "../limit.js";
-import { parseStartBy } from "../start-by.js";
 import type { StandardSchemaV1 } from "../standard-schema.js";
+import { parseStartBy } from "../start-by.js";
 import type { Condition } from "./class-types.js";
 import { checkActions, checkPolicy, type ExceptionPolicy, type TerminalAction } from "./exceptions.js";
 

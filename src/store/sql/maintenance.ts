@@ -107,7 +107,13 @@ export class SqlMaintenance implements Maintenance {
     });
     const endedIds = rows.map((row) => row.id as string);
     if (endedIds.length === 0) return 0;
-    const keys = { events: "run_id, seq", inbox: "run_id, id", cursors: "run_id, node", start_deadlines: "run_id", runs: "id" } as const;
+    const keys = {
+      events: "run_id, seq",
+      inbox: "run_id, id",
+      cursors: "run_id, node",
+      start_deadlines: "run_id",
+      runs: "id",
+    } as const;
     const deletes = (Object.keys(keys) as (keyof typeof keys)[]).map((name): WriteStatement => {
       const { bind, values } = createStatement(this.#dialect);
       const isEnded = this.#dialect.oneOf(name === "runs" ? "id" : "run_id", endedIds, bind);

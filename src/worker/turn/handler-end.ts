@@ -1,6 +1,6 @@
 /** What happens to a run when its handler returns, throws or raises flow control. */
 import { encode } from "../../core/encoding/encode.js";
-import { type Failure, reviveFailure, toFailure } from "../../core/encoding/error-record.js";
+import { reviveFailure, toFailure } from "../../core/encoding/error-record.js";
 import { PauseError } from "../../core/errors/errors.js";
 import { toSafeThrown } from "../../core/errors/safe-thrown.js";
 import { nextDelayMs } from "../../core/naming/retry-policy.js";

@@ -147,8 +147,7 @@ class HintBuffer {
       if (hint.kind === "anything") this.#hasAnything = true;
       else if (hint.kind === "schedules" && hint.areFired) this.#hasFiredSchedules = true;
       else if (hint.kind === "schedules") this.#hasSchedules = true;
-      else if (hint.kind === "startDeadline")
-        this.#startDeadlineInMs = Math.min(this.#startDeadlineInMs, hint.inMs);
+      else if (hint.kind === "startDeadline") this.#startDeadlineInMs = Math.min(this.#startDeadlineInMs, hint.inMs);
       else if (hint.kind === "slots") this.#hasSlots = true;
       else if (hint.kind === "messages") for (const id of hint.runIds) this.#receiverIds.add(id);
       else if (hint.kind === "done") for (const id of hint.runIds) this.#finishedIds.add(id);
