@@ -201,7 +201,7 @@ export class Client {
       ids: this.ids,
     });
     await this.#registrar.reserveForBuiltGraph(name);
-    return (await this.#starter.launchRuns([run], options.tx))[0] as RunHandle<FrozenDag, void>;
+    return (await this.#starter.launchRuns([run], options))[0] as RunHandle<FrozenDag, void>;
   }
 
   /**

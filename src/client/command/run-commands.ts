@@ -17,7 +17,8 @@ import type { Runtime } from "../../runtime/runtime.js";
 import { sleep } from "../../runtime/wait.js";
 import type { SeenRun, Store, TaskRecord } from "../../store/contract/store.js";
 import { checkTransaction } from "../start/callers-transaction.js";
-import { applyCommands, type CommandServices, isBusy } from "./unowned-run-commands.js";
+import { isBusy } from "./queue-handover.js";
+import { applyCommands, type CommandServices } from "./unowned-run-commands.js";
 
 /** How often a client tries to send a command. A try fails if the run changes between the client's reads and its commit. */
 const maxTries = 50;

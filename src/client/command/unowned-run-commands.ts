@@ -26,10 +26,11 @@ import { isTerminalEvent } from "../../core/run/terminal-event.js";
 import { createTransition, emptyList } from "../../core/run/transition.js";
 import type { Logger } from "../../define/context.js";
 import type { Runtime } from "../../runtime/runtime.js";
-import type { CursorWrite, NextTaskState, RunRecord, Store, TaskRecord } from "../../store/contract/store.js";
+import type { Batch, CursorWrite, NextTaskState, RunRecord, Store } from "../../store/contract/store.js";
 import { logPause, publishCommit } from "../../telemetry/publish.js";
 import type { RunTally } from "../../telemetry/run-tally.js";
 import { readParents } from "../inspect/run-graph.js";
+import { handOverQueue, isBusy, type QueueHandover } from "./queue-handover.js";
 
 export interface CommandServices {
   readonly runtime: Runtime;
@@ -37,9 +38,6 @@ export interface CommandServices {
   readonly log: Logger;
   readonly tally: RunTally;
 }
-
-/** Whether only a worker may write to the log: a worker owns the run, or its inbox has messages that must be applied first. */
-export const isBusy = (task: TaskRecord): boolean => task.state === "owned" || task.pendingMessages > 0;
 
 /**
  * "lost race": a worker claimed the run, or another process wrote to it, between the client's reads and its commit, so
@@ -84,11 +82,20 @@ export async function applyCommands(
     isStarted: command.type === "start",
     cancelMessages,
   });
+  const handover = state.ending === null ? noHandover : await handOverQueue(store, run, state, now);
+  if (handover === null) return lostRace;
   const eventsToWrite = events.filter((event) => !isTerminalEvent(event));
   const cursors = state.stepStructure !== null ? cursorResets(eventsToWrite) : emptyList;
-  const transition = createTransition(run.id, lastSeq, { events: eventsToWrite, next, messages, cursors });
+  const transition = createTransition(run.id, lastSeq, {
+    events: eventsToWrite,
+    next,
+    messages: handover.messages.length === 0 ? messages : [...messages, ...handover.messages],
+    cursors,
+  });
   try {
-    const result = await store.commit({ fence: null, transitions: [transition], starts: [] });
+    const { transitions, keyChange } = handover;
+    const batch: Batch = { fence: null, transitions: [transition, ...transitions], starts: [] };
+    const result = await store.commit(keyChange === undefined ? batch : { ...batch, keyChange });
     if (result.kind !== "committed") return lostRace;
     publishCommit(log, run, { ...transition, at: result.at });
     tally.record(run.workflow, { ...transition, at: result.at });
@@ -99,6 +106,8 @@ export async function applyCommands(
     throw error;
   }
 }
+
+const noHandover: QueueHandover = { messages: emptyList, transitions: emptyList };
 
 /**
  * Folds the log. If the log is damaged, only a cancel is possible: it uses the events before the damage. No step is then

@@ -16,6 +16,7 @@ import type { InboxRow, PausedQueue, RunRecord, Store, TaskRecord, WorkerRecord 
 import { pausedQueueOf } from "../operate/queues.js";
 import { executingCountOf } from "../operate/workers.js";
 import { explainLimited } from "./explain-limited.js";
+import { explainQueued } from "./explain-queued.js";
 import { withStartDeadline } from "./explain-start-deadline.js";
 import type { Explanation } from "./explanation.js";
 import { nodeName } from "./run-graph.js";
@@ -54,7 +55,7 @@ async function explainState(store: Store, run: RunRecord, runtime: Runtime): Pro
     return explainOwned(worker, hasExpiredLease, { log, state, dag, pendingRequest });
   }
   if (state.paused !== null) return explainPaused(state.paused, dag);
-  if (state.startedAt === null) return explainPlanned(run, task);
+  if (state.startedAt === null) return (await explainQueued(store, run, task)) ?? explainPlanned(run, task);
   return { ...(await explainWaiting(store, { log, state, dag })), until: toDate(task.dueAt) };
 }
 

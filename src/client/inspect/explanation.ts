@@ -9,6 +9,7 @@ export interface Explanation {
     | "executing"
     | "worker_lease_expired"
     | "planned"
+    | "queued"
     | "waiting"
     | "queue_paused"
     | "no_worker"

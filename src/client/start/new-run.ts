@@ -15,6 +15,13 @@ import { collectStartTags } from "../../telemetry/call-interception.js";
 import { auditField } from "../command/command-options.js";
 import type { IdSource } from "./new-id.js";
 
+/**
+ * What becomes of a start whose idempotency key or hero another run has. `attach`: that run is returned. `fail`: throws an
+ * AlreadyActiveError. `queue`: a new run begins when that run has ended. `cancelOther`: the same, and that run is canceled.
+ * `replace`: if that run has not begun, its input, priority, tags and start time are replaced; otherwise it is returned.
+ */
+export type OnConflict = "attach" | "fail" | "queue" | "cancelOther" | "replace";
+
 /** Options of `pawl.start`, `trigger` and `pawl.build`. */
 export interface StartOptions {
   /**
@@ -22,6 +29,11 @@ export interface StartOptions {
    * an InvalidInputError.
    */
   readonly idempotencyKey?: string;
+  /**
+   * What becomes of a start whose `idempotencyKey` was used before, or whose hero has an active run. Default: the run that was
+   * started with the key is returned, and a hero with an active run throws an AlreadyActiveError.
+   */
+  readonly onConflict?: OnConflict;
   /** The hero of the run. A second active run of the workflow for the same hero throws an AlreadyActiveError. */
   readonly hero?: HeroRef;
   /** Allows several active runs for one hero. Default: the `allowMultiple` of the workflow class, otherwise false. */
@@ -49,6 +61,7 @@ export interface StartOptions {
 
 export const startOptions: ReadonlySet<string> = new Set([
   "idempotencyKey",
+  "onConflict",
   "hero",
   "allowMultiple",
   "delay",
@@ -63,7 +76,7 @@ export const startOptions: ReadonlySet<string> = new Set([
 
 /** The options of a call that starts many runs: an idempotency key or a hero belongs to one run. */
 export const startManyOptions: ReadonlySet<string> = new Set(
-  [...startOptions].filter((option) => option !== "idempotencyKey" && option !== "hero"),
+  [...startOptions].filter((option) => !["idempotencyKey", "hero", "onConflict"].includes(option)),
 );
 
 export type StartableDefinition = Pick<
@@ -78,6 +91,7 @@ export function newRunFactory(
   ids: IdSource,
 ): (input: unknown) => NewRun {
   const { name, version } = definition;
+  checkOnConflict(options);
   const hero = checkHero(name, definition.hero, options.hero);
   const queue = definition.queue ?? name;
   const priority = checkPriority(options.priority ?? definition.priority);
@@ -131,6 +145,36 @@ function startByField(
 export function startedByField(options: Pick<StartOptions, "by" | "reason">): Pick<NewRun, "startedBy"> {
   const { audit } = auditField(options);
   return audit === undefined ? {} : { startedBy: JSON.stringify(audit) };
+}
+
+const conflictPolicies: ReadonlySet<unknown> = new Set<OnConflict>([
+  "attach",
+  "fail",
+  "queue",
+  "cancelOther",
+  "replace",
+]);
+
+/** @throws InvalidInputError for a policy that does not exist, or that does not go with the other options */
+function checkOnConflict({ onConflict, idempotencyKey, hero, tx, delay, startAt }: StartOptions): void {
+  if (onConflict === undefined) return;
+  if (!conflictPolicies.has(onConflict))
+    throw new InvalidInputError(
+      `onConflict is "attach", "fail", "queue", "cancelOther" or "replace", not ${JSON.stringify(onConflict)}.`,
+    );
+  if (idempotencyKey === undefined && hero === undefined)
+    throw new InvalidInputError(
+      `onConflict: "${onConflict}" needs an \`idempotencyKey\` or a \`hero\`: without one no start conflicts with another.`,
+    );
+  if (onConflict === "attach" || onConflict === "fail") return;
+  if (tx !== undefined)
+    throw new InvalidInputError(
+      `onConflict: "${onConflict}" cannot be used with \`tx\`, because the other run would have to stand still until your transaction ends; start the run after the transaction.`,
+    );
+  if (onConflict !== "replace" && (delay !== undefined || startAt !== undefined))
+    throw new InvalidInputError(
+      `onConflict: "${onConflict}" takes neither \`delay\` nor \`startAt\`: the run begins when the other one has ended.`,
+    );
 }
 
 function dueOf({ delay, startAt }: StartOptions): NewRun["due"] {

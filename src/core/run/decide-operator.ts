@@ -116,9 +116,14 @@ export function cancelRun(
   decision.events.push(newEvent("run.cancel_requested", {}, data));
 }
 
-/** Cancels a run that has not begun by its start deadline. A run that has begun is left alone. */
+/**
+ * Cancels a run that has not begun by its start deadline. A run that has begun is left alone, and so is one whose deadline
+ * was replaced after the sender of the command had read it.
+ */
 export function cancelUnstarted(decision: Decision, startBy: number): void {
-  if (decision.state.startedAt === null) cancelRun(decision, { reason: expiredReason(startBy) }, expiredCode);
+  const { startedAt, replacedStartBy } = decision.state;
+  const isCurrent = replacedStartBy === undefined || replacedStartBy === startBy;
+  if (startedAt === null && isCurrent) cancelRun(decision, { reason: expiredReason(startBy) }, expiredCode);
 }
 
 export function reattemptNode(

@@ -21,6 +21,7 @@ import {
   resumeRun,
   skipStep,
 } from "./decide-operator.js";
+import { queueStart } from "./decide-queued-starts.js";
 import { matchWaits, receiveSignal, resumeIfSignalled } from "./decide-signals.js";
 import { fireDueTimers } from "./decide-time.js";
 import { Decision } from "./decision.js";
@@ -97,6 +98,8 @@ function applyCommand(decision: Decision, command: Command, isUnowned: boolean):
     case "start":
       if (decision.state.startedAt === null) return;
       throw new InvalidStateError("The run has been started already.");
+    case "queueStart":
+      return queueStart(decision, command);
     case "startOverdue":
       return isUnowned ? cancelUnstarted(decision, command.startBy) : undefined;
     case "reattempt":

@@ -108,6 +108,16 @@ export interface EventData {
     /** Why the run is canceled, for programs: "EXPIRED" when it has not begun in time. */
     code?: string;
   };
+  /** A start that has the key of this run, or its hero, waits for the end of this run. */
+  "run.start_queued": {
+    /** The run that begins when this run has ended. */
+    run: string;
+  };
+  /** What the run was started with was replaced by a later start with its key, before the run began. */
+  "run.start_replaced": {
+    /** The instant by which the run must begin now; absent when there is none. */
+    startBy?: number;
+  };
   /** The run has exceeded its time limit, and fails after its compensations and its `onFailure` are done. */
   "run.expired": { error: Failure };
   /** The handler is executed again after `waitMs`. */

@@ -99,6 +99,12 @@ export const runReducers: EventReducers<"run" | "input" | "shape" | "dag" | "bra
     };
     state.wakeVersion += 1;
   },
+  "run.start_queued": (state, event) => {
+    (state.queuedStarts ??= []).push(dataOf(event, "run.start_queued").run);
+  },
+  "run.start_replaced": (state, event) => {
+    state.replacedStartBy = dataOf(event, "run.start_replaced").startBy ?? null;
+  },
   "run.expired": (state, event) => {
     state.timeoutFailure = dataOf(event, "run.expired").error;
     // The time limit applies only once, so that compensations and `onFailure` can take as long as they need.

@@ -24,6 +24,12 @@ export interface CommandAudit {
   readonly reason?: string;
 }
 
+/** What is known about the start of a run besides its input: the column `started_by` of pawl_runs. */
+export interface StartOrigin extends CommandAudit {
+  /** The run for whose end the run waits before it begins. */
+  readonly after?: string;
+}
+
 /** A command to a run, from an operator, another run, or a worker. */
 export type Command = CommandContent & { readonly audit?: CommandAudit };
 
@@ -52,6 +58,11 @@ type CommandContent =
   | { readonly type: "cancel"; readonly reason: string | null; readonly force?: true }
   /** Starts a run that was created without a start time. */
   | { readonly type: "start" }
+  /**
+   * The run `run` has the key of this run, or its hero, and begins when this run has ended. With `cancel`, this run is
+   * canceled for it.
+   */
+  | { readonly type: "queueStart"; readonly run: string; readonly cancel?: true }
   /** The instant by which the run should have begun has passed. The run is canceled unless its code was executed. */
   | { readonly type: "startOverdue"; readonly startBy: number }
   /**

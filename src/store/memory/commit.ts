@@ -13,6 +13,7 @@ import type {
   TerminalStatus,
   Transition,
 } from "../contract/store.js";
+import { applyKeyChange, findKeyConflict } from "./key-changes.js";
 import { type MemoryRows, startKeyOf } from "./rows.js";
 import type { MemoryRun, MemoryTask } from "./task.js";
 
@@ -41,10 +42,11 @@ export class MemoryCommitter {
       if (next.kind === "finish" && this.#hasUnreadMessages(runId, drainedInboxIds))
         return { kind: "conflict", runId, hasUnreadMessages: true };
     }
-    return null;
+    return batch.keyChange === undefined ? null : findKeyConflict(this.#rows, batch.keyChange, batch.starts);
   }
 
   apply(batch: Batch, at: number): Committed {
+    if (batch.keyChange !== undefined) applyKeyChange(this.#rows, batch.keyChange, at);
     const notParked: string[] = [];
     const ownedWithMessages: string[] = [];
     for (const transition of batch.transitions)
