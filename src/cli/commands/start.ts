@@ -1,5 +1,5 @@
 import type { RunHandle } from "../../client/run-handle.js";
-import type { StartOptions } from "../../client/start/new-run.js";
+import type { OnConflict, StartOptions } from "../../client/start/new-run.js";
 import { RunCanceledError, RunFailedError, WorkflowNotFoundError } from "../../core/errors/errors.js";
 import { durationArgument, durationOrDateArgument, heroArgument, integerArgument, jsonArgument } from "../arguments.js";
 import { CliError, sentenceOf } from "../cli-error.js";
@@ -14,6 +14,12 @@ export const start = command({
   args: ["<workflow>", "[json]"],
   options: {
     key: { type: "string", value: "<key>", about: "Idempotency key: the same key starts it once" },
+    "on-conflict": {
+      type: "string",
+      value: "<policy>",
+      choices: ["attach", "fail", "queue", "cancelOther", "replace"],
+      about: "What to do if another run has the key or the hero",
+    },
     hero: { type: "string", value: "<type:id>", about: "The hero: what the run is about" },
     delay: { type: "string", value: "<duration>", about: 'Start later: "2 days"' },
     "start-by": { type: "string", value: "<time>", about: 'Cancel it if it has not begun by then: "10m", or a date' },
@@ -39,8 +45,10 @@ export const start = command({
 });
 
 /** Tells the user whether the run was started now or earlier with the same key. */
-function startedText({ id, created }: RunHandle, workflow: string | null): string {
+function startedText({ id, created, replaced, startsAfter }: RunHandle, workflow: string | null): string {
   const workflowText = workflow === null ? "" : ` ${workflow}`;
+  if (replaced === true) return `Replaced what was started before, with this key:${workflowText} ${id}`;
+  if (startsAfter !== null) return `Started${workflowText}: ${id}, which begins after the end of ${startsAfter}`;
   return created === false ? `Started before, with this key:${workflowText} ${id}` : `Started${workflowText}: ${id}`;
 }
 
@@ -67,6 +75,7 @@ interface StartFlags {
   readonly key?: string;
   readonly hero?: string;
   readonly delay?: string;
+  readonly "on-conflict"?: string;
   readonly "start-by"?: string;
   readonly priority?: string;
   readonly tag?: readonly string[];
@@ -82,6 +91,7 @@ function parseStartOptions({ key, hero, delay, priority, tag, ...flags }: StartF
     ...(heroRef === undefined ? {} : { hero: heroRef }),
     ...(delayMs === undefined ? {} : { delay: delayMs }),
     ...(startBy === undefined ? {} : { startBy }),
+    ...(flags["on-conflict"] === undefined ? {} : { onConflict: flags["on-conflict"] as OnConflict }),
     ...(priorityNumber === undefined ? {} : { priority: priorityNumber }),
     ...(tag === undefined ? {} : { tags: tag }),
   };

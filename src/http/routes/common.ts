@@ -11,6 +11,7 @@ import {
   integer,
   list,
   object,
+  oneOf,
   optional,
   payload,
   text,
@@ -101,6 +102,11 @@ export const keyedStartFields = {
   ...startFields,
   idempotencyKey: optional(text("Starts the workflow once for this key. The header Idempotency-Key is the same.")),
   hero: optional(heroSchema),
+  onConflict: optional(
+    oneOf("What becomes of a start whose idempotency key was used before, or whose hero has an active run.", [
+      ...["attach", "fail", "queue", "cancelOther", "replace"],
+    ]),
+  ),
 };
 
 export const emptyBody = object("", {});

@@ -37,6 +37,7 @@ const withPayloads = {
 } as const;
 
 const explanationReasons = [
+  "queued",
   "ended",
   "paused",
   "executing",
