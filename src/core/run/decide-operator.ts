@@ -1,6 +1,7 @@
 /** Decides about the commands of operators. */
 import { InvalidStateError } from "../errors/errors.js";
 import type { FrozenDag } from "../graph/frozen-dag.js";
+import { cancelData, expiredCode, expiredReason } from "./cancel-reason.js";
 import type { Decision } from "./decision.js";
 import { newEvent } from "./event.js";
 import { isDispatched, statusOf } from "./state.js";
@@ -102,13 +103,27 @@ function describeNotStuck(decision: Decision): string {
  * Records the request to cancel the run. The run's next owner cancels the children, compensates, and ends the run. A client
  * itself ends a parked run that is canceled by force, or that has neither children nor steps to compensate.
  */
-export function cancelRun(decision: Decision, { reason, force }: Extract<Command, { type: "cancel" }>): void {
+export function cancelRun(
+  decision: Decision,
+  { reason, force }: Pick<Extract<Command, { type: "cancel" }>, "reason" | "force">,
+  code: string | null = null,
+): void {
   if (decision.isCancelRequested && !(force === true && !decision.isCancelForced)) return;
   decision.isCancelRequested = true;
   decision.isCancelForced = force === true;
   if (decision.paused !== null) decision.resume("operator");
-  const data = { ...(reason === null ? {} : { reason }), ...(force === true ? { force } : {}) };
+  const data = { ...cancelData(reason, code), ...(force === true ? { force } : {}) };
   decision.events.push(newEvent("run.cancel_requested", {}, data));
+}
+
+/**
+ * Cancels a run that has not begun by its start deadline. A run that has begun is left alone, and so is one whose deadline
+ * was replaced after the sender of the command had read it.
+ */
+export function cancelUnstarted(decision: Decision, startBy: number): void {
+  const { startedAt, replacedStartBy } = decision.state;
+  const isCurrent = replacedStartBy === undefined || replacedStartBy === startBy;
+  if (startedAt === null && isCurrent) cancelRun(decision, { reason: expiredReason(startBy) }, expiredCode);
 }
 
 export function reattemptNode(

@@ -11,7 +11,17 @@ import { InvalidStateError } from "../errors/errors.js";
 import type { ReceivedCommand } from "./command.js";
 import { recordBlocked } from "./decide-blocked.js";
 import { collectMapChildEnds, recordChildEnd, recordEndedMapChildren, recordNodeEnd } from "./decide-children.js";
-import { cancelRun, importDag, moveToStep, pauseRun, reattemptNode, resumeRun, skipStep } from "./decide-operator.js";
+import {
+  cancelRun,
+  cancelUnstarted,
+  importDag,
+  moveToStep,
+  pauseRun,
+  reattemptNode,
+  resumeRun,
+  skipStep,
+} from "./decide-operator.js";
+import { queueStart } from "./decide-queued-starts.js";
 import { matchWaits, receiveSignal, resumeIfSignalled } from "./decide-signals.js";
 import { fireDueTimers } from "./decide-time.js";
 import { Decision } from "./decision.js";
@@ -88,6 +98,10 @@ function applyCommand(decision: Decision, command: Command, isUnowned: boolean):
     case "start":
       if (decision.state.startedAt === null) return;
       throw new InvalidStateError("The run has been started already.");
+    case "queueStart":
+      return queueStart(decision, command);
+    case "startOverdue":
+      return isUnowned ? cancelUnstarted(decision, command.startBy) : undefined;
     case "reattempt":
       return reattemptNode(decision, command);
     case "import":

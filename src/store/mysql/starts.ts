@@ -1,5 +1,6 @@
 /** Creates runs: rows in pawl_runs and pawl_tasks, and refusals when a key is taken. */
 import { StoreError } from "../../core/errors/errors.js";
+import { startDeadlineOf } from "../../core/run/transition.js";
 import type { Fence, NewRun, RefusedStart, RunRecord } from "../contract/store.js";
 import { decodeRun, encodeTags, runColumns, taskState } from "../sql/records.js";
 import { isDuplicateKey } from "./errors.js";
@@ -35,6 +36,10 @@ export function insertRunStatements(runs: readonly NewRun[], { at, fence }: RunI
     ...insertStatements(
       tasksTable,
       sorted.map((run) => taskRow(run, at, fence)),
+    ),
+    ...insertStatements(
+      "pawl_start_deadlines (run_id, at)",
+      sorted.flatMap((run) => (run.startBy === undefined ? [] : [[run.id, startDeadlineOf(run, at)]])),
     ),
   ];
 }
@@ -208,7 +213,7 @@ async function readTakenKeys(session: Session, runs: readonly NewRun[]) {
 
 /** The record of a run that this batch creates, for the refusal of a later start in the same batch. */
 function newRunRecordOf(run: NewRun, at: number): RunRecord {
-  const { due: _due, heroKey: _heroKey, ...runFields } = run;
+  const { due: _due, heroKey: _heroKey, startBy: _startBy, ...runFields } = run;
   const emptyFields = { output: null, error: null, waiting: null, startedAt: null, finishedAt: null };
   return { ...runFields, ...emptyFields, status: run.due.kind === "owned" ? "running" : "pending", createdAt: at };
 }
