@@ -25,7 +25,7 @@ export function planChildren(
   at: number,
 ): void {
   for (const run of children) {
-    plan.add(insertChild, ...runValues(run, at));
+    plan.add(insertChild(run), ...runValues(run, at));
     plan.add(insertTaskIfRunInserted, ...taskValues(run, fence, at));
   }
 }
