@@ -95,7 +95,8 @@ forEachStore((kind) => {
     onTestFinished(() => sql.close());
     await until(async () => (await countUnfinished(sql)) === 0);
     // One that was resumed ends when a worker looks at it.
-    const statuses = async () => (await client.schedules.list()).schedules.map(({ name, status }) => `${name} ${status}`);
+    const statuses = async () =>
+      (await client.schedules.list()).schedules.map(({ name, status }) => `${name} ${status}`);
     await until(async () => !(await statuses()).some((one) => one.endsWith(" active")));
     expect(await statuses()).toEqual(names.map((name) => `${name} ended`));
     expect((await client.verify()).differences).toEqual([]);

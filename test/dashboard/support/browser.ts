@@ -13,7 +13,13 @@ export const patienceMs = Number(process.env.PAWL_TEST_PATIENCE_MS ?? 60_000);
  */
 const disabledFeatures = [
   ...["WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "AimEnabled"],
-  ...["PaintHolding", "HttpsUpgrades", "HttpsFirstBalancedModeAutoEnable", "OptimizationHints", "NetworkTimeServiceQuerying"],
+  ...[
+    "PaintHolding",
+    "HttpsUpgrades",
+    "HttpsFirstBalancedModeAutoEnable",
+    "OptimizationHints",
+    "NetworkTimeServiceQuerying",
+  ],
   ...["AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "LensOverlay", "MediaRouter"],
   ...["ThirdPartyStoragePartitioning", "AvoidCorsURLLoaderRestartOnRedirect", "PreconnectToSearch"],
 ];
