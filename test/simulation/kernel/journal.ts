@@ -1,0 +1,32 @@
+/**
+ * What the database has done, in its own order, written down outside of it: the checker compares it with what the tables contain at the end.
+ */
+import type { Batch, CommitResult, Fence } from "../../../src/store/contract/store.js";
+
+export type JournalEntry = { readonly seq: number; /** By the clock of the database. */ readonly at: number; readonly process: string } & (
+  | { readonly kind: "commit"; readonly batch: Batch; readonly result: CommitResult }
+  | { readonly kind: "registered"; readonly fence: Fence }
+  | { readonly kind: "claimed"; readonly fence: Fence; readonly runIds: readonly string[]; readonly deliveries: readonly number[] }
+  | { readonly kind: "fenced"; readonly call: string; readonly fence: Fence }
+  | { readonly kind: "reaped"; readonly workerIds: readonly string[] }
+);
+
+type Unnumbered<Entry> = Entry extends unknown ? Omit<Entry, "seq" | "at" | "process"> : never;
+
+export class Journal {
+  readonly entries: JournalEntry[] = [];
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** The number of the last entry. */
+  get seq(): number {
+    return this.entries.length;
+  }
+
+  add(process: string, entry: Unnumbered<JournalEntry>): void {
+    this.entries.push({ ...entry, seq: this.entries.length + 1, at: this.#now(), process } as JournalEntry);
+  }
+}
