@@ -30,9 +30,9 @@ export interface AcknowledgedSignal {
   readonly run: string;
   readonly name: string;
   readonly key: string;
-  /** The number of signals that the same client had sent to the run before; a client sends them one after the other. */
-  readonly client: string;
-  readonly order: number;
+  /** The number of the last entry in the journal when it was sent first, and when it was acknowledged. */
+  readonly sentAfter: number;
+  readonly acknowledgedAfter: number;
 }
 
 export interface CommandEntry {

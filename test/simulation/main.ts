@@ -1,3 +1,5 @@
+import { findViolations } from "./checker.js";
+import { collectEvidence } from "./evidence.js";
 import { Trace } from "./kernel/trace.js";
 import { World } from "./world.js";
 
@@ -10,7 +12,7 @@ for (let seed = from; seed <= to; seed += 1) {
   await world.run();
   events += world.scheduler.eventCount;
   if (keep) console.log(trace.lines.join("\n"));
-  if (world.stuck !== null) console.log(`seed ${seed} stuck: ${world.stuck}`);
+  for (const { invariant, run, text } of findViolations(await collectEvidence(world))) console.log(`seed ${seed} ${invariant} ${run?.slice(-6)} ${text}`);
 }
 const s = (performance.now() - began) / 1000;
 console.log(`${to - from + 1} seeds ${s.toFixed(1)} s, ${events} events`);

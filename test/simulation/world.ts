@@ -11,7 +11,8 @@ import type { Trace } from "./kernel/trace.js";
 import { UserTable } from "./kernel/user-table.js";
 import { Ledger } from "./ledger.js";
 import { type CommandPlan, type DisasterPlan, type NodePlan, planWithout, planWorld, type RunPlan, type SignalPlan, type WorldPlan } from "./plan.js";
-import { SimNode, type Surroundings } from "./sim-node.js";
+import { maxDeliveries, SimNode, type Surroundings } from "./sim-node.js";
+import { limitedConcurrency } from "./workload/function-workflows.js";
 import { signalNames } from "./workload/program.js";
 
 export interface WorldOptions {
@@ -42,6 +43,7 @@ export class World {
   readonly #around: Surroundings;
   readonly #startedRuns = new Map<number, string>();
   readonly #sentSignals = new Set<string>();
+  readonly #firstSent = new Map<string, number>();
   #isCalm = false;
   /** Why the world did not end; null if it did. */
   #stuck: string | null = null;
@@ -62,6 +64,28 @@ export class World {
       isPoisonOn: () => !this.#isCalm,
       onPoison: (node) => this.#onPoison(node),
     };
+  }
+
+  get limits(): ReadonlyMap<string, number> {
+    return new Map([["limited", limitedConcurrency]]);
+  }
+
+  get maxDeliveries(): number {
+    return maxDeliveries;
+  }
+
+  get hasTwoReleases(): boolean {
+    const { nodes, disasters } = this.plan;
+    return [...nodes, ...disasters].some(({ release }) => release === 2);
+  }
+
+  get leftOpen() {
+    return this.#nodes
+      .filter(({ process }) => process.isAlive)
+      .map(({ process, faultyStore: { openTransactions, listenerCount } }) => ({
+        ...{ process: process.name, transactions: openTransactions, listeners: listenerCount },
+        timers: process.pendingTimers,
+      }));
   }
 
   get nodes(): readonly SimNode[] {
@@ -198,14 +222,18 @@ export class World {
   #signal({ item, node, run, name }: SignalPlan): void {
     const id = this.#startedRuns.get(run);
     if (id === undefined) return;
+    const sentAfter = this.#firstSent.get(item) ?? this.journal.seq;
+    this.#firstSent.set(item, sentAfter);
     void this.#insist(node, async ({ pawl }) => {
+      let isAccepted = true;
       await pawl.run(id).signal(name, item, { key: item }).catch((error: { code?: string }) => {
         // A run that has ended takes no signals.
         if (error.code !== "INVALID_STATE") throw error;
+        isAccepted = false;
       });
       if (this.#sentSignals.has(item)) return;
       this.#sentSignals.add(item);
-      this.ledger.signals.push({ run: id, name, key: item, client: String(node), order: this.ledger.signals.length });
+      if (isAccepted) this.ledger.signals.push({ run: id, name, key: item, sentAfter, acknowledgedAfter: this.journal.seq });
     });
   }
 

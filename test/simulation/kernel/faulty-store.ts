@@ -2,7 +2,7 @@
  * The store as one simulated process sees it. Each call is two events: it takes effect in the database, and its answer reaches the process. Before, between
  * and after them anything may happen: other calls, faults, the death of the process.
  */
-import { StoreError } from "../../../src/core/errors/errors.js";
+import { StoreError, TransactionError } from "../../../src/core/errors/errors.js";
 import type { Batch, ClaimResult, CommitResult, Fence, HeartbeatResult, Hint, Store, StoreTransaction } from "../../../src/store/contract/store.js";
 import { describeBatch } from "./describe.js";
 import type { CallFault, Faults } from "./faults.js";
@@ -131,10 +131,14 @@ export class FaultyStore {
           runIds: claim.tasks.map(({ run }) => run.id),
           deliveries: claim.tasks.map(({ deliveries }) => deliveries),
         });
+    } else if (name === "deregisterWorker") {
+      const { workerId, epoch } = args[0] as Fence;
+      // A fence that is not valid any more frees nothing.
+      if (epoch === journal.epochOf(workerId)) journal.add(process.name, { kind: "freed", workerIds: [workerId] });
     } else if (name === "heartbeat") {
       const { isAlive, reapedWorkerIds } = answer as HeartbeatResult;
       if (!isAlive) journal.add(process.name, { kind: "fenced", call: name, fence: args[0] as Fence });
-      if (reapedWorkerIds.length > 0) journal.add(process.name, { kind: "reaped", workerIds: reapedWorkerIds });
+      if (reapedWorkerIds.length > 0) journal.add(process.name, { kind: "freed", workerIds: reapedWorkerIds });
     }
   }
 
@@ -166,11 +170,10 @@ export class FaultyStore {
   }
 
   async #beginTransaction(): Promise<StoreTransaction> {
-    const { inner, userTable, process } = this.#options;
-    const transaction = await this.#call("begin", [], async () => {
-      if (process.isAlive) this.openTransactions += 1;
-      return new UserTransaction(userTable, await inner.beginTransaction());
-    });
+    const { inner, userTable } = this.#options;
+    const begin = async () => new UserTransaction(userTable, await inner.beginTransaction());
+    const transaction = await this.#call("begin", [], begin);
+    this.openTransactions += 1;
     let isOpen = true;
     const end = () => {
       if (isOpen) this.openTransactions -= 1;
@@ -178,7 +181,10 @@ export class FaultyStore {
     };
     return {
       handle: {
-        insert: (row: UserRow) => this.#call("insert", [], async () => transaction.insert(row)),
+        insert: async (row: UserRow) => {
+          if (!isOpen) throw new TransactionError("The transaction has ended.");
+          return this.#call("insert", [], async () => transaction.insert(row));
+        },
         doom: () => transaction.doom(),
       } satisfies UserHandle,
       commit: (batch) => {
