@@ -29,7 +29,7 @@ import { StalledCodeDetector } from "./session/stalled-code-detector.js";
 import { TestDriver } from "./test-driver.js";
 import { type WorkerWatchdog, watchdogFor } from "./watchdog/watchdog.js";
 
-/** The phases of a worker, in their order; a stopped worker cannot be started again. */
+/** In their order; a stopped worker cannot be started again. */
 type WorkerPhase = "idle" | "running" | "stopping" | "stopped";
 
 /**
@@ -86,7 +86,7 @@ export class Worker {
     this.#leaseMs = parseDuration(options.lease ?? "10s", "lease");
     this.#replayGraceMs = parseDuration(options.replayGrace ?? "5s", "replayGrace");
     this.#graceMs = parseDuration(options.grace ?? "10s", "grace");
-    const { housekeeping = "1 hour" } = options;
+    const { housekeeping = "1 hour", poll = "1s" } = options;
     const never = Number.POSITIVE_INFINITY;
     const everyMs = housekeeping === never ? never : parseDuration(housekeeping, "housekeeping");
     this.#housekeeping = new Housekeeping({ ...services, everyMs });
@@ -95,12 +95,12 @@ export class Worker {
       () => this.#session?.turns.values() ?? [],
       services.runtime,
     );
-    const { poll = "1s" } = options;
     this.#claimer = new Claimer({
       ...services,
       workerName: this.name,
       concurrency: checkWholeNumber("A worker's concurrency", options.concurrency ?? 100),
       pollMs: poll === never ? never : parseDuration(poll, "poll"),
+      lateClaimMs: this.#leaseMs,
       session: () => (this.#takesRuns ? this.#session : null),
       activeCount: () => this.active,
       claims: new RunClaims(services.store, this.#registry, this.#limits?.claims ?? null),

@@ -34,6 +34,8 @@ export interface Evidence {
   hasTwoReleases: boolean;
   stuck: string | null;
   warnings: string[];
+  /** Rejections that no code handled; each would have ended its process. */
+  unhandled: string[];
 }
 
 const all = 1_000_000;
@@ -73,6 +75,7 @@ export async function collectEvidence(world: World): Promise<Evidence> {
     hasTwoReleases: world.hasTwoReleases,
     stuck: world.stuck,
     warnings: world.warnings,
+    unhandled: world.unhandled,
   };
 }
 

@@ -37,6 +37,8 @@ export class World {
   readonly journal: Journal;
   /** Warnings and errors that Pawl has logged, without their errors. */
   readonly warnings: string[] = [];
+  /** Rejections that no code handles; each would end its process. */
+  readonly unhandled: string[] = [];
   readonly #seed: number;
   readonly #nodes: SimNode[] = [];
   readonly #incarnations: number[] = [];
@@ -98,6 +100,16 @@ export class World {
   }
 
   async run(): Promise<void> {
+    const onRejection = (error: unknown) => void this.unhandled.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    process.on("unhandledRejection", onRejection);
+    try {
+      await this.#run();
+    } finally {
+      process.off("unhandledRejection", onRejection);
+    }
+  }
+
+  async #run(): Promise<void> {
     const { plan, scheduler } = this;
     for (const index of plan.nodes.keys()) this.#spawn(index, (plan.nodes[index] as NodePlan).release);
     for (const [index, run] of plan.runs.entries()) this.#at(run.at, () => this.#startRun(index, run));

@@ -139,6 +139,10 @@ export class InboxProcessor implements InboxPort {
     const receivedMessages = inbox.flatMap((row) => this.#decodeRow(row));
     let receivedCommands: readonly ReceivedCommand[] = receivedMessages;
     for (let isFirstPass = true; ; isFirstPass = false) {
+      // Events name signals by their numbers. While a transactional step has exclusive use of the log, the next number is
+      // not known.
+      while (turn.writer.exclusiveLock !== null) await turn.writer.exclusiveLock;
+      if (turn.isOver) return;
       const { state, writer, withdrawnKeys, attempts } = turn;
       const isExecuting = (key: string) => attempts.has(key);
       const decidedEvents = decide(state, receivedCommands, now, writer.nextSeq, withdrawnKeys, isExecuting);

@@ -23,6 +23,7 @@ export function checkStarts(evidence: Evidence, report: Report): void {
 }
 
 export function checkEnds(evidence: Evidence, report: Report): void {
+  for (const error of evidence.unhandled) report("I25", null, `A rejection was not handled, which ends a process with all of its runs: ${error}`);
   if (evidence.stuck !== null) report("I2", null, evidence.stuck);
   for (const { id, status } of evidence.runs) if (!["completed", "failed", "canceled"].includes(status)) report("I2", id, `It is still ${status}.`);
   for (const task of evidence.tasks) report("I19", task.runId, `Its task is still there: ${task.state}, due ${task.dueAt}.`);
@@ -85,9 +86,15 @@ export function checkOutputs(evidence: Evidence, facts: Facts, report: Report): 
   for (const { id, status, output, workflow } of evidence.runs) {
     if (status !== "completed" || output === null || (workflow !== "program" && workflow !== "limited")) continue;
     const recorded = new Map(facts.log(id).filter(({ type }) => type === "step.completed").map(({ node, parsed }) => [node, parsed.output]));
+    const payloads = new Set<string>();
     const look = (seen: unknown): void => {
       if (!Array.isArray(seen)) return;
       const [name, value] = seen as [unknown, unknown];
+      const received = name === "race" ? [seen[2]] : name === "signal" || name === "any" ? [value] : name === "all" ? (value as unknown[]) : [];
+      for (const payload of received) {
+        if (typeof payload === "string" && payloads.has(payload)) report("I10", id, `Its code received signal ${payload} twice.`);
+        payloads.add(String(payload));
+      }
       if (typeof name === "string" && typeof value === "string" && /^\w+#\d+$/.test(value)) {
         if (recorded.get(value.replace(/#\d+$/, "")) !== value) report("I4", id, `Its code saw ${value}, which its log does not have.`);
       }

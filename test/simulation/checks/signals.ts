@@ -8,12 +8,21 @@ export function checkSignals(evidence: Evidence, facts: Facts, report: Report): 
     const consumed = new Set<number>();
     const lastConsumed = new Map<string, number>();
     const names = new Map<number, string>();
-    for (const { type, seq, parsed } of facts.log(id)) {
+    const given = new Map<string, number[]>();
+    for (const { type, seq, node, parsed } of facts.log(id)) {
       if (type === "signal.received") {
         names.set(seq, parsed.name);
         if (parsed.key === undefined) continue;
         if (byKey.has(parsed.key)) report("I10", id, `Signal ${parsed.key} was recorded twice.`);
         byKey.set(parsed.key, seq);
+      }
+      if (type === "wait.completed") given.set(node ?? "", parsed.signals);
+      // The wait has lost a race: the signals that it was given, and that the code has not seen, are there again.
+      if (type === "wait.withdrawn") {
+        for (const signal of given.get(node ?? "") ?? []) {
+          consumed.delete(signal);
+          lastConsumed.delete(names.get(signal) ?? "");
+        }
       }
       const used: number[] = type === "wait.completed" ? parsed.signals : type === "run.resumed" && parsed.signal !== undefined ? [parsed.signal] : [];
       for (const signal of used) {
