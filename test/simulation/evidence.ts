@@ -1,6 +1,17 @@
 /** All that the checker judges: what the store contains at the end, and what was written down outside of it. */
-import type { CursorRow, Fence, InboxRow, OccurrenceRecord, RunRecord, ScheduleRecord, StoredEvent, TaskRecord, WorkerRecord } from "../../src/store/contract/store.js";
+
 import type { SlotRecord } from "../../src/store/contract/limits.js";
+import type {
+  CursorRow,
+  Fence,
+  InboxRow,
+  OccurrenceRecord,
+  RunRecord,
+  ScheduleRecord,
+  StoredEvent,
+  TaskRecord,
+  WorkerRecord,
+} from "../../src/store/contract/store.js";
 import type { JournalEntry } from "./kernel/journal.js";
 import type { UserRow } from "./kernel/user-table.js";
 import type { AcknowledgedSignal, AcknowledgedStart, BodyEntry, CommandEntry, ResultEntry } from "./ledger.js";
@@ -27,7 +38,12 @@ export interface Evidence {
   plannedKeys: string[];
   deaths: { readonly process: string; readonly after: number }[];
   /** What processes that have stopped properly have left open. */
-  leftOpen: { readonly process: string; readonly transactions: number; readonly listeners: number; readonly timers: number }[];
+  leftOpen: {
+    readonly process: string;
+    readonly transactions: number;
+    readonly listeners: number;
+    readonly timers: number;
+  }[];
   /** By workflow: how many of its runs may be executed at a time. */
   limits: ReadonlyMap<string, number>;
   maxDeliveries: number;

@@ -63,26 +63,38 @@ export function planWorld(seed: number): WorldPlan {
   const canChangeCode = random.chance(0.25);
   const release = () => (canChangeCode && random.chance(0.5) ? 2 : 1);
   const nodes = [
-    ...Array.from({ length: workers }, (_, index): NodePlan => ({
-      ...{ name: `w${index}`, hasWorker: true, release: release() },
-      concurrency: random.pick([1, 3, 20]),
-    })),
-    ...Array.from({ length: random.int(1, 2) }, (_, index): NodePlan => ({
-      ...{ name: `c${index}`, hasWorker: false, release: 1, concurrency: 1 },
-    })),
+    ...Array.from(
+      { length: workers },
+      (_, index): NodePlan => ({
+        ...{ name: `w${index}`, hasWorker: true, release: release() },
+        concurrency: random.pick([1, 3, 20]),
+      }),
+    ),
+    ...Array.from(
+      { length: random.int(1, 2) },
+      (_, index): NodePlan => ({
+        ...{ name: `c${index}`, hasWorker: false, release: 1, concurrency: 1 },
+      }),
+    ),
   ];
   const calmAt = random.int(8_000, 25_000);
   const anyNode = () => random.int(0, nodes.length - 1);
   const soon = () => Math.floor(random.next() ** 2 * calmAt);
-  const runs = Array.from({ length: random.int(1, 4) }, (_, index): RunPlan => ({
-    ...{ item: `r${index}`, at: Math.floor(soon() / 2), node: anyNode() },
-    workflow: random.chance(0.25) ? "limited" : "program",
-    program: new ProgramMaker(random).make(),
-  }));
+  const runs = Array.from(
+    { length: random.int(1, 4) },
+    (_, index): RunPlan => ({
+      ...{ item: `r${index}`, at: Math.floor(soon() / 2), node: anyNode() },
+      workflow: random.chance(0.25) ? "limited" : "program",
+      program: new ProgramMaker(random).make(),
+    }),
+  );
   const anyRun = () => random.int(0, runs.length - 1);
-  const signals = Array.from({ length: random.int(0, 6) }, (_, index): SignalPlan => ({
-    ...{ item: `s${index}`, at: soon(), node: anyNode(), run: anyRun(), name: random.pick(signalNames) },
-  }));
+  const signals = Array.from(
+    { length: random.int(0, 6) },
+    (_, index): SignalPlan => ({
+      ...{ item: `s${index}`, at: soon(), node: anyNode(), run: anyRun(), name: random.pick(signalNames) },
+    }),
+  );
   const commands: CommandPlan[] = [];
   for (let pairs = random.pick([0, 0, 1, 2, 3]); pairs > 0; pairs -= 1) {
     const at = soon();
@@ -104,7 +116,8 @@ export function planWorld(seed: number): WorldPlan {
 
 /** The plan without the items that are named. */
 export function planWithout(plan: WorldPlan, dropped: ReadonlySet<string>): WorldPlan {
-  const left = <Item extends { readonly item: string }>(items: readonly Item[]) => items.filter(({ item }) => !dropped.has(item));
+  const left = <Item extends { readonly item: string }>(items: readonly Item[]) =>
+    items.filter(({ item }) => !dropped.has(item));
   return {
     ...plan,
     signals: left(plan.signals),

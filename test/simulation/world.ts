@@ -10,7 +10,16 @@ import { epochMs, SimProcess } from "./kernel/sim-process.js";
 import type { Trace } from "./kernel/trace.js";
 import { UserTable } from "./kernel/user-table.js";
 import { Ledger } from "./ledger.js";
-import { type CommandPlan, type DisasterPlan, type NodePlan, planWithout, planWorld, type RunPlan, type SignalPlan, type WorldPlan } from "./plan.js";
+import {
+  type CommandPlan,
+  type DisasterPlan,
+  type NodePlan,
+  planWithout,
+  planWorld,
+  type RunPlan,
+  type SignalPlan,
+  type WorldPlan,
+} from "./plan.js";
 import { maxDeliveries, SimNode, type Surroundings } from "./sim-node.js";
 import { limitedConcurrency } from "./workload/function-workflows.js";
 import { signalNames } from "./workload/program.js";
@@ -39,7 +48,6 @@ export class World {
   readonly warnings: string[] = [];
   /** Rejections that no code handles; each would end its process. */
   readonly unhandled: string[] = [];
-  readonly #seed: number;
   readonly #nodes: SimNode[] = [];
   readonly #incarnations: number[] = [];
   readonly #around: Surroundings;
@@ -51,7 +59,6 @@ export class World {
   #stuck: string | null = null;
 
   constructor({ seed, trace, faults, dropped }: WorldOptions) {
-    this.#seed = seed;
     this.plan = planWithout(planWorld(seed), dropped ?? new Set());
     this.scheduler = new Scheduler(trace);
     const now = () => epochMs + Math.floor(this.scheduler.now);
@@ -66,6 +73,12 @@ export class World {
       isPoisonOn: () => !this.#isCalm,
       onPoison: (node) => this.#onPoison(node),
     };
+  }
+
+  /** The items of the plan that can be left out. */
+  get items(): readonly string[] {
+    const { runs, signals, commands, disasters } = this.plan;
+    return [...disasters, ...commands, ...signals, ...runs].map(({ item }) => item);
   }
 
   get limits(): ReadonlyMap<string, number> {
@@ -100,7 +113,8 @@ export class World {
   }
 
   async run(): Promise<void> {
-    const onRejection = (error: unknown) => void this.unhandled.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    const onRejection = (error: unknown) =>
+      void this.unhandled.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
     process.on("unhandledRejection", onRejection);
     try {
       await this.#run();
@@ -126,7 +140,10 @@ export class World {
     const { scheduler } = this;
     this.#isCalm = true;
     this.faults.isOn = false;
-    const newest = Math.max(...this.plan.nodes.map(({ release }) => release), ...this.plan.disasters.map(({ release }) => release));
+    const newest = Math.max(
+      ...this.plan.nodes.map(({ release }) => release),
+      ...this.plan.disasters.map(({ release }) => release),
+    );
     for (const [index, node] of this.#nodes.entries()) {
       node.process.thaw();
       if (node.release === newest && node.process.isAlive && node.worker?.phase !== "stopped") continue;
@@ -202,7 +219,9 @@ export class World {
     const texts = await Promise.all(
       open.map(async ({ id, workflow, status, waiting }) => {
         const [task] = await this.store.tasks([id]);
-        const log = (await this.store.log(id, { after: 0, limit: 1_000 })).map(({ type, node }) => (node === null ? type : `${type}(${node})`));
+        const log = (await this.store.log(id, { after: 0, limit: 1_000 })).map(({ type, node }) =>
+          node === null ? type : `${type}(${node})`,
+        );
         return `run ${id} (${workflow}) ${status} waiting=${waiting} task=${JSON.stringify(task)} log=${log.slice(-8).join(" ")}`;
       }),
     );
@@ -215,7 +234,11 @@ export class World {
   #startRun(index: number, plan: RunPlan): void {
     void this.#insist(plan.node, async ({ pawl, definitions, process }) => {
       const key = plan.item;
-      const handle = (await pawl.start(definitions[plan.workflow], { program: plan.program }, { idempotencyKey: key })) as RunHandle;
+      const handle = (await pawl.start(
+        definitions[plan.workflow],
+        { program: plan.program },
+        { idempotencyKey: key },
+      )) as RunHandle;
       if (!process.isAlive) return;
       this.scheduler.trace.add(this.scheduler.now, process.name, `started ${plan.item} as ${handle.id.slice(-6)}`);
       this.ledger.starts.push({ plan: index, workflow: plan.workflow, key, run: handle.id });
@@ -238,14 +261,18 @@ export class World {
     this.#firstSent.set(item, sentAfter);
     void this.#insist(node, async ({ pawl }) => {
       let isAccepted = true;
-      await pawl.run(id).signal(name, item, { key: item }).catch((error: { code?: string }) => {
-        // A run that has ended takes no signals.
-        if (error.code !== "INVALID_STATE") throw error;
-        isAccepted = false;
-      });
+      await pawl
+        .run(id)
+        .signal(name, item, { key: item })
+        .catch((error: { code?: string }) => {
+          // A run that has ended takes no signals.
+          if (error.code !== "INVALID_STATE") throw error;
+          isAccepted = false;
+        });
       if (this.#sentSignals.has(item)) return;
       this.#sentSignals.add(item);
-      if (isAccepted) this.ledger.signals.push({ run: id, name, key: item, sentAfter, acknowledgedAfter: this.journal.seq });
+      if (isAccepted)
+        this.ledger.signals.push({ run: id, name, key: item, sentAfter, acknowledgedAfter: this.journal.seq });
     });
   }
 
@@ -265,7 +292,12 @@ export class World {
   }
 
   async #send(run: string, command: string, sent: Promise<unknown>): Promise<void> {
-    const entry = { run, command, at: epochMs + Math.floor(this.scheduler.now), outcome: "sent" as "sent" | "done" | "refused" };
+    const entry = {
+      run,
+      command,
+      at: epochMs + Math.floor(this.scheduler.now),
+      outcome: "sent" as "sent" | "done" | "refused",
+    };
     this.ledger.commands.push(entry);
     try {
       await sent;

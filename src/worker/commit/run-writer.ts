@@ -80,12 +80,12 @@ export class RunWriter {
     return this.#unacknowledgedCount > 0 || this.#exclusiveLock !== null;
   }
 
-  /** The sequence number of the next event after all submitted and pending events. */
   /** Resolves when the transactional step that writes to the log has ended; null when there is none. */
   get exclusiveLock(): Promise<void> | null {
     return this.#exclusiveLock;
   }
 
+  /** The sequence number of the next event after all submitted and pending events. */
   get nextSeq(): number {
     return this.#nextSeq + this.pendingWrites.events.length;
   }

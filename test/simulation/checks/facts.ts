@@ -1,6 +1,7 @@
 /** What several checks derive from the evidence. */
-import type { BodyEntry } from "../ledger.js";
+
 import type { Evidence, ReadEvent } from "../evidence.js";
+import type { BodyEntry } from "../ledger.js";
 import type { Ownership } from "./ownership.js";
 
 export class Facts {
@@ -18,9 +19,13 @@ export class Facts {
     this.#evidence = evidence;
     this.ownership = ownership;
     for (const [run, log] of evidence.logs)
-      this.#logs.set(run, log.map((event) => ({ ...event, parsed: event.data === null ? {} : JSON.parse(event.data) })));
+      this.#logs.set(
+        run,
+        log.map((event) => ({ ...event, parsed: event.data === null ? {} : JSON.parse(event.data) })),
+      );
     const processOf = new Map<string, string>();
-    const addBreak = (process: string, seq: number) => this.#breaks.set(process, [...(this.#breaks.get(process) ?? []), seq]);
+    const addBreak = (process: string, seq: number) =>
+      this.#breaks.set(process, [...(this.#breaks.get(process) ?? []), seq]);
     for (const entry of evidence.journal) {
       const { seq, process } = entry;
       if (entry.kind === "registered") {
@@ -51,10 +56,19 @@ export class Facts {
     return this.#commits.get(run)?.[seq - 1] ?? 0;
   }
 
+  /** Whether the process that committed this event had been told before that it could not. */
+  wasLate(run: string, seq: number): boolean {
+    const entry = this.#evidence.journal[this.committedAt(run, seq) - 1];
+    return entry?.kind === "commit" && entry.isLate;
+  }
+
   /** Whether something happened to the process or to its hold on the run after the body began. */
   wasInterrupted({ process, run, begunAfter }: BodyEntry): boolean {
     const isBroken = this.#breaks.get(process)?.some((seq) => seq > begunAfter) === true;
-    return isBroken || this.#evictions.get(run)?.some((eviction) => eviction.seq > begunAfter && eviction.process === process) === true;
+    return (
+      isBroken ||
+      this.#evictions.get(run)?.some((eviction) => eviction.seq > begunAfter && eviction.process === process) === true
+    );
   }
 
   /** Whether the run ended although bodies may have been under way: it was canceled, it failed, or its code did not wait for them. */
@@ -66,17 +80,14 @@ export class Facts {
   canStartOver(run: string): boolean {
     return this.log(run).some(
       ({ type, parsed }) =>
-        type === "run.moved" || type === "node.reopened" || ((type === "run.reattempted" || type === "step.reattempted") && parsed.rewind === true),
+        type === "run.moved" ||
+        type === "node.reopened" ||
+        ((type === "run.reattempted" || type === "step.reattempted") && parsed.rewind === true),
     );
   }
 
   isUndo(step: string): boolean {
     return step.endsWith("#compensate");
-  }
-
-  /** The key in the log of a step in the ledger. */
-  nodeOf(step: string): string {
-    return step;
   }
 
   isTransactional(node: string | null): boolean {

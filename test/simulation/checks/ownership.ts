@@ -42,13 +42,19 @@ export function checkOwnership(evidence: Evidence, report: Report): Ownership {
     const { seq } = entry;
     if (entry.kind === "registered") {
       const { workerId, epoch } = entry.fence;
-      if (epoch <= (epochs.get(workerId) ?? 0)) report("I7", null, `Worker ${workerId} was registered with epoch ${epoch} again.`);
+      if (epoch <= (epochs.get(workerId) ?? 0))
+        report("I7", null, `Worker ${workerId} was registered with epoch ${epoch} again.`);
       epochs.set(workerId, epoch);
       free(workerId, seq);
     } else if (entry.kind === "freed") for (const id of entry.workerIds) free(id, seq);
     else if (entry.kind === "claimed") {
       for (const run of entry.runIds) {
-        if (owners.has(run)) report("I7", run, `It was claimed by ${fenceText(entry.fence)} while ${fenceText(owners.get(run) as Fence)} owned it.`);
+        if (owners.has(run))
+          report(
+            "I7",
+            run,
+            `It was claimed by ${fenceText(entry.fence)} while ${fenceText(owners.get(run) as Fence)} owned it.`,
+          );
         if (ended.has(run)) report("I9", run, "It was claimed after it had ended.");
         setOwner(run, entry.fence, seq);
       }
@@ -57,9 +63,15 @@ export function checkOwnership(evidence: Evidence, report: Report): Ownership {
       for (const { runId, next } of batch.transitions) {
         if (ended.has(runId)) report("I9", runId, "It was written to after it had ended.");
         if (!isSameFence(owners.get(runId) ?? null, batch.fence))
-          report("I7", runId, `A write of ${fenceText(batch.fence)} was accepted; its owner was ${fenceText(owners.get(runId) ?? null)}.`);
+          report(
+            "I7",
+            runId,
+            `A write of ${fenceText(batch.fence)} was accepted; its owner was ${fenceText(owners.get(runId) ?? null)}.`,
+          );
         if (next.kind === "finish") ended.add(runId);
-        const isReleased = next.kind === "finish" || (next.kind === "park" && !result.notParked.includes(runId) && next.keepsDueTime !== true);
+        const isReleased =
+          next.kind === "finish" ||
+          (next.kind === "park" && !result.notParked.includes(runId) && next.keepsDueTime !== true);
         if (isReleased && owners.has(runId)) setOwner(runId, null, seq);
       }
       const refused = new Set(result.refused.map(({ runId }) => runId));
@@ -70,4 +82,5 @@ export function checkOwnership(evidence: Evidence, report: Report): Ownership {
   return history;
 }
 
-const fenceText = (fence: Fence | null) => (fence === null ? "a client" : `worker ${fence.workerId.slice(-6)}/${fence.epoch}`);
+const fenceText = (fence: Fence | null) =>
+  fence === null ? "a client" : `worker ${fence.workerId.slice(-6)}/${fence.epoch}`;

@@ -13,21 +13,27 @@ export function checkStarts(evidence: Evidence, report: Report): void {
     const key = `${workflow} ${startKey}`;
     byKey.set(key, [...(byKey.get(key) ?? []), id]);
   }
-  for (const [key, ids] of byKey) if (ids.length > 1) report("I1", ids[1] as string, `${ids.length} runs have the key ${key}.`);
+  for (const [key, ids] of byKey)
+    if (ids.length > 1) report("I1", ids[1] as string, `${ids.length} runs have the key ${key}.`);
   for (const { workflow, key, run } of evidence.starts) {
     const found = byKey.get(`${workflow} ${key}`) ?? [];
     if (found[0] !== run) report("I1", run, `Its start was acknowledged; ${found[0] ?? "no run"} has its key ${key}.`);
   }
   const acknowledged = new Set(evidence.starts.map(({ key }) => key));
-  for (const key of evidence.plannedKeys) if (!acknowledged.has(key) && evidence.stuck === null) report("I2", null, `Start ${key} was never acknowledged.`);
+  for (const key of evidence.plannedKeys)
+    if (!acknowledged.has(key) && evidence.stuck === null) report("I2", null, `Start ${key} was never acknowledged.`);
 }
 
 export function checkEnds(evidence: Evidence, report: Report): void {
-  for (const error of evidence.unhandled) report("I25", null, `A rejection was not handled, which ends a process with all of its runs: ${error}`);
+  for (const error of evidence.unhandled)
+    report("I25", null, `A rejection was not handled, which ends a process with all of its runs: ${error}`);
   if (evidence.stuck !== null) report("I2", null, evidence.stuck);
-  for (const { id, status } of evidence.runs) if (!["completed", "failed", "canceled"].includes(status)) report("I2", id, `It is still ${status}.`);
-  for (const task of evidence.tasks) report("I19", task.runId, `Its task is still there: ${task.state}, due ${task.dueAt}.`);
-  for (const [run, rows] of evidence.inbox) report("I19", run, `${rows.length} message(s) are left over: ${rows.map(({ kind }) => kind).join()}.`);
+  for (const { id, status } of evidence.runs)
+    if (!["completed", "failed", "canceled"].includes(status)) report("I2", id, `It is still ${status}.`);
+  for (const task of evidence.tasks)
+    report("I19", task.runId, `Its task is still there: ${task.state}, due ${task.dueAt}.`);
+  for (const [run, rows] of evidence.inbox)
+    report("I19", run, `${rows.length} message(s) are left over: ${rows.map(({ kind }) => kind).join()}.`);
 }
 
 export function checkLeaks(evidence: Evidence, report: Report): void {
@@ -38,7 +44,11 @@ export function checkLeaks(evidence: Evidence, report: Report): void {
   for (const { runId, lane } of evidence.slots) report("I17", runId, `It still holds a slot of ${lane}.`);
   for (const { process, transactions, listeners, timers } of evidence.leftOpen)
     if (transactions + listeners + timers > 0)
-      report("I17", null, `Process ${process} has left ${transactions} transaction(s), ${listeners} listener(s) and ${timers} timer(s).`);
+      report(
+        "I17",
+        null,
+        `Process ${process} has left ${transactions} transaction(s), ${listeners} listener(s) and ${timers} timer(s).`,
+      );
 }
 
 /** Why a run may be paused, by the name of the error or the beginning of the reason. */
@@ -47,7 +57,10 @@ export function checkPauses(evidence: Evidence, facts: Facts, report: Report): v
   for (const entry of evidence.journal)
     if (entry.kind === "claimed")
       for (const [index, run] of entry.runIds.entries())
-        deliveries.set(run, [...(deliveries.get(run) ?? []), { seq: entry.seq, count: entry.deliveries[index] as number, process: entry.process }]);
+        deliveries.set(run, [
+          ...(deliveries.get(run) ?? []),
+          { seq: entry.seq, count: entry.deliveries[index] as number, process: entry.process },
+        ]);
   for (const { id } of evidence.runs) {
     for (const event of facts.log(id)) {
       if (event.type !== "run.paused") continue;
@@ -60,7 +73,9 @@ export function checkPauses(evidence: Evidence, facts: Facts, report: Report): v
     }
   }
   for (const body of evidence.bodies) {
-    const delivery = deliveries.get(body.run)?.findLast(({ seq, process }) => seq <= body.begunAfter && process === body.process);
+    const delivery = deliveries
+      .get(body.run)
+      ?.findLast(({ seq, process }) => seq <= body.begunAfter && process === body.process);
     if (delivery !== undefined && delivery.count > evidence.maxDeliveries + 1)
       report("I15", body.run, `Its code was executed in delivery ${delivery.count}.`);
   }
@@ -77,7 +92,8 @@ export function checkResults(evidence: Evidence, report: Report): void {
   const outputs = new Map(evidence.runs.map(({ id, output }) => [id, output]));
   for (const { run, output } of evidence.results) {
     const stored = outputs.get(run) ?? null;
-    if (stored === null || stored.replaceAll('{"$pawl":"undefined"}', "null") !== JSON.stringify(output)) report("I16", run, "A client was told another output than the one that is stored.");
+    if (stored === null || stored.replaceAll('{"$pawl":"undefined"}', "null") !== JSON.stringify(output))
+      report("I16", run, "A client was told another output than the one that is stored.");
   }
 }
 
@@ -85,18 +101,32 @@ export function checkResults(evidence: Evidence, report: Report): void {
 export function checkOutputs(evidence: Evidence, facts: Facts, report: Report): void {
   for (const { id, status, output, workflow } of evidence.runs) {
     if (status !== "completed" || output === null || (workflow !== "program" && workflow !== "limited")) continue;
-    const recorded = new Map(facts.log(id).filter(({ type }) => type === "step.completed").map(({ node, parsed }) => [node, parsed.output]));
+    const recorded = new Map(
+      facts
+        .log(id)
+        .filter(({ type }) => type === "step.completed")
+        .map(({ node, parsed }) => [node, parsed.output]),
+    );
     const payloads = new Set<string>();
     const look = (seen: unknown): void => {
       if (!Array.isArray(seen)) return;
       const [name, value] = seen as [unknown, unknown];
-      const received = name === "race" ? [seen[2]] : name === "signal" || name === "any" ? [value] : name === "all" ? (value as unknown[]) : [];
+      const received =
+        name === "race"
+          ? [seen[2]]
+          : name === "signal" || name === "any"
+            ? [value]
+            : name === "all"
+              ? (value as unknown[])
+              : [];
       for (const payload of received) {
-        if (typeof payload === "string" && payloads.has(payload)) report("I10", id, `Its code received signal ${payload} twice.`);
+        if (typeof payload === "string" && payloads.has(payload))
+          report("I10", id, `Its code received signal ${payload} twice.`);
         payloads.add(String(payload));
       }
       if (typeof name === "string" && typeof value === "string" && /^\w+#\d+$/.test(value)) {
-        if (recorded.get(value.replace(/#\d+$/, "")) !== value) report("I4", id, `Its code saw ${value}, which its log does not have.`);
+        if (recorded.get(value.replace(/#\d+$/, "")) !== value)
+          report("I4", id, `Its code saw ${value}, which its log does not have.`);
       }
       if (typeof name === "string" && /^[cm]\d+$/.test(name)) return;
       for (const part of seen) look(part);

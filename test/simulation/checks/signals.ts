@@ -24,7 +24,12 @@ export function checkSignals(evidence: Evidence, facts: Facts, report: Report): 
           lastConsumed.delete(names.get(signal) ?? "");
         }
       }
-      const used: number[] = type === "wait.completed" ? parsed.signals : type === "run.resumed" && parsed.signal !== undefined ? [parsed.signal] : [];
+      const used: number[] =
+        type === "wait.completed"
+          ? parsed.signals
+          : type === "run.resumed" && parsed.signal !== undefined
+            ? [parsed.signal]
+            : [];
       for (const signal of used) {
         if (consumed.has(signal)) report("I10", id, `Signal ${signal} was consumed twice.`);
         consumed.add(signal);
@@ -33,15 +38,20 @@ export function checkSignals(evidence: Evidence, facts: Facts, report: Report): 
           report("I10", id, `Event ${seq} consumed signal ${signal}, which was not recorded before.`);
           continue;
         }
-        if (type === "wait.completed" && signal < (lastConsumed.get(name) ?? 0)) report("I10", id, `Signal ${signal} was consumed after a later one of the same name.`);
+        if (type === "wait.completed" && signal < (lastConsumed.get(name) ?? 0))
+          report("I10", id, `Signal ${signal} was consumed after a later one of the same name.`);
         if (type === "wait.completed") lastConsumed.set(name, signal);
       }
     }
     const acknowledged = evidence.signals.filter(({ run }) => run === id);
-    for (const { key } of acknowledged) if (!byKey.has(key)) report("I10", id, `Signal ${key} was acknowledged and is not in the log.`);
+    for (const { key } of acknowledged)
+      if (!byKey.has(key)) report("I10", id, `Signal ${key} was acknowledged and is not in the log.`);
     for (const a of acknowledged)
       for (const b of acknowledged)
-        if (a.acknowledgedAfter < b.sentAfter && (byKey.get(a.key) ?? 0) > (byKey.get(b.key) ?? Number.POSITIVE_INFINITY))
+        if (
+          a.acknowledgedAfter < b.sentAfter &&
+          (byKey.get(a.key) ?? 0) > (byKey.get(b.key) ?? Number.POSITIVE_INFINITY)
+        )
           report("I10", id, `Signal ${a.key} was acknowledged before ${b.key} was sent, and is recorded after it.`);
   }
 }

@@ -3,7 +3,16 @@
  * and after them anything may happen: other calls, faults, the death of the process.
  */
 import { StoreError, TransactionError } from "../../../src/core/errors/errors.js";
-import type { Batch, ClaimResult, CommitResult, Fence, HeartbeatResult, Hint, Store, StoreTransaction } from "../../../src/store/contract/store.js";
+import type {
+  Batch,
+  ClaimResult,
+  CommitResult,
+  Fence,
+  HeartbeatResult,
+  Hint,
+  Store,
+  StoreTransaction,
+} from "../../../src/store/contract/store.js";
 import { describeBatch } from "./describe.js";
 import type { CallFault, Faults } from "./faults.js";
 import type { Journal } from "./journal.js";
@@ -14,6 +23,8 @@ import { type UserHandle, type UserRow, type UserTable, UserTransaction } from "
 
 /** How long a connection waits for an answer, like `store/shared/statement-deadline.ts`. */
 const deadlineMs = 2_500;
+/** How long a server may go on with a call after its connection has failed; the lease of the workers is not shorter. */
+const latestMs = 3_000;
 
 export interface FaultyStoreOptions {
   readonly inner: Store;
@@ -35,6 +46,8 @@ export class FaultyStore {
   /** Listeners for hints that the process has not removed. */
   listenerCount = 0;
   readonly #options: FaultyStoreOptions;
+  /** Whether the call that takes effect now is one that the process was told had failed. */
+  #isLate = false;
 
   constructor(options: FaultyStoreOptions) {
     this.#options = options;
@@ -67,8 +80,9 @@ export class FaultyStore {
     if (typeof value !== "function") return value;
     return (...args: unknown[]) =>
       this.#call(fullName, args, async () => {
+        const isLate = this.#isLate;
         const answer: unknown = await Reflect.apply(value, target, args);
-        this.#note(fullName, args, answer);
+        this.#note(fullName, args, answer, isLate);
         return answer;
       });
   }
@@ -84,11 +98,12 @@ export class FaultyStore {
     return new Promise<T>((resolve, reject) => {
       const answer = (delayMs: number, text: string, settle: () => void) =>
         void scheduler.schedule(process, delayMs, `${text} ${name}`, settle);
-      const fail = (delayMs: number) =>
-        answer(delayMs, "error of", () => reject(faultError(fault ?? "error")));
+      const fail = (delayMs: number) => answer(delayMs, "error of", () => reject(faultError(fault ?? "error")));
       const takeEffect = (andThen: (result: T) => void) => {
         if (!process.isAlive && !reachesServerAfterCrash) return;
-        effect().then(andThen, (error: unknown) => answer(answerMs, "refusal of", () => reject(error)));
+        const done = effect();
+        this.#isLate = false;
+        done.then(andThen, (error: unknown) => answer(answerMs, "refusal of", () => reject(error)));
       };
       const arrive = () => {
         switch (fault) {
@@ -99,9 +114,10 @@ export class FaultyStore {
             return takeEffect(() => fail(answerMs));
           case "late-commit":
             fail(answerMs);
-            return void scheduler.schedule(null, answerMs + random.next() ** 2 * 3_000, `late ${label}`, () =>
-              takeEffect(() => {}),
-            );
+            return void scheduler.schedule(null, answerMs + random.next() ** 2 * latestMs, `late ${label}`, () => {
+              this.#isLate = true;
+              takeEffect(() => {});
+            });
           case "unanswered":
             if (takesEffectUnanswered) takeEffect(() => {});
             return fail(deadlineMs);
@@ -114,9 +130,9 @@ export class FaultyStore {
   }
 
   /** Writes down what the checker needs of a call that has taken effect. */
-  #note(name: string, args: readonly unknown[], answer: unknown): void {
+  #note(name: string, args: readonly unknown[], answer: unknown, isLate: boolean): void {
     const { journal, process } = this.#options;
-    if (name === "commit") this.#noteCommit(name, args[0] as Batch, answer as CommitResult);
+    if (name === "commit") this.#noteCommit(name, args[0] as Batch, answer as CommitResult, isLate);
     else if (name === "registerWorker") {
       this.fence = answer as Fence;
       journal.add(process.name, { kind: "registered", fence: this.fence });
@@ -142,10 +158,10 @@ export class FaultyStore {
     }
   }
 
-  #noteCommit(call: string, batch: Batch, result: CommitResult): void {
+  #noteCommit(call: string, batch: Batch, result: CommitResult, isLate: boolean): void {
     const { journal, process } = this.#options;
     if (result.kind === "fenced") journal.add(process.name, { kind: "fenced", call, fence: batch.fence as Fence });
-    journal.add(process.name, { kind: "commit", batch, result });
+    journal.add(process.name, { kind: "commit", batch, result, isLate });
   }
 
   #watch(listener: (hint: Hint) => void): () => void {
@@ -190,8 +206,9 @@ export class FaultyStore {
       commit: (batch) => {
         end();
         return this.#call("transaction.commit", [batch], async () => {
+          const isLate = this.#isLate;
           const result = await transaction.commit(batch);
-          this.#noteCommit("transaction.commit", batch, result);
+          this.#noteCommit("transaction.commit", batch, result, isLate);
           return result;
         });
       },

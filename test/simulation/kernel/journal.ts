@@ -3,10 +3,19 @@
  */
 import type { Batch, CommitResult, Fence } from "../../../src/store/contract/store.js";
 
-export type JournalEntry = { readonly seq: number; /** By the clock of the database. */ readonly at: number; readonly process: string } & (
-  | { readonly kind: "commit"; readonly batch: Batch; readonly result: CommitResult }
+export type JournalEntry = {
+  readonly seq: number /** By the clock of the database. */;
+  readonly at: number;
+  readonly process: string;
+} /** `isLate`: the process was told before that the commit had failed. */ & (
+  | { readonly kind: "commit"; readonly batch: Batch; readonly result: CommitResult; readonly isLate: boolean }
   | { readonly kind: "registered"; readonly fence: Fence }
-  | { readonly kind: "claimed"; readonly fence: Fence; readonly runIds: readonly string[]; readonly deliveries: readonly number[] }
+  | {
+      readonly kind: "claimed";
+      readonly fence: Fence;
+      readonly runIds: readonly string[];
+      readonly deliveries: readonly number[];
+    }
   | { readonly kind: "fenced"; readonly call: string; readonly fence: Fence }
   /** Workers whose runs were freed: their lease had expired, or they had stopped. */
   | { readonly kind: "freed"; readonly workerIds: readonly string[] }

@@ -104,7 +104,8 @@ export class Scheduler {
     for (;;) {
       let child = 2 * at + 1;
       if (child >= heap.length) break;
-      if (child + 1 < heap.length && isBefore(heap[child + 1] as ScheduledEvent, heap[child] as ScheduledEvent)) child += 1;
+      if (child + 1 < heap.length && isBefore(heap[child + 1] as ScheduledEvent, heap[child] as ScheduledEvent))
+        child += 1;
       if (!isBefore(heap[child] as ScheduledEvent, last)) break;
       heap[at] = heap[child] as ScheduledEvent;
       at = child;

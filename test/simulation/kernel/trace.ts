@@ -10,7 +10,8 @@ export class Trace {
   add(at: number, process: string, text: string): void {
     let hash = Math.imul(this.#hash ^ Math.floor(at * 1_000), 0x01000193);
     for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
-    for (let index = 0; index < process.length; index += 1) hash = Math.imul(hash ^ process.charCodeAt(index), 0x01000193);
+    for (let index = 0; index < process.length; index += 1)
+      hash = Math.imul(hash ^ process.charCodeAt(index), 0x01000193);
     this.#hash = hash;
     this.#lines?.push(`${at.toFixed(3).padStart(12)}  ${process.padEnd(8)}  ${text}`);
   }

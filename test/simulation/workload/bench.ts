@@ -1,11 +1,11 @@
 /** What the user code of a simulated process works with: bodies that take simulated time and are written into the ledger. */
 import { TransientError } from "../../../src/index.js";
+import type { Fence } from "../../../src/store/contract/store.js";
 import type { Journal } from "../kernel/journal.js";
 import type { Random } from "../kernel/random.js";
 import type { Scheduler } from "../kernel/scheduler.js";
 import type { SimProcess } from "../kernel/sim-process.js";
 import type { BodyEntry, Ledger } from "../ledger.js";
-import type { Fence } from "../../../src/store/contract/store.js";
 
 export interface BodyPlan {
   readonly ms: number;

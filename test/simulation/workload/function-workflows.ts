@@ -36,7 +36,10 @@ class Interpreter {
   readonly #bench: Bench;
   readonly #definitions: () => { readonly program: ProgramWorkflow; readonly limited: ProgramWorkflow };
 
-  constructor(bench: Bench, definitions: () => { readonly program: ProgramWorkflow; readonly limited: ProgramWorkflow }) {
+  constructor(
+    bench: Bench,
+    definitions: () => { readonly program: ProgramWorkflow; readonly limited: ProgramWorkflow },
+  ) {
     this.#bench = bench;
     this.#definitions = definitions;
   }
@@ -96,13 +99,17 @@ class Interpreter {
         return ["parallel", ...(await Promise.all(op.branches.map((branch) => this.execute(ctx, branch))))];
       case "branch": {
         const cases = { left: () => this.execute(ctx, op.program), right: async () => [] };
-        return [op.name, await ctx.branch(op.name, () => (this.#bench.options.random.chance(0.6) ? "left" : "right"), cases)];
+        return [
+          op.name,
+          await ctx.branch(op.name, () => (this.#bench.options.random.chance(0.6) ? "left" : "right"), cases),
+        ];
       }
       case "chance": {
         const drawn = [ctx.random(), ctx.uuid()];
         const recorded = await ctx.step(op.name, () => drawn);
         // The same on every replay, so what was recorded is what the code draws now.
-        if (recorded[0] !== drawn[0] || recorded[1] !== drawn[1]) throw new PermanentError("Replay drew other numbers.");
+        if (recorded[0] !== drawn[0] || recorded[1] !== drawn[1])
+          throw new PermanentError("Replay drew other numbers.");
         return;
       }
       case "hold":
@@ -158,7 +165,11 @@ class Interpreter {
       const token = await this.#bench.body(ctx.runId, op.name, op, attempt);
       const row = { run: ctx.runId, step: op.name, token };
       await tx.insert(row);
-      if (op.isLate === true) void this.#bench.sleep(300).then(() => tx.insert({ ...row, token: "late" })).catch(() => {});
+      if (op.isLate === true)
+        void this.#bench
+          .sleep(300)
+          .then(() => tx.insert({ ...row, token: "late" }))
+          .catch(() => {});
       if (op.isDeadlocked === true && attempt === 1) {
         tx.doom();
         await tx.insert(row).catch(() => {});

@@ -99,7 +99,12 @@ export class ProgramMaker {
       case "race":
         return { op: "race", name: this.#name("r"), signal: random.pick(signalNames), ms: random.int(200, 5_000) };
       case "child":
-        return { op: "child", name: this.#name("c"), program: this.make(random.int(1, 3), depth + 1), isLimited: random.chance(0.3) };
+        return {
+          op: "child",
+          name: this.#name("c"),
+          program: this.make(random.int(1, 3), depth + 1),
+          isLimited: random.chance(0.3),
+        };
       case "spawn":
         return { op: "spawn", name: this.#name("c"), program: this.make(random.int(1, 2), depth + 1) };
       case "map": {
@@ -113,7 +118,10 @@ export class ProgramMaker {
           ...(random.chance(0.1) ? { isDeadlocked: true } : {}),
         };
       case "parallel":
-        return { op: "parallel", branches: Array.from({ length: random.int(2, 3) }, () => this.make(random.int(1, 2), depth + 1)) };
+        return {
+          op: "parallel",
+          branches: Array.from({ length: random.int(2, 3) }, () => this.make(random.int(1, 2), depth + 1)),
+        };
       case "branch":
         return { op: "branch", name: this.#name("b"), program: this.make(random.int(1, 2), depth + 1) };
       case "hold":
