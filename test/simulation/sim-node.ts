@@ -28,7 +28,7 @@ export interface Surroundings {
   onPoison(node: SimNode): void;
 }
 
-export const leaseMs = 3_000;
+const leaseMs = 3_000;
 export const maxDeliveries = 5;
 
 export class SimNode {

@@ -39,7 +39,7 @@ export function checkSteps(evidence: Evidence, facts: Facts, report: Report): vo
         checkOrigin(event, run.id, bodies.get(`${run.id} ${event.node}`) ?? [], facts, report);
     }
   }
-  for (const group of bodies.values()) checkBegins(group, evidence, facts, report);
+  for (const group of bodies.values()) checkBegins(group, facts, report);
   checkUserRows(evidence, facts, report);
 }
 
@@ -58,7 +58,7 @@ function checkOrigin(event: ReadEvent, run: string, bodies: readonly BodyEntry[]
 
 const ends = new Set(["step.completed", "step.failed", "step.reattempted", "step.skipped", "step.canceled"]);
 
-function checkBegins(bodies: readonly BodyEntry[], evidence: Evidence, facts: Facts, report: Report): void {
+function checkBegins(bodies: readonly BodyEntry[], facts: Facts, report: Report): void {
   const { run, step } = bodies[0] as BodyEntry;
   const log = facts.log(run).filter(({ node }) => node === step);
   const isUndo = facts.isUndo(step);

@@ -1,7 +1,7 @@
 /** Store calls as short texts, for traces. */
 import type { Batch } from "../../../src/store/contract/store.js";
 
-export const shortId = (id: string) => id.slice(-6);
+const shortId = (id: string) => id.slice(-6);
 
 export function describeBatch(name: string, { fence, transitions, starts }: Batch): string {
   const parts = transitions.map(({ runId, afterSeq, events, next, messages, drainedInboxIds, newChildren }) => {

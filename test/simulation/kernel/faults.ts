@@ -20,7 +20,7 @@ export const callFaults = [
 export const hintFaults = ["lost-hint", "doubled-hint", "late-hint"] as const;
 
 /** Faults of a whole process. */
-export const processFaults = ["crash", "freeze", "clock-jump"] as const;
+const processFaults = ["crash", "freeze", "clock-jump"] as const;
 
 export const faultKinds = [...callFaults, ...hintFaults, ...processFaults] as const;
 
