@@ -71,7 +71,6 @@ export class Worker {
   #onEmpty: (() => void) | null = null;
   #stopPromise: Promise<void> | null = null;
   readonly #driver: TestDriver;
-
   /** @internal */
   constructor(services: WorkerServices, options: WorkerOptions) {
     checkOptions("A worker", options, knownOptions);
@@ -379,10 +378,7 @@ export class Worker {
     return this.#schedules.nextAt();
   }
 
-  /**
-   * @internal For tests: like `runUntilIdle`, but stops when the next step of this run has ended. The step is not interrupted
-   * at its checkpoints. Until the next call, the worker claims no runs.
-   */
+  /** @internal Like `runUntilIdle`, but stops when the next step of this run has ended, and does not interrupt that step. */
   runOneStep(runId: string): Promise<{ readonly ended: boolean; readonly nextDueAt: number | null }> {
     return this.#driver.runOneStep(runId);
   }
