@@ -1,9 +1,11 @@
 /** Judges the evidence of a world. It shares no code with the worker or the client. */
 import { checkChildren } from "./checks/children.js";
 import { Facts } from "./checks/facts.js";
+import { checkItems } from "./checks/items.js";
 import { checkLogs } from "./checks/logs.js";
 import { checkOwnership } from "./checks/ownership.js";
 import { checkEnds, checkLeaks, checkOutputs, checkPauses, checkResults, checkStarts } from "./checks/runs.js";
+import { checkSchedules } from "./checks/schedules.js";
 import { checkSignals } from "./checks/signals.js";
 import { checkSteps } from "./checks/steps.js";
 import { checkTimers } from "./checks/timers.js";
@@ -24,5 +26,7 @@ export function findViolations(evidence: Evidence): Violation[] {
   checkResults(evidence, report);
   checkOutputs(evidence, facts, report);
   checkLeaks(evidence, report);
+  checkItems(evidence, facts, report);
+  checkSchedules(evidence, report);
   return violations;
 }

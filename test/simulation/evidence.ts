@@ -14,7 +14,7 @@ import type {
 } from "../../src/store/contract/store.js";
 import type { JournalEntry } from "./kernel/journal.js";
 import type { UserRow } from "./kernel/user-table.js";
-import type { AcknowledgedSignal, AcknowledgedStart, BodyEntry, CommandEntry, ResultEntry } from "./ledger.js";
+import type { AcknowledgedSignal, AcknowledgedStart, BodyEntry, CommandEntry, ItemEntry, ResultEntry } from "./ledger.js";
 import type { World } from "./world.js";
 
 export interface Evidence {
@@ -27,9 +27,12 @@ export interface Evidence {
   slots: SlotRecord[];
   schedules: ScheduleRecord[];
   occurrences: OccurrenceRecord[];
+  /** Schedules that a client has put, and that were acknowledged. */
+  puts: { readonly name: string; readonly everyMs: number }[];
   userRows: UserRow[];
   journal: JournalEntry[];
   bodies: BodyEntry[];
+  items: ItemEntry[];
   starts: AcknowledgedStart[];
   signals: AcknowledgedSignal[];
   commands: CommandEntry[];
@@ -76,9 +79,11 @@ export async function collectEvidence(world: World): Promise<Evidence> {
     inbox: copied(await store.inbox(ids)),
     workers: [...(await store.workers())],
     slots: [...(await store.limits.slots({ afterRunId: null }, all))],
+    puts: ledger.schedules,
     userRows: [...world.userTable.rows],
     journal: [...world.journal.entries],
     bodies: ledger.bodies,
+    items: ledger.items,
     starts: ledger.starts,
     signals: ledger.signals,
     commands: ledger.commands,

@@ -19,6 +19,14 @@ export interface BodyEntry {
   token: string | null;
 }
 
+export interface ItemEntry {
+  readonly run: string;
+  readonly step: string;
+  readonly item: number;
+  readonly process: string;
+  readonly begunAfter: number;
+}
+
 export interface AcknowledgedStart {
   readonly plan: number;
   readonly workflow: string;
@@ -49,6 +57,7 @@ export interface ResultEntry {
 
 export class Ledger {
   readonly bodies: BodyEntry[] = [];
+  readonly items: ItemEntry[] = [];
   readonly starts: AcknowledgedStart[] = [];
   readonly signals: AcknowledgedSignal[] = [];
   readonly commands: CommandEntry[] = [];

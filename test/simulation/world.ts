@@ -1,5 +1,5 @@
 /** A simulated world: what its seed has planned, first with faults, then without, until everything has ended. */
-import type { Logger, RunHandle } from "../../src/index.js";
+import type { GraphBuilder, Logger, RunHandle } from "../../src/index.js";
 import type { RunRecord, Store } from "../../src/store/contract/store.js";
 import { MemoryStore } from "../../src/store/memory/index.js";
 import { type FaultOptions, Faults } from "./kernel/faults.js";
@@ -17,6 +17,7 @@ import {
   planWithout,
   planWorld,
   type RunPlan,
+  type SchedulePlan,
   type SignalPlan,
   type WorldPlan,
 } from "./plan.js";
@@ -77,8 +78,8 @@ export class World {
 
   /** The items of the plan that can be left out. */
   get items(): readonly string[] {
-    const { runs, signals, commands, disasters } = this.plan;
-    return [...disasters, ...commands, ...signals, ...runs].map(({ item }) => item);
+    const { runs, signals, commands, schedules, disasters } = this.plan;
+    return [...disasters, ...commands, ...signals, ...schedules, ...runs].map(({ item }) => item);
   }
 
   get limits(): ReadonlyMap<string, number> {
@@ -129,6 +130,7 @@ export class World {
     for (const [index, run] of plan.runs.entries()) this.#at(run.at, () => this.#startRun(index, run));
     for (const signal of plan.signals) this.#at(signal.at, () => this.#signal(signal));
     for (const command of plan.commands) this.#at(command.at, () => void this.#command(command));
+    for (const schedule of plan.schedules) this.#at(schedule.at, () => this.#putSchedule(schedule));
     for (const disaster of plan.disasters) this.#at(disaster.at, () => this.#strike(disaster));
     await scheduler.runUntil(() => false, plan.calmAt);
     await this.#calmDown();
@@ -195,6 +197,11 @@ export class World {
       isQuiet = false;
       this.#signal(signal);
     }
+    for (const { name, status } of await this.store.schedules.list({ after: null, limit: 10 })) {
+      if (status === "paused") continue;
+      isQuiet = false;
+      void this.#liveNode(0)?.pawl.schedules.pause(name).catch(() => {});
+    }
     const open = await this.store.runs({ active: true, limit: 1_000 });
     for (const run of open) this.#help(run);
     return isQuiet && open.length === 0;
@@ -232,18 +239,22 @@ export class World {
   // ── Clients ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   #startRun(index: number, plan: RunPlan): void {
-    void this.#insist(plan.node, async ({ pawl, definitions, process }) => {
+    void this.#insist(plan.node, async (node) => {
+      const { process } = node;
       const key = plan.item;
-      const handle = (await pawl.start(
-        definitions[plan.workflow],
-        { program: plan.program },
-        { idempotencyKey: key },
-      )) as RunHandle;
+      const handle = await startRun(node, plan);
       if (!process.isAlive) return;
       this.scheduler.trace.add(this.scheduler.now, process.name, `started ${plan.item} as ${handle.id.slice(-6)}`);
-      this.ledger.starts.push({ plan: index, workflow: plan.workflow, key, run: handle.id });
+      this.ledger.starts.push({ plan: index, workflow: nameOfWorkflow[plan.workflow], key, run: handle.id });
       this.#startedRuns.set(index, handle.id);
       if (index % 2 === 0) this.#awaitResult(handle);
+    });
+  }
+
+  #putSchedule({ item, node, everyMs, overlap, catchUp, program }: SchedulePlan): void {
+    void this.#insist(node, async ({ pawl }) => {
+      await pawl.schedules.put(item, { workflow: "program", input: { program }, every: everyMs, overlap, catchUp });
+      this.ledger.schedules.push({ name: item, everyMs });
     });
   }
 
@@ -381,3 +392,29 @@ export class World {
     return { debug: () => {}, info: () => {}, warn: note("warn"), error: note("error") };
   }
 }
+
+/** The name of the hero, like the key of the start, is the name of the item. */
+function startRun({ pawl, definitions }: SimNode, plan: RunPlan): Promise<RunHandle<any, any>> {
+  const idempotencyKey = plan.item;
+  switch (plan.workflow) {
+    case "program":
+    case "limited":
+      return pawl.start(definitions[plan.workflow], { program: plan.program }, { idempotencyKey });
+    case "sweep":
+      return pawl.start(definitions.sweep, plan.input, { idempotencyKey, hero: { type: "Account", id: plan.item } });
+    case "assembly":
+      return pawl.start(definitions.assembly, plan.input, { idempotencyKey });
+    case "order":
+      return pawl.start(definitions.order, plan.input, { idempotencyKey });
+    case "built": {
+      const items = Array.from({ length: plan.width }, (_, index) => index);
+      const build = (g: GraphBuilder) => {
+        const parts = g.fanOut(items, { name: (n) => `part_${n}`, job: definitions.press, args: () => plan.body });
+        g.node("aggregate", { job: definitions.paint, args: plan.body, dependsOn: parts });
+      };
+      return pawl.build("built", build, { idempotencyKey });
+    }
+  }
+}
+
+const nameOfWorkflow = { program: "program", limited: "limited", sweep: "Sweep", assembly: "Assembly", order: "order", built: "built" } as const;

@@ -63,7 +63,7 @@ export class Facts {
   }
 
   /** Whether something happened to the process or to its hold on the run after the body began. */
-  wasInterrupted({ process, run, begunAfter }: BodyEntry): boolean {
+  wasInterrupted({ process, run, begunAfter }: Pick<BodyEntry, "process" | "run" | "begunAfter">): boolean {
     const isBroken = this.#breaks.get(process)?.some((seq) => seq > begunAfter) === true;
     return (
       isBroken ||
@@ -83,6 +83,13 @@ export class Facts {
         type === "run.moved" ||
         type === "node.reopened" ||
         ((type === "run.reattempted" || type === "step.reattempted") && parsed.rewind === true),
+    );
+  }
+
+  /** The runs that executed the job of a node. */
+  attemptRuns(run: string, node: string | null): readonly string[] {
+    return this.#evidence.runs.flatMap(({ id, parentId, parentNode }) =>
+      parentId === run && (parentNode === node || parentNode?.startsWith(`${node}/`) === true) ? [id] : [],
     );
   }
 

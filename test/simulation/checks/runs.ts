@@ -82,7 +82,9 @@ export function checkPauses(evidence: Evidence, facts: Facts, report: Report): v
 }
 
 function isLegitimatePause(error: string, reason: string, evidence: Evidence): boolean {
-  if (/^(an operator|a planned pause)/.test(reason)) return true;
+  if (/^an operator|a planned (pause|failure)/.test(reason)) return true;
+  // While all processes that have the job are down.
+  if (error === "MissingJobError") return true;
   if (error === "NonDeterminismError") return evidence.hasTwoReleases;
   return /worker died|onCrash|could not be undone|compensation/i.test(reason);
 }
@@ -92,7 +94,7 @@ export function checkResults(evidence: Evidence, report: Report): void {
   const outputs = new Map(evidence.runs.map(({ id, output }) => [id, output]));
   for (const { run, output } of evidence.results) {
     const stored = outputs.get(run) ?? null;
-    if (stored === null || stored.replaceAll('{"$pawl":"undefined"}', "null") !== JSON.stringify(output))
+    if (stored === null || stored.replaceAll('{"$pawl":"undefined"}', "null") !== JSON.stringify(output ?? null))
       report("I16", run, "A client was told another output than the one that is stored.");
   }
 }

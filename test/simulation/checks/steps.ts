@@ -35,8 +35,7 @@ export function checkSteps(evidence: Evidence, facts: Facts, report: Report): vo
           `Step ${event.node} has two results, events ${completed.get(event.node)?.seq} and ${event.seq}.`,
         );
       completed.set(event.node, event);
-      if (event.type === "step.completed")
-        checkOrigin(event, run.id, bodies.get(`${run.id} ${event.node}`) ?? [], facts, report);
+      if (event.type === "step.completed") checkOrigin(event, run.id, bodies, facts, report);
     }
   }
   for (const group of bodies.values()) checkBegins(group, facts, report);
@@ -46,10 +45,19 @@ export function checkSteps(evidence: Evidence, facts: Facts, report: Report): vo
 /** The tokens of bodies have this form; other results are not compared. */
 const isToken = (value: unknown): value is string => typeof value === "string" && /#\d+$/.test(value);
 
-function checkOrigin(event: ReadEvent, run: string, bodies: readonly BodyEntry[], facts: Facts, report: Report): void {
+function checkOrigin(
+  event: ReadEvent,
+  run: string,
+  bodies: ReadonlyMap<string, readonly BodyEntry[]>,
+  facts: Facts,
+  report: Report,
+): void {
   const { output } = event.parsed;
   if (!isToken(output) || event.parsed.by === "operator") return;
-  const body = bodies.find(({ token }) => token === output);
+  // The result of a step may be that of a step within it, and the result of a node that of the run that executed its job.
+  const step = output.replace(/#\d+$/, "");
+  const owners = step === event.node ? [run] : [run, ...facts.attemptRuns(run, event.node)];
+  const body = owners.flatMap((owner) => bodies.get(`${owner} ${step}`) ?? []).find(({ token }) => token === output);
   if (body === undefined || body.end !== "value")
     report("I4", run, `Step ${event.node} has the result ${output}, which no execution returned.`);
   else if (body.begunAfter >= facts.committedAt(run, event.seq))

@@ -71,4 +71,11 @@ export class Bench {
     entry.token = `${step}#${nth}`;
     return entry.token;
   }
+
+  /** One item of a resumable step. */
+  async item(run: string, step: string, item: number): Promise<void> {
+    const { process, ledger, journal, random } = this.options;
+    ledger.items.push({ run, step, item, process: process.name, begunAfter: journal.seq });
+    await this.sleep(random.between(1, 12));
+  }
 }
