@@ -143,6 +143,34 @@ export function checkRate(what: string, rate: RateOptions | null): Rate | null {
   return { limit: count, perMs, burst };
 }
 
+/** The limit of a step, and how much of its rate each attempt takes. */
+export interface StepLimit {
+  readonly limit: LimitDefinition;
+  readonly units: number;
+}
+
+/** @param what the step, for the message: `Step "charge"` */
+export function checkStepLimit(what: string, limit: unknown, units: unknown): StepLimit | null {
+  if (limit === undefined) {
+    if (units === undefined) return null;
+    throw new InvalidInputError(`${what} has units, but no limit that they count for.`);
+  }
+  if (!isLimit(limit)) throw new InvalidInputError(`The limit of ${what} must be made by limit(…).`);
+  if (limit.while === "open")
+    throw new InvalidInputError(
+      `${what} cannot have the limit "${limit.name}", which is held until the end of a run; use it for a workflow.`,
+    );
+  return { limit, units: checkUnits(what, units ?? 1) };
+}
+
+/** @param what the step, for the message: `Step "charge"` */
+export function checkUnits(what: string, units: unknown): number {
+  if (typeof units === "number" && Number.isSafeInteger(units) && units >= 0 && units <= maxRatePart) return units;
+  throw new InvalidInputError(
+    `The units of ${what} must be a whole number from 0 to 1,000,000,000, not ${String(units)}.`,
+  );
+}
+
 const isLimit = (value: unknown): value is LimitDefinition =>
   typeof value === "object" && value !== null && (value as Partial<LimitDefinition>)[limitBrand] === true;
 

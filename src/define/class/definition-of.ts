@@ -10,7 +10,7 @@ import { checkAliases } from "../aliases.js";
 import type { WorkflowContext } from "../context.js";
 import type { WorkflowDefinition } from "../definition.js";
 import type { JobDefinition } from "../dynamic/job.js";
-import { checkKey, checkLimits } from "../limit.js";
+import { checkKey, checkLimits, checkStepLimit } from "../limit.js";
 import { suggestNames } from "../name-suggestions.js";
 import { definitionBrand } from "../runnable.js";
 import { parseStartBy } from "../start-by.js";
@@ -252,6 +252,7 @@ function compileStep(code: ClassCode, step: ChainStep, declarations: readonly De
     queue: options.queue ?? null,
     priority: options.priority ?? null,
     semaphore: null,
+    limit: checkStepLimit(`Step "${name}"`, options.limit, options.units),
     checkpoints:
       step.kind !== "resumable"
         ? null

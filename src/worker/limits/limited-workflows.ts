@@ -47,20 +47,33 @@ interface DueRun {
  */
 export function classOfRun(definition: WorkflowDefinition, { route, run, held }: DueRun, log: Logger): RunClass {
   const facts = factsOf(run);
-  const textOf = (key: LimitKey | null, what: string) => {
-    try {
-      return keyOfRun(key, facts());
-    } catch (error) {
-      log.warn(
-        `${what} of workflow "${definition.name}" cannot be computed for run ${run.id}; it gets the empty key.`,
-        error,
-      );
-      return "";
-    }
-  };
+  const textOf = (key: LimitKey | null, what: string) => keyOf(key, what, run, log, facts);
   const lanes = definition.limits.map(({ name, key }) => laneIdOf(name, textOf(key, `The key of limit "${name}"`)));
   const needed = lanes.filter((lane) => !held.includes(lane));
   return runClassOf(route, run.version, needed, textOf(definition.fairBy, "fairBy"));
+}
+
+/**
+ * A key that cannot be computed is the empty key.
+ *
+ * @param what for the message: `The key of limit "per_tenant"`
+ */
+export function keyOf(
+  key: LimitKey | null,
+  what: string,
+  run: RunRecord,
+  log: Logger,
+  facts: () => LimitedRun = factsOf(run),
+): string {
+  try {
+    return key === null ? "" : keyOfRun(key, facts());
+  } catch (error) {
+    log.warn(
+      `${what} cannot be computed for run ${run.id} of workflow "${run.workflow}"; it gets the empty key.`,
+      error,
+    );
+    return "";
+  }
 }
 
 /** The input is decoded once, and only if a key needs it. */

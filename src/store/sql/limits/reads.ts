@@ -12,7 +12,7 @@ import type {
 import type { Route } from "../../contract/store.js";
 import type { Bind, SqlRow } from "../dialect.js";
 import { decodeRun, numberOrNull, runColumnsWith, taskState } from "../records.js";
-import { buildStatement, type LimitsDialect, type SqlText } from "./dialect.js";
+import { buildStatement, joined, type LimitsDialect, type SqlText } from "./dialect.js";
 import { decodeOverride, decodeSettings } from "./settings.js";
 
 type Read = (statements: readonly SqlText[]) => Promise<readonly (readonly SqlRow[])[]>;
@@ -33,7 +33,7 @@ export async function readUnsorted(
 ): Promise<UnsortedTasks> {
   const { column, order } = d.base.readyRank;
   const { isParked } = d.base;
-  const [openingRows = [], ...results] = await read([
+  const [openingRows = [], ...results] = await read(joined([
     buildStatement(
       d.base,
       (bind) =>
@@ -67,7 +67,7 @@ export async function readUnsorted(
           .join(" UNION ALL ");
       },
     ),
-  ]);
+  ]));
   const rows = results.flat();
   const ofKind = (kind: number) => rows.filter((row) => Number(row.kind) === kind);
   const due = [...ofKind(rowKind.ready), ...ofKind(rowKind.parked)].sort(byPriorityThenTime);
