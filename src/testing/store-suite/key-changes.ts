@@ -9,7 +9,7 @@ export function keyChangeTests(fixture: Fixture): void {
   const commit = (change: Partial<KeyChange>, starts: readonly NewRun[], transitions = batch(null, []).transitions) =>
     fixture.store.commit({
       ...batch(null, transitions, starts),
-      keyChange: { openRunId: null, moves: [], replacement: null, ...change },
+      keyChange: { openRun: null, moves: [], replacement: null, ...change },
     });
   const taken = (runId: string, value = "key") => [{ runId, key: "startKey", value, to: null }] as const;
   const holderOf = async (workflow: string, startKey = "key") =>
@@ -20,7 +20,10 @@ export function keyChangeTests(fixture: Fixture): void {
     const first = await fixture.start({ startKey: "key", heroKey, heroType: "User", heroId: "1" });
     const second = newRun({ workflow: first.workflow, startKey: "key", heroKey });
     const moves = [...taken(first.id), { runId: first.id, key: "heroKey", value: heroKey, to: null } as const];
-    expect(await commit({ moves, openRunId: first.id }, [second])).toMatchObject({ kind: "committed", refused: [] });
+    expect(await commit({ moves, openRun: { id: first.id, message: null } }, [second])).toMatchObject({
+      kind: "committed",
+      refused: [],
+    });
     expect(await holderOf(first.workflow)).toEqual([second.id]);
     const [row, other] = await fixture.store.maintenance.audit.runsById([first.id, second.id]);
     expect([row?.heroKey, row?.startKey, other?.heroKey]).toEqual([null, null, heroKey]);
@@ -34,7 +37,9 @@ export function keyChangeTests(fixture: Fixture): void {
     const second = await fixture.start({ workflow: first.workflow });
     const moves = [{ runId: first.id, key: "startKey", value: "key", to: second.id }] as const;
     const end = transition(first.id, { events: [event("end")], next: finish("canceled") });
-    expect(await commit({ openRunId: second.id, moves }, [], [end])).toMatchObject({ kind: "committed" });
+    expect(await commit({ openRun: { id: second.id, message: null }, moves }, [], [end])).toMatchObject({
+      kind: "committed",
+    });
     expect(await holderOf(first.workflow)).toEqual([second.id]);
     expect(await fixture.run(first.id)).toMatchObject({ status: "canceled", startKey: null });
   });
@@ -49,7 +54,7 @@ export function keyChangeTests(fixture: Fixture): void {
     const refusals: [Partial<KeyChange>, NewRun][] = [
       [{ moves: taken(first.id, "another") }, start()],
       [{ moves: taken(ended.id) }, start()],
-      [{ moves: taken(first.id), openRunId: ended.id }, start()],
+      [{ moves: taken(first.id), openRun: { id: ended.id, message: null } }, start()],
       [{ moves: taken(first.id) }, start({ heroKey: hero.heroKey })],
     ];
     for (const [change, run] of refusals) {
@@ -81,7 +86,7 @@ export function keyChangeTests(fixture: Fixture): void {
       runs.map((run, index) =>
         (index % 2 === 0 ? fixture.store : other).commit({
           ...batch(null, [], [run]),
-          keyChange: { openRunId: first.id, moves: taken(first.id), replacement: null },
+          keyChange: { openRun: { id: first.id, message: null }, moves: taken(first.id), replacement: null },
         }),
       ),
     );
@@ -90,21 +95,30 @@ export function keyChangeTests(fixture: Fixture): void {
     expect(await holderOf(first.workflow)).toEqual(written.map(({ id }) => id));
   });
 
-  test("a run that ends at the same time is open for the batch, or the batch is refused", async () => {
+  test("a run that ends at the same moment gets the message first, or the batch is refused", async () => {
     const worker = await fixture.registerWorker();
     for (let round = 0; round < 8; round += 1) {
       const first = await fixture.startOwned(worker, { startKey: "key" });
       const run = newRun({ workflow: first.workflow, startKey: "key", due: { kind: "held" } });
-      const end = { events: [event("end")], next: finish(), messages: [newMessage(run.id, "go")] };
-      const [, result] = await Promise.all([
-        fixture.commitTransition(worker, transition(first.id, end)),
-        commit({ openRunId: first.id, moves: taken(first.id) }, [run]),
+      const openRun = { id: first.id, message: newMessage(first.id, "wait") };
+      const end = transition(first.id, { events: [event("end")], next: finish() });
+      const [ended, result] = await Promise.all([
+        fixture.store.commit(batch(worker, [end])),
+        commit({ openRun, moves: taken(first.id) }, [run]),
       ]);
-      // A run that was written before the end has the message that the end sends, and none was written after it.
-      const task = await fixture.task(run.id);
-      if (result.kind === "committed") expect(task).toMatchObject({ state: "ready", pendingMessages: 1 });
-      else expect(task).toBeUndefined();
+      if (result.kind === "committed") {
+        expect(ended).toEqual({ kind: "conflict", runId: first.id, hasUnreadMessages: true });
+        expect((await fixture.inbox(first.id)).map(({ data }) => data)).toEqual(["wait"]);
+      } else expect([ended.kind, await fixture.store.run(run.id)]).toEqual(["committed", null]);
     }
+  });
+
+  test("a message wakes no run that is parked: the batch is refused", async () => {
+    const first = await fixture.start({ startKey: "key", due: { kind: "held" } });
+    const openRun = { id: first.id, message: newMessage(first.id, "wait") };
+    const run = newRun({ workflow: first.workflow, startKey: "key" });
+    expect(await commit({ openRun, moves: taken(first.id) }, [run])).toEqual({ kind: "conflict", runId: first.id });
+    expect(await fixture.task(first.id)).toMatchObject({ state: "parked", pendingMessages: 0 });
   });
 
   test("a replacement changes what the run was started with, when it is due and by when it must begin", async () => {

@@ -2,7 +2,13 @@
 import type { Logger } from "../../define/context.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import type { Runtime } from "../../runtime/runtime.js";
-import type { AdmissionRequest, AdmittedTask, FreedSlots, SortedTask, UnsortedTask } from "../../store/contract/limits.js";
+import type {
+  AdmissionRequest,
+  AdmittedTask,
+  FreedSlots,
+  SortedTask,
+  UnsortedTask,
+} from "../../store/contract/limits.js";
 import type { Fence, Route, Store } from "../../store/contract/store.js";
 import type { LaneWaker } from "./lane-waker.js";
 import { classOfRun, hasOpenLimits } from "./limited-workflows.js";

@@ -79,9 +79,7 @@ export function* changeStepSlots(
 
 function deleteSlots(d: LimitsDialect, slots: readonly StepSlot[]): readonly SqlText[] {
   if (slots.length === 0) return [];
-  return [
-    buildStatement(d.base, (bind) => `DELETE FROM ${d.base.table("slots")} WHERE ${isOneOf(d, slots, bind)}`),
-  ];
+  return [buildStatement(d.base, (bind) => `DELETE FROM ${d.base.table("slots")} WHERE ${isOneOf(d, slots, bind)}`)];
 }
 
 /** A row that exists is a step that asked before; it is not changed. */
@@ -139,8 +137,7 @@ function grantSlots(d: LimitsDialect, granted: readonly StepSlot[], at: number):
   return [
     buildStatement(
       d.base,
-      (bind) =>
-        `UPDATE ${d.base.table("slots")} SET waits = 0, at = ${bind(at)} WHERE ${isOneOf(d, granted, bind)}`,
+      (bind) => `UPDATE ${d.base.table("slots")} SET waits = 0, at = ${bind(at)} WHERE ${isOneOf(d, granted, bind)}`,
     ),
   ];
 }
