@@ -39,7 +39,10 @@ export async function handOverQueue(
   if (task === undefined) return null;
   const moves = await keysOf(store, run, before.id);
   const link = await linkQueuedRuns(store, before.id, task, state.queuedStarts ?? emptyList, now);
-  return { ...link, keyChange: { openRun: { id: before.id, message: null }, moves, replacement: null } };
+  return {
+    ...link,
+    keyChange: { openRun: { id: before.id, message: null }, moves, keylessRunId: run.id, replacement: null },
+  };
 }
 
 /** The keys that the run holds. They were taken from the run before it, or from one that has passed them on. */

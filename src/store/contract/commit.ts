@@ -35,6 +35,8 @@ export interface KeyChange {
   readonly openRun: { readonly id: string; readonly message: Message | null } | null;
   /** Each run must hold the key that it gives up; otherwise the batch is a conflict. */
   readonly moves: readonly KeyMove[];
+  /** A run that must hold no key after the moves, because it ends with the batch and another run needs its keys. */
+  readonly keylessRunId?: string;
   /** A run that a transition of the batch parks, and that has not begun. */
   readonly replacement: StartReplacement | null;
 }

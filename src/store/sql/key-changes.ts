@@ -14,7 +14,11 @@ export interface KeyStatement {
 type KeyDialect = Pick<Dialect, "placeholder" | "table" | "forUpdate">;
 
 /** @param at the instant of the commit */
-export function keyStatements({ openRun, moves, replacement }: KeyChange, at: number, dialect: KeyDialect) {
+export function keyStatements(
+  { openRun, moves, keylessRunId, replacement }: KeyChange,
+  at: number,
+  dialect: KeyDialect,
+) {
   const statements: KeyStatement[] = [];
   const add = (buildSql: (bind: (value: unknown) => string) => string, conflictsWith: string | null = null) => {
     const { bind, values } = createStatement(dialect as Dialect);
@@ -42,6 +46,13 @@ export function keyStatements({ openRun, moves, replacement }: KeyChange, at: nu
     add((bind) => `UPDATE ${runs} SET ${column} = NULL WHERE id = ${bind(move.runId)}`);
     if (move.to !== null)
       add((bind) => `UPDATE ${runs} SET ${column} = ${bind(move.value)} WHERE id = ${bind(move.to)}`);
+  }
+  if (keylessRunId !== undefined) {
+    const isKeyless = "r.start_key IS NULL AND r.hero_key IS NULL";
+    add(
+      (bind) => `SELECT r.id FROM ${runs} r WHERE r.id = ${bind(keylessRunId)} AND ${isKeyless} ${forUpdate}`,
+      keylessRunId,
+    );
   }
   if (replacement !== null) {
     const { runId, version, priority } = replacement;

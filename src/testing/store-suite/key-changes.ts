@@ -56,6 +56,7 @@ export function keyChangeTests(fixture: Fixture): void {
       [{ moves: taken(ended.id) }, start()],
       [{ moves: taken(first.id), openRun: { id: ended.id, message: null } }, start()],
       [{ moves: taken(first.id) }, start({ heroKey: hero.heroKey })],
+      [{ moves: taken(first.id), keylessRunId: hero.id }, start()],
     ];
     for (const [change, run] of refusals) {
       expect(await commit(change, [run])).toMatchObject({ kind: "conflict" });
