@@ -29,7 +29,7 @@ import { TimedWork, type TimedWorkService } from "./session/timed-work.js";
 import { TestDriver } from "./test-driver.js";
 import { type WorkerWatchdog, watchdogFor } from "./watchdog/watchdog.js";
 
-/** The phases of a worker, in their order; a stopped worker cannot be started again. */
+/** In their order; a stopped worker cannot be started again. */
 type WorkerPhase = "idle" | "running" | "stopping" | "stopped";
 
 /**
@@ -71,7 +71,6 @@ export class Worker {
   #onEmpty: (() => void) | null = null;
   #stopPromise: Promise<void> | null = null;
   readonly #driver: TestDriver;
-
   /** @internal */
   constructor(services: WorkerServices, options: WorkerOptions) {
     checkOptions("A worker", options, knownOptions);
@@ -86,7 +85,7 @@ export class Worker {
     this.#leaseMs = parseDuration(options.lease ?? "10s", "lease");
     this.#replayGraceMs = parseDuration(options.replayGrace ?? "5s", "replayGrace");
     this.#graceMs = parseDuration(options.grace ?? "10s", "grace");
-    const { housekeeping = "1 hour" } = options;
+    const { housekeeping = "1 hour", poll = "1s" } = options;
     const never = Number.POSITIVE_INFINITY;
     const everyMs = housekeeping === never ? never : parseDuration(housekeeping, "housekeeping");
     this.#housekeeping = new Housekeeping({ ...services, everyMs });
@@ -95,12 +94,12 @@ export class Worker {
       () => this.#session?.turns.values() ?? [],
       services.runtime,
     );
-    const { poll = "1s" } = options;
     this.#claimer = new Claimer({
       ...services,
       workerName: this.name,
       concurrency: checkWholeNumber("A worker's concurrency", options.concurrency ?? 100),
       pollMs: poll === never ? never : parseDuration(poll, "poll"),
+      lateClaimMs: this.#leaseMs,
       session: () => (this.#takesRuns ? this.#session : null),
       activeCount: () => this.active,
       claims: new RunClaims(services.store, this.#registry, this.#limits?.claims ?? null),
@@ -379,10 +378,7 @@ export class Worker {
     return this.#timedWork.nextAt();
   }
 
-  /**
-   * @internal For tests: like `runUntilIdle`, but stops when the next step of this run has ended. The step is not interrupted
-   * at its checkpoints. Until the next call, the worker claims no runs.
-   */
+  /** @internal Like `runUntilIdle`, but stops when the next step of this run has ended, and does not interrupt that step. */
   runOneStep(runId: string): Promise<{ readonly ended: boolean; readonly nextDueAt: number | null }> {
     return this.#driver.runOneStep(runId);
   }

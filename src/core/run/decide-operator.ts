@@ -68,7 +68,7 @@ export function skipStep(decision: Decision, isUnowned: boolean): void {
 
 /**
  * The step that an operator can skip or provide an output for, and the number of the attempt that it runs or waits to
- * start.
+ * start. A step whose body is running is not stuck: the result of the body will be recorded, and a step has only one.
  */
 function findStuckStep(decision: Decision, isUnowned = false): { readonly key: string; readonly attempt: number } {
   if (decision.paused?.node != null) {
@@ -84,7 +84,8 @@ function findStuckStep(decision: Decision, isUnowned = false): { readonly key: s
     }
   } else {
     for (const [key, op] of decision.state.ops)
-      if (op.kind === "step" && op.phase === "awaiting_attempt") return { key, attempt: op.attempt + 1 };
+      if (op.kind === "step" && op.phase === "awaiting_attempt" && !decision.isExecuting(key))
+        return { key, attempt: op.attempt + 1 };
     for (const [key, op] of decision.state.ops)
       if (isUnowned && op.kind === "step" && op.phase === "started" && !isDispatched(op))
         return { key, attempt: op.attempt };

@@ -36,6 +36,8 @@ import type { Command } from "./stored-schema.js";
  * @param nextSeq the number that the first of the returned events will have
  * @param withdrawnKeys the keys of waits and timers whose withdrawal is being written before the returned events. In the
  * state they are still open, but they must not consume signals or fire.
+ * @param isExecuting whether the body of a step is running. The start of an attempt is not in the log at once, so in the
+ * state such a step may still wait for its next attempt.
  */
 export function decide(
   state: RunState,
@@ -43,8 +45,9 @@ export function decide(
   now: number,
   nextSeq = state.seq + 1,
   withdrawnKeys: ReadonlySet<string> | null = null,
+  isExecuting: (key: string) => boolean = () => false,
 ): NewEvent[] {
-  const decision = new Decision(state, nextSeq, withdrawnKeys);
+  const decision = new Decision(state, nextSeq, withdrawnKeys, isExecuting);
   matchWaits(decision);
   resumeIfSignalled(decision);
   for (const { command, at, strict, isUnowned } of commands) {

@@ -35,7 +35,7 @@ export function planChildren(
   at: number,
 ): void {
   for (const run of children) {
-    plan.add(insertChild, ...runValues(run, at));
+    plan.add(insertChild(run), ...runValues(run, at));
     planTask(plan, run, fence, at);
   }
 }

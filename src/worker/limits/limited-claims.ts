@@ -111,7 +111,7 @@ export class LimitedClaims {
       return found === undefined ? [] : [{ route, run, definition: found }];
     });
     const openLanes = await this.#openLanesOf(
-      known.flatMap((task) => (hasOpenLimits(task.definition) && task.run.startedAt !== null ? [task.run.id] : [])),
+      known.flatMap((task) => (hasOpenLimits(task.definition) ? [task.run.id] : [])),
     );
     return known.map(({ route, run, definition: found }) => {
       const runClass = classOfRun(found, { route, run, held: openLanes.get(run.id) ?? [] }, log);
@@ -119,7 +119,10 @@ export class LimitedClaims {
     });
   }
 
-  /** The lanes in which these runs hold a slot until they end: they need no further one. */
+  /**
+   * The lanes in which these runs hold a slot until they end: they need no further one. A run whose worker died before its first
+   * commit has not begun according to its row, and holds its slots nevertheless.
+   */
   async #openLanesOf(runIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
     const lanesOf = new Map<string, string[]>();
     if (runIds.length === 0) return lanesOf;

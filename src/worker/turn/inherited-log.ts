@@ -14,7 +14,7 @@ import { decodeMessage } from "../../core/run/message.js";
 import { writeParkingNote } from "../../core/run/parking-note.js";
 import { type RunState, statusOf } from "../../core/run/state.js";
 import { onFailureStep } from "../../core/run/step-name.js";
-import { createTransition, emptyList, keepOwner } from "../../core/run/transition.js";
+import { createTransition, keepOwner } from "../../core/run/transition.js";
 import type {
   CursorRow,
   CursorWrite,

@@ -17,7 +17,13 @@ import { SingleCursorCommit } from "./single-cursor-commit.js";
 import { SingleEventCommit } from "./single-event-commit.js";
 import { plainSlotsSection, slotsSection } from "./slot-sections.js";
 import { childDeadlinesSection, startDeadlinesSection } from "./start-deadline-sections.js";
-import { childrenSection, newChildrenSection, newStartsSection, startsSection } from "./start-sections.js";
+import {
+  childrenSection,
+  newChildrenSection,
+  newStartsSection,
+  similarStartsSection,
+  startsSection,
+} from "./start-sections.js";
 import { type Section, StatementBuilder } from "./statement.js";
 import {
   changedAndDrainedTasksSection,
@@ -52,6 +58,7 @@ const sections: readonly Section[] = [
   endedSchedulesSection,
   messagesSection,
   releasesSection,
+  similarStartsSection,
   newStartsSection,
   newChildrenSection,
   startsSection,
