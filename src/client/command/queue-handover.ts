@@ -10,6 +10,7 @@ import { evolve, fold } from "../../core/run/fold.js";
 import { encodeMessage, type Message } from "../../core/run/message.js";
 import { parkByClient, parkNotStarted } from "../../core/run/park.js";
 import type { RunState } from "../../core/run/state.js";
+import type { Command } from "../../core/run/stored-schema.js";
 import { createTransition, emptyList } from "../../core/run/transition.js";
 import type { Batch, KeyMove, RunRecord, Store, TaskRecord, Transition } from "../../store/contract/store.js";
 import { findRunBefore } from "../start/start-origin.js";
@@ -37,8 +38,11 @@ export async function handOverQueue(
   // It has ended since it was read.
   if (task === undefined) return null;
   const moves = await keysOf(store, run, before.id);
-  const link = await linkQueuedRuns(store, before, task, state.queuedStarts ?? emptyList, now);
-  return { ...link, keyChange: { openRunId: before.id, moves, replacement: null } };
+  const link = await linkQueuedRuns(store, before.id, task, state.queuedStarts ?? emptyList, now);
+  return {
+    ...link,
+    keyChange: { openRun: { id: before.id, message: null }, moves, keylessRunId: run.id, replacement: null },
+  };
 }
 
 /** The keys that the run holds. They were taken from the run before it, or from one that has passed them on. */
@@ -53,22 +57,37 @@ async function keysOf(store: Store, run: RunRecord, to: string): Promise<readonl
 /** A message would make a run begin that waits itself, so a run without an owner gets the events that it would lead to. */
 async function linkQueuedRuns(
   store: Store,
-  before: RunRecord,
+  before: string,
   task: TaskRecord,
   queuedRuns: readonly string[],
   now: number,
 ): Promise<Omit<QueueHandover, "keyChange">> {
-  const commands = queuedRuns.map((run) => ({ type: "queueStart", run }) as const);
-  const state = fold((await store.logs([before.id])).get(before.id) ?? []);
+  const commands = queuedRuns.map((run): QueueStart => ({ type: "queueStart", run }));
+  const transition = commands.length === 0 || isBusy(task) ? null : await queueTransition(store, before, commands, now);
+  if (transition !== null) return { messages: emptyList, transitions: [transition] };
+  return { messages: commands.map((command) => encodeMessage(before, command)), transitions: emptyList };
+}
+
+export type QueueStart = Extract<Command, { type: "queueStart" }>;
+
+/**
+ * The transition of a run that no worker owns, and whose inbox is empty, that records which runs wait for its end. null if
+ * the run does not exist.
+ */
+export async function queueTransition(
+  store: Store,
+  runId: string,
+  commands: readonly QueueStart[],
+  now: number,
+): Promise<Transition | null> {
+  const state = fold((await store.logs([runId])).get(runId) ?? []);
   // Read after the log, so that it belongs to the same state if the commit finds the log unchanged.
-  const row = await store.run(before.id);
-  if (commands.length === 0 || row === null || isBusy(task))
-    return { messages: commands.map((command) => encodeMessage(before.id, command)), transitions: emptyList };
+  const row = await store.run(runId);
+  if (row === null) return null;
   const received = commands.map((command): ReceivedCommand => ({ command, at: now, strict: true, isUnowned: true }));
   const afterSeq = state.seq;
   const events = decide(state, received, now);
   for (const event of events) evolve(state, { ...event, seq: state.seq + 1, at: now });
   const next = state.startedAt === null ? parkNotStarted(state, false) : parkByClient(state, row.waiting);
-  const transition = createTransition(before.id, afterSeq, { events, next });
-  return { messages: emptyList, transitions: events.length === 0 ? emptyList : [transition] };
+  return createTransition(runId, afterSeq, { events, next });
 }

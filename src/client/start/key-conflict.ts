@@ -3,14 +3,15 @@
  * ended, or replaces what a run was started with that has not begun.
  *
  * The key always belongs to the run that was started last. The run before it records in its log that the new run waits
- * (`run.start_queued`), and its last commit lets that run begin. The record comes first; the new run is written only while the
- * run before it is locked and open. So a run that was recorded but never written costs a message that no run receives, and a
- * run that was written is always let go.
+ * (`run.start_queued`), and its last commit lets that run begin. The new run, the move of the key and the record, or the
+ * message that leads to it, are one commit, for which the run before is locked: it cannot end without knowing of the new run.
  */
-import { AlreadyActiveError, InvalidStateError, RunNotFoundError, StoreError } from "../../core/errors/errors.js";
+import { AlreadyActiveError, StoreError } from "../../core/errors/errors.js";
 import { newEvent } from "../../core/run/event.js";
 import { fold } from "../../core/run/fold.js";
+import { encodeMessage } from "../../core/run/message.js";
 import { parkNotStarted } from "../../core/run/park.js";
+import type { CommandAudit } from "../../core/run/stored-schema.js";
 import { createTransition } from "../../core/run/transition.js";
 import type { Logger } from "../../define/context.js";
 import type { Runtime } from "../../runtime/runtime.js";
@@ -25,9 +26,9 @@ import type {
   Store,
 } from "../../store/contract/store.js";
 import { publishStatus } from "../../telemetry/publish.js";
-import { isBusy } from "../command/queue-handover.js";
+import { cancelIfOpen } from "../command/cancel-if-open.js";
+import { isBusy, type QueueStart, queueTransition } from "../command/queue-handover.js";
 import type { RunCommands } from "../command/run-commands.js";
-import type { IdSource } from "./new-id.js";
 import type { OnConflict } from "./new-run.js";
 import { originOf } from "./start-origin.js";
 
@@ -37,8 +38,7 @@ export interface KeyConflictServices {
   readonly store: Store;
   readonly runtime: Runtime;
   readonly log: Logger;
-  readonly commands: Pick<RunCommands, "send">;
-  readonly ids: IdSource;
+  readonly commands: RunCommands;
 }
 
 /** What became of the start. `id` is the run that the caller gets. */
@@ -94,22 +94,19 @@ export class KeyConflicts {
     policy: LatePolicy,
     start: (run: NewRun) => Promise<RefusedStart | null>,
   ): Promise<ConflictResult> {
-    const { runtime, ids, store } = this.#services;
-    let current: NewRun = run;
+    const { runtime, store } = this.#services;
     let holder = refusal.existing.id;
     for (let tries = 1; tries <= maxTries; tries += 1) {
       try {
-        const result = await this.#try(current, holder, policy);
+        const result = await this.#try(run, holder, policy);
         if (result !== null) return result;
       } catch (error) {
         if (!(error instanceof StoreError && error.transient)) throw error;
         // The answer may be lost although the run was written.
-        if ((await store.run(current.id)) !== null) return { ...createdNow(current), startsAfter: holder };
+        if ((await store.run(run.id)) !== null) return { ...createdNow(run), startsAfter: holder };
       }
-      // The log of another run may say that this id waits for its end, so the next try has an id of its own.
-      current = { ...run, id: ids.next() };
-      const next = await start(current);
-      if (next === null) return createdNow(current);
+      const next = await start(run);
+      if (next === null) return createdNow(run);
       holder = next.existing.id;
       if (tries > 3) await sleep(runtime, runtime.random() * Math.min(50, 2 ** tries));
     }
@@ -123,31 +120,52 @@ export class KeyConflicts {
 
   /** Returns null if something has changed meanwhile. */
   async #try(run: NewRun, holderId: string, policy: LatePolicy): Promise<ConflictResult | null> {
-    const { store, commands } = this.#services;
+    const { store } = this.#services;
     const [holder] = await store.maintenance.audit.runsById([holderId]);
     if (holder === undefined) return null;
     const moves = keysOf(holder, run);
     if (moves.length === 0) return null;
     await this.#checkHero(run, holder, moves);
     if (holder.finishedAt !== null) {
-      const isWritten = await this.#write(run, { openRunId: null, moves, replacement: null });
+      const isWritten = await this.#write(run, { openRun: null, moves, replacement: null });
       return isWritten ? createdNow(run) : null;
     }
     if (policy === "replace") return this.#replace(run, holder);
-    const cancel = policy === "cancelOther" ? { cancel: true as const } : {};
-    try {
-      const { by, reason } = originOf(run);
-      const audit =
-        by === undefined && reason === undefined ? {} : { audit: { ...(by && { by }), ...(reason && { reason }) } };
-      await commands.send(holderId, { type: "queueStart", run: run.id, ...cancel, ...audit });
-    } catch (error) {
-      if (error instanceof InvalidStateError || error instanceof RunNotFoundError) return null;
-      throw error;
-    }
-    const startedBy = JSON.stringify({ ...originOf(run), after: holderId });
+    return this.#queue(run, holder, policy, moves);
+  }
+
+  /** Returns null if the other run has ended or changed meanwhile, or was canceled by this start and has ended at once. */
+  async #queue(
+    run: NewRun,
+    { id, task }: AuditedRun,
+    policy: "queue" | "cancelOther",
+    moves: readonly KeyMove[],
+  ): Promise<ConflictResult | null> {
+    const { store, commands } = this.#services;
+    const { by, reason, ...origin } = originOf(run);
+    const audit: CommandAudit = { ...(by === undefined ? {} : { by }), ...(reason === undefined ? {} : { reason }) };
+    const command: QueueStart = {
+      ...{ type: "queueStart", run: run.id },
+      ...(policy === "cancelOther" ? { cancel: true } : {}),
+      ...(by === undefined && reason === undefined ? {} : { audit }),
+    };
+    const startedBy = JSON.stringify({ ...audit, ...origin, after: id });
     const queued: NewRun = { ...run, due: { kind: "held" }, startedBy };
-    const isWritten = await this.#write(queued, { openRunId: holderId, moves, replacement: null });
-    return isWritten ? { ...createdNow(run), startsAfter: holderId } : null;
+    const isBusy = task?.state === "owned" || (task?.pendingMessages ?? 0) > 0;
+    if (isBusy) {
+      const openRun = { id, message: encodeMessage(id, command) };
+      const isWritten = await this.#write(queued, { openRun, moves, replacement: null });
+      return isWritten ? { ...createdNow(run), startsAfter: id } : null;
+    }
+    if (policy === "cancelOther") {
+      await cancelIfOpen(commands, id, `Run ${run.id} was started in its place`);
+      return null;
+    }
+    const transition = await queueTransition(store, id, [command], await store.now());
+    if (transition === null) return null;
+    const openRun = { id, message: null };
+    const isWritten = await this.#write(queued, { openRun, moves, replacement: null }, [transition]);
+    return isWritten ? { ...createdNow(run), startsAfter: id } : null;
   }
 
   /** A start that has a key and a hero cannot wait for two runs. */
@@ -162,9 +180,13 @@ export class KeyConflicts {
       throw new AlreadyActiveError({ workflow, hero: { type: heroType, id: heroId }, runId: other.id });
   }
 
-  async #write(run: NewRun, keyChange: NonNullable<Batch["keyChange"]>): Promise<boolean> {
+  async #write(
+    run: NewRun,
+    keyChange: NonNullable<Batch["keyChange"]>,
+    transitions: Batch["transitions"] = [],
+  ): Promise<boolean> {
     const { store, log } = this.#services;
-    const result = await store.commit({ fence: null, transitions: [], starts: [run], keyChange });
+    const result = await store.commit({ fence: null, transitions, starts: [run], keyChange });
     if (result.kind !== "committed") return false;
     publishStatus(log, run, "pending", result.at);
     return true;
@@ -199,7 +221,7 @@ export class KeyConflicts {
       fence: null,
       transitions: [createTransition(id, state.seq, { events: [event], next })],
       starts: [],
-      keyChange: { openRunId: null, moves: [], replacement },
+      keyChange: { openRun: null, moves: [], replacement },
     });
     return result.kind === "committed" ? { id, created: false, replaced: true, startsAfter: kept.after ?? null } : null;
   }

@@ -34,7 +34,7 @@ export class RunStarter {
     this.#registrar = registrar;
     this.#launcher = launcher;
     this.overdueStarts = new OverdueStarts(services.store, services.commands);
-    this.#keyConflicts = new KeyConflicts({ ...services, ids });
+    this.#keyConflicts = new KeyConflicts(services);
   }
 
   async startByName<Input, Output>(

@@ -1,5 +1,5 @@
 /** A commit: one batch of changes that a store applies in one transaction, and the store's answer. */
-import type { NewRun, Transition } from "../../core/run/transition.js";
+import type { Message, NewRun, Transition } from "../../core/run/transition.js";
 import type { RunRecord } from "./records.js";
 import type { Fence } from "./worker.js";
 
@@ -27,10 +27,16 @@ export interface Batch {
  * written before everything else of the batch. With it a start that is refused refuses the whole batch, as a conflict.
  */
 export interface KeyChange {
-  /** A run that must not have ended. Its task is locked, so that it does not end before the batch is written. */
-  readonly openRunId: string | null;
+  /**
+   * A run that must not have ended. Its task is locked, so that it does not end before the batch is written. With a message,
+   * which it gets, it must also have an owner or messages: the message wakes no run that is parked, but an owner that is ending
+   * the run at the same moment is refused, because it has not read the message.
+   */
+  readonly openRun: { readonly id: string; readonly message: Message | null } | null;
   /** Each run must hold the key that it gives up; otherwise the batch is a conflict. */
   readonly moves: readonly KeyMove[];
+  /** A run that must hold no key after the moves, because it ends with the batch and another run needs its keys. */
+  readonly keylessRunId?: string;
   /** A run that a transition of the batch parks, and that has not begun. */
   readonly replacement: StartReplacement | null;
 }

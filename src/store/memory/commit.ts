@@ -46,7 +46,11 @@ export class MemoryCommitter {
   }
 
   apply(batch: Batch, at: number): Committed {
-    if (batch.keyChange !== undefined) applyKeyChange(this.#rows, batch.keyChange, at);
+    if (batch.keyChange !== undefined) {
+      applyKeyChange(this.#rows, batch.keyChange, at);
+      const message = batch.keyChange.openRun?.message ?? null;
+      if (message !== null) this.deliver([message], at);
+    }
     const notParked: string[] = [];
     const ownedWithMessages: string[] = [];
     for (const transition of batch.transitions)

@@ -7,12 +7,16 @@ import type { MemoryRun } from "./task.js";
 /** A start whose other key is held by a run that does not give it up is a conflict, too. */
 export function findKeyConflict(
   rows: MemoryRows,
-  { openRunId, moves }: KeyChange,
+  { openRun, moves, keylessRunId }: KeyChange,
   starts: readonly NewRun[],
 ): CommitResult | null {
-  if (openRunId !== null && !rows.tasks.has(openRunId)) return { kind: "conflict", runId: openRunId };
+  if (openRun !== null && !isOpen(rows, openRun)) return { kind: "conflict", runId: openRun.id };
   for (const { runId, key, value } of moves)
     if (rows.runs.get(runId)?.[key] !== value) return { kind: "conflict", runId };
+  const keyless = keylessRunId === undefined ? undefined : rows.runs.get(keylessRunId);
+  for (const key of ["startKey", "heroKey"] as const)
+    if (keyless?.[key] != null && !moves.some((move) => move.key === key && move.runId === keyless.id))
+      return { kind: "conflict", runId: keyless.id };
   const isGiven = (key: KeyMove["key"], { id }: MemoryRun) =>
     moves.some((move) => move.key === key && move.runId === id && move.to === null);
   for (const run of starts) {
@@ -25,6 +29,11 @@ export function findKeyConflict(
       return { kind: "conflict", runId: heroKeyHolder.id };
   }
   return null;
+}
+
+function isOpen(rows: MemoryRows, { id, message }: NonNullable<KeyChange["openRun"]>): boolean {
+  const task = rows.tasks.get(id);
+  return task !== undefined && (message === null || task.state === "owned" || task.pendingMessages > 0);
 }
 
 export function applyKeyChange(rows: MemoryRows, { moves, replacement }: KeyChange, at: number): void {

@@ -35,6 +35,8 @@ export function hintsOfCommit(batch: Batch, result: CommitResult): Hint[] {
       startDeadline = Math.min(startDeadline, startDeadlineOf(run, result.at) ?? startDeadline);
   };
   for (const run of batch.starts) addStart(run);
+  const keyMessage = batch.keyChange?.openRun?.message;
+  if (keyMessage != null) receiverIds.add(keyMessage.to);
   for (const transition of batch.transitions) {
     for (const run of transition.newChildren) addStart(run);
     for (const message of transition.messages) receiverIds.add(message.to);

@@ -2,7 +2,7 @@
 import { startDeadlineOf } from "../../core/run/transition.js";
 import type { KeyChange, KeyMove, StartReplacement } from "../contract/store.js";
 import { createStatement, type Dialect } from "./dialect.js";
-import { encodeTags } from "./records.js";
+import { encodeTags, taskState } from "./records.js";
 
 export interface KeyStatement {
   readonly text: string;
@@ -14,7 +14,11 @@ export interface KeyStatement {
 type KeyDialect = Pick<Dialect, "placeholder" | "table" | "forUpdate">;
 
 /** @param at the instant of the commit */
-export function keyStatements({ openRunId, moves, replacement }: KeyChange, at: number, dialect: KeyDialect) {
+export function keyStatements(
+  { openRun, moves, keylessRunId, replacement }: KeyChange,
+  at: number,
+  dialect: KeyDialect,
+) {
   const statements: KeyStatement[] = [];
   const add = (buildSql: (bind: (value: unknown) => string) => string, conflictsWith: string | null = null) => {
     const { bind, values } = createStatement(dialect as Dialect);
@@ -22,8 +26,18 @@ export function keyStatements({ openRunId, moves, replacement }: KeyChange, at: 
   };
   const { forUpdate } = dialect;
   const [runs, tasks, deadlines] = [dialect.table("runs"), dialect.table("tasks"), dialect.table("start_deadlines")];
-  if (openRunId !== null)
-    add((bind) => `SELECT t.run_id FROM ${tasks} t WHERE t.run_id = ${bind(openRunId)} ${forUpdate}`, openRunId);
+  if (openRun !== null) {
+    const { id, message } = openRun;
+    const isBusy = message === null ? "" : `AND (t.state = ${taskState.owned} OR t.pending_messages > 0)`;
+    add((bind) => `SELECT t.run_id FROM ${tasks} t WHERE t.run_id = ${bind(id)} ${isBusy} ${forUpdate}`, id);
+    if (message !== null) {
+      add((bind) => `UPDATE ${tasks} SET pending_messages = pending_messages + 1 WHERE run_id = ${bind(id)}`);
+      add((bind) => {
+        const row = [id, message.kind, message.data, at].map(bind);
+        return `INSERT INTO ${dialect.table("inbox")} (run_id, kind, data, at) VALUES (${row.join(", ")})`;
+      });
+    }
+  }
   for (const move of moves) {
     const column = columnOf(move);
     const isHolder = (bind: (value: unknown) => string) =>
@@ -32,6 +46,13 @@ export function keyStatements({ openRunId, moves, replacement }: KeyChange, at: 
     add((bind) => `UPDATE ${runs} SET ${column} = NULL WHERE id = ${bind(move.runId)}`);
     if (move.to !== null)
       add((bind) => `UPDATE ${runs} SET ${column} = ${bind(move.value)} WHERE id = ${bind(move.to)}`);
+  }
+  if (keylessRunId !== undefined) {
+    const isKeyless = "r.start_key IS NULL AND r.hero_key IS NULL";
+    add(
+      (bind) => `SELECT r.id FROM ${runs} r WHERE r.id = ${bind(keylessRunId)} AND ${isKeyless} ${forUpdate}`,
+      keylessRunId,
+    );
   }
   if (replacement !== null) {
     const { runId, version, priority } = replacement;

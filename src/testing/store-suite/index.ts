@@ -8,6 +8,7 @@ import { guardTests } from "./guards.js";
 import type { StoreHarness } from "./harness.js";
 import { hintTests } from "./hints.js";
 import { inboxTests } from "./inbox.js";
+import { keyChangeTests } from "./key-changes.js";
 import { keyTests } from "./keys.js";
 import { limitHistoryTests } from "./limit-histories.js";
 import { limitRateTests } from "./limit-rates.js";
@@ -37,6 +38,7 @@ const topics: Record<string, (fixture: Fixture) => void> = {
   starting: startTests,
   "start deadlines": startDeadlineTests,
   keys: keyTests,
+  "keys that change hands": keyChangeTests,
   "the log": logTests,
   committing: commitTests,
   "refused commits": guardTests,
