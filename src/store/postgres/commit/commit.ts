@@ -15,7 +15,13 @@ import { cursorSections, eventsSection, ownEventsSection } from "./log-sections.
 import { SingleCursorCommit } from "./single-cursor-commit.js";
 import { SingleEventCommit } from "./single-event-commit.js";
 import { plainSlotsSection, slotsSection } from "./slot-sections.js";
-import { childrenSection, newChildrenSection, newStartsSection, similarStartsSection, startsSection } from "./start-sections.js";
+import {
+  childrenSection,
+  newChildrenSection,
+  newStartsSection,
+  similarStartsSection,
+  startsSection,
+} from "./start-sections.js";
 import { type Section, StatementBuilder } from "./statement.js";
 import {
   changedAndDrainedTasksSection,
