@@ -51,7 +51,8 @@ export class RunTally {
   #add(workflow: string, name: FigureName, at: number): void {
     const minute = Math.floor(at / minuteMs);
     // Usually the last commit was of the same workflow in the same minute, and then no key is made.
-    if (this.#last?.minute !== minute || this.#last.workflow !== workflow) this.#last = this.#figuresOf(workflow, minute);
+    if (this.#last?.minute !== minute || this.#last.workflow !== workflow)
+      this.#last = this.#figuresOf(workflow, minute);
     this.#last[name] += 1;
   }
 

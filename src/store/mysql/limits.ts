@@ -1,9 +1,10 @@
 /** Limits on MySQL and MariaDB. */
-import type { Hint } from "../contract/store.js";
+import type { Fence, Hint } from "../contract/store.js";
 import type { Dialect } from "../sql/dialect.js";
 import {
   buildStatement,
   type Column,
+  isOneOfSlots,
   type LimitsDialect,
   type SqlText,
   type TransactionSteps,
@@ -39,7 +40,7 @@ export function createMysqlLimits(
         await transaction.rollback();
         return result([]);
       }),
-    admitUnder: <R>(_request: unknown, admit: () => Promise<R>) => admit(),
+    underFence: <R>(_fence: Fence, work: () => Promise<R>) => work(),
     emitHints,
   };
   return new SqlLimits(port, mysqlLimitsDialect(dialect));
@@ -54,6 +55,7 @@ const mysqlLimitsDialect = (base: Dialect): LimitsDialect => ({
     `SELECT 1 AS one FROM pawl_workers WHERE id = ${bind(workerId)} AND epoch = ${bind(epoch)} AND live = 1 LOCK IN SHARE MODE`,
   lock: { wait: "FOR UPDATE", skip: "FOR UPDATE SKIP LOCKED", share: "LOCK IN SHARE MODE" },
   isOneOf: (column, texts, bind) => `${column} IN (${texts.map(bind).join(",")})`,
+  isOneOfSlots,
   forEach: (columns, rows, select) =>
     rows.map((row, index) =>
       buildStatement(base, (bind) =>

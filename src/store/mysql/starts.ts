@@ -1,5 +1,6 @@
 /** Creates runs: rows in pawl_runs and pawl_tasks, and refusals when a key is taken. */
 import { StoreError } from "../../core/errors/errors.js";
+import { startDeadlineOf } from "../../core/run/transition.js";
 import type { Fence, NewRun, RefusedStart, RunRecord } from "../contract/store.js";
 import { isPlainRun } from "../shared/plain-run.js";
 import { decodeRun, encodeTags, runColumns, taskState } from "../sql/records.js";
@@ -28,7 +29,14 @@ export interface RunInsertContext {
  */
 export function insertRunStatements(runs: readonly NewRun[], { at, fence }: RunInsertContext): Sql[] {
   const sorted = runs.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  return [...insertStatements(...runRows(sorted, at)), ...insertStatements(...taskRows(sorted, at, fence))];
+  return [
+    ...insertStatements(...runRows(sorted, at)),
+    ...insertStatements(...taskRows(sorted, at, fence)),
+    ...insertStatements(
+      "pawl_start_deadlines (run_id, at)",
+      sorted.flatMap((run) => (run.startBy === undefined ? [] : [[run.id, startDeadlineOf(run, at)]])),
+    ),
+  ];
 }
 
 /** Returns the table with the columns that at least one of the runs needs, and their values. */
@@ -218,7 +226,7 @@ async function readTakenKeys(session: Session, runs: readonly NewRun[]) {
 
 /** The record of a run that this batch creates, for the refusal of a later start in the same batch. */
 function newRunRecordOf(run: NewRun, at: number): RunRecord {
-  const { due: _due, heroKey: _heroKey, ...runFields } = run;
+  const { due: _due, heroKey: _heroKey, startBy: _startBy, ...runFields } = run;
   const emptyFields = { output: null, error: null, waiting: null, startedAt: null, finishedAt: null };
   return { ...runFields, ...emptyFields, status: run.due.kind === "owned" ? "running" : "pending", createdAt: at };
 }

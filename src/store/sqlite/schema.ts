@@ -21,6 +21,7 @@
  * - pawl_classes: one row per class, a set of ready tasks that need slots in the same lanes; its id is their route. `turn`
  *   orders the classes, and `blocked_on` names the lane that had no free slot ('' when there is none).
  * - pawl_slots: one row per held slot. The rows of a lane are what it has in use.
+ * - pawl_start_deadlines: one row per run that must begin by an instant. It stays until the instant has come.
  * - pawl_schedules: one row per schedule. `next_for` is the instant of its next occurrence, `next_at` when it must be looked
  *   at, because that occurrence is due (with jitter) or a run of it has ended.
  * - pawl_occurrences: the ledger, one row per occurrence of a schedule, or for consecutive skipped ones. The id is that of
@@ -154,10 +155,15 @@ const tables = [
   )`,
   `CREATE TABLE pawl_limits (
     name TEXT NOT NULL PRIMARY KEY,
-    concurrency INTEGER,
+    settings TEXT NOT NULL,
+    override TEXT,
     created_at INTEGER NOT NULL
   )`,
-  "CREATE TABLE pawl_lanes (id TEXT NOT NULL PRIMARY KEY)",
+  `CREATE TABLE pawl_lanes (
+    id TEXT NOT NULL PRIMARY KEY,
+    paced_until INTEGER NOT NULL DEFAULT 0,
+    opens_at INTEGER
+  )`,
   `CREATE TABLE pawl_classes (
     id TEXT NOT NULL PRIMARY KEY,
     route TEXT NOT NULL,
@@ -169,10 +175,18 @@ const tables = [
   `CREATE TABLE pawl_slots (
     run_id TEXT NOT NULL,
     lane TEXT NOT NULL,
+    node TEXT NOT NULL DEFAULT '',
+    waits INTEGER NOT NULL DEFAULT 0,
+    rank_no INTEGER NOT NULL DEFAULT 0,
+    units INTEGER NOT NULL DEFAULT 1,
     owner TEXT,
     epoch INTEGER,
     at INTEGER NOT NULL,
-    PRIMARY KEY (run_id, lane)
+    PRIMARY KEY (run_id, lane, node)
+  )`,
+  `CREATE TABLE pawl_start_deadlines (
+    run_id TEXT NOT NULL PRIMARY KEY,
+    at INTEGER NOT NULL
   )`,
   `CREATE TABLE pawl_schedules (
     name TEXT NOT NULL PRIMARY KEY,
@@ -233,7 +247,9 @@ const indexes = [
   // An admission reads the classes of a route that are not blocked, those with the lowest turns first.
   "CREATE INDEX pawl_classes_open ON pawl_classes (route, version, blocked_on, turn)",
   "CREATE INDEX pawl_classes_blocked ON pawl_classes (blocked_on, turn)",
-  "CREATE INDEX pawl_slots_lane ON pawl_slots (lane)",
+  "CREATE INDEX pawl_start_deadlines_next ON pawl_start_deadlines (at, run_id)",
+  "CREATE INDEX pawl_slots_lane ON pawl_slots (lane, waits, rank_no, at)",
+  "CREATE INDEX pawl_lanes_opens ON pawl_lanes (opens_at) WHERE opens_at IS NOT NULL",
   // Workers look for due schedules of their own set and of those that were put by the API.
   "CREATE INDEX pawl_schedules_next ON pawl_schedules (set_key, next_at, name) WHERE next_at IS NOT NULL",
   "CREATE INDEX pawl_occurrences_of_schedule ON pawl_occurrences (schedule, scheduled_for, id)",

@@ -1,5 +1,6 @@
 /** Creates runs: a row in pawl_runs and one in pawl_tasks. */
 
+import { startDeadlineOf } from "../../core/run/transition.js";
 import type { Fence, NewRun, RefusedStart } from "../contract/store.js";
 import { isPlainRun } from "../shared/plain-run.js";
 import type { Queryable, SqlRow } from "../sql/dialect.js";
@@ -41,6 +42,9 @@ export const insertTaskInto = `INSERT INTO pawl_tasks (run_id, workflow, version
   deliveries, pending_messages, fresh)`;
 const insertTask = `${insertTaskInto} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;
 
+export const insertStartDeadlineInto = "INSERT INTO pawl_start_deadlines (run_id, at)";
+const insertStartDeadline = `${insertStartDeadlineInto} VALUES (?, ?)`;
+
 const selectRun = `SELECT ${runColumns("pawl_tasks")} FROM pawl_runs r WHERE`;
 const selectById = "SELECT 1 FROM pawl_runs WHERE id = ?";
 const selectByStartKey = `${selectRun} r.workflow = ? AND r.start_key = ?`;
@@ -48,8 +52,13 @@ const selectByHeroKey = `${selectRun} r.hero_key = ?`;
 
 export function startChildren(db: Connection, children: readonly NewRun[], fence: Fence | null, at: number): void {
   for (const run of children) {
-    if (db.run(insertChild(run), ...runValues(run, at)) === 1) db.run(insertTask, ...taskValues(run, fence, at));
+    if (db.run(insertChild(run), ...runValues(run, at)) === 1) createTask(db, run, fence, at);
   }
+}
+
+function createTask(db: Connection, run: NewRun, fence: Fence | null, at: number): void {
+  db.run(insertTask, ...taskValues(run, fence, at));
+  if (run.startBy !== undefined) db.run(insertStartDeadline, run.id, startDeadlineOf(run, at));
 }
 
 /** Creates the runs and returns those refused because a key is taken. A run that already exists is not refused. */
@@ -57,7 +66,7 @@ export function startRuns(db: Connection, runs: readonly NewRun[], fence: Fence 
   const refused: RefusedStart[] = [];
   for (const run of runs) {
     if (db.run(insertRunUnlessTaken(run), ...runValues(run, at)) === 1) {
-      db.run(insertTask, ...taskValues(run, fence, at));
+      createTask(db, run, fence, at);
     } else if (db.get(selectById, run.id) === undefined) {
       const startKeyOwner = run.startKey === null ? undefined : db.get(selectByStartKey, run.workflow, run.startKey);
       refused.push(refusalOf(run, startKeyOwner, startKeyOwner ?? db.get(selectByHeroKey, run.heroKey)));
@@ -76,6 +85,7 @@ export async function startRunsAsync(db: Queryable, runs: readonly NewRun[], at:
     const inserted = await db.query(`${insertRunUnlessTaken(run)} RETURNING id`, runValues(run, at));
     if (inserted.length === 1) {
       await db.query(insertTask, taskValues(run, null, at));
+      if (run.startBy !== undefined) await db.query(insertStartDeadline, [run.id, startDeadlineOf(run, at)]);
     } else if ((await db.query(selectById, [run.id])).length === 0) {
       const startKeyOwners =
         run.startKey === null ? [] : await db.query(selectByStartKey, [run.workflow, run.startKey]);

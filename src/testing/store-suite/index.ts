@@ -10,6 +10,8 @@ import { hintTests } from "./hints.js";
 import { inboxTests } from "./inbox.js";
 import { keyTests } from "./keys.js";
 import { limitHistoryTests } from "./limit-histories.js";
+import { limitRateTests } from "./limit-rates.js";
+import { limitStepTests } from "./limit-steps.js";
 import { limitTests } from "./limits.js";
 import { logTests } from "./log.js";
 import { maintenanceTests } from "./maintenance.js";
@@ -24,6 +26,7 @@ import { routingTests } from "./routing.js";
 import { scheduleTests } from "./schedules.js";
 import { sizeTests } from "./size.js";
 import { startTests } from "./start.js";
+import { startDeadlineTests } from "./start-deadlines.js";
 import { transactionTests } from "./transaction.js";
 import { workerTests } from "./workers.js";
 
@@ -32,6 +35,7 @@ export type { StoreHarness, TransactionHarness } from "./harness.js";
 const topics: Record<string, (fixture: Fixture) => void> = {
   "opening and closing": openingTests,
   starting: startTests,
+  "start deadlines": startDeadlineTests,
   keys: keyTests,
   "the log": logTests,
   committing: commitTests,
@@ -49,6 +53,8 @@ const topics: Record<string, (fixture: Fixture) => void> = {
   "paused queues": pausedQueueTests,
   limits: limitTests,
   "limits under load": limitHistoryTests,
+  "rates and overrides of limits": limitRateTests,
+  "limits of steps": limitStepTests,
   schedules: scheduleTests,
   hints: hintTests,
   transactions: transactionTests,

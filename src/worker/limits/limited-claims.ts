@@ -1,12 +1,20 @@
 /** Claims runs of workflows with limits: sorts what is due into classes, and asks for the admission of the first of them. */
 import type { Logger } from "../../define/context.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
-import type { AdmittedTask, SortedTask, UnsortedTask } from "../../store/contract/limits.js";
+import type { Runtime } from "../../runtime/runtime.js";
+import type {
+  AdmissionRequest,
+  AdmittedTask,
+  FreedSlots,
+  SortedTask,
+  UnsortedTask,
+} from "../../store/contract/limits.js";
 import type { Fence, Route, Store } from "../../store/contract/store.js";
 import type { LaneWaker } from "./lane-waker.js";
-import { classOfRun } from "./limited-workflows.js";
+import { classOfRun, hasOpenLimits } from "./limited-workflows.js";
 
 export interface LimitedClaimsOptions {
+  readonly runtime: Pick<Runtime, "monotonic">;
   readonly store: Store;
   readonly log: Logger;
   readonly waker: LaneWaker;
@@ -32,45 +40,100 @@ const pageSize = 500;
  * after this many pages, runs are admitted in between.
  */
 const maxPagesPerClaim = 20;
+/**
+ * When slots have become free, the runs that wait for them are admitted without another look for due tasks if the last look is
+ * not older than this. So a lane with one slot and short runs costs one look for many runs.
+ */
+const maxLookAgeMs = 20;
 
 export class LimitedClaims {
   readonly #options: LimitedClaimsOptions;
+  /** When due tasks were last looked for and all found ones sorted, by the monotonic clock of this process. */
+  #lookedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: LimitedClaimsOptions) {
     this.#options = options;
   }
 
   async claim(fence: Fence, limit: number): Promise<LimitedClaim> {
-    const { store, waker } = this.#options;
+    const { runtime, store, waker } = this.#options;
     await waker.settled();
     const routes = this.#options.routes();
-    if (routes.length === 0 || limit <= 0)
+    if (routes.length === 0 || limit <= 0) {
+      waker.sendFreed();
       return { kind: "claimed", at: await store.now(), tasks: [], nextDueAt: null, hasMore: false };
+    }
+    if (waker.hasFreed && runtime.monotonic() - this.#lookedAt < maxLookAgeMs) {
+      const freed = waker.takeFreed();
+      const claim = await this.#admit({ fence, routes, limit, freed });
+      // What became due meanwhile is found by the look that follows.
+      return claim.kind === "fenced" ? claim : { ...claim, nextDueAt: claim.at + maxLookAgeMs };
+    }
+    const lookedAt = runtime.monotonic();
     let unsorted = await store.limits.unsorted({ routes, limit: pageSize });
     let { hasOpenClasses } = unsorted;
     let isSorted = false;
     for (let page = 1; unsorted.tasks.length > 0; page += 1) {
-      await store.limits.sort(this.#classify(unsorted.tasks));
+      await store.limits.sort(await this.#classify(unsorted.tasks));
       hasOpenClasses = true;
       isSorted = unsorted.tasks.length < pageSize;
       if (isSorted || page === maxPagesPerClaim) break;
       unsorted = await store.limits.unsorted({ routes, limit: pageSize });
     }
     const { at, nextDueAt } = unsorted;
-    if (!hasOpenClasses) return { kind: "claimed", at, tasks: [], nextDueAt, hasMore: false };
-    const admission = await store.limits.admit({ fence, routes, limit });
-    if (admission.kind === "fenced") return admission;
-    waker.free(admission.lanesToWake);
-    const hasMore = admission.hasMore || (unsorted.tasks.length > 0 && !isSorted);
-    return { kind: "claimed", at: admission.at, tasks: admission.tasks, nextDueAt, hasMore };
+    const isComplete = unsorted.tasks.length === 0 || isSorted;
+    if (isComplete) this.#lookedAt = lookedAt;
+    const opened = unsorted.openedLanes.map((lane): FreedSlots => ({ lane, count: limit }));
+    const freed = mergedSlots([...opened, ...waker.takeFreed()]);
+    if (!hasOpenClasses && freed.length === 0) return { kind: "claimed", at, tasks: [], nextDueAt, hasMore: false };
+    const claim = await this.#admit({ fence, routes, limit, freed });
+    return claim.kind === "fenced" ? claim : { ...claim, nextDueAt, hasMore: claim.hasMore || !isComplete };
   }
 
-  #classify(tasks: readonly UnsortedTask[]): readonly SortedTask[] {
-    return tasks.flatMap(({ route, run }): readonly SortedTask[] => {
-      const definition = this.#options.definition(run.workflow, run.version);
-      if (definition === undefined) return [];
-      const runClass = classOfRun(definition, route, run, this.#options.log);
-      return [{ runId: run.id, runClass, hasBegun: run.startedAt !== null }];
+  async #admit(request: AdmissionRequest): Promise<LimitedClaim> {
+    const { store, waker } = this.#options;
+    try {
+      const admission = await store.limits.admit(request);
+      if (admission.kind === "fenced") return admission;
+      waker.free(admission.lanesToWake);
+      const { at, tasks, hasMore } = admission;
+      return { kind: "claimed", at, tasks, nextDueAt: null, hasMore };
+    } catch (error) {
+      waker.free(request.freed ?? []);
+      throw error;
+    }
+  }
+
+  async #classify(tasks: readonly UnsortedTask[]): Promise<readonly SortedTask[]> {
+    const { definition, log } = this.#options;
+    const known = tasks.flatMap(({ route, run }) => {
+      const found = definition(run.workflow, run.version);
+      return found === undefined ? [] : [{ route, run, definition: found }];
+    });
+    const openLanes = await this.#openLanesOf(
+      known.flatMap((task) => (hasOpenLimits(task.definition) ? [task.run.id] : [])),
+    );
+    return known.map(({ route, run, definition: found }) => {
+      const runClass = classOfRun(found, { route, run, held: openLanes.get(run.id) ?? [] }, log);
+      return { runId: run.id, runClass, hasBegun: run.startedAt !== null };
     });
   }
+
+  /**
+   * The lanes in which these runs hold a slot until they end: they need no further one. A run whose worker died before its first
+   * commit has not begun according to its row, and holds its slots nevertheless.
+   */
+  async #openLanesOf(runIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
+    const lanesOf = new Map<string, string[]>();
+    if (runIds.length === 0) return lanesOf;
+    for (const { runId, lane, owner } of await this.#options.store.limits.slots({ runIds }, Number.MAX_SAFE_INTEGER))
+      if (owner === null) lanesOf.set(runId, [...(lanesOf.get(runId) ?? []), lane]);
+    return lanesOf;
+  }
+}
+
+function mergedSlots(slots: readonly FreedSlots[]): readonly FreedSlots[] {
+  const countOf = new Map<string, number>();
+  for (const { lane, count } of slots) countOf.set(lane, (countOf.get(lane) ?? 0) + count);
+  return [...countOf].map(([lane, count]) => ({ lane, count }));
 }

@@ -8,6 +8,7 @@ import { type Failure, toFailure } from "../../core/encoding/error-record.js";
 import { DamagedDataError } from "../../core/errors/errors.js";
 import { cancelChildren } from "../../core/run/cancel-children.js";
 import { decide } from "../../core/run/decide.js";
+import { startQueuedRuns } from "../../core/run/decide-queued-starts.js";
 import { type NewEvent, newEvent } from "../../core/run/event.js";
 import { finishRun } from "../../core/run/finish.js";
 import { foldBeforeDamage } from "../../core/run/fold.js";
@@ -44,7 +45,7 @@ export function damagedRun({ run, log, inbox, claimedAt }: TurnSnapshot, lastSeq
       transition: createTransition(run.id, lastSeq, {
         events: eventsWithCancel,
         drainedInboxIds,
-        ...finishRun(run, end, state.startedAt, cancelChildren(run.id, state)),
+        ...finishRun(run, end, state.startedAt, [...cancelChildren(run.id, state), ...startQueuedRuns(state)]),
       }),
       reason,
     };
@@ -62,6 +63,18 @@ export function damagedRun({ run, log, inbox, claimedAt }: TurnSnapshot, lastSeq
     wakeInMs: null,
   } as const;
   return { transition: createTransition(run.id, lastSeq, { events, next, drainedInboxIds }), reason };
+}
+
+/** The transition that pauses a run whose writes the store refused. */
+export function unwritableRun(runId: string, after: number, error: unknown, waiting: string | null): Transition {
+  const failure = toFailure(error);
+  // `run.became_due` lets a run that has not started yet start when it is resumed: it was claimed, so it was due.
+  const events = [
+    newEvent("run.paused", {}, { reason: failure.message, error: failure }),
+    newEvent("run.became_due", {}),
+  ];
+  const parkFields = { status: "paused", waiting, startedAt: null, wakeAt: null, wakeInMs: null } as const;
+  return createTransition(runId, after, { events, next: { kind: "park", ...parkFields } });
 }
 
 function decodeReadable(row: InboxRow): Command[] {
