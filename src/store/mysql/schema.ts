@@ -113,8 +113,8 @@ export const migrations: readonly Migration[] = [
         due_at BIGINT NULL,
         owner VARBINARY(255) NULL,
         epoch BIGINT NULL,
-        deliveries INT NOT NULL,
-        pending_messages INT NOT NULL,
+        deliveries INT NOT NULL DEFAULT 0,
+        pending_messages INT NOT NULL DEFAULT 0,
         fresh TINYINT NOT NULL,
         KEY due (state, workflow, version, rank_no, due_at)
       ) ${tableOptions}`,

@@ -15,8 +15,8 @@ const rareColumns =
 const plainRunsTable = `pawl_runs (${commonColumns})`;
 const runsTable = `pawl_runs (${commonColumns}, ${rareColumns})`;
 const runsTableWithOrigin = `pawl_runs (${commonColumns}, ${rareColumns}, started_by, schedule)`;
-const tasksTable =
-  "pawl_tasks (run_id, workflow, version, priority, state, rank_no, due_at, owner, epoch, deliveries, pending_messages, fresh)";
+const tasksTable = "pawl_tasks (run_id, workflow, version, priority, state, rank_no, due_at, fresh)";
+const ownedTasksTable = tasksTable.replace(")", ", owner, epoch, deliveries)");
 
 export interface RunInsertContext {
   readonly at: number;
@@ -31,10 +31,7 @@ export function insertRunStatements(runs: readonly NewRun[], { at, fence }: RunI
   const sorted = runs.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   return [
     ...insertStatements(...runRows(sorted, at)),
-    ...insertStatements(
-      tasksTable,
-      sorted.map((run) => taskRow(run, at, fence)),
-    ),
+    ...insertStatements(...taskRows(sorted, at, fence)),
     ...insertStatements(
       "pawl_start_deadlines (run_id, at)",
       sorted.flatMap((run) => (run.startBy === undefined ? [] : [[run.id, startDeadlineOf(run, at)]])),
@@ -73,17 +70,30 @@ const rareValues = (run: NewRun): Value[] => [
   ...[run.parentId, run.parentNode, run.parentIndex, run.parentAttempt],
 ];
 
-function taskRow(run: NewRun, at: number, fence: Fence | null): Value[] {
+/** Tasks without an owner have the defaults of the other columns. */
+function taskRows(
+  runs: readonly NewRun[],
+  at: number,
+  fence: Fence | null,
+): [tableAndColumns: string, rows: Value[][]] {
+  const isOwned = ({ due }: NewRun) => due.kind === "owned";
+  if (!runs.some(isOwned)) return [tasksTable, runs.map((run) => taskRow(run, at))];
+  if (fence === null) throw new TypeError("A run can be created as owned only in a commit with a fence.");
+  const rows = runs.map((run) => {
+    const ownership = isOwned(run) ? [fence.workerId, fence.epoch, 1] : [null, null, 0];
+    return [...taskRow(run, at), ...ownership];
+  });
+  return [ownedTasksTable, rows];
+}
+
+function taskRow(run: NewRun, at: number): Value[] {
   const { priority, due } = run;
-  const route = [run.id, run.route ?? run.workflow, run.version, priority];
-  if (due.kind === "owned") {
-    if (fence === null) throw new TypeError("A run can be created as owned only in a commit with a fence.");
-    return [...route, taskState.owned, 0, null, fence.workerId, fence.epoch, 1, 0, 0];
-  }
+  const route = run.route ?? run.workflow;
+  if (due.kind === "owned") return [run.id, route, run.version, priority, taskState.owned, 0, null, 0];
   const dueAt = dueAtOf(due, at);
   const isReady = dueAt !== null && dueAt <= at;
-  const stateValues = isReady ? [taskState.ready, -priority, dueAt] : [taskState.parked, 0, dueAt];
-  return [...route, ...stateValues, null, null, 0, 0, 1];
+  const [state, rank] = isReady ? [taskState.ready, -priority] : [taskState.parked, 0];
+  return [run.id, route, run.version, priority, state, rank, dueAt, 1];
 }
 
 function dueAtOf(due: NewRun["due"], at: number): number | null {

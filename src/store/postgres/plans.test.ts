@@ -68,7 +68,7 @@ describe.skipIf(isLeftOut("postgres"))("whatever the statistics say", () => {
     for (const letter of "kzeodpflmrnbw") expect([...sectionLetters]).toContain(letter);
     expect([...sentStatements.keys()]).toEqual(
       expect.arrayContaining([
-        ...["pawl_claim", "pawl_client_n", "pawl_worker_one_cursor"],
+        ...["pawl_claim", "pawl_client_a", "pawl_client_n", "pawl_worker_one_cursor"],
         ...["pawl_worker_one_event", "pawl_worker_own_event"],
       ]),
     );
@@ -241,6 +241,7 @@ async function runWorkload(url: string): Promise<void> {
   await (await pawl.start(nap)).result();
   await worker.stop();
   await pawl.startMany(child, [1, 2]);
+  await pawl.startMany(child, [1, 2], { tags: ["tagged"] });
   const waiting = await pawl.start(busy, undefined, { idempotencyKey: "once" });
   await waiting.cancel();
   await pawl.close();

@@ -2,9 +2,9 @@
 import type { NewRun } from "../contract/store.js";
 
 /**
- * Whether the run has neither a hero nor keys, tags, a parent an origin (a person or a schedule that has started it) or a deadline. Most
- * runs are like this. Leaving out the eleven columns that would all be NULL spares the process and the database about a
- * twentieth of the time that a one-step run takes.
+ * Whether the run has neither a hero nor keys, tags, a parent, an origin (a person or a schedule that has started it) or a
+ * deadline. Most runs are like this. Leaving out the eleven columns that would all be NULL spares the process and the
+ * database about a twentieth of the time that a one-step run takes.
  */
 export const isPlainRun = (run: NewRun): boolean =>
   run.heroType === null &&

@@ -2,12 +2,11 @@
 
 import type { ClaimedTask, ClaimRequest, ClaimResult, Route } from "../contract/store.js";
 import type { SqlRow } from "../sql/dialect.js";
-import { decodeRun, runColumnsWith, taskState } from "../sql/records.js";
+import { decodeRun, taskState } from "../sql/records.js";
 import type { Connection } from "./connection.js";
 import { holdsFence } from "./workers.js";
 
-const selectCandidate =
-  "SELECT run_id, workflow, priority, state, due_at, deliveries, pending_messages, fresh FROM pawl_tasks";
+const selectCandidate = "SELECT run_id, priority, state, due_at, deliveries, pending_messages, fresh FROM pawl_tasks";
 
 /** Each of these three queries reads only as many entries of its partial index as it returns. */
 const selectReady = `${selectCandidate} WHERE workflow = ? AND version = ? AND state = ${taskState.ready}
@@ -32,7 +31,20 @@ export const selectClaimState = `SELECT
 const markTaskOwned = `UPDATE pawl_tasks SET state = ${taskState.owned}, owner = ?, epoch = ?, deliveries = deliveries + 1,
   fresh = 0 WHERE run_id = ?`;
 const markTaskReady = `UPDATE pawl_tasks SET state = ${taskState.ready} WHERE run_id = ?`;
-const selectRun = `SELECT ${runColumnsWith(taskState.owned)} FROM pawl_runs r WHERE r.id = ?`;
+
+/**
+ * Most claimed runs are plain: new, without a hero, keys, tags or a parent. Making a row of all columns takes 4.6 µs, a
+ * tenth of the time of a one-step run; without the columns that are derivable or NULL in a plain run it takes 1.5 µs. For
+ * other runs, `rare_values` has the values of these columns.
+ */
+const rareColumns = [
+  ...["queue", "status", "output", "error", "waiting", "hero_type", "hero_id", "start_key", "tags", "parent_id"],
+  ...["parent_node", "parent_index", "parent_attempt", "started_at", "finished_at", "schedule"],
+] as const;
+const nullableColumns = rareColumns.slice(2);
+const selectRun = `SELECT workflow, version, priority, input, created_at,
+  CASE WHEN queue <> workflow OR status <> 'pending' OR coalesce(${nullableColumns.join(", ")}) IS NOT NULL
+    THEN json_array(${rareColumns.join(", ")}) END AS rare_values FROM pawl_runs WHERE id = ?`;
 
 /**
  * Most polls find no task, so this function reads without the write lock, and such a poll does not delay writers.
@@ -47,18 +59,26 @@ export function readEmptyClaim(db: Connection, { fence, routes }: ClaimRequest, 
   return { kind: "claimed", at, tasks: [], nextDueAt };
 }
 
+/** A due task, with the route by which it was found. */
+interface Candidate {
+  readonly task: SqlRow;
+  readonly route: string;
+}
+
 /** Must run inside a write transaction, so that no other worker claims a task between the reads and the updates. */
 export function claim(db: Connection, request: ClaimRequest, at: number): ClaimResult {
   const { fence, routes, limit, limitPerRoute } = request;
   if (!holdsFence(db, fence)) return { kind: "fenced" };
-  const candidates = routes.flatMap((route) => dueTasks(db, route, limitPerRoute, at)).sort(byPriorityThenDueAt);
+  const candidates = routes
+    .flatMap((route) => dueTasks(db, route, limitPerRoute, at).map((task) => ({ task, route: route.workflow })))
+    .sort((a, b) => byPriorityThenDueAt(a.task, b.task));
   const toClaim = candidates.slice(0, limit);
-  for (const task of toClaim) db.run(markTaskOwned, fence.workerId, fence.epoch, task.run_id);
-  for (const task of candidates.slice(limit)) promote(db, task);
+  for (const { task } of toClaim) db.run(markTaskOwned, fence.workerId, fence.epoch, task.run_id);
+  for (const { task } of candidates.slice(limit)) promote(db, task);
   return {
     kind: "claimed",
     at,
-    tasks: toClaim.flatMap((task) => readClaimed(db, task) ?? []),
+    tasks: toClaim.flatMap((candidate) => readClaimed(db, candidate) ?? []),
     nextDueAt: candidates.length >= limit ? null : findNextDueAt(db, routes, at),
   };
 }
@@ -82,16 +102,49 @@ function promote(db: Connection, task: SqlRow): void {
 }
 
 /** Returns null for a task without a run, so that the worker gets its other tasks. `verify` reports such a task. */
-function readClaimed(db: Connection, task: SqlRow): ClaimedTask | null {
+function readClaimed(db: Connection, { task, route }: Candidate): ClaimedTask | null {
   const row = db.get(selectRun, task.run_id);
   if (row === undefined) return null;
   return {
-    run: decodeRun(row),
-    route: task.workflow as string,
+    run: decodeRun(toRunRow(task.run_id, row)),
+    route,
     deliveries: Number(task.deliveries) + 1,
     pendingMessages: Number(task.pending_messages),
     isFresh: task.fresh === 1,
   };
+}
+
+/** Copies field by field, because a spread took 4 µs. */
+function toRunRow(id: unknown, { workflow, version, priority, input, created_at, rare_values }: SqlRow): SqlRow {
+  const row: Record<string, unknown> = {
+    id,
+    workflow,
+    version,
+    queue: workflow,
+    priority,
+    status: "pending",
+    task_state: taskState.owned,
+    input,
+    output: null,
+    error: null,
+    waiting: null,
+    hero_type: null,
+    hero_id: null,
+    start_key: null,
+    tags: null,
+    parent_id: null,
+    parent_node: null,
+    parent_index: null,
+    parent_attempt: null,
+    created_at,
+    started_at: null,
+    finished_at: null,
+    schedule: null,
+  };
+  if (rare_values === null) return row;
+  const rareValues = JSON.parse(rare_values as string) as readonly unknown[];
+  for (const [index, column] of rareColumns.entries()) row[column] = rareValues[index];
+  return row;
 }
 
 function findNextDueAt(db: Connection, routes: readonly Route[], at: number): number | null {

@@ -58,6 +58,10 @@ export class StatementBuilder {
   readonly #texts = new Map<string, string>();
 
   constructor(tables: Tables, sections: readonly Section[], now: (bind: () => string) => string) {
+    const letters = sections.flatMap(({ letter }) => letter || []);
+    // Two statements of the same name would be executed with each other's values.
+    if (new Set(letters).size < letters.length)
+      throw new TypeError(`Two sections have the same letter: ${letters.join("")}`);
     this.#tables = tables;
     this.#sections = sections;
     this.#now = now;
