@@ -45,7 +45,7 @@ export type {
 export type { Schedules } from "./client/schedules/schedules.js";
 export type { BuildOptions } from "./client/start/build.js";
 export type { NamedWorkflow } from "./client/start/named-workflow.js";
-export type { StartOptions } from "./client/start/new-run.js";
+export type { OnConflict, StartOptions } from "./client/start/new-run.js";
 export { type ConnectOptions, connect, Pawl } from "./connect.js";
 export {
   AlreadyActiveError,

@@ -57,6 +57,8 @@ export interface HandleServices {
   retry(id: string, options: Pick<CommandOptions, "by" | "reason">): Promise<RunHandle<any, any>>;
 }
 
+type StartResult = Pick<RunHandle, "warning" | "created" | "replaced" | "startsAfter">;
+
 /**
  * The handle of one run. Its methods throw RunNotFoundError if the run does not exist, and commands throw
  * InvalidStateError if the run is not in a state for them.
@@ -71,14 +73,20 @@ export class RunHandle<Input = unknown, Output = unknown> {
    * On other handles null.
    */
   readonly created: boolean | null;
+  /** After `start` with `onConflict: "replace"`: whether it replaced what this run was started with; otherwise null. */
+  readonly replaced: boolean | null;
+  /** After `start` with `onConflict`: the open run for whose end this run waits; otherwise null. */
+  readonly startsAfter: string | null;
   readonly #services: HandleServices;
   readonly #store: Store;
 
   /** @internal */
-  constructor(id: string, services: HandleServices, startResult: Partial<Pick<RunHandle, "warning" | "created">> = {}) {
+  constructor(id: string, services: HandleServices, startResult: Partial<StartResult> = {}) {
     this.id = id;
     this.warning = startResult.warning ?? null;
     this.created = startResult.created ?? null;
+    this.replaced = startResult.replaced ?? null;
+    this.startsAfter = startResult.startsAfter ?? null;
     this.#services = services;
     this.#store = services.store;
   }
@@ -164,7 +172,8 @@ export class RunHandle<Input = unknown, Output = unknown> {
     const run = await this.#waitForEnd(timeoutMs, options.signal);
     if (run.status === "completed") return decodeColumn(run, "output") as Output;
     const error = errorOf(run);
-    if (run.status === "canceled") throw new RunCanceledError(this.id, error?.message);
+    if (run.status === "canceled")
+      throw new RunCanceledError(this.id, error?.message, (error as { readonly code?: unknown } | null)?.code);
     throw new RunFailedError(this.id, error ?? undefined);
   }
 

@@ -9,6 +9,7 @@ export interface Registration {
   readonly queue: string;
   readonly version: string;
   readonly priority: number;
+  readonly startByMs: number | null;
   readonly tags: readonly string[];
   /** The current and former queues of its steps. */
   readonly stepQueues: readonly string[];
@@ -34,6 +35,7 @@ export function registrationOf({ name, queue, version, graph }: WorkflowRecord):
   }
   const {
     priority = 0,
+    startByMs = null,
     tags = [],
     stepQueues = [],
     hero = defaultHeroPolicy,
@@ -41,7 +43,7 @@ export function registrationOf({ name, queue, version, graph }: WorkflowRecord):
     isChain = false,
     inputSchema = null,
   } = registered;
-  return { queue, version, priority, tags, stepQueues, hero, nodes, isChain, inputSchema };
+  return { queue, version, priority, startByMs, tags, stepQueues, hero, nodes, isChain, inputSchema };
 }
 
 export const isReadable = ({ graph }: WorkflowRecord): boolean => parseRegistration(graph) !== null;

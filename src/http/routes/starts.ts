@@ -10,11 +10,19 @@ const startedSchema = named(
   object("A run that was started.", {
     id: text("The id of the run."),
     created: flag("False if a run with this idempotency key existed; it is returned then."),
+    replaced: optional(flag("With `onConflict: replace`: whether the start replaced what the run was started with.")),
+    startsAfter: optional(text("With `onConflict`: the open run for whose end the run waits.")),
     warning: nullable(text("A warning, such as that no live worker has the workflow.")),
   }),
 );
 
-const startedView = ({ id, created, warning }: RunHandle) => ({ id, created: created === true, warning });
+const startedView = ({ id, created, replaced, startsAfter, warning }: RunHandle) => ({
+  id,
+  created: created === true,
+  ...(replaced === null ? {} : { replaced }),
+  ...(startsAfter === null ? {} : { startsAfter }),
+  warning,
+});
 
 const startBody = object("", { input: optional(valueField("The input.")), ...keyedStartFields });
 

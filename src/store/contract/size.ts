@@ -15,6 +15,7 @@ export const tableNames = [
   "lanes",
   "classes",
   "slots",
+  "start_deadlines",
   "schedules",
   "occurrences",
   "schedule_apps",

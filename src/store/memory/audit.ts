@@ -10,6 +10,7 @@ export interface AuditedRows {
   readonly events: ReadonlyMap<string, readonly StoredEvent[]>;
   readonly inboxes: ReadonlyMap<string, readonly InboxRow[]>;
   readonly cursors: ReadonlyMap<string, ReadonlyMap<string, unknown>>;
+  readonly startDeadlines: ReadonlyMap<string, number>;
 }
 
 export class MemoryAudit implements Audit {
@@ -28,7 +29,7 @@ export class MemoryAudit implements Audit {
   }
 
   async orphanedRunIds(table: OrphanTable, page: AuditPage): Promise<readonly string[]> {
-    const { runs, tasks, events, inboxes, cursors } = this.#rows;
+    const { runs, tasks, events, inboxes, cursors, startDeadlines } = this.#rows;
     // A SQL store has no rows where this store has an empty list, so an empty list is no orphan here either.
     const nonEmptyKeys = (lists: ReadonlyMap<string, readonly unknown[]>) =>
       [...lists].flatMap(([id, list]) => (list.length > 0 ? id : []));
@@ -37,6 +38,7 @@ export class MemoryAudit implements Audit {
       events: () => nonEmptyKeys(events),
       inbox: () => nonEmptyKeys(inboxes),
       cursors: () => [...cursors.keys()],
+      start_deadlines: () => [...startDeadlines.keys()],
     }[table]();
     const parentRows = table === "inbox" ? tasks : runs;
     return pageOf(

@@ -21,6 +21,7 @@ export function sizeOf(
     ["lanes", others.lanes],
     ["classes", others.classes],
     ["slots", others.slots],
+    ["start_deadlines", rows.startDeadlines.size],
     ["schedules", rows.schedules.size],
     ["occurrences", rows.occurrences.size],
     ["schedule_apps", rows.scheduleApps.size],

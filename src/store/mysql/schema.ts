@@ -18,6 +18,8 @@
  * pawl_lanes       One row per lane, the part of a limit that belongs to one key. Transactions that take slots lock it.
  * pawl_classes     One row per class, a set of ready tasks that need slots in the same lanes; its id is their route.
  *                  `turn` orders the classes, `blocked_on` names the lane that had no free slot ('' when there is none).
+ * pawl_start_deadlines
+ *                  One row per run that must begin by an instant. It stays until the instant has come.
  * pawl_slots       One row per held slot. The rows of a lane are what it has in use.
  * pawl_schedules   One row per schedule. `next_for` is the instant of its next occurrence, `next_at` when it must be looked at,
  *                  because that occurrence is due (with jitter) or a run of it has ended.
@@ -219,6 +221,11 @@ export const migrations: readonly Migration[] = [
         at BIGINT NOT NULL,
         PRIMARY KEY (run_id, lane, node),
         KEY lane (lane, waits, rank_no, at)
+      ) ${tableOptions}`,
+      `CREATE TABLE IF NOT EXISTS pawl_start_deadlines (
+        run_id VARBINARY(36) NOT NULL PRIMARY KEY,
+        at BIGINT NOT NULL,
+        KEY next (at)
       ) ${tableOptions}`,
       // Workers look for due schedules of their own set and of those that were put by the API.
       `CREATE TABLE IF NOT EXISTS pawl_schedules (

@@ -23,6 +23,7 @@ export function tablesIn(schema: string): Tables {
     lanes: table("lanes"),
     classes: table("classes"),
     slots: table("slots"),
+    start_deadlines: table("start_deadlines"),
     schedules: table("schedules"),
     occurrences: table("occurrences"),
     schedule_apps: table("schedule_apps"),

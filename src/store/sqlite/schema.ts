@@ -21,6 +21,7 @@
  * - pawl_classes: one row per class, a set of ready tasks that need slots in the same lanes; its id is their route. `turn`
  *   orders the classes, and `blocked_on` names the lane that had no free slot ('' when there is none).
  * - pawl_slots: one row per held slot. The rows of a lane are what it has in use.
+ * - pawl_start_deadlines: one row per run that must begin by an instant. It stays until the instant has come.
  * - pawl_schedules: one row per schedule. `next_for` is the instant of its next occurrence, `next_at` when it must be looked
  *   at, because that occurrence is due (with jitter) or a run of it has ended.
  * - pawl_occurrences: the ledger, one row per occurrence of a schedule, or for consecutive skipped ones. The id is that of
@@ -183,6 +184,10 @@ const tables = [
     at INTEGER NOT NULL,
     PRIMARY KEY (run_id, lane, node)
   )`,
+  `CREATE TABLE pawl_start_deadlines (
+    run_id TEXT NOT NULL PRIMARY KEY,
+    at INTEGER NOT NULL
+  )`,
   `CREATE TABLE pawl_schedules (
     name TEXT NOT NULL PRIMARY KEY,
     app TEXT,
@@ -242,6 +247,7 @@ const indexes = [
   // An admission reads the classes of a route that are not blocked, those with the lowest turns first.
   "CREATE INDEX pawl_classes_open ON pawl_classes (route, version, blocked_on, turn)",
   "CREATE INDEX pawl_classes_blocked ON pawl_classes (blocked_on, turn)",
+  "CREATE INDEX pawl_start_deadlines_next ON pawl_start_deadlines (at, run_id)",
   "CREATE INDEX pawl_slots_lane ON pawl_slots (lane, waits, rank_no, at)",
   "CREATE INDEX pawl_lanes_opens ON pawl_lanes (opens_at) WHERE opens_at IS NOT NULL",
   // Workers look for due schedules of their own set and of those that were put by the API.

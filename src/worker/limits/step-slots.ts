@@ -97,7 +97,7 @@ export class StepSlots {
   }
 
   get isSettled(): boolean {
-    return this.#pending === null;
+    return this.#pending === null && !this.#hasWork;
   }
 
   /** Resolves when the store knows of everything that was asked for and given back so far. */
@@ -108,7 +108,7 @@ export class StepSlots {
   /** From now on nothing is sent: the session is over, and its slots are free when its worker is deregistered or reaped. */
   close(): void {
     this.#isClosed = true;
-    this.#options.runtime.clearTimeout(this.#timer);
+    this.#stopTimer();
   }
 
   #register(limit: LimitDefinition): void {
@@ -142,14 +142,14 @@ export class StepSlots {
   async #send(): Promise<void> {
     // Steps that begin in the same turn of the event loop ask together.
     await null;
-    const { runtime, log } = this.#options;
+    const { log } = this.#options;
     try {
       while (this.#hasWork && !this.#isClosed) await this.#sendChanges();
       this.#schedulePoll(null);
     } catch (error) {
       warnOfRetry(log, "Slots of limits could not be asked for or given back; that is tried again.", error);
       this.#mustLook = true;
-      this.#timer = runtime.setTimeout(() => this.#sendSoon(), errorRetryDelayMs).unref();
+      this.#startTimer(errorRetryDelayMs);
     } finally {
       this.#pending = null;
     }
@@ -204,17 +204,25 @@ export class StepSlots {
 
   /** @param rateDelayMs when the rate of a lane lets the next step begin; null if no rate delays a step */
   #schedulePoll(rateDelayMs: number | null): void {
-    const { runtime, store } = this.#options;
+    const { store } = this.#options;
     if (rateDelayMs === null && this.#timer !== null) return;
-    runtime.clearTimeout(this.#timer);
-    this.#timer = null;
-    if (this.#isClosed || !this.#hasWaiting) return;
+    if (this.#isClosed || !this.#hasWaiting) return this.#stopTimer();
     const pollMs = store.hasCrossProcessHints ? pollWithHintsMs : pollWithoutHintsMs;
-    const delayMs = Math.min(rateDelayMs ?? pollMs, pollMs, maxTimerMs);
-    this.#timer = runtime
+    this.#startTimer(Math.min(rateDelayMs ?? pollMs, pollMs, maxTimerMs));
+  }
+
+  #stopTimer(): void {
+    this.#options.runtime.clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+
+  #startTimer(delayMs: number): void {
+    this.#stopTimer();
+    this.#timer = this.#options.runtime
       .setTimeout(() => {
         this.#timer = null;
-        this.onHint();
+        this.#mustLook = true;
+        this.#sendSoon();
       }, delayMs)
       .unref();
   }
