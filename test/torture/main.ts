@@ -118,10 +118,13 @@ async function tortureLimits(store: StoreName, choice: Choice, servers: Servers)
   try {
     const url = server?.url ?? `sqlite:${join(folder, "pawl.sqlite")}`;
     const outcome = await new LimitCampaign({ url, server, folder, seed, minutes, say }).run();
-    const { violations, faults, admissions, filledLanes, longestWait, mostPerOther } = outcome;
+    const { violations, faults, admissions, filledLanes, longestWait, mostPerOther, fullestWindow, longestLinger } =
+      outcome;
     say(`faults: ${[...faults].map(([kind, count]) => `${count} × ${kind}`).join(", ")}`);
     say(`${admissions} admissions, ${filledLanes} of them took the last slot of a lane.`);
     say(`No class had to watch more than ${longestWait} admissions, and more than ${mostPerOther} of one other class.`);
+    say(`The fullest window of a rate had ${Math.round(100 * fullestWindow)} % of what it may have.`);
+    say(`Slots of steps were given back at most ${longestLinger} ms after their run was parked.`);
     const missing = [...faults].filter(([, count]) => count === 0).map(([kind]) => kind);
     if (missing.length > 0) say(`FAILED: these faults never hit anything: ${missing.join(", ")}.`);
     for (const violation of violations.slice(0, 5 * shownPerInvariant)) say(`VIOLATION: ${violation}`);

@@ -38,7 +38,8 @@ async function takeSteps<R>(db: RemoteDatabase, steps: TransactionSteps<R>): Pro
     let step = steps.next();
     while (!step.done) step = steps.next(await run(step.value.map(toStatement)));
     const { writes, result } = step.value;
-    return result(writes === null ? [] : await run([...writes.map(toStatement), commit]));
+    if (writes === null) return result([]);
+    return result((await run([...writes.map(toStatement), commit])).slice(0, writes.length));
   } catch (error) {
     throw toStoreError(error, db.description);
   } finally {

@@ -96,6 +96,8 @@ export function limitStepTests(fixture: Fixture): void {
       lanes: [],
     });
     expect(late).toEqual({ kind: "fenced" });
+    const left = await fixture.store.limits.slots({ lane }, 10);
+    expect(left.map(({ node }) => node)).toEqual([step.node]);
     expect(nodesOf((await change(other, { lanes: [lane] })).held)).toEqual([step.node]);
   });
 

@@ -1,5 +1,5 @@
 /**
- * Four workers execute runs with limits while they are killed, stopped past their leases, released with other numbers, and
+ * Four workers execute runs with limits while they are killed, stopped past their leases, released with other numbers or overridden, and
  * while the server crashes. Then everything must end, and the history of the slots is judged.
  */
 import { mkdirSync } from "node:fs";
@@ -13,7 +13,7 @@ import { drain } from "../drain.js";
 import { LedgerWriter } from "../ledger.js";
 import { timedLogger } from "../timed-logger.js";
 import { judgeLimits, type LimitJudgement, readLimitEvidence } from "./limit-checker.js";
-import { commandOne, startSome } from "./limit-clients.js";
+import { commandOne, overrideOne, startSome } from "./limit-clients.js";
 import { type Concurrency, LimitWorker } from "./limit-fleet.js";
 import { recordLimitHistory } from "./limit-history.js";
 import { laneOfBody, lanesOfRun } from "./limit-rules.js";
@@ -94,7 +94,7 @@ export class LimitCampaign {
   }
 
   async #torment(pawl: Pawl, until: number): Promise<void> {
-    const clients = [this.#start(pawl, until), this.#command(pawl, until)];
+    const clients = [this.#start(pawl, until), this.#command(pawl, until), this.#override(pawl, until)];
     let bag: Fault[] = [];
     await sleep(1_000);
     while (Date.now() < until) {
@@ -153,6 +153,13 @@ export class LimitCampaign {
       const id = recent[Math.floor(this.#random() * recent.length)];
       if (id !== undefined) await commandOne(pawl, id, this.#random);
       await sleep(this.#random() * 200);
+    }
+  }
+
+  async #override(pawl: Pawl, until: number): Promise<void> {
+    while (Date.now() < until) {
+      await overrideOne(pawl, this.#random);
+      await sleep(this.#random() * 2_000);
     }
   }
 

@@ -71,7 +71,7 @@ const sound: LimitEvidence = {
 test("a sound history has no violation", () => {
   expect(judgeLimits(sound)).toEqual({
     violations: [],
-    ...{ admissions: 3, filledLanes: 3, longestWait: 1, mostPerOther: 1, fullestWindow: 0 },
+    ...{ admissions: 3, filledLanes: 3, longestWait: 1, mostPerOther: 1, fullestWindow: 0, longestLinger: 0 },
   });
 });
 

@@ -40,6 +40,8 @@ export interface LimitJudgement {
   readonly mostPerOther: number;
   /** The fullest window of any rate, as a part of what it may have. */
   readonly fullestWindow: number;
+  /** How long the slot of a step outlived the execution of its run, in milliseconds. */
+  readonly longestLinger: number;
 }
 
 export async function readLimitEvidence(
@@ -101,6 +103,7 @@ export function judgeLimits(evidence: LimitEvidence): LimitJudgement {
     longestWait,
     mostPerOther,
     fullestWindow: rates.fullestWindow,
+    longestLinger: longestLinger(fold),
   };
 }
 
@@ -257,6 +260,15 @@ function checkBodies(evidence: LimitEvidence, { turns, stepHolds, pids }: LimitF
   for (const { id, workflow, status } of runs)
     if (status === "completed" && !executed.has(String(id)))
       violations.push(`Run ${id} (${workflow}) is completed and was never executed.`);
+}
+
+function longestLinger({ turns, stepHolds }: LimitFold): number {
+  const turnsOf = byRun(turns);
+  const lingers = stepHolds.flatMap(({ runId, from, until, wasTaken }) => {
+    const turn = (turnsOf.get(runId) ?? []).find((one) => one.from <= from && from <= one.until);
+    return wasTaken || turn === undefined || turn.until > until ? [] : [until - turn.until];
+  });
+  return Math.max(0, ...lingers);
 }
 
 function byRun<One extends Turn>(all: readonly One[]): ReadonlyMap<string, readonly One[]> {

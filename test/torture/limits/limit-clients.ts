@@ -59,3 +59,21 @@ export async function commandOne(pawl: Pawl, id: string, random: Random): Promis
   ];
   await commands[Math.floor(random() * commands.length)]?.().catch(() => {});
 }
+
+const overridden = ["tenant", "api", "region", "calls"];
+const paced = ["pace", "pace_of_api", "tokens"];
+
+/** Sets or ends what is in force in place of the code, for as long as the campaign or for a moment. */
+export async function overrideOne(pawl: Pawl, random: Random): Promise<void> {
+  const oneOf = (names: readonly string[]) => names[Math.floor(random() * names.length)] as string;
+  const until = random() < 0.7 ? { until: Math.floor(200 + random() * 3_000) } : {};
+  const about = { ...until, reason: "a test's operator", by: "campaign" };
+  const concurrency = 1 + Math.floor(random() * 3);
+  const rate = { limit: 5 + Math.floor(random() * 40), per: "1s", burst: Math.floor(random() * 4) };
+  const commands = [
+    () => pawl.limits.override(oneOf(overridden), { concurrency, ...about }),
+    () => pawl.limits.override(oneOf(paced), { rate, ...about }),
+    () => pawl.limits.clearOverride(oneOf([...overridden, ...paced])),
+  ];
+  await commands[Math.floor(random() * commands.length)]?.().catch(() => {});
+}

@@ -28,17 +28,18 @@ export function* changeStepSlots(
 ): TransactionSteps<StepSlotOutcome> {
   const laneIds = [...new Set([...asked, ...released].map(({ lane }) => lane).concat(further))].sort();
   yield* lockLanes(d, laneIds);
-  const [clockRows = []] = yield [
-    buildStatement(d.base, (bind) => `SELECT ${d.base.now(bind)} AS at`),
-    ...deleteSlots(d, released),
-  ];
-  if (asked.length > 0) yield [insertWaiting(d, fence, asked, Number(clockRows[0]?.at))];
-  const [fenceRows = [], stateRows = []] = yield joined([
+  // Before anything is written: the slots of a worker that was declared dead meanwhile are deleted already, and no later
+  // transaction would delete those that it takes now. The row of the worker is locked before those of its slots, as in reaping.
+  const [fenceRows = [], clockRows = []] = yield [
     buildStatement(d.base, (bind) => d.selectFence(fence, bind)),
-    selectLaneStates(d, laneIds, []),
-  ]);
+    buildStatement(d.base, (bind) => `SELECT ${d.base.now(bind)} AS at`),
+  ];
   if (fenceRows.length === 0)
     return { writes: null, result: () => ({ answer: { kind: "fenced" }, concernsOthers: false }) };
+  const [...changes] = deleteSlots(d, released);
+  if (asked.length > 0) changes.push(insertWaiting(d, fence, asked, Number(clockRows[0]?.at)));
+  if (changes.length > 0) yield changes;
+  const [stateRows = []] = yield [selectLaneStates(d, laneIds, [])];
   const { at, lanes } = decodeLaneStates(stateRows, laneIds);
   const waiting = yield* readWaiting(d, fence, [...lanes.values()]);
   const granted: WaitingRow[] = [];
