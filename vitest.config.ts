@@ -24,7 +24,9 @@ const sharing = [
   "dashboard/src/**/*.test.ts",
   "test/{class-style,client,dynamic,function-style,graph-style,histories,retry,stored-schema,types}/**/*.test.ts",
   "test/schedules/!(kills|damaged).test.ts",
-  "test/{cli,mistakes,sql-functions,testing}/**/*.test.ts",
+  "test/{cli,dashboard,mistakes,sql-functions,testing}/**/*.test.ts",
+  // The other measures the memory of its process.
+  "test/http/!(hostile-bodies).test.ts",
   // The others count the errors that no code handles.
   "test/bad-input/!(dropped-promises|processes|runs-that-end|thrown-durations|user-code).test.ts",
   // Hono's server replaces Request and Response of its process.

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect, workflow } from "pawl";
 import { afterEach, describe, expect, test } from "vitest";
 import { type OwnServer, ownPostgres } from "../../scripts/servers.mjs";
-import { isLeftOut, type TestDatabase, testDatabase } from "../support/databases.js";
+import { isLeftOut, type TestDatabase, emptyDatabase } from "../support/databases.js";
 import { until } from "../support/waiting.js";
 import { watchStatements } from "./sent-statements.js";
 import { StatementLog } from "./statement-log.js";
@@ -51,7 +51,7 @@ describe("on SQLite", () => {
   afterEach(() => database?.drop());
 
   test("an idle worker issues at most 2 statements a second", { timeout: 60_000 }, async () => {
-    database = await testDatabase("sqlite");
+    database = await emptyDatabase("sqlite");
     const sent = await watchStatements("sqlite");
     const pawl = await idleWorker(database.url);
     await sleep(2_500);

@@ -11,7 +11,7 @@ import type { Store, StoreOptions } from "../../src/store/contract/store.js";
 import { openPostgres } from "../../src/store/postgres/index.js";
 import { batch, newRun, routesOf, workerInfo } from "../../src/testing/store-suite/builders.js";
 import { CuttingProxy } from "../support/cutting-proxy.js";
-import { isLeftOut, storeUrls, type TestDatabase, testDatabase } from "../support/databases.js";
+import { isLeftOut, storeUrls, type TestDatabase, emptyDatabase } from "../support/databases.js";
 import { Gate, until } from "../support/waiting.js";
 import { testConformance } from "./conformance.js";
 
@@ -66,7 +66,7 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
     spy.mock.calls.map(([query]) => (query as { readonly name?: string }).name).filter((name) => name !== undefined);
 
   beforeAll(async () => {
-    database = await testDatabase("postgres");
+    database = await emptyDatabase("postgres");
   });
   afterEach(async () => {
     for (const one of opened.splice(0)) await one.close();

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CuttingProxy } from "../../../test/support/cutting-proxy.js";
-import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/support/databases.js";
+import { isLeftOut, type TestDatabase, emptyDatabase } from "../../../test/support/databases.js";
 import { systemRuntime } from "../../runtime/system.js";
 import type { Batch, NewRun, Store, WorkerInfo } from "../contract/store.js";
 import { StatementDeadline } from "../shared/statement-deadline.js";
@@ -18,7 +18,7 @@ describe.skipIf(isLeftOut("mysql"))("a connection to MySQL that stops answering"
   let other: Connection;
 
   beforeAll(async () => {
-    database = await testDatabase("mysql");
+    database = await emptyDatabase("mysql");
     proxy = await CuttingProxy.open(database.url);
     store = await openMysql(proxy.url);
     await store.migrate();

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { captureQuestions } from "../../../test/scale/measure.js";
 import { seedRuns } from "../../../test/scale/seed.js";
 import type { CapturedStatement } from "../../../test/scale/statement-capture.js";
-import { isLeftOut, openStore, type TestDatabase, testDatabase } from "../../../test/support/databases.js";
+import { isLeftOut, openStore, type TestDatabase, emptyDatabase } from "../../../test/support/databases.js";
 import {
   findBadScans,
   findFullScans,
@@ -42,7 +42,7 @@ describe.skipIf(isLeftOut("postgres"))("whatever the statistics say", () => {
   const sentStatements = new Map<string, SentStatement>();
 
   beforeAll(async () => {
-    database = await testDatabase("postgres");
+    database = await emptyDatabase("postgres");
     const { query } = pg.Client.prototype;
     vi.spyOn(pg.Client.prototype, "query").mockImplementation(function (this: pg.Client, ...args: unknown[]) {
       const [first] = args as [Partial<SentStatement> | undefined];
@@ -152,7 +152,7 @@ describe.skipIf(isLeftOut("postgres"))("the questions about many runs, whatever 
   let statements: readonly CapturedStatement[];
 
   beforeAll(async () => {
-    [filled, empty] = [await testDatabase("postgres"), await testDatabase("postgres")];
+    [filled, empty] = [await emptyDatabase("postgres"), await emptyDatabase("postgres")];
     for (const { url } of [filled, empty]) {
       const store = await openStore("postgres", url);
       await store.migrate();
