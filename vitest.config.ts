@@ -43,9 +43,9 @@ export default defineConfig({
     sequence: { sequencer: SlowestFirst },
     globalSetup: "./test/support/global-setup.ts",
     // Only what hangs takes so long: a busy machine is no failure.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    teardownTimeout: 30_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    teardownTimeout: 60_000,
     projects: [
       { extends: true, test: { name: "apart", include: ["{src,test,examples}/**/*.test.ts"], exclude: sharing } },
       { extends: true, test: { name: "together", include: sharing, isolate: false } },

@@ -1,6 +1,6 @@
 import { connect, type Pawl } from "pawl";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { forEachStore, type TestDatabase, emptyDatabase } from "../../test/support/databases.js";
+import { emptyDatabase, forEachStore, type TestDatabase } from "../../test/support/databases.js";
 import { type RawSql, rawSql } from "../../test/support/raw-sql.js";
 import { silent } from "../../test/support/virtual-worlds.js";
 import { order } from "../http-node/order.js";

@@ -9,7 +9,7 @@ import { createConnection } from "mysql2/promise";
 import { connect } from "pawl";
 import pg from "pg";
 import { afterAll, expect, test } from "vitest";
-import { forEachStore, type StoreKind, emptyDatabase } from "../support/databases.js";
+import { emptyDatabase, forEachStore, type StoreKind } from "../support/databases.js";
 import { rawSql } from "../support/raw-sql.js";
 import { splitAtDelimiters } from "../support/sql-scripts.js";
 import { errorIn, Folder, newFolder } from "./command-line.js";

@@ -2,7 +2,7 @@
 
 import { hostname } from "node:os";
 import { expect, onTestFinished, test } from "vitest";
-import { forEachStore, emptyDatabase } from "../support/databases.js";
+import { emptyDatabase, forEachStore } from "../support/databases.js";
 import { until } from "../support/waiting.js";
 import { newFolder, workflows } from "./command-line.js";
 

@@ -7,7 +7,7 @@ import { connect, Pawl, workflow } from "pawl";
 import { VirtualClock } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
 import type { ScheduleRecord, Store } from "../../src/store/contract/store.js";
-import { forEachStore, openStore, type StoreKind, emptyDatabase } from "../support/databases.js";
+import { emptyDatabase, forEachStore, openStore, type StoreKind } from "../support/databases.js";
 import { rawSql } from "../support/raw-sql.js";
 import { silent } from "../support/virtual-worlds.js";
 import { until } from "../support/waiting.js";

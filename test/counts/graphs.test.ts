@@ -1,7 +1,7 @@
 /** The cost of a graph step does not depend on the size of the graph. */
 import { type AnyNode, graph, Pawl, step, type WorkflowDefinition } from "pawl";
 import { expect, test } from "vitest";
-import { forEachStore, openStore, emptyDatabase } from "../support/databases.js";
+import { emptyDatabase, forEachStore, openStore } from "../support/databases.js";
 import { rawSql } from "../support/raw-sql.js";
 import { silent } from "../support/virtual-worlds.js";
 

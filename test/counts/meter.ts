@@ -6,7 +6,7 @@ import { type AnyWorkflow, Pawl, type Worker } from "pawl";
 import { VirtualClock } from "pawl/testing";
 import { vi } from "vitest";
 import type { Store } from "../../src/store/contract/store.js";
-import { openStore, type StoreKind, type TestDatabase, emptyDatabase } from "../support/databases.js";
+import { emptyDatabase, openStore, type StoreKind, type TestDatabase } from "../support/databases.js";
 import { silent } from "../support/virtual-worlds.js";
 import type { Cost } from "./gate.js";
 import { ObservedStore } from "./observed-store.js";

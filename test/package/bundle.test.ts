@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
-import { isLeftOut, emptyDatabase } from "../support/databases.js";
+import { emptyDatabase, isLeftOut } from "../support/databases.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "pawl-bundle-"));

@@ -3,7 +3,7 @@
  * them, and no more than its bound.
  */
 import { expect, test } from "vitest";
-import { isLeftOut, openStore, emptyDatabase } from "../support/databases.js";
+import { emptyDatabase, isLeftOut, openStore } from "../support/databases.js";
 import { boundOf } from "./bounds.js";
 import { type Cost, measureQuestions } from "./measure.js";
 import { seedRuns } from "./seed.js";

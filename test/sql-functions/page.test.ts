@@ -6,7 +6,7 @@ import { connect, type Pawl, workflow } from "pawl";
 import pg from "pg";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { sqlErrors } from "../../src/store/sql/sql-calls.js";
-import { forEachStore, type TestDatabase, emptyDatabase } from "../support/databases.js";
+import { emptyDatabase, forEachStore, type TestDatabase } from "../support/databases.js";
 import { silent } from "../support/virtual-worlds.js";
 import { errorOf, until } from "../support/waiting.js";
 import { type SqlCaller, sqlCaller, sqlKinds } from "./sql-caller.js";

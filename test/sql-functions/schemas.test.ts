@@ -3,7 +3,7 @@ import { connect, workflow } from "pawl";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { channelOf } from "../../src/store/postgres/connection/notifier.js";
-import { forEachStore, emptyDatabase } from "../support/databases.js";
+import { emptyDatabase, forEachStore } from "../support/databases.js";
 import { silent } from "../support/virtual-worlds.js";
 import { until } from "../support/waiting.js";
 import { refusalOf, sqlCaller } from "./sql-caller.js";

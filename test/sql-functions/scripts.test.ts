@@ -2,7 +2,7 @@
 import { connect } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import { migrationSql } from "../../src/cli/migration-sql.js";
-import { forEachStore, openStore, emptyDatabase } from "../support/databases.js";
+import { emptyDatabase, forEachStore, openStore } from "../support/databases.js";
 import { type Row, rawSql } from "../support/raw-sql.js";
 import { runScript, splitAtDelimiters } from "../support/sql-scripts.js";
 import { silent } from "../support/virtual-worlds.js";

@@ -8,12 +8,12 @@ import type { Fence, NextTaskState, Store } from "../../src/store/contract/store
 import { batch, finish, newRuns, transition, workerInfo } from "../../src/testing/store-suite/builders.js";
 import { SeededRandom } from "../../src/testing/store-suite/seeded-random.js";
 import {
+  emptyDatabase,
   forEachStore,
   isLeftOut,
   openStore,
   type StoreKind,
   type TestDatabase,
-  emptyDatabase,
 } from "../support/databases.js";
 import { type RawSql, rawSql } from "../support/raw-sql.js";
 import { expectSameAsLogs, sqlStores, viewRows } from "../support/view-rows.js";

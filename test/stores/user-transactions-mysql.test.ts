@@ -5,7 +5,7 @@ import { Pawl, workflow } from "pawl";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Batch, Fence, NewRun, Store } from "../../src/store/contract/store.js";
 import { openMysql } from "../../src/store/mysql/index.js";
-import { isLeftOut, type TestDatabase, emptyDatabase } from "../support/databases.js";
+import { emptyDatabase, isLeftOut, type TestDatabase } from "../support/databases.js";
 import { silent } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
 
@@ -293,5 +293,5 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
     } finally {
       await pawl.close();
     }
-  }, 120_000);
+  }, 300_000);
 });

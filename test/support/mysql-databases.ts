@@ -21,7 +21,8 @@ export async function takeMysqlDatabase(
 
 /** Only its rows are deleted, if it has the tables of a migration as they were. Otherwise it is dropped. */
 export async function returnMysqlDatabase(server: string, database: PooledDatabase): Promise<void> {
-  if (mayKeep() && database.fingerprint !== null && (await hasDeletedRows(server, database))) giveBack(server, database);
+  if (mayKeep() && database.fingerprint !== null && (await hasDeletedRows(server, database)))
+    giveBack(server, database);
   else await dropMysqlDatabase(server, database.name);
 }
 

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { createConnection as createCallbackConnection } from "mysql2";
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isLeftOut, type TestDatabase, emptyDatabase } from "../../../test/support/databases.js";
+import { emptyDatabase, isLeftOut, type TestDatabase } from "../../../test/support/databases.js";
 import { InvalidInputError } from "../../core/errors/errors.js";
 import type { Batch, Fence, NewRun, Store, Transition } from "../contract/store.js";
 import { openMysql } from "./index.js";

@@ -2,7 +2,7 @@
 
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { isLeftOut, type TestDatabase, emptyDatabase } from "../../../test/support/databases.js";
+import { emptyDatabase, isLeftOut, type TestDatabase } from "../../../test/support/databases.js";
 import { until } from "../../../test/support/waiting.js";
 import { systemRuntime } from "../../runtime/system.js";
 import { capabilitiesOf } from "./capabilities.js";

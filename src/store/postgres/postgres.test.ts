@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { isLeftOut, type TestDatabase, emptyDatabase } from "../../../test/support/databases.js";
+import { emptyDatabase, isLeftOut, type TestDatabase } from "../../../test/support/databases.js";
 import { systemRuntime } from "../../runtime/system.js";
 import {
   batch,

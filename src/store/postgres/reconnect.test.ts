@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { isLeftOut, type TestDatabase, emptyDatabase } from "../../../test/support/databases.js";
+import { emptyDatabase, isLeftOut, type TestDatabase } from "../../../test/support/databases.js";
 import { StoreError } from "../../core/errors/errors.js";
 import { batch, event, newRun, transition, workerInfo } from "../../testing/store-suite/builders.js";
 import type { Hint, Store } from "../contract/store.js";

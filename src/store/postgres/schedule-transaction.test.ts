@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { isLeftOut, emptyDatabase } from "../../../test/support/databases.js";
+import { emptyDatabase, isLeftOut } from "../../../test/support/databases.js";
 import { creation, scheduleRow, update } from "../../testing/store-suite/schedule-fixture.js";
 import { openPostgres } from "./index.js";
 
