@@ -24,7 +24,9 @@ const sharing = [
   "dashboard/src/**/*.test.ts",
   "test/{class-style,client,dynamic,function-style,graph-style,histories,retry,stored-schema,types}/**/*.test.ts",
   "test/schedules/!(kills|damaged).test.ts",
-  "test/{cli,mistakes,sql-functions,testing}/**/*.test.ts",
+  "test/{cli,dashboard,mistakes,sql-functions,testing}/**/*.test.ts",
+  // The other measures the memory of its process.
+  "test/http/!(hostile-bodies).test.ts",
   // The others count the errors that no code handles.
   "test/bad-input/!(dropped-promises|processes|runs-that-end|thrown-durations|user-code).test.ts",
   // Hono's server replaces Request and Response of its process.
@@ -41,9 +43,9 @@ export default defineConfig({
     sequence: { sequencer: SlowestFirst },
     globalSetup: "./test/support/global-setup.ts",
     // Only what hangs takes so long: a busy machine is no failure.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    teardownTimeout: 30_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    teardownTimeout: 60_000,
     projects: [
       { extends: true, test: { name: "apart", include: ["{src,test,examples}/**/*.test.ts"], exclude: sharing } },
       { extends: true, test: { name: "together", include: sharing, isolate: false } },

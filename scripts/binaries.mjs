@@ -47,15 +47,19 @@ export async function findOrInstall(engine) {
   if (!beside(pathFolders(), { apt: ["apt-get"] })) {
     return { why: "it is not installed, and there is no apt-get to install it with" };
   }
-  try {
-    await installPackages(engine.packages);
-  } catch (error) {
-    return {
-      why: `apt-get could not install ${engine.packages.join(" ")} (${lastLine(error.stderr ?? error.message)})`,
-    };
+  let why;
+  for (const packages of [engine.packages, engine.otherPackages]) {
+    if (packages === undefined) continue;
+    try {
+      await installPackages(packages);
+      const binaries = engine.findBinaries();
+      if (binaries) return { binaries };
+      why = `${packages.join(" ")} is installed, but its program is not found`;
+    } catch (error) {
+      why = `apt-get could not install ${packages.join(" ")} (${lastLine(error.stderr ?? error.message)})`;
+    }
   }
-  const binaries = engine.findBinaries();
-  return binaries ? { binaries } : { why: `${engine.packages.join(" ")} is installed, but its program is not found` };
+  return { why };
 }
 
 /** For an engine that does not come from the system's packages. */

@@ -162,7 +162,7 @@ forEachStore((kind) => {
     );
     expect(output.imported).toBe(997);
     expect(verification.differences).toEqual([]);
-  }, 180_000);
+  }, 300_000);
 });
 
 function indexesOf(settled: Record<string, unknown>): number[] {

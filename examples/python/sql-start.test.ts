@@ -1,6 +1,6 @@
 import { connect, type Pawl } from "pawl";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { forEachStore, type TestDatabase, testDatabase } from "../../test/support/databases.js";
+import { emptyDatabase, forEachStore, type TestDatabase } from "../../test/support/databases.js";
 import { type RawSql, rawSql } from "../../test/support/raw-sql.js";
 import { silent } from "../../test/support/virtual-worlds.js";
 import { order } from "../http-node/order.js";
@@ -13,7 +13,7 @@ forEachStore(
     let sql: RawSql;
 
     beforeAll(async () => {
-      database = await testDatabase(kind);
+      database = await emptyDatabase(kind);
       pawl = await connect(database.url, { logger: silent });
       await pawl.worker({ workflows: [order], lease: "1 minute" }).start();
       sql = await rawSql(database.url);

@@ -9,7 +9,7 @@ import { createConnection } from "mysql2/promise";
 import { connect } from "pawl";
 import pg from "pg";
 import { afterAll, expect, test } from "vitest";
-import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { emptyDatabase, forEachStore, type StoreKind } from "../support/databases.js";
 import { rawSql } from "../support/raw-sql.js";
 import { splitAtDelimiters } from "../support/sql-scripts.js";
 import { errorIn, Folder, newFolder } from "./command-line.js";
@@ -145,7 +145,7 @@ forEachStore(
   (kind) => {
     for (const { what, tables, id, keyType, idType } of schemas.filter(({ kinds }) => kinds.includes(kind))) {
       test.concurrent(`in an application with ${what}, the written files run`, async ({ onTestFinished }) => {
-        const database = await testDatabase(kind);
+        const database = await emptyDatabase(kind);
         onTestFinished(() => database.drop());
         const sql = await rawSql(database.url);
         // MariaDB has a UUID type, MySQL has not.
@@ -196,7 +196,7 @@ forEachStore(
     test.concurrent("in an application with migrations, its own tool creates the tables, and workers do not migrate", async ({
       onTestFinished,
     }) => {
-      const database = await testDatabase(kind);
+      const database = await emptyDatabase(kind);
       onTestFinished(() => database.drop());
       const folder = application(newFolder(onTestFinished), ["pg", "mysql2", "better-sqlite3", "esbuild"]);
       folder.write(".env", `DATABASE_URL="${database.url}"\n`);

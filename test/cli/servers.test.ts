@@ -2,7 +2,7 @@
 
 import { hostname } from "node:os";
 import { expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { emptyDatabase, forEachStore } from "../support/databases.js";
 import { until } from "../support/waiting.js";
 import { newFolder, workflows } from "./command-line.js";
 
@@ -10,7 +10,7 @@ forEachStore(
   (kind) => {
     /** A folder whose commands use a new database of this server. */
     const onServer = async () => {
-      const database = await testDatabase(kind);
+      const database = await emptyDatabase(kind);
       const folder = newFolder();
       onTestFinished(() => database.drop());
       folder.write("pawl.config.json", JSON.stringify({ url: database.url }));

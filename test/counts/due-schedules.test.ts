@@ -7,7 +7,7 @@ import { connect, Pawl, workflow } from "pawl";
 import { VirtualClock } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
 import type { ScheduleRecord, Store } from "../../src/store/contract/store.js";
-import { forEachStore, openStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { emptyDatabase, forEachStore, openStore, type StoreKind } from "../support/databases.js";
 import { rawSql } from "../support/raw-sql.js";
 import { silent } from "../support/virtual-worlds.js";
 import { until } from "../support/waiting.js";
@@ -44,7 +44,7 @@ const firingOf = (pawl: Pawl) =>
   ).createWorkerSchedules("default", null);
 
 async function openWorld(kind: StoreKind): Promise<{ store: Store; pawl: Pawl; clock: VirtualClock; url: string }> {
-  const database = await testDatabase(kind);
+  const database = await emptyDatabase(kind);
   onTestFinished(() => database.drop());
   const clock = new VirtualClock(Date.UTC(2026, 0, 1));
   const store = await openStore(kind, database.url, { clock: clock.read, notify: false });
@@ -75,7 +75,7 @@ forEachStore<(typeof stores)[number]>((kind) => {
     const sent = await watchStatements(kind);
     /** The statements about schedules that a worker sends while nothing is due, with their number per heartbeat. */
     const idle = async (schedules: number) => {
-      const database = await testDatabase(kind);
+      const database = await emptyDatabase(kind);
       onTestFinished(() => database.drop());
       const pawl = await connect(database.url, { logger: silent });
       const store = await openStore(kind, database.url);

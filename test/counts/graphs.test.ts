@@ -1,7 +1,7 @@
 /** The cost of a graph step does not depend on the size of the graph. */
 import { type AnyNode, graph, Pawl, step, type WorkflowDefinition } from "pawl";
 import { expect, test } from "vitest";
-import { forEachStore, openStore, testDatabase } from "../support/databases.js";
+import { emptyDatabase, forEachStore, openStore } from "../support/databases.js";
 import { rawSql } from "../support/raw-sql.js";
 import { silent } from "../support/virtual-worlds.js";
 
@@ -37,7 +37,7 @@ forEachStore(
     );
 
     async function costOf(shape: keyof typeof shapes, count: number) {
-      const database = await testDatabase(kind);
+      const database = await emptyDatabase(kind);
       try {
         const inner = await openStore(kind, database.url);
         await inner.migrate();

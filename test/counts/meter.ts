@@ -6,7 +6,7 @@ import { type AnyWorkflow, Pawl, type Worker } from "pawl";
 import { VirtualClock } from "pawl/testing";
 import { vi } from "vitest";
 import type { Store } from "../../src/store/contract/store.js";
-import { openStore, type StoreKind, type TestDatabase, testDatabase } from "../support/databases.js";
+import { emptyDatabase, openStore, type StoreKind, type TestDatabase } from "../support/databases.js";
 import { silent } from "../support/virtual-worlds.js";
 import type { Cost } from "./gate.js";
 import { ObservedStore } from "./observed-store.js";
@@ -45,7 +45,7 @@ export class Meter {
    * therefore the same on a busy machine and on an idle one.
    */
   static async open(kind: StoreKind, around: StoreWrapper = (store) => store): Promise<Meter> {
-    const database = await testDatabase(kind);
+    const database = await emptyDatabase(kind);
     try {
       return await Meter.#on(kind, database, around);
     } catch (error) {

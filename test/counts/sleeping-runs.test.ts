@@ -3,7 +3,7 @@ import { queryObjects } from "node:v8";
 import { connect, workflow } from "pawl";
 import { afterEach, expect, test } from "vitest";
 import { Turn } from "../../src/worker/turn/turn.js";
-import { forEachStore, type TestDatabase, testDatabase } from "../support/databases.js";
+import { emptyDatabase, forEachStore, type TestDatabase } from "../support/databases.js";
 import { rawSql } from "../support/raw-sql.js";
 import { until } from "../support/waiting.js";
 
@@ -15,9 +15,9 @@ forEachStore(
     afterEach(() => database?.drop());
 
     test("10,000 sleeping runs leave no memory in the worker and one task row each", {
-      timeout: 60_000,
+      timeout: 300_000,
     }, async () => {
-      database = await testDatabase(kind);
+      database = await emptyDatabase(kind);
       let activations = 0;
       const sleeper = workflow("sleeper", async (ctx) => {
         activations += 1;

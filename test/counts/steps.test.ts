@@ -35,7 +35,7 @@ describe.skipIf(isLeftOut("postgres"))("100 concurrent runs of 10 inline steps o
     });
     // Connections that are closed have reported everything to the server's statistics.
     await pawl.close();
-  }, 120_000);
+  }, 300_000);
 
   afterAll(() => server?.remove());
 

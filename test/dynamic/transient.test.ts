@@ -53,7 +53,7 @@ test("a run that is postponed repeatedly waits longer each time, until it makes 
 });
 
 test("a job that is postponed forever is paused after a thousand times in a row, and resume starts a new count", {
-  timeout: 120_000,
+  timeout: 300_000,
 }, async () => {
   let calls = 0;
   const t = await startJobs(
@@ -78,7 +78,7 @@ test("a job that is postponed forever is paused after a thousand times in a row,
 });
 
 test("a node whose job may fail without limit fails for good after a thousand attempts", {
-  timeout: 120_000,
+  timeout: 300_000,
 }, async () => {
   let calls = 0;
   const t = await startJobs(
@@ -98,7 +98,7 @@ test("a node whose job may fail without limit fails for good after a thousand at
 });
 
 test("steps that are postponed forever pause their run, in a function and in a class", {
-  timeout: 120_000,
+  timeout: 300_000,
 }, async () => {
   const postpone = () => {
     throw new TransientError("not now", { retryAfter: "1s" });

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
-import { isLeftOut, testDatabase } from "../support/databases.js";
+import { emptyDatabase, isLeftOut } from "../support/databases.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "pawl-bundle-"));
@@ -40,7 +40,7 @@ test.each([
   ["esm", "app-bundle.mjs"],
   ["cjs", "app-bundle.cjs"],
 ] as const)("a bundle in the format %s works", async (format, file) => {
-  const database = isLeftOut("postgres") ? null : await testDatabase("postgres");
+  const database = isLeftOut("postgres") ? null : await emptyDatabase("postgres");
   const { rolldown } = await bundler();
   const bundle = await rolldown({
     input: join(folder, "app.mjs"),

@@ -64,9 +64,9 @@ test("the examples compile in a project that installs the package, and the demo 
   const compiler = [join(root, "node_modules/typescript/bin/tsc"), ...files, ...sources];
   const { stdout: said } = await run(process.execPath, compiler, { cwd: project }).catch((error) => error);
   expect(said).toBe("");
-  const { stdout } = await run(process.execPath, [start], { cwd: project, timeout: 120_000 });
+  const { stdout } = await run(process.execPath, [start], { cwd: project, timeout: 300_000 });
   expect(stdout).toMatch(/killed|SIGKILL/i);
-}, 180_000);
+}, 300_000);
 
 test("the dashboard is in the package, with its licences and without its sources", () => {
   const folder = join(installed, "dist/dashboard");

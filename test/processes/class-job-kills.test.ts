@@ -73,7 +73,7 @@ forEachStore(
     };
 
     test("a job that runs elsewhere while the worker of its class is killed takes effect once", {
-      timeout: 180_000,
+      timeout: 300_000,
     }, async () => {
       await spawn("job");
       const first = await spawn("class", "side");
@@ -88,7 +88,7 @@ forEachStore(
     });
 
     test("a job that has completed when the worker of its class is killed takes effect once", {
-      timeout: 180_000,
+      timeout: 300_000,
     }, async () => {
       writeFileSync(gate(), "");
       await spawn("job");

@@ -111,7 +111,7 @@ forEachStore(
 
     test(
       "a timer of a run that one process parked fires in another process after the first stops",
-      { timeout: 120_000 },
+      { timeout: 300_000 },
       () =>
         untilInTime(async (ms) => {
           const first = await work(["sleeper"]);
@@ -129,7 +129,7 @@ forEachStore(
 
     test(
       "a timer of a run that one process parked fires in another process after the first is killed",
-      { timeout: 120_000 },
+      { timeout: 300_000 },
       () =>
         untilInTime(async (ms) => {
           const second = await work(["sleeper"], { lease: 600 });
@@ -147,7 +147,7 @@ forEachStore(
     );
 
     test("the runs of a process are resumed by another process when the first stops or is killed", {
-      timeout: 120_000,
+      timeout: 300_000,
     }, async () => {
       const second = await work(["steps"], { lease: 600, concurrency: 1 });
       const first = await work(["steps"], { lease: 600, concurrency: 50 });

@@ -38,7 +38,7 @@ export function testRestarts({ kind, server: startServer, crashes }: Crashes): v
     beforeEach(async () => {
       ledger = new Ledger();
       server = await startServer();
-    }, 120_000);
+    }, 300_000);
 
     afterEach(async () => {
       await killAllProcesses();
@@ -47,7 +47,7 @@ export function testRestarts({ kind, server: startServer, crashes }: Crashes): v
     });
 
     test(`workers and clients survive ${crashes} crashes of the server: nothing is lost, and nothing is done twice`, {
-      timeout: 180_000,
+      timeout: 300_000,
     }, async () => {
       const { url } = server;
       const pawl = await connect(url, { logger: silent });

@@ -15,7 +15,7 @@ const names = ["flight", "hotel", "car", "theatre", "dinner"];
 forEachStore(
   (kind) => {
     test("each step is undone in reverse order, and each compensation is recorded once, although the worker is killed", {
-      timeout: 120_000,
+      timeout: 300_000,
     }, async () => {
       const database = await testDatabase(kind);
       const folder = mkdtempSync(join(tmpdir(), "pawl-saga-"));

@@ -70,7 +70,7 @@ forEachStore(
       expect(await Promise.all(runs.map((run) => run.result()))).toEqual(numbers);
       expect(await effects()).toEqual(numbers.map((n) => `run ${n}`).sort());
       expect((await pawl.verify()).differences).toEqual([]);
-    }, 60_000);
+    }, 300_000);
 
     test("a client whose connections are swallowed still gets its answers", async () => {
       const wf = workflow("asked", (ctx) => ctx.waitForSignal("go"));
@@ -84,7 +84,7 @@ forEachStore(
       proxy.swallowOpen();
       await run.signal("go", 1, { key: "once" });
       expect((await pawl.runs({ workflow: wf })).runs).toHaveLength(2);
-    }, 60_000);
+    }, 300_000);
 
     // The proxy cannot read the contents of a web socket, and libSQL has no locks but the write lock.
     if (kind === "sqld") return;
@@ -108,7 +108,7 @@ forEachStore(
       proxy.deliverLate();
       expect(await effects()).toEqual(["attempt 2"]);
       expect((await pawl.verify()).differences).toEqual([]);
-    }, 60_000);
+    }, 300_000);
 
     test("a statement that waits for a lock is not given up, however long it waits", async () => {
       const wf = workflow("locked", (ctx) => ctx.step("one", () => 1));
@@ -123,7 +123,7 @@ forEachStore(
       await own.close();
       expect(await result).toBe(1);
       await worker.stop();
-    }, 60_000);
+    }, 300_000);
   },
   ["postgres", "mysql", "sqld"],
 );

@@ -44,7 +44,7 @@ forEachStore(
     };
 
     test("a worker that continues after its lease expired cannot write anything, takes a new epoch and works again", {
-      timeout: 120_000,
+      timeout: 300_000,
     }, async () => {
       const { url } = database;
       const pawl = await connect(url);

@@ -61,7 +61,7 @@ forEachStore((kind) => {
       executed.length,
     );
     expect((await w.pawl.verify()).differences).toEqual([]);
-  }, 120_000);
+  }, 300_000);
 
   /** Returns the indices of the children that have completed. */
   async function completedIndices(store: Store): Promise<Set<number>> {

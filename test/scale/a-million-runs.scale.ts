@@ -3,7 +3,7 @@
  * them, and no more than its bound.
  */
 import { expect, test } from "vitest";
-import { isLeftOut, openStore, testDatabase } from "../support/databases.js";
+import { emptyDatabase, isLeftOut, openStore } from "../support/databases.js";
 import { boundOf } from "./bounds.js";
 import { type Cost, measureQuestions } from "./measure.js";
 import { seedRuns } from "./seed.js";
@@ -19,7 +19,7 @@ const units = { postgres: "pages", mysql: "rows" } as const;
 
 for (const kind of ["postgres", "mysql"] as const) {
   test.skipIf(isLeftOut(kind))(`on ${kind}, no question exceeds its bound`, { timeout }, async () => {
-    const database = await testDatabase(kind);
+    const database = await emptyDatabase(kind);
     try {
       await migrate(kind, database.url);
       const few = await seedRuns(kind, database.url, allRuns / 10);

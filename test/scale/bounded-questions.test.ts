@@ -3,7 +3,7 @@
  * a small table is enough to reach them. A missing index makes a question read thousands of rows here.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { forEachStore, openStore, type TestDatabase, testDatabase } from "../support/databases.js";
+import { emptyDatabase, forEachStore, openStore, type TestDatabase } from "../support/databases.js";
 import { type Cost, measureQuestions } from "./measure.js";
 import { seedRuns } from "./seed.js";
 import type { SeededKind } from "./seed-dialects.js";
@@ -27,7 +27,7 @@ forEachStore<SeededKind>((kind) => {
   let after: ReadonlyMap<string, Cost>;
 
   beforeAll(async () => {
-    database = await testDatabase(kind);
+    database = await emptyDatabase(kind);
     const store = await openStore(kind, database.url);
     await store.migrate();
     await store.close();

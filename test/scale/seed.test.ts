@@ -1,14 +1,14 @@
 import { connect } from "pawl";
 import { expect, test } from "vitest";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { emptyDatabase, forEachStore } from "../support/databases.js";
 import { longRun, seedRuns } from "./seed.js";
 import type { SeededKind } from "./seed-dialects.js";
 
 const kinds: readonly SeededKind[] = ["postgres", "mysql", "sqlite"];
 
 forEachStore<SeededKind>((kind) => {
-  test("the seeded rows are like those of real runs: verify finds no difference", { timeout: 120_000 }, async () => {
-    const database = await testDatabase(kind);
+  test("the seeded rows are like those of real runs: verify finds no difference", { timeout: 300_000 }, async () => {
+    const database = await emptyDatabase(kind);
     const pawl = await connect(database.url, { notify: false });
     try {
       const seeded = await seedRuns(kind, database.url, 2_200);

@@ -6,7 +6,7 @@ import { connect, type Pawl, workflow } from "pawl";
 import pg from "pg";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { sqlErrors } from "../../src/store/sql/sql-calls.js";
-import { forEachStore, type TestDatabase, testDatabase } from "../support/databases.js";
+import { emptyDatabase, forEachStore, type TestDatabase } from "../support/databases.js";
 import { silent } from "../support/virtual-worlds.js";
 import { errorOf, until } from "../support/waiting.js";
 import { type SqlCaller, sqlCaller, sqlKinds } from "./sql-caller.js";
@@ -39,7 +39,7 @@ forEachStore((kind) => {
   let pawl: Pawl;
 
   beforeAll(async () => {
-    database = await testDatabase(kind);
+    database = await emptyDatabase(kind);
     pawl = await connect(database.url, { logger: silent });
     await pawl.worker({ workflows: [order], lease: "1 minute" }).start();
   });

@@ -3,7 +3,7 @@ import { connect, workflow } from "pawl";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { channelOf } from "../../src/store/postgres/connection/notifier.js";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { emptyDatabase, forEachStore } from "../support/databases.js";
 import { silent } from "../support/virtual-worlds.js";
 import { until } from "../support/waiting.js";
 import { refusalOf, sqlCaller } from "./sql-caller.js";
@@ -16,7 +16,7 @@ const greet = workflow("greet", async (ctx, name: string) => {
 forEachStore(
   (kind) => {
     const open = async (schema?: string) => {
-      const database = await testDatabase(kind);
+      const database = await emptyDatabase(kind);
       const pawl = await connect(database.url, { logger: silent, ...(schema === undefined ? {} : { schema }) });
       onTestFinished(async () => {
         await pawl.close();

@@ -2,7 +2,7 @@
 import { connect } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import { migrationSql } from "../../src/cli/migration-sql.js";
-import { forEachStore, openStore, testDatabase } from "../support/databases.js";
+import { emptyDatabase, forEachStore, openStore } from "../support/databases.js";
 import { type Row, rawSql } from "../support/raw-sql.js";
 import { runScript, splitAtDelimiters } from "../support/sql-scripts.js";
 import { silent } from "../support/virtual-worlds.js";
@@ -11,7 +11,7 @@ import { sqlCaller, sqlKinds } from "./sql-caller.js";
 
 forEachStore((kind) => {
   const newDatabase = async () => {
-    const database = await testDatabase(kind);
+    const database = await emptyDatabase(kind);
     onTestFinished(() => database.drop());
     return database.url;
   };

@@ -1,7 +1,7 @@
 /** Runs the conformance suite against a store on databases of its own, and checks that no connection stays open. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { storeSuite } from "../../src/testing/store-suite/index.js";
-import { type AnyStoreKind, forEachStore, openStore, type TestDatabase, testDatabase } from "../support/databases.js";
+import { type AnyStoreKind, emptyDatabase, forEachStore, openStore, type TestDatabase } from "../support/databases.js";
 import { sized } from "../support/effort.js";
 import { libsqlTable, mysqlTable, postgresTable, sqldTable, sqliteTable } from "../support/user-table.js";
 
@@ -48,7 +48,7 @@ export function testConformance(
         runner: { afterAll, afterEach, beforeAll, describe, expect, test },
         fresh: async () => {
           await drop();
-          current = await testDatabase(kind);
+          current = await emptyDatabase(kind);
           await userTable.create();
         },
         open: (options) => openStore(kind, url(), { ...(direct ? current?.direct : {}), ...options }),

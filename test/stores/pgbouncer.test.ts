@@ -11,7 +11,7 @@ import type { Store, StoreOptions } from "../../src/store/contract/store.js";
 import { openPostgres } from "../../src/store/postgres/index.js";
 import { batch, newRun, routesOf, workerInfo } from "../../src/testing/store-suite/builders.js";
 import { CuttingProxy } from "../support/cutting-proxy.js";
-import { isLeftOut, storeUrls, type TestDatabase, testDatabase } from "../support/databases.js";
+import { emptyDatabase, isLeftOut, storeUrls, type TestDatabase } from "../support/databases.js";
 import { Gate, until } from "../support/waiting.js";
 import { testConformance } from "./conformance.js";
 
@@ -26,7 +26,7 @@ beforeAll(async () => {
   pooler = await ownPgbouncer(server, { poolSize: 6 });
   vi.stubEnv("PAWL_TEST_PGBOUNCER", server);
   vi.stubEnv("PAWL_TEST_POSTGRES_URL", pooler.url);
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await pooler?.remove();
@@ -66,7 +66,7 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
     spy.mock.calls.map(([query]) => (query as { readonly name?: string }).name).filter((name) => name !== undefined);
 
   beforeAll(async () => {
-    database = await testDatabase("postgres");
+    database = await emptyDatabase("postgres");
   });
   afterEach(async () => {
     for (const one of opened.splice(0)) await one.close();
@@ -220,7 +220,7 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
     expect(rows).toEqual([]);
     expect(await effects()).toBe(120);
     expect((await pawl.verify()).differences).toEqual([]);
-  }, 60_000);
+  }, 300_000);
 
   test("a claim that reaches the server after its client gave up claims nothing", async () => {
     const proxy = await CuttingProxy.open(database.url);
@@ -251,5 +251,5 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
       const name = new URL(database.url).pathname.slice(1);
       return Number(rows.find((row) => row.database === name)?.total_query_count);
     }
-  }, 30_000);
+  }, 300_000);
 });

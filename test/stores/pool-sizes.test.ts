@@ -1,7 +1,7 @@
 /** The application controls how many connections a process opens. */
 import { connect, type Pawl, workflow } from "pawl";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { forEachStore, type TestDatabase, testDatabase } from "../support/databases.js";
+import { emptyDatabase, forEachStore, type TestDatabase } from "../support/databases.js";
 import { Gate, until } from "../support/waiting.js";
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -10,7 +10,7 @@ forEachStore(
   (kind) => {
     let database: TestDatabase;
     beforeAll(async () => {
-      database = await testDatabase(kind);
+      database = await emptyDatabase(kind);
     });
     afterAll(() => database.drop());
 

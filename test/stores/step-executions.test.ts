@@ -8,12 +8,12 @@ import type { Fence, NextTaskState, Store } from "../../src/store/contract/store
 import { batch, finish, newRuns, transition, workerInfo } from "../../src/testing/store-suite/builders.js";
 import { SeededRandom } from "../../src/testing/store-suite/seeded-random.js";
 import {
+  emptyDatabase,
   forEachStore,
   isLeftOut,
   openStore,
   type StoreKind,
   type TestDatabase,
-  testDatabase,
 } from "../support/databases.js";
 import { type RawSql, rawSql } from "../support/raw-sql.js";
 import { expectSameAsLogs, sqlStores, viewRows } from "../support/view-rows.js";
@@ -29,7 +29,7 @@ class LogWriter {
   readonly #fence: Fence;
 
   static async on(kind: StoreKind, prepare: (sql: RawSql) => Promise<unknown> = async () => {}): Promise<LogWriter> {
-    const database = await testDatabase(kind);
+    const database = await emptyDatabase(kind);
     const sql = await rawSql(database.url);
     await prepare(sql);
     const writer: { current?: LogWriter } = {};
@@ -216,7 +216,7 @@ const plain = (text: unknown) => (typeof text === "string" ? text.replace(/\ufff
 
 describe.skipIf(isLeftOut("postgres"))("postgres, in a schema of its own", () => {
   test("the view exists and shows the runs of that schema", async () => {
-    const database = await testDatabase("postgres");
+    const database = await emptyDatabase("postgres");
     const schema = `we"ird; $$ Schema`;
     const there = await openStore("postgres", database.url, { schema });
     const here = await openStore("postgres", database.url);

@@ -5,7 +5,7 @@ import { Pawl, workflow } from "pawl";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Batch, Fence, NewRun, Store } from "../../src/store/contract/store.js";
 import { openMysql } from "../../src/store/mysql/index.js";
-import { isLeftOut, type TestDatabase, testDatabase } from "../support/databases.js";
+import { emptyDatabase, isLeftOut, type TestDatabase } from "../support/databases.js";
 import { silent } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
 
@@ -15,7 +15,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
   let other: Connection;
 
   beforeAll(async () => {
-    database = await testDatabase("mysql");
+    database = await emptyDatabase("mysql");
     store = await openMysql(database.url);
     await store.migrate();
     other = await createConnection({ uri: database.url });
@@ -293,5 +293,5 @@ describe.skipIf(isLeftOut("mysql"))("a transaction of user code on MySQL", () =>
     } finally {
       await pawl.close();
     }
-  }, 120_000);
+  }, 300_000);
 });

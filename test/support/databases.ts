@@ -1,16 +1,15 @@
 /** Databases for tests: each made for one test file, on the servers that `npm test` has found, and dropped after it. */
-import { randomBytes } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { createConnection } from "mysql2/promise";
 import pg from "pg";
 import { describe, test } from "vitest";
 import { ownSqld } from "../../scripts/servers.mjs";
 import type { Store, StoreOptions } from "../../src/store/contract/store.js";
 import { MemoryStore } from "../../src/store/memory/index.js";
+import { onMysql, returnMysqlDatabase, takeMysqlDatabase } from "./mysql-databases.js";
 import { onPostgres, returnPostgresDatabase, takePostgresDatabase } from "./postgres-databases.js";
 
 export const storeKinds = ["memory", "sqlite", "postgres", "mysql"] as const;
@@ -96,7 +95,7 @@ export function forEachStore<Kind extends AnyStoreKind = StoreKind>(
   }
 }
 
-const makers: Record<AnyStoreKind, () => Promise<TestDatabase>> = {
+const makers: Record<AnyStoreKind, (hasTables: boolean) => Promise<TestDatabase>> = {
   memory: async () => ({ url: "memory:", direct: {}, connections: async () => 0, drop: async () => {} }),
   sqlite: async () => makeFile("sqlite"),
   libsql: makeLibsql,
@@ -105,12 +104,21 @@ const makers: Record<AnyStoreKind, () => Promise<TestDatabase>> = {
   mysql: makeMysql,
 };
 
-/** A new, empty database. */
+/** A database without rows. On PostgreSQL and MySQL it may be one of an earlier test, which has the tables already. */
 export function testDatabase(kind: AnyStoreKind): Promise<TestDatabase> {
-  return makers[kind]();
+  return makers[kind](true);
 }
 
-const newName = () => `pawl_test_${process.pid}_${randomBytes(4).toString("hex")}`;
+/** A database without tables, for tests of migrations and of what a new database is like. */
+export function emptyDatabase(kind: AnyStoreKind): Promise<TestDatabase> {
+  return makers[kind](false);
+}
+
+const makeTables = (kind: "postgres" | "mysql") => async (url: string) => {
+  const store = await openStore(kind, url);
+  await store.migrate();
+  await store.close();
+};
 
 function withDatabase(server: string, name: string): string {
   const url = new URL(server);
@@ -186,9 +194,10 @@ function openConnectionsTo(port: number): number {
   }
 }
 
-async function makePostgres(): Promise<TestDatabase> {
+async function makePostgres(hasTables: boolean): Promise<TestDatabase> {
   const server = storeUrls().postgres;
-  const name = await takePostgresDatabase(server);
+  const database = await takePostgresDatabase(server, hasTables ? makeTables("postgres") : null);
+  const { name } = database;
   const asAdmin = async (sql: string, values: readonly string[] = []) =>
     (await onPostgres(server, (client) => client.query(sql, [...values]))).rows;
   const ofDatabase = "FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'";
@@ -206,7 +215,7 @@ async function makePostgres(): Promise<TestDatabase> {
       pooler === null ? (await asAdmin(`SELECT count(*)::int AS n ${ofDatabase}`, [name]))[0].n : pooler.clients(),
     drop: () => {
       // Only once, because another test may have it already.
-      dropped ??= returnPostgresDatabase(server, name);
+      dropped ??= returnPostgresDatabase(server, database);
       return dropped;
     },
   };
@@ -231,25 +240,24 @@ function consoleOf(server: string, database: string) {
   };
 }
 
-async function makeMysql(): Promise<TestDatabase> {
+async function makeMysql(hasTables: boolean): Promise<TestDatabase> {
   const server = storeUrls().mysql;
-  const name = newName();
-  const asAdmin = async (sql: string, values: readonly string[] = []) => {
-    const connection = await createConnection({ uri: server });
-    try {
-      return (await connection.query(sql, [...values]))[0] as { n: number }[];
-    } finally {
-      await connection.end();
-    }
-  };
-  await asAdmin(`CREATE DATABASE ${name} CHARACTER SET utf8mb4`);
+  const database = await takeMysqlDatabase(server, hasTables ? makeTables("mysql") : null);
+  const { name } = database;
   const countSql = "SELECT count(*) AS n FROM information_schema.processlist WHERE db = ?";
+  let dropped: Promise<void> | undefined;
   return {
     url: withDatabase(server, name),
     direct: {},
-    connections: async () => Number((await asAdmin(countSql, [name]))[0]?.n),
-    drop: async () => {
-      await asAdmin(`DROP DATABASE IF EXISTS ${name}`);
+    connections: () =>
+      onMysql(server, async (connection) => {
+        const [rows] = await connection.query(countSql, [name]);
+        return Number((rows as { n: number }[])[0]?.n);
+      }),
+    drop: () => {
+      // Only once, because another test may have it already.
+      dropped ??= returnMysqlDatabase(server, database);
+      return dropped;
     },
   };
 }

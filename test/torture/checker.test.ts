@@ -13,7 +13,7 @@ let world: SmallWorld;
 
 beforeAll(async () => {
   world = await SmallWorld.open();
-}, 60_000);
+}, 300_000);
 afterAll(() => world?.remove());
 
 interface Damage {

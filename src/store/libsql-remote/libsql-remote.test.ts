@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { type Client, createClient } from "@libsql/client/ws";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { ownSqld } from "../../../scripts/servers.mjs";
-import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/support/databases.js";
+import { emptyDatabase, isLeftOut, type TestDatabase } from "../../../test/support/databases.js";
 import { StoreError, TransactionError } from "../../core/errors/errors.js";
 import { batch, event, finish, newRun, newRuns, transition, workerInfo } from "../../testing/store-suite/builders.js";
 import type { NewRun, Store } from "../contract/store.js";
@@ -81,7 +81,7 @@ describe.skipIf(isLeftOut("sqld"))("a libSQL server", () => {
   let client: Client;
 
   beforeAll(async () => {
-    database = await testDatabase("sqld");
+    database = await emptyDatabase("sqld");
     store = await openLibsql(database.url);
     await store.migrate();
     client = createClient({ url: database.url });

@@ -1,6 +1,6 @@
 import { createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/support/databases.js";
+import { emptyDatabase, isLeftOut, type TestDatabase } from "../../../test/support/databases.js";
 import { sized } from "../../../test/support/effort.js";
 import { systemRuntime } from "../../runtime/system.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
@@ -36,7 +36,7 @@ describe.skipIf(isLeftOut("mysql"))("migrating MySQL", () => {
   let driver: Driver;
 
   beforeAll(async () => {
-    database = await testDatabase("mysql");
+    database = await emptyDatabase("mysql");
     driver = await loadDriver();
   });
   afterAll(() => database.drop());

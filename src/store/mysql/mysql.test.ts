@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { createConnection as createCallbackConnection } from "mysql2";
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/support/databases.js";
+import { emptyDatabase, isLeftOut, type TestDatabase } from "../../../test/support/databases.js";
 import { InvalidInputError } from "../../core/errors/errors.js";
 import type { Batch, Fence, NewRun, Store, Transition } from "../contract/store.js";
 import { openMysql } from "./index.js";
@@ -52,7 +52,7 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
   let other: Connection;
 
   beforeAll(async () => {
-    database = await testDatabase("mysql");
+    database = await emptyDatabase("mysql");
     store = await openMysql(database.url);
     await store.migrate();
     other = await createConnection({ uri: database.url });

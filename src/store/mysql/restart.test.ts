@@ -14,7 +14,7 @@ describe.skipIf(isLeftOut("mysql"))("a MySQL server that crashes", () => {
     server = await ownMariadb();
     store = await openMysql(server.url);
     await store.migrate();
-  }, 120_000);
+  }, 300_000);
   afterAll(async () => {
     await store?.close();
     await server?.remove();
@@ -97,7 +97,7 @@ describe.skipIf(isLeftOut("mysql"))("a MySQL server that crashes", () => {
       expect(log.map(({ data }) => data)).toEqual(log.map((_, at) => `${ids[index]} ${at}`));
       expect(log.length).toBeGreaterThanOrEqual(acknowledged.length);
     }
-  }, 120_000);
+  }, 300_000);
 
   test("a store can be closed while the server is down", async () => {
     const second = await openMysql(server.url);
@@ -107,5 +107,5 @@ describe.skipIf(isLeftOut("mysql"))("a MySQL server that crashes", () => {
     await second.close();
     await server.start();
     expect(await store.now()).toBeGreaterThan(0);
-  }, 120_000);
+  }, 300_000);
 });

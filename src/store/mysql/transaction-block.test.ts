@@ -2,7 +2,7 @@
 
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/support/databases.js";
+import { emptyDatabase, isLeftOut, type TestDatabase } from "../../../test/support/databases.js";
 import { until } from "../../../test/support/waiting.js";
 import { systemRuntime } from "../../runtime/system.js";
 import { capabilitiesOf } from "./capabilities.js";
@@ -38,7 +38,7 @@ describe.skipIf(isLeftOut("mysql"))("a transaction that is sent in few packets",
   let other: Connection;
 
   beforeAll(async () => {
-    database = await testDatabase("mysql");
+    database = await emptyDatabase("mysql");
     other = await createConnection({ uri: database.url });
     await other.query("CREATE TABLE rows_written (id INT PRIMARY KEY) ENGINE=InnoDB");
     await other.query("CREATE TABLE sleepers (seconds INT) ENGINE=InnoDB");

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CuttingProxy } from "../../../test/support/cutting-proxy.js";
-import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/support/databases.js";
+import { emptyDatabase, isLeftOut, type TestDatabase } from "../../../test/support/databases.js";
 import { systemRuntime } from "../../runtime/system.js";
 import type { Batch, NewRun, Store, WorkerInfo } from "../contract/store.js";
 import { StatementDeadline } from "../shared/statement-deadline.js";
@@ -18,7 +18,7 @@ describe.skipIf(isLeftOut("mysql"))("a connection to MySQL that stops answering"
   let other: Connection;
 
   beforeAll(async () => {
-    database = await testDatabase("mysql");
+    database = await emptyDatabase("mysql");
     proxy = await CuttingProxy.open(database.url);
     store = await openMysql(proxy.url);
     await store.migrate();
@@ -74,7 +74,7 @@ describe.skipIf(isLeftOut("mysql"))("a connection to MySQL that stops answering"
     expect(await store.commit(batch)).toMatchObject({ kind: "committed" });
     expect(await store.log(run.id, { after: 0, limit: 10 })).toHaveLength(1);
     await store.deregisterWorker(fence);
-  }, 60_000);
+  }, 300_000);
 
   test("while idle: after the first one, no other broken idle connection is used", async () => {
     const fence = await store.registerWorker(newWorker());
@@ -86,7 +86,7 @@ describe.skipIf(isLeftOut("mysql"))("a connection to MySQL that stops answering"
     expect(answers).toHaveLength(10);
     expect((await store.heartbeat(fence)).isAlive).toBe(true);
     await store.deregisterWorker(fence);
-  }, 60_000);
+  }, 300_000);
 });
 
 describe("the session of a connection that was given up", () => {

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { captureQuestions } from "../../../test/scale/measure.js";
 import { seedRuns } from "../../../test/scale/seed.js";
 import type { CapturedStatement } from "../../../test/scale/statement-capture.js";
-import { isLeftOut, openStore, type TestDatabase, testDatabase } from "../../../test/support/databases.js";
+import { emptyDatabase, isLeftOut, openStore, type TestDatabase } from "../../../test/support/databases.js";
 import {
   findBadScans,
   findFullScans,
@@ -42,7 +42,7 @@ describe.skipIf(isLeftOut("postgres"))("whatever the statistics say", () => {
   const sentStatements = new Map<string, SentStatement>();
 
   beforeAll(async () => {
-    database = await testDatabase("postgres");
+    database = await emptyDatabase("postgres");
     const { query } = pg.Client.prototype;
     vi.spyOn(pg.Client.prototype, "query").mockImplementation(function (this: pg.Client, ...args: unknown[]) {
       const [first] = args as [Partial<SentStatement> | undefined];
@@ -54,7 +54,7 @@ describe.skipIf(isLeftOut("postgres"))("whatever the statistics say", () => {
     client = new pg.Client({ connectionString: database.url });
     await client.connect();
     for (const setting of sessionSettings) await client.query(`SET ${setting}`);
-  }, 60_000);
+  }, 300_000);
 
   afterAll(async () => {
     await client.end();
@@ -152,7 +152,7 @@ describe.skipIf(isLeftOut("postgres"))("the questions about many runs, whatever 
   let statements: readonly CapturedStatement[];
 
   beforeAll(async () => {
-    [filled, empty] = [await testDatabase("postgres"), await testDatabase("postgres")];
+    [filled, empty] = [await emptyDatabase("postgres"), await emptyDatabase("postgres")];
     for (const { url } of [filled, empty]) {
       const store = await openStore("postgres", url);
       await store.migrate();
@@ -160,7 +160,7 @@ describe.skipIf(isLeftOut("postgres"))("the questions about many runs, whatever 
     }
     const seeded = await seedRuns("postgres", filled.url, 6_600);
     statements = [...(await captureQuestions("postgres", filled.url, seeded)).values()].flat();
-  }, 60_000);
+  }, 300_000);
 
   afterAll(async () => {
     await filled?.drop();

@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/support/databases.js";
+import { emptyDatabase, isLeftOut, type TestDatabase } from "../../../test/support/databases.js";
 import { systemRuntime } from "../../runtime/system.js";
 import {
   batch,
@@ -63,7 +63,7 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store", () => {
   };
 
   beforeAll(async () => {
-    database = await testDatabase("postgres");
+    database = await emptyDatabase("postgres");
     admin = new pg.Client({ connectionString: database.url });
     admin.on("error", () => {});
     await admin.connect();

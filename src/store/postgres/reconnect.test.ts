@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { isLeftOut, type TestDatabase, testDatabase } from "../../../test/support/databases.js";
+import { emptyDatabase, isLeftOut, type TestDatabase } from "../../../test/support/databases.js";
 import { StoreError } from "../../core/errors/errors.js";
 import { batch, event, newRun, transition, workerInfo } from "../../testing/store-suite/builders.js";
 import type { Hint, Store } from "../contract/store.js";
@@ -28,7 +28,7 @@ describe.skipIf(isLeftOut("postgres"))("when connections are cut", () => {
   };
 
   beforeAll(async () => {
-    database = await testDatabase("postgres");
+    database = await emptyDatabase("postgres");
     admin = new pg.Client({ connectionString: database.url });
     await admin.connect();
     store = await openPostgres(database.url);

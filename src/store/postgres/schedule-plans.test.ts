@@ -2,7 +2,7 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CapturedStatement, captureStatements } from "../../../test/scale/statement-capture.js";
-import { isLeftOut, openStore, type TestDatabase, testDatabase } from "../../../test/support/databases.js";
+import { emptyDatabase, isLeftOut, openStore, type TestDatabase } from "../../../test/support/databases.js";
 import { findBadScans, findFullScans, findUnlimitedScans, literal } from "../../../test/support/query-plans.js";
 import { batch, newRuns, workerInfo } from "../../testing/store-suite/builders.js";
 import {
@@ -26,7 +26,7 @@ describe.skipIf(isLeftOut("postgres"))("the statements about schedules", () => {
   let statements: readonly CapturedStatement[];
 
   beforeAll(async () => {
-    database = await testDatabase("postgres");
+    database = await emptyDatabase("postgres");
     const store = await openStore("postgres", database.url, { notify: false });
     await store.migrate();
     const captured = await captureStatements("postgres", () => useSchedules(store));
@@ -37,7 +37,7 @@ describe.skipIf(isLeftOut("postgres"))("the statements about schedules", () => {
     for (const table of ["schedules", "occurrences", "schedule_apps"])
       await client.query(`ALTER TABLE pawl_${table} SET (autovacuum_enabled = false)`);
     for (const setting of sessionSettings) await client.query(`SET ${setting}`);
-  }, 60_000);
+  }, 300_000);
 
   afterAll(async () => {
     await client.end();

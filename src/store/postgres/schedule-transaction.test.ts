@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { isLeftOut, testDatabase } from "../../../test/support/databases.js";
+import { emptyDatabase, isLeftOut } from "../../../test/support/databases.js";
 import { creation, scheduleRow, update } from "../../testing/store-suite/schedule-fixture.js";
 import { openPostgres } from "./index.js";
 
@@ -8,7 +8,7 @@ afterEach(() => vi.restoreAllMocks());
 
 describe.skipIf(isLeftOut("postgres"))("a transaction that changes schedules", () => {
   test.each([false, true])("loses its locks when its process stops in it (pooled: %s)", async (pooled) => {
-    const database = await testDatabase("postgres");
+    const database = await emptyDatabase("postgres");
     onTestFinished(() => database.drop());
     const store = await openPostgres(database.url, { pooled, notify: false });
     onTestFinished(() => store.close());

@@ -216,7 +216,7 @@ describe.each(["sqlite", "libsql"] as const)("%s", (name) => {
     const logs = await store.logs(claimed);
     for (const id of claimed) expect(logs.get(id)).toHaveLength(1);
     await store.close();
-  }, 120_000);
+  }, 300_000);
 
   test("every commit of another process causes a hint", async () => {
     const file = newFile();

@@ -1,7 +1,7 @@
 /** What a transactional step can and cannot do with its `pg` client. */
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isLeftOut, openStore, type TestDatabase, testDatabase } from "../../../../test/support/databases.js";
+import { emptyDatabase, isLeftOut, openStore, type TestDatabase } from "../../../../test/support/databases.js";
 import { TransactionError } from "../../../core/errors/errors.js";
 import { batch, newRun } from "../../../testing/store-suite/builders.js";
 import type { Store } from "../../contract/store.js";
@@ -14,7 +14,7 @@ describe.skipIf(isLeftOut("postgres"))("the client of a transactional step", () 
   let admin: pg.Client;
 
   beforeAll(async () => {
-    database = await testDatabase("postgres");
+    database = await emptyDatabase("postgres");
     store = await openStore("postgres", database.url);
     await store.migrate();
     admin = new pg.Client({ connectionString: database.url });
