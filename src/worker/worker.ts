@@ -9,13 +9,13 @@ import { checkName } from "../core/naming/names.js";
 import type { WorkflowDefinition } from "../define/definition.js";
 import { asSchedules } from "../define/schedule/schedule.js";
 import { waitAtMost } from "../runtime/wait.js";
-import type { Hint, NewRun, Route } from "../store/contract/store.js";
+import type { Fence, Hint, NewRun, Route } from "../store/contract/store.js";
 import { inCleanContext } from "../telemetry/async-context.js";
 import { isUnreachable, warnOfRetry } from "../telemetry/warn-of-retry.js";
 import { Claimer } from "./claim/claimer.js";
 import { WorkflowRegistry } from "./claim/registry.js";
 import { RunClaims } from "./claim/run-claims.js";
-import type { StartReceipt } from "./commit/group-committer.js";
+import type { StartReceipt } from "./commit/receipt.js";
 import { freeLanes, WorkerLimits } from "./limits/worker-limits.js";
 import type { WorkerOptions } from "./options.js";
 import { checkPort, knownOptions } from "./options.js";
@@ -162,9 +162,11 @@ export class Worker {
       );
       await this.#startSession();
     } catch (error) {
-      this.#phase = "idle";
+      if (this.#phase === "running") this.#phase = "idle";
       throw error;
     }
+    // It was stopped meanwhile.
+    if (this.#session === null) return this;
     await this.#timedWork.start();
     this.#stopListening = this.#services.store.watch((hint) => inCleanContext(() => this.#onHint(hint)));
     this.#housekeeping.start();
@@ -204,7 +206,7 @@ export class Worker {
       await this.#waitUntilEmpty(session);
       this.#session = null;
       session.kill();
-      await waitAtMost(this.#services.runtime, deregisterTimeoutMs, this.#deregister(session));
+      await waitAtMost(this.#services.runtime, deregisterTimeoutMs, this.#deregister(session.committer.fence));
     }
     this.#heartbeat?.stop();
     this.#watchdog?.stop();
@@ -226,9 +228,9 @@ export class Worker {
     session.abort(new ExecutionAbortedError("The worker stops."));
   }
 
-  async #deregister(session: Session): Promise<void> {
+  async #deregister(fence: Fence): Promise<void> {
     try {
-      await this.#services.store.deregisterWorker(session.committer.fence);
+      await this.#services.store.deregisterWorker(fence);
     } catch (error) {
       const message = `Worker "${this.name}" could not deregister; other workers take its runs when its lease expires.`;
       this.#services.log.warn(message, ...(isUnreachable(error) ? [] : [error]));
@@ -253,12 +255,14 @@ export class Worker {
       leaseMs,
       ...(this.#schedules.interest.app === null ? {} : { scheduleSet: this.#schedules.interest.setKey }),
     });
+    // Otherwise a worker that is stopped while it registers would stay alive in the database.
+    if (this.#phase !== "running") return this.#deregister(fence);
     const { storeAddress } = this.#services;
     const watchedWorker = { name: this.name, fence, leaseMs, renewedAt: registeredAt };
     const watchdog = storeAddress === null ? null : watchdogFor(storeAddress, log, runtime).watch(watchedWorker);
     this.#watchdog?.stop();
     this.#watchdog = watchdog;
-    const session = new Session({
+    const session: Session = new Session({
       runtime,
       store,
       log,
@@ -283,7 +287,7 @@ export class Worker {
       onStepEnded: this.#driver.clock !== null ? (turn) => this.#driver.onStepEnded(turn) : null,
       definition: (workflow, version) => this.#registry.definitionOf(workflow, version) as WorkflowDefinition,
       jobInfo: (job) => this.#registry.jobInfo(job, store, findRegistration, runtime),
-      onLost: (lost) => this.#onLeaseLost(lost),
+      onLost: () => this.#onLeaseLost(session),
       onUncertain: () => this.#claimer.reconcileSoon(),
       onRunReleased: (parking) => {
         if (this.active === 0) this.#onEmpty?.();
@@ -297,9 +301,7 @@ export class Worker {
       onRenewed: (at) => watchdog?.noteLeaseRenewed(at),
       onMessages: (runIds) => this.#checkInboxes(runIds),
       onResult: (result) => this.#timedWork.onHeartbeat(result),
-      onPausedQueues: (names) => {
-        if (this.#registry.pausedQueues.update(names)) this.#claimer.claimSoon();
-      },
+      onPausedQueues: (names) => void (this.#registry.pausedQueues.update(names) && this.#claimer.claimSoon()),
     };
     const countExecuting = () => session.countExecuting();
     const schedules = this.#schedules.interest;

@@ -14,7 +14,14 @@ import type {
 } from "../../src/store/contract/store.js";
 import type { JournalEntry } from "./kernel/journal.js";
 import type { UserRow } from "./kernel/user-table.js";
-import type { AcknowledgedSignal, AcknowledgedStart, BodyEntry, CommandEntry, ItemEntry, ResultEntry } from "./ledger.js";
+import type {
+  AcknowledgedSignal,
+  AcknowledgedStart,
+  BodyEntry,
+  CommandEntry,
+  ItemEntry,
+  ResultEntry,
+} from "./ledger.js";
 import type { World } from "./world.js";
 
 export interface Evidence {
@@ -28,7 +35,9 @@ export interface Evidence {
   schedules: ScheduleRecord[];
   occurrences: OccurrenceRecord[];
   /** Schedules that a client has put, and that were acknowledged. */
-  puts: { readonly name: string; readonly everyMs: number }[];
+  puts: string[];
+  /** By schedule: its period in milliseconds. */
+  periods: ReadonlyMap<string, number>;
   userRows: UserRow[];
   journal: JournalEntry[];
   bodies: BodyEntry[];
@@ -80,6 +89,7 @@ export async function collectEvidence(world: World): Promise<Evidence> {
     workers: [...(await store.workers())],
     slots: [...(await store.limits.slots({ afterRunId: null }, all))],
     puts: ledger.schedules,
+    periods: new Map(plan.schedules.map(({ item, everyMs }) => [item, everyMs])),
     userRows: [...world.userTable.rows],
     journal: [...world.journal.entries],
     bodies: ledger.bodies,

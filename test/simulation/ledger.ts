@@ -64,8 +64,8 @@ export class Ledger {
   readonly results: ResultEntry[] = [];
   /** By process: when it crashed or was stopped, in entries of the journal. */
   readonly deaths: { readonly process: string; readonly after: number }[] = [];
-  /** Schedules that a client put, with the period in milliseconds. */
-  readonly schedules: { readonly name: string; readonly everyMs: number }[] = [];
+  /** The names of schedules that a client put and that were acknowledged. */
+  readonly schedules: string[] = [];
   readonly #counts = new Map<string, number>();
 
   countBody(run: string, step: string): number {

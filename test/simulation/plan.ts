@@ -119,12 +119,20 @@ export function planWorld(seed: number): WorldPlan {
     const ms = kind === "clock-jump" ? random.int(-7_200_000, 7_200_000) : random.int(50, 9_000);
     return { item: `d${index}`, at: soon(), node: anyNode(), kind, ms, release: release() };
   });
-  const schedules = Array.from({ length: random.chance(0.2) ? 1 : 0 }, (_, index): SchedulePlan => ({
-    ...{ item: `p${index}`, at: Math.floor(soon() / 2), node: anyNode(), everyMs: random.pick([1_000, 2_000, 3_000]) },
-    overlap: random.pick(["skip", "bufferOne", "bufferAll", "allowAll"]),
-    catchUp: random.pick(["latest", "all"]),
-    program: [{ op: "step", name: "s1", ms: random.int(10, 2_500) }],
-  }));
+  const schedules = Array.from(
+    { length: random.chance(0.2) ? 1 : 0 },
+    (_, index): SchedulePlan => ({
+      ...{
+        item: `p${index}`,
+        at: Math.floor(soon() / 2),
+        node: anyNode(),
+        everyMs: random.pick([1_000, 2_000, 3_000]),
+      },
+      overlap: random.pick(["skip", "bufferOne", "bufferAll", "allowAll"]),
+      catchUp: random.pick(["latest", "all"]),
+      program: [{ op: "step", name: "s1", ms: random.int(10, 2_500) }],
+    }),
+  );
   const hasCrossProcessHints = random.chance(0.7);
   return { nodes, runs, signals, commands, schedules, disasters, hasCrossProcessHints, calmAt };
 }

@@ -200,7 +200,9 @@ export class World {
     for (const { name, status } of await this.store.schedules.list({ after: null, limit: 10 })) {
       if (status === "paused") continue;
       isQuiet = false;
-      void this.#liveNode(0)?.pawl.schedules.pause(name).catch(() => {});
+      void this.#liveNode(0)
+        ?.pawl.schedules.pause(name)
+        .catch(() => {});
     }
     const open = await this.store.runs({ active: true, limit: 1_000 });
     for (const run of open) this.#help(run);
@@ -254,7 +256,7 @@ export class World {
   #putSchedule({ item, node, everyMs, overlap, catchUp, program }: SchedulePlan): void {
     void this.#insist(node, async ({ pawl }) => {
       await pawl.schedules.put(item, { workflow: "program", input: { program }, every: everyMs, overlap, catchUp });
-      this.ledger.schedules.push({ name: item, everyMs });
+      this.ledger.schedules.push(item);
     });
   }
 
@@ -417,4 +419,11 @@ function startRun({ pawl, definitions }: SimNode, plan: RunPlan): Promise<RunHan
   }
 }
 
-const nameOfWorkflow = { program: "program", limited: "limited", sweep: "Sweep", assembly: "Assembly", order: "order", built: "built" } as const;
+const nameOfWorkflow = {
+  program: "program",
+  limited: "limited",
+  sweep: "Sweep",
+  assembly: "Assembly",
+  order: "order",
+  built: "built",
+} as const;

@@ -12,51 +12,21 @@ import { FencedError } from "../../core/errors/errors.js";
 import { hasUniqueKey } from "../../core/naming/start-key.js";
 import { mergeMessages } from "../../core/run/message.js";
 import type { Runtime } from "../../runtime/runtime.js";
-import type {
-  Batch,
-  CommitResult,
-  Fence,
-  NewRun,
-  RefusedStart,
-  Store,
-  Transition,
-} from "../../store/contract/store.js";
+import type { Batch, CommitResult, Fence, NewRun, Store, Transition } from "../../store/contract/store.js";
 import { inCleanContext } from "../../telemetry/async-context.js";
 import type { SlotKeeper } from "../limits/slot-keeper.js";
 import { AckScheduler } from "./ack-scheduler.js";
 import { LogConflict } from "./log-conflict.js";
-import { type MutableTransition, mergeInto, toMutable } from "./merge-transitions.js";
+import { mergeInto, toMutable } from "./merge-transitions.js";
+import {
+  deliverReceipt,
+  type QueuedTransition,
+  type Receipt,
+  type Receiver,
+  removeRefused,
+  type StartReceipt,
+} from "./receipt.js";
 import { estimateBytes } from "./transition-size.js";
-
-/** The outcome of a submitted transition. */
-export type Receipt =
-  /**
-   * The transition was written. `isStillOwned` is true if it should have parked the run, but messages had arrived.
-   * `hasMessages` is true if the worker still owns the run and messages wait in its inbox.
-   */
-  | { readonly kind: "committed"; readonly at: number; readonly isStillOwned: boolean; readonly hasMessages: boolean }
-  /** The transition would have ended the run, but messages wait in the run's inbox, so nothing was written. */
-  | { readonly kind: "unread" }
-  /**
-   * Nothing was written, because another process has written to the run or the store refuses its data: the turn must
-   * end.
-   */
-  | { readonly kind: "evicted"; readonly error: unknown };
-
-/** When the run was created; if `refusal` is not null, the run was not created for that reason. */
-export type StartReceipt = { readonly at: number; readonly refusal: RefusedStart | null };
-
-/** Receives the receipt of a transition; null means that the worker lost its fence, so the transition was not written. */
-export type Receiver = (receipt: Receipt | null) => void;
-
-interface QueuedTransition {
-  transition: Transition;
-  /** The mutable copy that `transition` refers to once a second transition was merged into it; null before that. */
-  merged: MutableTransition | null;
-  readonly receiver: Receiver;
-  /** The receivers of the transitions that were merged into this one. */
-  laterReceivers: Receiver[] | null;
-}
 
 interface QueuedStart {
   readonly run: NewRun;
@@ -111,6 +81,8 @@ export class GroupCommitter {
   readonly #keyedStarts: Batcher<QueuedStart>;
   /** The runs whose writes are part of a flush in flight; their further writes must wait for the next flush. */
   readonly #runsInFlight = new Set<string>();
+  /** Of these, the runs that the session has claimed again, which proves that their release was committed. */
+  readonly #reclaimedRuns = new Set<string>();
   #flushesInFlight = 0;
   #isLargeFlushInFlight = false;
   #hasGivenUp = false;
@@ -166,6 +138,14 @@ export class GroupCommitter {
     });
   }
 
+  /** Called when a claim has returned this run: what an earlier turn of it has submitted must not be written any more. */
+  noteReclaimed(runId: string): void {
+    if (this.#runsInFlight.has(runId)) this.#reclaimedRuns.add(runId);
+    const entry = this.#queue.get(runId);
+    this.#queue.delete(runId);
+    if (entry !== undefined) deliverReceipt(entry, null);
+  }
+
   /** Stops retrying failed commits: no turn waits for them any more, and the next owners of the runs repeat the work. */
   giveUp(): void {
     this.#hasGivenUp = true;
@@ -198,7 +178,10 @@ export class GroupCommitter {
     } finally {
       this.#flushesInFlight -= 1;
       if (isLarge) this.#isLargeFlushInFlight = false;
-      for (const { transition } of entries) this.#runsInFlight.delete(transition.runId);
+      for (const { transition } of entries) {
+        this.#runsInFlight.delete(transition.runId);
+        this.#reclaimedRuns.delete(transition.runId);
+      }
       if (this.#isFenced) this.#rejectQueue();
       else if (this.#queue.size > 0 || this.#starts.length > 0) this.#scheduleFlush();
     }
@@ -313,6 +296,7 @@ export class GroupCommitter {
   async #findOwnCommit(batch: Batch): Promise<(CommitResult & { readonly found?: true }) | null> {
     const probe =
       batch.transitions.find(({ events }) => events.length > 0) ??
+      batch.transitions.find(({ runId, next }) => next.kind === "park" && this.#reclaimedRuns.has(runId)) ??
       batch.transitions.find(({ next }) => next.kind !== "keep");
     if (probe === undefined) return null;
     const { isAlive } = await this.#store.heartbeat(this.#fence);
@@ -335,6 +319,7 @@ export class GroupCommitter {
    * kept the run from being parked, null leads to a second commit, which is harmless.
    */
   async #readReleasedAt({ runId }: Transition): Promise<number | null> {
+    if (this.#reclaimedRuns.has(runId)) return this.#store.now();
     const [task] = await this.#store.tasks([runId]);
     const { workerId, epoch } = this.#fence;
     return task?.owner === workerId && task.epoch === epoch ? null : this.#store.now();
@@ -382,18 +367,3 @@ export class GroupCommitter {
 
 const countStartsThatFit = (starts: readonly QueuedStart[]) =>
   countFitting(starts, ({ run }) => 200 + run.input.length, { count: maxTransitions, bytes: maxBytes });
-
-function deliverReceipt({ receiver, laterReceivers }: QueuedTransition, receipt: Receipt | null): void {
-  receiver(receipt);
-  if (laterReceivers !== null) for (const laterReceiver of laterReceivers) laterReceiver(receipt);
-}
-
-/** Delivers the refusal to the run that caused it, and returns the other entries to be written without it. */
-function removeRefused(
-  entries: readonly QueuedTransition[],
-  runId: string,
-  receiptOf: (transition: Transition) => Receipt,
-): QueuedTransition[] {
-  for (const entry of entries) if (entry.transition.runId === runId) deliverReceipt(entry, receiptOf(entry.transition));
-  return entries.filter((entry) => entry.transition.runId !== runId);
-}

@@ -7,8 +7,9 @@ import { evolve } from "../../core/run/fold.js";
 import type { RunState } from "../../core/run/state.js";
 import { keepOwner } from "../../core/run/transition.js";
 import type { NewRun, NextTaskState, Transition } from "../../store/contract/store.js";
-import type { GroupCommitter, Receipt } from "./group-committer.js";
+import type { GroupCommitter } from "./group-committer.js";
 import { PendingWrites } from "./pending-writes.js";
+import type { Receipt } from "./receipt.js";
 
 /** How the turn of a run ended. */
 export type TurnEnd =

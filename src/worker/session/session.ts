@@ -9,73 +9,32 @@ import { FencedError, WorkflowNotFoundError } from "../../core/errors/errors.js"
 import { retriedRunIdOf } from "../../core/run/lineage.js";
 import { writePauseNote } from "../../core/run/parking-note.js";
 import { emptyList } from "../../core/run/transition.js";
-import type { Logger } from "../../define/context.js";
-import type { ErrorReporter, WorkflowDefinition } from "../../define/definition.js";
-import type { Runtime } from "../../runtime/runtime.js";
-import type { AdmittedTask, FreedSlots } from "../../store/contract/limits.js";
-import type { ClaimedTask, ExecutingCount, Fence, InboxRow, NewRun, Store } from "../../store/contract/store.js";
+import type { AdmittedTask } from "../../store/contract/limits.js";
+import type { ClaimedTask, ExecutingCount, InboxRow, NewRun } from "../../store/contract/store.js";
 import { publishCommit, publishStatus } from "../../telemetry/publish.js";
-import type { RunTally } from "../../telemetry/run-tally.js";
 import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
-import { GroupCommitter, type StartReceipt } from "../commit/group-committer.js";
+import { GroupCommitter } from "../commit/group-committer.js";
 import { LogConflict } from "../commit/log-conflict.js";
+import type { StartReceipt } from "../commit/receipt.js";
 import type { TurnEnd } from "../commit/run-writer.js";
-import type { SlotKeeper } from "../limits/slot-keeper.js";
 import { StepSlots } from "../limits/step-slots.js";
 import { damagedRun, unwritableRun } from "../turn/damaged-run.js";
 import { inheritFromPredecessor, mustInherit } from "../turn/inherited-log.js";
 import { SuspectRunQueue } from "../turn/suspect-run-queue.js";
 import { Turn } from "../turn/turn.js";
-import type { HostedTurn, JobInfo, TurnHost, TurnSnapshot, WorkflowSummary } from "../turn/turn-host.js";
+import type { HostedTurn, TurnHost, TurnSnapshot } from "../turn/turn-host.js";
 import { pauseRunOnError } from "../turn/user-code.js";
-import type { WorkerWatchdog } from "../watchdog/watchdog.js";
 import { toRunRecord } from "./adopted-run.js";
 import { toAdmittedTasks } from "./forgotten-tasks.js";
-import type { SlowSteps } from "./slow-steps.js";
-
-export interface SessionOptions {
-  readonly runtime: Runtime;
-  readonly store: Store;
-  readonly log: Logger;
-  readonly tally: RunTally;
-  readonly workerName: string;
-  readonly fence: Fence;
-  readonly slowSteps: SlowSteps;
-  readonly watchdog: WorkerWatchdog | null;
-  readonly leaseMs: number;
-  readonly virtualClock: (() => number) | null;
-  readonly maxDeliveries: number;
-  readonly replayGraceMs: number;
-  readonly graceMs: number;
-  readonly recheckPausedMs: number | null;
-  /** The slots that the runs of this session hold; null if no workflow of the worker has limits. */
-  readonly slots: SlotKeeper | null;
-  /** Called with lanes that have free slots, on which runs wait. */
-  readonly onSlotsFreed: (freed: readonly FreedSlots[]) => void;
-  definition(workflow: string, version: string): WorkflowDefinition;
-  canExecute(route: string, version: string): boolean;
-  allowsInterruptions(): boolean;
-  hasWaitingRuns(): boolean;
-  /** Called when a top-level step has completed or was skipped; null except in tests. */
-  readonly onStepEnded: ((turn: HostedTurn) => void) | null;
-  readonly onError: ErrorReporter | null;
-  findRegistration(name: string): Promise<WorkflowSummary | null>;
-  jobInfo(job: string): Promise<JobInfo>;
-  /** Called when the connection failed during a commit, so that it is unknown which runs the session still owns. */
-  onUncertain(): void;
-  /** Called when the store reports that the fence is no longer valid. */
-  onLost(session: Session): void;
-  /** Called when the session released a run, so that a slot is free. `parking` is set if the run was parked until `dueAt`. */
-  onRunReleased(parking: { readonly dueAt: number; readonly now: number } | null): void;
-}
+import { type Opening, OpeningRuns } from "./opening-runs.js";
+import type { SessionOptions } from "./session-options.js";
 
 export class Session {
   readonly committer: GroupCommitter;
   readonly turns = new Map<string, Turn>();
   readonly #options: SessionOptions;
   readonly #host: TurnHost;
-  /** Runs that this session owns, or is about to own, and whose turn has not started yet. */
-  readonly #openingRuns = new Set<string>();
+  readonly #openingRuns = new OpeningRuns();
   #stepSlots: StepSlots | null = null;
   #isDead = false;
   #isStopping = false;
@@ -88,7 +47,7 @@ export class Session {
       store,
       fence,
       slots: options.slots,
-      onFenced: () => options.onLost(this),
+      onFenced: () => options.onLost(),
       onUncertain: () => options.onUncertain(),
       onTransientError: (operation, error) =>
         warnOfRetry(log, `Worker "${workerName}": ${operation} failed, trying again.`, error),
@@ -171,7 +130,10 @@ export class Session {
 
   /** Starts the turns of claimed runs. Logs and inboxes are read for all runs at once; fresh runs have none to read. */
   async openClaimed(tasks: readonly (ClaimedTask | AdmittedTask)[], claimedAt: number): Promise<void> {
-    for (const task of tasks) if ("lanes" in task) this.#options.slots?.hold(task.run.id, task.lanes, task.openLanes);
+    for (const task of tasks) {
+      if ("lanes" in task) this.#options.slots?.hold(task.run.id, task.lanes, task.openLanes);
+      this.#endEarlierTurn(task.run.id);
+    }
     const needsNoReads = (task: ClaimedTask) =>
       task.isFresh && task.pendingMessages === 0 && retriedRunIdOf(task.run) === null;
     for (const task of tasks) {
@@ -189,13 +151,14 @@ export class Session {
     if (tasksToRead.length === 0) return;
     const { store } = this.#options;
     const ids = tasksToRead.map((task) => task.run.id);
-    await this.#whileOpening(ids, async () => {
+    await this.#whileOpening(ids, async (opening) => {
       const idsWithMessages = tasksToRead.filter((task) => task.pendingMessages > 0).map((task) => task.run.id);
       const [logs, inboxes] = await this.#retryUntilReachable(() =>
         Promise.all([store.logs(ids), idsWithMessages.length > 0 ? store.inbox(idsWithMessages) : noInboxes]),
       );
       const startedTurns = tasksToRead.map((task) => {
         const { id } = task.run;
+        if (!opening.isLatest(id)) return undefined;
         return this.#startRun({
           ...task,
           log: logs.get(id) ?? emptyList,
@@ -232,7 +195,7 @@ export class Session {
    */
   async reconcile(): Promise<void> {
     const { store, fence } = this.#options;
-    const knownIds = new Set([...this.turns.keys(), ...this.#openingRuns]);
+    const knownIds = new Set([...this.turns.keys(), ...this.#openingRuns.ids]);
     const isForgotten = (id: string) => !knownIds.has(id) && !this.turns.has(id) && !this.#openingRuns.has(id);
     const ownedTasks = await this.#retryUntilReachable(() => store.ownedTasks(fence));
     const forgottenTasks = ownedTasks.filter((task) => isForgotten(task.runId));
@@ -245,12 +208,24 @@ export class Session {
     await this.openClaimed(claimedTasks, at);
   }
 
-  async #whileOpening<T>(ids: readonly string[], work: () => Promise<T>): Promise<T> {
-    for (const id of ids) this.#openingRuns.add(id);
+  /**
+   * A claim has returned this run, so the earlier turn of this session does not own it any more, whatever it knows: its last
+   * commit has released the run, or one that had failed was executed late. It must write nothing more.
+   */
+  #endEarlierTurn(runId: string): void {
+    this.committer.noteReclaimed(runId);
+    const turn = this.turns.get(runId);
+    if (turn === undefined || turn.isOver) return;
+    this.turns.delete(runId);
+    turn.abandon();
+  }
+
+  async #whileOpening<T>(ids: readonly string[], work: (opening: Opening) => Promise<T>): Promise<T> {
+    const opening = this.#openingRuns.begin(ids);
     try {
-      return await work();
+      return await work(opening);
     } finally {
-      for (const id of ids) this.#openingRuns.delete(id);
+      opening.end();
       if (this.size === 0) this.#options.onRunReleased(null);
     }
   }
@@ -304,7 +279,7 @@ export class Session {
   #onTurnEnd(turn: HostedTurn, turnEnd: TurnEnd): void {
     // If this session claimed the run again before the receipt of the last commit arrived, a newer turn executes the run.
     if (this.turns.get(turn.runId) === turn) this.turns.delete(turn.runId);
-    if (this.turns.has(turn.runId)) return;
+    if (this.turns.has(turn.runId) || this.#openingRuns.has(turn.runId)) return;
     if (turnEnd.how === "has messages") void this.#reopen(turn.runId, turn.route);
     else if (turnEnd.how === "evicted") void this.#evict(turn.runId, turn.route, turnEnd.error);
     else if (turnEnd.how === "parked" && turnEnd.dueAt !== null) {
@@ -313,18 +288,18 @@ export class Session {
   }
 
   /** Starts a new turn for a run that the session still owns, for example because messages kept it from being parked. */
-  #reopen(runId: string, route: string): Promise<void> {
+  #reopen(runId: string, route: string, deliveries = 1): Promise<void> {
     const { store, log } = this.#options;
-    return this.#whileOpening([runId], async () => {
+    return this.#whileOpening([runId], async (opening) => {
       try {
         const [run, logs, inboxes, claimedAt] = await this.#retryUntilReachable(() =>
           Promise.all([store.run(runId), store.logs([runId]), store.inbox([runId]), store.now()]),
         );
-        if (run === null) return;
+        if (run === null || !opening.isLatest(runId)) return;
         await this.#startRun({
           run,
           route,
-          deliveries: 1,
+          deliveries,
           log: logs.get(runId) ?? emptyList,
           inbox: inboxes.get(runId) ?? emptyList,
           claimedAt,
@@ -358,7 +333,8 @@ export class Session {
             log.warn(
               `The log of run ${runId} ends at event ${lastSeq}, not at ${error.after}: the run is replayed from there.`,
             );
-            return await this.#reopen(runId, route);
+            // As after the death of a worker: what the earlier turn had begun is abandoned, and the code is called again.
+            return await this.#reopen(runId, route, 2);
           }
         }
         log.error(`Run ${runId} could not be written and is paused.`, error);

@@ -83,8 +83,9 @@ export class RunningAttempts {
     this.#busyCount += 1;
   }
 
+  /** What was retained before `stopWaiting` does not count any more. */
   release(): void {
-    this.#busyCount -= 1;
+    if (this.#busyCount > 0) this.#busyCount -= 1;
   }
 
   /** Keeps the run from being parked until `work` ends. */

@@ -253,10 +253,13 @@ export function endExpired(turn: WholeTurn, error: Failure): void {
 
 /** Parks the run while a compensation or onFailure waits for its retry. */
 function waitForCompensation(turn: WholeTurn): void {
-  const { results, phase } = turn;
+  const { results, phase, attempts } = turn;
   if (!phase.isUnwinding || results.isDelivering) return;
   const isCompensationOrLastStep = (key: string) => isCompensation(key) || key === phase.lastStep;
-  if ([...results.pending.keys()].some(isCompensationOrLastStep)) void turn.park();
+  const awaited = [...results.pending.keys()].filter(isCompensationOrLastStep);
+  // After the grace period of a cancel, the turn waits for no body, but a compensation must not be parked while it runs: it
+  // has no due time, so no worker would ever continue it.
+  if (awaited.length > 0 && !awaited.some((key) => attempts.has(key))) void turn.park();
 }
 
 /**

@@ -15,6 +15,9 @@ export class Facts {
   /** By run: entries at which a write of a worker was refused. */
   readonly #evictions = new Map<string, { readonly seq: number; readonly process: string }[]>();
 
+  /** By run: entries at which a commit that had failed released it, so that its worker lost it without knowing. */
+  readonly #lateReleases = new Map<string, number[]>();
+
   constructor(evidence: Evidence, ownership: Ownership) {
     this.#evidence = evidence;
     this.ownership = ownership;
@@ -34,7 +37,9 @@ export class Facts {
       } else if (entry.kind === "fenced") addBreak(process, seq);
       else if (entry.kind === "freed") for (const id of entry.workerIds) addBreak(processOf.get(id) ?? "", seq);
       else if (entry.kind === "commit" && entry.result.kind === "committed") {
-        for (const { runId, events } of entry.batch.transitions) {
+        for (const { runId, events, next } of entry.batch.transitions) {
+          if (next.kind !== "keep" && entry.isLate)
+            this.#lateReleases.set(runId, [...(this.#lateReleases.get(runId) ?? []), seq]);
           let commits = this.#commits.get(runId);
           if (commits === undefined) this.#commits.set(runId, (commits = []));
           for (const _ of events) commits.push(seq);
@@ -60,6 +65,25 @@ export class Facts {
   wasLate(run: string, seq: number): boolean {
     const entry = this.#evidence.journal[this.committedAt(run, seq) - 1];
     return entry?.kind === "commit" && entry.isLate;
+  }
+
+  /** By run: how many claims in a row have led to nothing but the note that the run was recovered, at each claim. */
+  fruitlessDeliveries(): ReadonlyMap<string, readonly { readonly seq: number; readonly count: number }[]> {
+    const counts = new Map<string, { seq: number; count: number }[]>();
+    const current = new Map<string, number>();
+    for (const entry of this.#evidence.journal) {
+      if (entry.kind === "claimed") {
+        for (const run of entry.runIds) {
+          const count = (current.get(run) ?? 0) + 1;
+          current.set(run, count);
+          counts.set(run, [...(counts.get(run) ?? []), { seq: entry.seq, count }]);
+        }
+      } else if (entry.kind === "commit" && entry.result.kind === "committed") {
+        for (const { runId, events, next } of entry.batch.transitions)
+          if (next.kind !== "keep" || events.some(({ type }) => type !== "run.recovered")) current.delete(runId);
+      }
+    }
+    return counts;
   }
 
   /** Whether something happened to the process or to its hold on the run after the body began. */

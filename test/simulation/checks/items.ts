@@ -11,7 +11,8 @@ export function checkItems(evidence: Evidence, facts: Facts, report: Report): vo
   }
   for (const [, entries] of done) {
     for (const entry of entries.slice(0, -1))
-      if (!facts.wasInterrupted(entry)) report("I6", entry.run, `Item ${entry.item} was done again, although its execution was not interrupted.`);
+      if (!facts.wasInterrupted(entry))
+        report("I6", entry.run, `Item ${entry.item} was done again, although its execution was not interrupted.`);
   }
   for (const { id, workflow, input } of evidence.runs) {
     if (workflow !== "Sweep") continue;

@@ -72,12 +72,11 @@ export function checkPauses(evidence: Evidence, facts: Facts, report: Report): v
         report("I25", id, `It was paused for no reason of its own: ${error?.name} ${reason}`);
     }
   }
-  for (const body of evidence.bodies) {
-    const delivery = deliveries
-      .get(body.run)
-      ?.findLast(({ seq, process }) => seq <= body.begunAfter && process === body.process);
-    if (delivery !== undefined && delivery.count > evidence.maxDeliveries + 1)
-      report("I15", body.run, `Its code was executed in delivery ${delivery.count}.`);
+  const fruitless = facts.fruitlessDeliveries();
+  for (const { run, begunAfter } of evidence.bodies) {
+    const count = fruitless.get(run)?.findLast(({ seq }) => seq <= begunAfter)?.count ?? 0;
+    if (count > evidence.maxDeliveries + 1)
+      report("I15", run, `Its code was executed in delivery ${count} without any progress.`);
   }
 }
 

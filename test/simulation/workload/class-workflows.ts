@@ -15,7 +15,8 @@ type AnyInstance = Workflow<any, ClassInput, unknown>;
 const retry = { initial: 60, factor: 2, max: 500 } as const;
 
 export function classWorkflows(bench: Bench, { press, paint }: ReturnType<typeof jobsOf>) {
-  const body = (step: string, plan?: BodyPlan) => (w: AnyInstance) => bench.body(w.runId, step, plan ?? w.input.body, w.attempt);
+  const body = (step: string, plan?: BodyPlan) => (w: AnyInstance) =>
+    bench.body(w.runId, step, plan ?? w.input.body, w.attempt);
 
   class Sweep extends Workflow<{ id: string }, ClassInput, unknown> {
     static readonly heroType = "Account";

@@ -11,10 +11,12 @@ export interface GraphInput {
 const retry = { attempts: 6, initial: 60, factor: 2, max: 500 } as const;
 
 export function graphWorkflow(bench: Bench) {
-  const body = (name: string, plan?: BodyPlan) => (ctx: StepContext<GraphInput>) => bench.body(ctx.runId, name, plan ?? ctx.input.body, ctx.attempt);
+  const body = (name: string, plan?: BodyPlan) => (ctx: StepContext<GraphInput>) =>
+    bench.body(ctx.runId, name, plan ?? ctx.input.body, ctx.attempt);
   const undoing = (name: string) => ({
     retry,
-    compensate: async (ctx: { readonly runId: string; readonly attempt: number }) => void (await bench.body(ctx.runId, `${name}#compensate`, { ms: 20 }, ctx.attempt)),
+    compensate: async (ctx: { readonly runId: string; readonly attempt: number }) =>
+      void (await bench.body(ctx.runId, `${name}#compensate`, { ms: 20 }, ctx.attempt)),
   });
   const validate = step("validate", body("validate"), { retry });
   const reserve = step("reserve", body("reserve", { ms: 80 }), undoing("reserve"));
@@ -34,7 +36,10 @@ export function graphWorkflow(bench: Bench) {
     validate,
     reserve.after(validate),
     fraud.after(validate),
-    branch("route", (ctx: StepContext<GraphInput>) => (ctx.input.isLarge ? "person" : "machine"), { person: [ask], machine: [wave] }).after(fraud),
+    branch("route", (ctx: StepContext<GraphInput>) => (ctx.input.isLarge ? "person" : "machine"), {
+      person: [ask],
+      machine: [wave],
+    }).after(fraud),
     charge.after(reserve, ask, wave),
     ship.after(charge),
   ]);
