@@ -4,6 +4,7 @@ import { RunNotFoundError } from "../core/errors/errors.js";
 import type { FrozenDag } from "../core/graph/frozen-dag.js";
 import { checkOptions } from "../core/naming/check-options.js";
 import { isUuid } from "../core/naming/ids.js";
+import { parseRunId } from "../core/naming/element-id.js";
 import { checkName } from "../core/naming/names.js";
 import type { InputOf, OutputOf } from "../define/class/class-types.js";
 import type { WorkflowClass } from "../define/class/workflow-instance.js";
@@ -392,7 +393,7 @@ export class Client {
   }
 
   #createHandle(id: string): RunHandle<any, any> {
-    if (typeof id !== "string" || !isUuid(id)) throw new RunNotFoundError(String(id));
+    if (typeof id !== "string" || parseRunId(id) === null) throw new RunNotFoundError(String(id));
     return new RunHandle(id, this.#handles);
   }
 }

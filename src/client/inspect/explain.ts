@@ -15,6 +15,7 @@ import { canExecute, findLiveWorkers, isWorkerLive } from "../../store/contract/
 import type { InboxRow, PausedQueue, RunRecord, Store, TaskRecord, WorkerRecord } from "../../store/contract/store.js";
 import { pausedQueueOf } from "../operate/queues.js";
 import { executingCountOf } from "../operate/workers.js";
+import { explainGathering } from "./explain-gathering.js";
 import { explainLimited } from "./explain-limited.js";
 import type { Explanation } from "./explanation.js";
 import { nodeName } from "./run-graph.js";
@@ -47,7 +48,7 @@ export async function explainRun(store: Store, run: RunRecord, runtime: Runtime)
     return explainOwned(worker, hasExpiredLease, { log, state, dag, pendingRequest });
   }
   if (state.paused !== null) return explainPaused(state.paused, dag);
-  if (state.startedAt === null) return explainPlanned(run, task);
+  if (state.startedAt === null) return explainGathering(run, task) ?? explainPlanned(run, task);
   return { ...(await explainWaiting(store, { log, state, dag })), until: toDate(task.dueAt) };
 }
 

@@ -11,6 +11,7 @@ import { parseParkingNote, readParkingNote } from "../../core/run/parking-note.j
 import type { CommandAudit, ParkingNote, Waiting } from "../../core/run/stored-schema.js";
 import { type ScheduleContext, toScheduleContext } from "../../define/schedule/schedule-context.js";
 import type { RunRecord, RunStatus } from "../../store/contract/store.js";
+import { type GatheredInfo, gatheredInfoOf } from "./gathered.js";
 import { type DamagedField, damagedColumnError, decodeColumn } from "./damaged-data.js";
 
 /** A run, as `run.get()` and `pawl.runs()` return it. */
@@ -61,6 +62,8 @@ export interface RunInfo<Input = unknown, Output = unknown> {
   } | null;
   /** The occurrence of a schedule that it was started for; null if no schedule has started it. */
   readonly schedule: ScheduleContext | null;
+  /** The starts that it has gathered, by `debounce` or by the `batch` of its workflow; null if it has one start of its own. */
+  readonly gathered: GatheredInfo | null;
   /** When it was created. */
   readonly createdAt: Date;
   /** When it started; null if it has not started. */
@@ -133,6 +136,7 @@ export function toRunInfo(run: RunRecord, position: StepPosition = null): RunInf
     retryOf: retriedRunIdOf(run),
     startedBy: startedByOf(run),
     schedule: scheduleOf(run),
+    gathered: gatheredInfoOf(run),
     createdAt: new Date(run.createdAt),
     startedAt: run.startedAt === null ? null : new Date(run.startedAt),
     finishedAt: run.finishedAt === null ? null : new Date(run.finishedAt),

@@ -12,6 +12,7 @@ import { checkHero } from "../../define/hero.js";
 import type { NewRun } from "../../store/contract/store.js";
 import { collectStartTags } from "../../telemetry/call-interception.js";
 import { auditField } from "../command/command-options.js";
+import type { DebounceOptions } from "./debounce.js";
 import type { IdSource } from "./new-id.js";
 
 /** Options of `pawl.start`, `trigger` and `pawl.build`. */
@@ -37,6 +38,11 @@ export interface StartOptions {
   readonly by?: string | undefined;
   /** Why the run is started; shown beside `by`. */
   readonly reason?: string | undefined;
+  /**
+   * Merges this start with others of the same key: the run is due when there was none for `quiet`, and gets the last input.
+   * Once the run has begun, the next start creates another.
+   */
+  readonly debounce?: DebounceOptions;
   /** Your own open transaction (one connection, not a pool): the run is created if and when it commits. */
   readonly tx?: unknown;
 }
@@ -51,6 +57,7 @@ export const startOptions: ReadonlySet<string> = new Set([
   "tags",
   "by",
   "reason",
+  "debounce",
   "tx",
 ] satisfies (keyof StartOptions)[]);
 

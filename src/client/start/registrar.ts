@@ -7,7 +7,7 @@ import { jsonSchemaOf } from "../../define/standard-schema.js";
 import { stepQueues } from "../../define/step-queues.js";
 import type { Store, WorkflowRecord } from "../../store/contract/store.js";
 import { shapeRegistration } from "../operate/shape-registry.js";
-import { type Registration, registrationOf, stepQueuesOf } from "./registration.js";
+import { type Registration, registeredBatchOf, registrationOf, stepQueuesOf } from "./registration.js";
 import { WorkflowNames } from "./workflow-names.js";
 
 const maxSingleReads = 3;
@@ -34,13 +34,14 @@ export class Registrar {
     const earlierQueues = await this.#readEarlierQueues(newDefinitions);
     const shapes = newDefinitions.flatMap((definition) => shapeRegistration(definition) ?? []);
     await this.#store.registerWorkflows([
-      ...newDefinitions.map(({ name, queue, version, priority, tags, declared, hero, inputSchema }) => {
+      ...newDefinitions.map(({ name, queue, version, priority, tags, declared, hero, inputSchema, batch }) => {
         const queues = stepQueues(declared, earlierQueues.get(name));
         const isChain = declared?.kind === "chain" ? { isChain: true } : {};
         const steps = declared === null ? {} : { hero, stepQueues: [...queues], nodes: declared.nodes, ...isChain };
         const jsonSchema = jsonSchemaOf(inputSchema);
         const form = jsonSchema === null ? {} : { inputSchema: jsonSchema };
-        const registered: RegisteredWorkflow = { priority, tags, ...steps, ...form };
+        const batching = batch === null ? {} : { batch: registeredBatchOf(batch) };
+        const registered: RegisteredWorkflow = { priority, tags, ...steps, ...form, ...batching };
         return { name, queue, version, signature: null, graph: JSON.stringify(registered) };
       }),
       ...shapes,

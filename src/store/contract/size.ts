@@ -15,6 +15,8 @@ export const tableNames = [
   "lanes",
   "classes",
   "slots",
+  "gatherings",
+  "gathered",
   "schedules",
   "occurrences",
   "schedule_apps",

@@ -18,6 +18,7 @@ import type {
 import type { DatabaseSize } from "../contract/size.js";
 import type { WorkflowRecord } from "../contract/store.js";
 import type { HintEmitter } from "../shared/hint-emitter.js";
+import { MemoryGatherings } from "./gatherings.js";
 import { MemoryAudit } from "./audit.js";
 import type { MemoryLimits } from "./limits.js";
 import { MemoryQuestions } from "./questions.js";
@@ -82,6 +83,7 @@ export class MemoryMaintenance implements Maintenance {
       this.#rows.inboxes.delete(id);
       this.#rows.cursors.delete(id);
       if (run.startKey !== null) this.#rows.startKeys.delete(startKeyOf(run));
+      MemoryGatherings.forget(this.#rows, run);
       this.#rows.runs.delete(id);
     }
     return deletedCount;

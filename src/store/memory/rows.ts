@@ -12,6 +12,7 @@ import type {
   WorkerRecord,
   WorkflowRecord,
 } from "../contract/store.js";
+import type { GatheredItem } from "../contract/gatherings.js";
 import { MemorySlots } from "./slots.js";
 import type { MemoryRun, MemoryTask } from "./task.js";
 import { TaskQueues } from "./task-queues.js";
@@ -27,6 +28,10 @@ export class MemoryRows {
   readonly schedules = new Map<string, ScheduleRecord>();
   readonly occurrences = new Map<string, OccurrenceRecord>();
   readonly scheduleApps = new Map<string, ScheduleApp>();
+  /** The run that gathers, by the id of the gathering. */
+  readonly gatherings = new Map<string, string>();
+  /** By the id of the call. */
+  readonly gathered = new Map<string, GatheredItem>();
   readonly startKeys = new Map<string, MemoryRun>();
   readonly heroKeys = new Map<string, MemoryRun>();
   readonly taskQueues = new TaskQueues();

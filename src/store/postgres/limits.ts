@@ -77,7 +77,7 @@ function toQuery(statements: readonly SqlText[]): PgQuery {
   return { text: `WITH ${parts.join(", ")} ${texts.at(-1)}`, values };
 }
 
-const postgresLimitsDialect = (tables: Tables, base: Dialect): LimitsDialect => ({
+export const postgresLimitsDialect = (tables: Tables, base: Dialect): LimitsDialect => ({
   base,
   // FOR KEY SHARE conflicts with reaping, but not with the worker's own heartbeats; see `fenceClause`.
   selectFence: ({ workerId, epoch }, bind) =>
@@ -112,6 +112,7 @@ const postgresLimitsDialect = (tables: Tables, base: Dialect): LimitsDialect => 
   tasksByRoute: `${tables.tasks} t`,
   tasksByKey: `${tables.tasks} t`,
   whenReady: "",
+  whenParked: "",
   whenOwned: ", fresh = false",
 });
 

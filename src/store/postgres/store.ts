@@ -38,6 +38,7 @@ import type { SqlLimits } from "../sql/limits/limits.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
+import { SqlGatherings } from "../sql/gatherings.js";
 import { SqlSchedules } from "../sql/schedules.js";
 import { Claimer } from "./claim/claim.js";
 import { ClaimBoundsTracker } from "./claim/claim-bounds.js";
@@ -49,7 +50,7 @@ import { isFailedOptimisticCommit, runOfDuplicateEvent } from "./connection/erro
 import { Listener } from "./connection/listener.js";
 import { channelOf, encodeHints, Notifier } from "./connection/notifier.js";
 import { createPostgresDialect } from "./dialect.js";
-import { createPostgresLimits, type PostgresLimitsPort } from "./limits.js";
+import { createPostgresLimits, postgresLimitsDialect, type PostgresLimitsPort } from "./limits.js";
 import { LostWriteDetector } from "./lost-write-detector.js";
 import { createMigrationPort } from "./migrate.js";
 import { OperationTracker } from "./operation-tracker.js";
@@ -74,6 +75,7 @@ export class PostgresStore implements Store {
   readonly maintenance: SqlMaintenance;
   readonly limits: SqlLimits;
   readonly schedules: SqlSchedules;
+  readonly gatherings: SqlGatherings;
   readonly #parts: PostgresStoreParts;
   readonly #db: Database;
   readonly #clock: SqlClock;
@@ -108,6 +110,7 @@ export class PostgresStore implements Store {
     const ports: PortServices = { db, operations: this.#operations, committer, emitHints: this.#emitHints };
     this.maintenance = new SqlMaintenance(createMaintenancePort(ports), dialect);
     this.schedules = new SqlSchedules(createSchedulePort(ports), dialect);
+    this.gatherings = new SqlGatherings(createSchedulePort(ports), postgresLimitsDialect(tables, dialect));
     const admitUnder: PostgresLimitsPort["admitUnder"] = ({ fence }, admit) =>
       this.#fencedIfLost({ kind: "fenced" }, () => {
         this.#lostWriteDetector.assertNotLost(fence);

@@ -34,6 +34,7 @@ export const sqliteLimitsDialect = (base: Dialect): LimitsDialect => ({
   tasksByRoute: "pawl_tasks t",
   tasksByKey: "pawl_tasks t",
   whenReady: "",
+  whenParked: "",
   whenOwned: ", fresh = 0",
 });
 

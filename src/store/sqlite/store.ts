@@ -28,6 +28,9 @@ import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
 import { encodeLoad } from "../sql/records.js";
+import { SqlGatherings } from "../sql/gatherings.js";
+import type { SchedulePort } from "../sql/schedule-port.js";
+import { sqliteLimitsDialect } from "./limits-dialect.js";
 import { SqlSchedules } from "../sql/schedules.js";
 import { claim, readEmptyClaim } from "./claim.js";
 import { applyBatch, isCommitted } from "./commit.js";
@@ -56,6 +59,7 @@ export class SqliteStore extends SqlReads implements Store {
   readonly maintenance: SqlMaintenance;
   readonly limits: SqlLimits;
   readonly schedules: SqlSchedules;
+  readonly gatherings: SqlGatherings;
   readonly #access: ConnectionAccess;
   readonly #options: StoreOptions;
   readonly #clock: () => number;
@@ -100,17 +104,16 @@ export class SqliteStore extends SqlReads implements Store {
       dialect,
     );
     this.limits = createSqliteLimits(access, dialect, (hints) => this.#hints.emit(hints));
-    this.schedules = new SqlSchedules(
-      {
-        query: (sql, values) =>
-          isSelect(sql)
-            ? access.read((db) => db.query(sql, values))
-            : access.writeWithoutTransaction((db) => db.query(sql, values)),
-        transaction: (work) => runScheduleTransaction(access, clock, work),
-        emitHints: (hints) => this.#hints.emit(hints),
-      },
-      dialect,
-    );
+    const schedulePort: SchedulePort = {
+      query: (sql, values) =>
+        isSelect(sql)
+          ? access.read((db) => db.query(sql, values))
+          : access.writeWithoutTransaction((db) => db.query(sql, values)),
+      transaction: (work) => runScheduleTransaction(access, clock, work),
+      emitHints: (hints) => this.#hints.emit(hints),
+    };
+    this.schedules = new SqlSchedules(schedulePort, dialect);
+    this.gatherings = new SqlGatherings(schedulePort, sqliteLimitsDialect(dialect));
     this.description = access.location.description;
     this.#access = access;
     this.#options = options;

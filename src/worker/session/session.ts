@@ -30,6 +30,7 @@ import type { HostedTurn, JobInfo, TurnHost, TurnSnapshot, WorkflowSummary } fro
 import { pauseRunOnError } from "../turn/user-code.js";
 import type { WorkerWatchdog } from "../watchdog/watchdog.js";
 import { toRunRecord } from "./adopted-run.js";
+import { beginGathered, mustBegin } from "./begin-gathered.js";
 import { toAdmittedTasks } from "./forgotten-tasks.js";
 import type { SlowSteps } from "./slow-steps.js";
 
@@ -160,6 +161,8 @@ export class Session {
 
   /** Starts the turns of claimed runs. Logs and inboxes are read for all runs at once; fresh runs have none to read. */
   async openClaimed(tasks: readonly (ClaimedTask | AdmittedTask)[], claimedAt: number): Promise<void> {
+    const gathered = tasks.filter(mustBegin);
+    if (gathered.length > 0) return this.#openGathered(tasks, gathered, claimedAt);
     for (const task of tasks) if ("lanes" in task) this.#options.slots?.hold(task.run.id, task.lanes);
     const needsNoReads = (task: ClaimedTask) =>
       task.isFresh && task.pendingMessages === 0 && retriedRunIdOf(task.run) === null;
@@ -194,6 +197,14 @@ export class Session {
       });
       await Promise.all(startedTurns);
     });
+  }
+
+  async #openGathered(tasks: readonly ClaimedTask[], gathered: readonly ClaimedTask[], claimedAt: number) {
+    const others = tasks.filter((task) => !gathered.includes(task));
+    const ids = gathered.map((task) => task.run.id);
+    const begin = () => this.#retryUntilReachable(() => beginGathered(this.#options.store, gathered));
+    const opening = this.#whileOpening(ids, async () => this.openClaimed(await begin(), claimedAt));
+    await Promise.all([this.openClaimed(others, claimedAt), opening]);
   }
 
   /** Creates a run that this worker owns from the start, without a claim. */
