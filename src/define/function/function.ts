@@ -79,36 +79,6 @@ export function workflow<Input = void, Output = void>(
   handler: Handler<Input, Output>,
 ): WorkflowDefinition<Input, Output>;
 /**
- * Defines a workflow that gathers its starts: the handler gets a list of inputs and returns a list of as many outputs, in the
- * same order. Each start takes one input and gets its own output.
- *
- * @example
- * ```ts
- * export const mail = workflow(
- *   "mail",
- *   { batch: { key: "input.user", size: 50, within: "2s" } },
- *   async (ctx, mails: { user: string; text: string }[]) => {
- *     const ids = await ctx.step("send", () => mailer.sendAll(mails));
- *     return ids; // one for each mail
- *   },
- * );
- * ```
- */
-export function workflow<
-  Input = void,
-  Outputs extends readonly unknown[] | void = void,
-  Options extends WorkflowOptions = WorkflowOptions,
->(
-  name: string,
-  options: Options & {
-    /** How its starts are gathered. */
-    readonly batch: BatchOptions;
-    /** No schema: the handler's own type of the inputs applies. */
-    readonly input?: NoSchema;
-  },
-  handler: Handler<Input[], Outputs>,
-): WorkflowDefinition<Input, OutputOf<Options, ElementOf<Outputs>>>;
-/**
  * Defines a workflow that gathers its starts, with a schema for the input of one start.
  *
  * @example
@@ -161,6 +131,36 @@ export function workflow<
   },
   handler: Handler<InferOutput<Schema>, Output>,
 ): WorkflowDefinition<InferInput<Schema>, OutputOf<Options, Output>>;
+/**
+ * Defines a workflow that gathers its starts: the handler gets a list of inputs and returns a list of as many outputs, in the
+ * same order. Each start takes one input and gets its own output.
+ *
+ * @example
+ * ```ts
+ * export const mail = workflow(
+ *   "mail",
+ *   { batch: { key: "input.user", size: 50, within: "2s" } },
+ *   async (ctx, mails: { user: string; text: string }[]) => {
+ *     const ids = await ctx.step("send", () => mailer.sendAll(mails));
+ *     return ids; // one for each mail
+ *   },
+ * );
+ * ```
+ */
+export function workflow<
+  Input = void,
+  Outputs extends readonly unknown[] | void = void,
+  Options extends WorkflowOptions = WorkflowOptions,
+>(
+  name: string,
+  options: Options & {
+    /** How its starts are gathered. */
+    readonly batch: BatchOptions;
+    /** No schema: the handler's own type of the inputs applies. */
+    readonly input?: NoSchema;
+  },
+  handler: Handler<Input[], Outputs>,
+): WorkflowDefinition<Input, OutputOf<Options, ElementOf<Outputs>>>;
 /**
  * Defines a durable workflow with options.
  *

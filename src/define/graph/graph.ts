@@ -53,7 +53,7 @@ export function graph<const Nodes extends readonly AnyNode[], Options extends Gr
   options: Options = {} as Options,
 ): GraphDefinition<OfOneStart<Options, GraphInput<Nodes>>, OfOneStart<Options, GraphOutput<Nodes>>> {
   checkOptions(`Graph "${name}"`, options, graphOptions);
-  const { concurrency = Number.POSITIVE_INFINITY, removedSteps = [], ...rest } = options;
+  const { concurrency = Number.POSITIVE_INFINITY, removedSteps = [], ...rest }: GraphOptions = options;
   if (concurrency !== Number.POSITIVE_INFINITY) checkWholeNumber(`The concurrency of graph "${name}"`, concurrency);
   const removed = new Set(removedSteps.map((step) => checkName("step", step)));
   const shape = shapeOf(name, nodes);
