@@ -3,8 +3,8 @@
 import { RunNotFoundError } from "../core/errors/errors.js";
 import type { FrozenDag } from "../core/graph/frozen-dag.js";
 import { checkOptions } from "../core/naming/check-options.js";
-import { isUuid } from "../core/naming/ids.js";
 import { parseRunId } from "../core/naming/element-id.js";
+import { isUuid } from "../core/naming/ids.js";
 import { checkName } from "../core/naming/names.js";
 import type { InputOf, OutputOf } from "../define/class/class-types.js";
 import type { WorkflowClass } from "../define/class/workflow-instance.js";

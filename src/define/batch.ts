@@ -1,6 +1,7 @@
 /** The option `batch` of a workflow: its runs get several starts at once. */
-import type { GatherRule } from "../core/gathering/run-gathering.js";
+
 import { InvalidInputError } from "../core/errors/errors.js";
+import type { GatherRule } from "../core/gathering/run-gathering.js";
 import { checkOptions } from "../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../core/naming/duration.js";
 import { checkKey, type LimitKey } from "./limit.js";

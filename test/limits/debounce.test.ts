@@ -281,7 +281,9 @@ forEachStore((kind) => {
     const w = await database.world();
     const doc = { id: "d1", text: "" };
     const refusal = async (options: object) => (await errorOf(w.pawl.start(index, doc, options))).message;
-    expect(await refusal({ debounce: quietly, idempotencyKey: "k" })).toContain("takes either `debounce` or `idempotencyKey`");
+    expect(await refusal({ debounce: quietly, idempotencyKey: "k" })).toContain(
+      "takes either `debounce` or `idempotencyKey`",
+    );
     expect(await refusal({ debounce: quietly, tx: {} })).toContain("takes either `debounce` or `tx`");
     expect(await refusal({ debounce: quietly, delay: "1s" })).toContain("takes either `debounce` or `delay`");
     expect(await refusal({ debounce: { ...quietly, key: undefined } })).toContain("must be a text that is not empty");
@@ -296,13 +298,20 @@ forEachStore((kind) => {
 
   test("debounce: many clients at once open one run, and each start is counted once", async () => {
     const got: number[][] = [];
-    const all = workflow(`all ${randomUUID()}`, async (_ctx, ns: number[]) => void got.push(ns.toSorted((a, b) => a - b)));
+    const all = workflow(
+      `all ${randomUUID()}`,
+      async (_ctx, ns: number[]) => void got.push(ns.toSorted((a, b) => a - b)),
+    );
     const w = await database.world();
     const clients = [w, await database.world(), await database.world()];
     const { settle } = await w.worker([all]);
     const numbers = Array.from({ length: 30 }, (_, n) => n);
     const runs = await Promise.all(
-      numbers.map((n) => (kind === "memory" ? w : (clients[n % 3] as typeof w)).pawl.start(all, n, { debounce: { ...quietly, keep: "all" } })),
+      numbers.map((n) =>
+        (kind === "memory" ? w : (clients[n % 3] as typeof w)).pawl.start(all, n, {
+          debounce: { ...quietly, keep: "all" },
+        }),
+      ),
     );
     expect(new Set(runs.map(({ id }) => id)).size).toBe(1);
     expect(runs.filter(({ created }) => created).length).toBe(1);

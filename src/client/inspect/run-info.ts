@@ -11,8 +11,8 @@ import { parseParkingNote, readParkingNote } from "../../core/run/parking-note.j
 import type { CommandAudit, ParkingNote, Waiting } from "../../core/run/stored-schema.js";
 import { type ScheduleContext, toScheduleContext } from "../../define/schedule/schedule-context.js";
 import type { RunRecord, RunStatus } from "../../store/contract/store.js";
-import { type GatheredInfo, gatheredInfoOf } from "./gathered.js";
 import { type DamagedField, damagedColumnError, decodeColumn } from "./damaged-data.js";
+import { type GatheredInfo, gatheredInfoOf } from "./gathered.js";
 
 /** A run, as `run.get()` and `pawl.runs()` return it. */
 export interface RunInfo<Input = unknown, Output = unknown> {

@@ -50,7 +50,9 @@ export function gatheringOf(
     throw new InvalidInputError(`Workflow "${workflow}" gathers its starts in batches, so they cannot be debounced.`);
   const other = (["idempotencyKey", "tx", "delay", "startAt"] as const).find((name) => options[name] !== undefined);
   if (other !== undefined)
-    throw new InvalidInputError(`start("${workflow}") takes either \`debounce\` or \`${other}\`, not both: ${reasons[other]}.`);
+    throw new InvalidInputError(
+      `start("${workflow}") takes either \`debounce\` or \`${other}\`, not both: ${reasons[other]}.`,
+    );
   if (count > 1 && typeof debounce.key !== "function") {
     throw new InvalidInputError(
       `The key of the debounce of startMany("${workflow}") must be a function of { input, hero, tags }; with one key, all of these starts would be merged.`,
@@ -69,11 +71,7 @@ const reasons = {
   startAt: "`quiet` and `max` say when the run is due",
 } as const;
 
-function batchingOf(
-  workflow: string,
-  batching: Exclude<StartBatching, null>,
-  options: StartOptions,
-): ToCall | null {
+function batchingOf(workflow: string, batching: Exclude<StartBatching, null>, options: StartOptions): ToCall | null {
   // Such a start is a batch of its own: a batch would keep other starts waiting for the caller's transaction, or for its time.
   const own = (["tx", "delay", "startAt"] as const).find((name) => options[name] !== undefined);
   if (own !== undefined) {
@@ -130,7 +128,9 @@ export class GatheredStarts {
 
   start(calls: readonly GatherCall[]): Promise<readonly GatheredStart[]> {
     return Promise.all(
-      calls.map((call) => new Promise<GatheredStart>((resolve, reject) => this.#batcher.add({ call, resolve, reject }))),
+      calls.map(
+        (call) => new Promise<GatheredStart>((resolve, reject) => this.#batcher.add({ call, resolve, reject })),
+      ),
     );
   }
 
@@ -166,11 +166,7 @@ export class GatheredStarts {
     }
   }
 
-  async #onRefused(
-    batch: readonly PendingCall[],
-    refused: readonly RefusedStart[],
-    mayRepeat: boolean,
-  ): Promise<void> {
+  async #onRefused(batch: readonly PendingCall[], refused: readonly RefusedStart[], mayRepeat: boolean): Promise<void> {
     const [only] = batch;
     if (batch.length > 1 || only === undefined) {
       for (const pending of batch) await this.#write([pending], mayRepeat);
@@ -186,7 +182,10 @@ export class GatheredStarts {
 }
 
 const batchSizeOf = (pending: readonly PendingCall[]) =>
-  countFitting(pending, ({ call }) => 200 + call.run.input.length, { count: maxCallsPerWrite, bytes: maxBytesPerWrite });
+  countFitting(pending, ({ call }) => 200 + call.run.input.length, {
+    count: maxCallsPerWrite,
+    bytes: maxBytesPerWrite,
+  });
 
 function settle({ resolve, reject }: PendingCall, answer: () => GatheredStart): void {
   try {
@@ -196,7 +195,10 @@ function settle({ resolve, reject }: PendingCall, answer: () => GatheredStart): 
   }
 }
 
-function answerOf({ run, startKey }: GatherCall, { runId, position, isMerged, inputOfKey }: GatherOutcome): GatheredStart {
+function answerOf(
+  { run, startKey }: GatherCall,
+  { runId, position, isMerged, inputOfKey }: GatherOutcome,
+): GatheredStart {
   const id = position === null ? runId : elementIdOf(runId, position);
   if (inputOfKey === undefined) return { id, merged: isMerged, created: runId === run.id };
   if (inputOfKey === run.input || isDeepStrictEqual(decode(inputOfKey), decode(run.input)))

@@ -86,10 +86,7 @@ export class RunStarter {
     });
   }
 
-  async #gather(
-    runs: readonly NewRun[],
-    toCall: (run: NewRun) => GatherCall,
-  ): Promise<RunHandle<any, any>[]> {
+  async #gather(runs: readonly NewRun[], toCall: (run: NewRun) => GatherCall): Promise<RunHandle<any, any>[]> {
     const starts = await this.#gatheredStarts.start(runs.map(toCall));
     const warning = runs.length === 0 ? null : await this.#launcher.warningFor(runs);
     return starts.map(({ id, ...start }) => new RunHandle(id, this.#services, { warning, ...start }));

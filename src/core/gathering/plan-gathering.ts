@@ -1,6 +1,13 @@
 /** Decides which run each of several starts belongs to. The store has locked the rows from which this is decided. */
 import type { NewRun } from "../run/transition.js";
-import { type GatherRule, isFull, listSizeOf, type RunGathering, readGathering, writeGathering } from "./run-gathering.js";
+import {
+  type GatherRule,
+  isFull,
+  listSizeOf,
+  type RunGathering,
+  readGathering,
+  writeGathering,
+} from "./run-gathering.js";
 
 /** A start that may be gathered with others. */
 export interface GatherCall {
@@ -82,8 +89,7 @@ export function planGathering({ calls, at, open, known }: GatheringFacts): Gathe
     const repeated = byCall.get(run.id);
     if (repeated !== undefined) return outcomeOf(rule, repeated);
     const earlier = startKey === null ? undefined : byKey.get(keyOf({ workflow: run.workflow, startKey }));
-    if (earlier !== undefined)
-      return { ...outcomeOf(rule, earlier), isMerged: false, inputOfKey: earlier.input ?? "" };
+    if (earlier !== undefined) return { ...outcomeOf(rule, earlier), isMerged: false, inputOfKey: earlier.input ?? "" };
     let draft = drafts.get(call.id);
     // The call has created this run before, but did not get the answer.
     if (draft?.newRun === null && draft.runId === run.id) return { runId: run.id, position: null, isMerged: false };
@@ -97,7 +103,14 @@ export function planGathering({ calls, at, open, known }: GatheringFacts): Gathe
     }
     const { runId, gathering } = draft as Draft;
     if (gathering.list === undefined) return { runId, position: null, isMerged };
-    const item = { callId: run.id, runId, position: gathering.calls - 1, workflow: run.workflow, startKey, input: run.input };
+    const item = {
+      callId: run.id,
+      runId,
+      position: gathering.calls - 1,
+      workflow: run.workflow,
+      startKey,
+      input: run.input,
+    };
     items.push(item);
     if (startKey !== null) byKey.set(keyOf(item), item);
     return { ...outcomeOf(rule, item), isMerged };

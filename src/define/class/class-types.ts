@@ -1,6 +1,7 @@
 /** Types that are derived from workflow classes, for declaring their steps and for starting them. */
-import type { BatchOptions, ElementOf } from "../batch.js";
+
 import type { Awaitable } from "../awaitable.js";
+import type { BatchOptions, ElementOf } from "../batch.js";
 import type { AnyInstance, WorkflowClass, WorkflowInstance } from "./workflow-instance.js";
 
 /** The names of the methods that a class adds to `Workflow`. */

@@ -28,16 +28,16 @@ import type {
 } from "../contract/store.js";
 import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
 import type { Dialect } from "../sql/dialect.js";
+import { SqlGatherings } from "../sql/gatherings.js";
 import type { SqlLimits } from "../sql/limits/limits.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
 import { encodeLoad } from "../sql/records.js";
-import { SqlGatherings } from "../sql/gatherings.js";
 import type { SchedulePort } from "../sql/schedule-port.js";
-import { sqliteLimitsDialect } from "../sqlite/limits-dialect.js";
 import { SqlSchedules } from "../sql/schedules.js";
 import { sqliteDialect } from "../sqlite/dialect.js";
+import { sqliteLimitsDialect } from "../sqlite/limits-dialect.js";
 import { migrations } from "../sqlite/schema.js";
 import { parseRemoteAddress, type RemoteAddress } from "./address.js";
 import { claimStateStatement, emptyClaimOf, planClaim } from "./claim.js";

@@ -1,10 +1,15 @@
 /** Gathered starts in the memory store: the executable specification of `Gatherings`. */
 import { encodeList } from "../../core/gathering/list-input.js";
-import { type GatheredItem, type GatheringRun, openGatheringOf, planGathering } from "../../core/gathering/plan-gathering.js";
+import {
+  type GatheredItem,
+  type GatheringRun,
+  openGatheringOf,
+  planGathering,
+} from "../../core/gathering/plan-gathering.js";
 import { readGathering, writeGathering } from "../../core/gathering/run-gathering.js";
 import { dueAtOf } from "../../core/limits/order.js";
 import { baseRouteOf } from "../../core/naming/route.js";
-import type { GatherCall, GatherResult, Gatherings } from "../contract/gatherings.js";
+import type { GatherCall, Gatherings, GatherResult } from "../contract/gatherings.js";
 import type { NewRun, RefusedStart, RunRecord } from "../contract/store.js";
 import type { HintEmitter } from "../shared/hint-emitter.js";
 import { type MemoryRows, startKeyOf } from "./rows.js";
@@ -30,9 +35,7 @@ export class MemoryGatherings implements Gatherings {
     const at = this.#port.now();
     const taken = calls.flatMap(({ run, startKey }): RefusedStart[] => {
       const holder = startKey === null ? undefined : rows.startKeys.get(startKeyOf({ ...run, startKey }));
-      return holder === undefined
-        ? []
-        : [{ runId: run.id, reason: "startKey", existing: rows.toRecord(holder) }];
+      return holder === undefined ? [] : [{ runId: run.id, reason: "startKey", existing: rows.toRecord(holder) }];
     });
     if (taken.length > 0) return { kind: "refused", refused: taken };
     const open = new Map(
@@ -71,7 +74,9 @@ export class MemoryGatherings implements Gatherings {
 
   #knownItems(calls: readonly GatherCall[]): GatheredItem[] {
     const { gathered } = this.#port.rows;
-    const keys = new Set(calls.flatMap(({ run, startKey }) => (startKey === null ? [] : `${run.workflow}\u0000${startKey}`)));
+    const keys = new Set(
+      calls.flatMap(({ run, startKey }) => (startKey === null ? [] : `${run.workflow}\u0000${startKey}`)),
+    );
     const ofCalls = calls.flatMap(({ run }) => gathered.get(run.id) ?? []);
     const ofKeys = keys.size === 0 ? [] : [...gathered.values()].filter((item) => keys.has(startKeyOf(item)));
     return [...ofCalls, ...ofKeys];

@@ -18,8 +18,8 @@ import type {
 import type { DatabaseSize } from "../contract/size.js";
 import type { WorkflowRecord } from "../contract/store.js";
 import type { HintEmitter } from "../shared/hint-emitter.js";
-import { MemoryGatherings } from "./gatherings.js";
 import { MemoryAudit } from "./audit.js";
+import { MemoryGatherings } from "./gatherings.js";
 import type { MemoryLimits } from "./limits.js";
 import { MemoryQuestions } from "./questions.js";
 import { type MemoryRows, startKeyOf } from "./rows.js";

@@ -1,4 +1,6 @@
 /** The rows of the memory store: one map for each table of the SQL stores, and one for each unique key. */
+
+import type { GatheredItem } from "../contract/gatherings.js";
 import type {
   CursorRow,
   Fence,
@@ -12,7 +14,6 @@ import type {
   WorkerRecord,
   WorkflowRecord,
 } from "../contract/store.js";
-import type { GatheredItem } from "../contract/gatherings.js";
 import { MemorySlots } from "./slots.js";
 import type { MemoryRun, MemoryTask } from "./task.js";
 import { TaskQueues } from "./task-queues.js";

@@ -22,11 +22,11 @@ import type {
   WorkerLoad,
 } from "../contract/store.js";
 import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
+import { SqlGatherings } from "../sql/gatherings.js";
 import type { SqlLimits } from "../sql/limits/limits.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
-import { SqlGatherings } from "../sql/gatherings.js";
 import { SqlSchedules } from "../sql/schedules.js";
 import { appendEvents, isAppend } from "./append.js";
 import { claim } from "./claim.js";

@@ -34,11 +34,11 @@ import type {
 } from "../contract/store.js";
 import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
 import { closeTimeoutMs } from "../shared/reachability.js";
+import { SqlGatherings } from "../sql/gatherings.js";
 import type { SqlLimits } from "../sql/limits/limits.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
-import { SqlGatherings } from "../sql/gatherings.js";
 import { SqlSchedules } from "../sql/schedules.js";
 import { Claimer } from "./claim/claim.js";
 import { ClaimBoundsTracker } from "./claim/claim-bounds.js";
@@ -50,7 +50,7 @@ import { isFailedOptimisticCommit, runOfDuplicateEvent } from "./connection/erro
 import { Listener } from "./connection/listener.js";
 import { channelOf, encodeHints, Notifier } from "./connection/notifier.js";
 import { createPostgresDialect } from "./dialect.js";
-import { createPostgresLimits, postgresLimitsDialect, type PostgresLimitsPort } from "./limits.js";
+import { createPostgresLimits, type PostgresLimitsPort, postgresLimitsDialect } from "./limits.js";
 import { LostWriteDetector } from "./lost-write-detector.js";
 import { createMigrationPort } from "./migrate.js";
 import { OperationTracker } from "./operation-tracker.js";

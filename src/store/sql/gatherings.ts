@@ -10,7 +10,7 @@ import {
 } from "../../core/gathering/plan-gathering.js";
 import { type RunGathering, readGathering, writeGathering } from "../../core/gathering/run-gathering.js";
 import { baseRouteOf } from "../../core/naming/route.js";
-import type { GatherCall, GatherResult, Gatherings } from "../contract/gatherings.js";
+import type { GatherCall, Gatherings, GatherResult } from "../contract/gatherings.js";
 import type { RefusedStart, RunRecord } from "../contract/store.js";
 import type { Bind, Dialect, Queryable, SqlRow } from "./dialect.js";
 import { splitRows } from "./insert-rows.js";
@@ -73,7 +73,9 @@ export class SqlGatherings implements Gatherings {
       (bind) =>
         `SELECT g.id, g.run_id, ${base.now(bind)} AS at FROM ${table} g WHERE ${base.oneOf("g.id", ids, bind)} ORDER BY g.id ${base.forUpdate}`,
     );
-    const runIds = new Map(rows.flatMap((row) => (row.run_id === null ? [] : [[row.id, row.run_id] as [string, string]])));
+    const runIds = new Map(
+      rows.flatMap((row) => (row.run_id === null ? [] : [[row.id, row.run_id] as [string, string]])),
+    );
     return { at: Math.floor(Number(rows[0]?.at)), runIds };
   }
 
@@ -87,7 +89,9 @@ export class SqlGatherings implements Gatherings {
       return `SELECT ${runColumns(base.table("tasks"))} FROM ${runs} WHERE ${isKeyOf("r", keyed, bind)}`;
     });
     return rows.map(decodeRun).flatMap((existing): RefusedStart[] => {
-      const call = keyed.find(({ run, startKey }) => run.workflow === existing.workflow && startKey === existing.startKey);
+      const call = keyed.find(
+        ({ run, startKey }) => run.workflow === existing.workflow && startKey === existing.startKey,
+      );
       return call === undefined ? [] : [{ runId: call.run.id, reason: "startKey", existing }];
     });
   }
@@ -121,7 +125,11 @@ export class SqlGatherings implements Gatherings {
     if (waiting.length === 0) return new Map();
     // A statement of its own: it must see what was committed while the one before waited for a lock.
     const rows = await this.#query(db, (bind) => {
-      const isWaiting = base.oneOf("r.id", waiting.map((row) => row.run_id as string), bind);
+      const isWaiting = base.oneOf(
+        "r.id",
+        waiting.map((row) => row.run_id as string),
+        bind,
+      );
       return `SELECT r.id, r.schedule FROM ${base.table("runs")} r WHERE ${isWaiting} AND r.status = 'pending' AND r.started_at IS NULL`;
     });
     const gatherings = new Map<unknown, RunGathering | null>(
@@ -139,10 +147,26 @@ export class SqlGatherings implements Gatherings {
   async #write(db: Queryable, { updates, items, leads }: GatheringPlan, at: number): Promise<void> {
     const inOrder = [...updates].sort((a, b) => (a.runId < b.runId ? -1 : 1));
     const moved = inOrder.filter(({ isMoved }) => isMoved);
-    await this.#moveTasks(db, moved.filter(({ dueAt }) => dueAt <= at), taskState.ready, this.#dialect.whenReady);
-    await this.#moveTasks(db, moved.filter(({ dueAt }) => dueAt > at), taskState.parked, this.#dialect.whenParked);
-    await this.#updateRuns(db, inOrder.filter(({ input }) => input === null));
-    await this.#updateRuns(db, inOrder.filter(({ input }) => input !== null));
+    await this.#moveTasks(
+      db,
+      moved.filter(({ dueAt }) => dueAt <= at),
+      taskState.ready,
+      this.#dialect.whenReady,
+    );
+    await this.#moveTasks(
+      db,
+      moved.filter(({ dueAt }) => dueAt > at),
+      taskState.parked,
+      this.#dialect.whenParked,
+    );
+    await this.#updateRuns(
+      db,
+      inOrder.filter(({ input }) => input === null),
+    );
+    await this.#updateRuns(
+      db,
+      inOrder.filter(({ input }) => input !== null),
+    );
     await this.#insertItems(db, items);
     if (leads.size === 0) return;
     const columns: readonly Column[] = [
@@ -150,7 +174,10 @@ export class SqlGatherings implements Gatherings {
       ["v_run", "id"],
     ];
     const rows = [...leads].sort(([a], [b]) => (a < b ? -1 : 1));
-    await run(db, this.#dialect.updateEach("gatherings", "id", columns, rows, (v) => [`run_id = ${v("v_run")}`]));
+    await run(
+      db,
+      this.#dialect.updateEach("gatherings", "id", columns, rows, (v) => [`run_id = ${v("v_run")}`]),
+    );
   }
 
   /** A task that waited in a class gets the route back that it had before. */
@@ -160,7 +187,8 @@ export class SqlGatherings implements Gatherings {
     const ids = moved.map(({ runId }) => runId);
     const tasks = await this.#query(
       db,
-      (bind) => `SELECT t.run_id, t.workflow FROM ${this.#dialect.tasksByKey} WHERE ${base.oneOf("t.run_id", ids, bind)}`,
+      (bind) =>
+        `SELECT t.run_id, t.workflow FROM ${this.#dialect.tasksByKey} WHERE ${base.oneOf("t.run_id", ids, bind)}`,
     );
     const routes = new Map(tasks.map((row) => [row.run_id, baseRouteOf(row.workflow as string)]));
     const columns: readonly Column[] = [
@@ -182,7 +210,7 @@ export class SqlGatherings implements Gatherings {
 
   async #updateRuns(
     db: Queryable,
-    updates: readonly (Pick<GatheringUpdate, "runId" | "gathering" | "input">)[],
+    updates: readonly Pick<GatheringUpdate, "runId" | "gathering" | "input">[],
   ): Promise<void> {
     if (updates.length === 0) return;
     const hasInputs = updates[0]?.input !== null;
@@ -204,7 +232,14 @@ export class SqlGatherings implements Gatherings {
   }
 
   async #insertItems(db: Queryable, items: readonly GatheredItem[]): Promise<void> {
-    const rows = items.map((item) => [item.callId, item.runId, item.position, item.workflow, item.startKey, item.input]);
+    const rows = items.map((item) => [
+      item.callId,
+      item.runId,
+      item.position,
+      item.workflow,
+      item.startKey,
+      item.input,
+    ]);
     for (const part of splitRows(rows))
       await this.#query(db, (bind) => {
         const tuples = part.map((values) => `(${values.map(bind).join(", ")})`);
@@ -243,15 +278,26 @@ export class SqlGatherings implements Gatherings {
     }
     if (begun.length === 0) return runs;
     await this.#query(db, (bind) => {
-      const areTheirs = base.oneOf("run_id", begun.map(({ runId }) => runId), bind);
+      const areTheirs = base.oneOf(
+        "run_id",
+        begun.map(({ runId }) => runId),
+        bind,
+      );
       return `DELETE FROM ${base.table("gatherings")} WHERE ${base.oneOf("id", gatheringIds.sort(), bind)} AND ${areTheirs} ${base.deleteOrder("id")}`;
     });
     const lists = begun.filter(({ input }) => input !== null);
-    await this.#updateRuns(db, begun.filter(({ input }) => input === null));
+    await this.#updateRuns(
+      db,
+      begun.filter(({ input }) => input === null),
+    );
     await this.#updateRuns(db, lists);
     if (lists.length > 0)
       await this.#query(db, (bind) => {
-        const areTheirs = base.oneOf("run_id", lists.map(({ runId }) => runId), bind);
+        const areTheirs = base.oneOf(
+          "run_id",
+          lists.map(({ runId }) => runId),
+          bind,
+        );
         return `UPDATE ${base.table("gathered")} SET input = NULL WHERE ${areTheirs} AND start_key IS NULL`;
       });
     return runs;
@@ -262,7 +308,10 @@ export class SqlGatherings implements Gatherings {
   }
 
   #itemsOf(db: Queryable, runIds: readonly string[]): Promise<readonly GatheredItem[]> {
-    return this.#readItems(db, (bind) => `${this.#dialect.base.oneOf("i.run_id", runIds, bind)} ORDER BY i.run_id, i.position`);
+    return this.#readItems(
+      db,
+      (bind) => `${this.#dialect.base.oneOf("i.run_id", runIds, bind)} ORDER BY i.run_id, i.position`,
+    );
   }
 
   async itemOfKey(workflow: string, startKey: string): Promise<GatheredItem | null> {
@@ -311,7 +360,9 @@ const decodeItem = (row: SqlRow): GatheredItem => ({
 export function deletesOfGathered(runs: readonly SqlRow[], dialect: Dialect): readonly SqlText[] {
   const gatherings = runs.flatMap((row) => {
     const gathering = readGathering((row.schedule as string | null) ?? undefined);
-    return gathering === null ? [] : [{ runId: row.id as string, id: gathering.id, hasItems: gathering.list !== undefined }];
+    return gathering === null
+      ? []
+      : [{ runId: row.id as string, id: gathering.id, hasItems: gathering.list !== undefined }];
   });
   const ended = gatherings.map(({ runId }) => runId);
   const ids = gatherings.map(({ id }) => id).sort();

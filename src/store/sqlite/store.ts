@@ -23,14 +23,13 @@ import type {
   WorkflowRegistration,
 } from "../contract/store.js";
 import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
+import { SqlGatherings } from "../sql/gatherings.js";
 import type { SqlLimits } from "../sql/limits/limits.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
 import { encodeLoad } from "../sql/records.js";
-import { SqlGatherings } from "../sql/gatherings.js";
 import type { SchedulePort } from "../sql/schedule-port.js";
-import { sqliteLimitsDialect } from "./limits-dialect.js";
 import { SqlSchedules } from "../sql/schedules.js";
 import { claim, readEmptyClaim } from "./claim.js";
 import { applyBatch, isCommitted } from "./commit.js";
@@ -39,6 +38,7 @@ import { sqliteDialect } from "./dialect.js";
 import type { SqliteDriver } from "./driver.js";
 import { FileWatch } from "./file-watch.js";
 import { createSqliteLimits } from "./limits.js";
+import { sqliteLimitsDialect } from "./limits-dialect.js";
 import { deliverMessages, deliverMessagesAsync } from "./messages.js";
 import { migrationPort } from "./migrate.js";
 import { type DatabaseLocation, openConnection } from "./open.js";

@@ -3,17 +3,19 @@
  * a database may claim a task and read its run as of an instant before they were added. Since the claim, none is added.
  */
 import { openGatheringOf } from "../../core/gathering/plan-gathering.js";
-import type { AdmittedTask } from "../../store/contract/limits.js";
-import type { ClaimedTask, Store } from "../../store/contract/store.js";
+import type { ClaimedTask, RunRecord, Store } from "../../store/contract/store.js";
 
-type Claimed = ClaimedTask | AdmittedTask;
+export const mustBegin = ({ run }: Pick<ClaimedTask, "run">): boolean => openGatheringOf(run.schedule) !== null;
 
-export const mustBegin = ({ run }: Claimed): boolean => openGatheringOf(run.schedule) !== null;
+const noRuns: ReadonlyMap<string, RunRecord> = new Map();
 
-export async function beginGathered(store: Store, tasks: readonly Claimed[]): Promise<readonly Claimed[]> {
-  const runs = await store.gatherings.begin(tasks.map(({ run }) => run.id));
-  return tasks.flatMap((task) => {
-    const begun = runs.get(task.run.id);
-    return begun === undefined ? [] : [{ ...task, run: { ...task.run, ...begun } }];
-  });
+/** @returns the runs that begin; usually there are none */
+export async function beginGathered(
+  store: Store,
+  tasks: readonly ClaimedTask[],
+): Promise<ReadonlyMap<string, RunRecord>> {
+  const gathered = tasks.filter(mustBegin);
+  if (gathered.length === 0) return noRuns;
+  const begun = await store.gatherings.begin(gathered.map(({ run }) => run.id));
+  return new Map(gathered.map(({ run }) => [run.id, { ...run, ...begun.get(run.id) }]));
 }

@@ -161,11 +161,9 @@ export class Session {
 
   /** Starts the turns of claimed runs. Logs and inboxes are read for all runs at once; fresh runs have none to read. */
   async openClaimed(tasks: readonly (ClaimedTask | AdmittedTask)[], claimedAt: number): Promise<void> {
-    const gathered = tasks.filter(mustBegin);
-    if (gathered.length > 0) return this.#openGathered(tasks, gathered, claimedAt);
     for (const task of tasks) if ("lanes" in task) this.#options.slots?.hold(task.run.id, task.lanes);
     const needsNoReads = (task: ClaimedTask) =>
-      task.isFresh && task.pendingMessages === 0 && retriedRunIdOf(task.run) === null;
+      task.isFresh && task.pendingMessages === 0 && retriedRunIdOf(task.run) === null && !mustBegin(task);
     for (const task of tasks) {
       if (needsNoReads(task))
         void this.#startTurn({
@@ -183,13 +181,18 @@ export class Session {
     const ids = tasksToRead.map((task) => task.run.id);
     await this.#whileOpening(ids, async () => {
       const idsWithMessages = tasksToRead.filter((task) => task.pendingMessages > 0).map((task) => task.run.id);
-      const [logs, inboxes] = await this.#retryUntilReachable(() =>
-        Promise.all([store.logs(ids), idsWithMessages.length > 0 ? store.inbox(idsWithMessages) : noInboxes]),
+      const [logs, inboxes, begunRuns] = await this.#retryUntilReachable(() =>
+        Promise.all([
+          store.logs(ids),
+          idsWithMessages.length > 0 ? store.inbox(idsWithMessages) : noInboxes,
+          beginGathered(store, tasksToRead),
+        ]),
       );
       const startedTurns = tasksToRead.map((task) => {
         const { id } = task.run;
         return this.#startRun({
           ...task,
+          run: begunRuns.get(id) ?? task.run,
           log: logs.get(id) ?? emptyList,
           inbox: inboxes.get(id) ?? emptyList,
           claimedAt,
@@ -197,14 +200,6 @@ export class Session {
       });
       await Promise.all(startedTurns);
     });
-  }
-
-  async #openGathered(tasks: readonly ClaimedTask[], gathered: readonly ClaimedTask[], claimedAt: number) {
-    const others = tasks.filter((task) => !gathered.includes(task));
-    const ids = gathered.map((task) => task.run.id);
-    const begin = () => this.#retryUntilReachable(() => beginGathered(this.#options.store, gathered));
-    const opening = this.#whileOpening(ids, async () => this.openClaimed(await begin(), claimedAt));
-    await Promise.all([this.openClaimed(others, claimedAt), opening]);
   }
 
   /** Creates a run that this worker owns from the start, without a claim. */

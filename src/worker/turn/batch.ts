@@ -1,7 +1,8 @@
 /** Runs of workflows with `batch`: their code gets a list of inputs and returns a list of outputs. */
+
+import { PermanentError } from "../../core/errors/errors.js";
 import { encodeList } from "../../core/gathering/list-input.js";
 import { readGathering } from "../../core/gathering/run-gathering.js";
-import { PermanentError } from "../../core/errors/errors.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import type { RunRecord } from "../../store/contract/store.js";
 
