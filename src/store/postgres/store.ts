@@ -34,12 +34,10 @@ import type {
 } from "../contract/store.js";
 import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
 import { closeTimeoutMs } from "../shared/reachability.js";
-import { SqlGatherings } from "../sql/gatherings.js";
 import type { SqlLimits } from "../sql/limits/limits.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
-import { SqlSchedules } from "../sql/schedules.js";
 import { Claimer } from "./claim/claim.js";
 import { ClaimBoundsTracker } from "./claim/claim-bounds.js";
 import { createSqlClock, type SqlClock } from "./clock.js";
@@ -50,11 +48,11 @@ import { isFailedOptimisticCommit, runOfDuplicateEvent } from "./connection/erro
 import { Listener } from "./connection/listener.js";
 import { channelOf, encodeHints, Notifier } from "./connection/notifier.js";
 import { createPostgresDialect } from "./dialect.js";
-import { createPostgresLimits, type PostgresLimitsPort, postgresLimitsDialect } from "./limits.js";
+import { createPostgresLimits, type PostgresLimitsPort } from "./limits.js";
 import { LostWriteDetector } from "./lost-write-detector.js";
 import { createMigrationPort } from "./migrate.js";
 import { OperationTracker } from "./operation-tracker.js";
-import { createMaintenancePort, createSchedulePort, type PortServices } from "./ports.js";
+import { createMaintenancePort, createSchedules, type PortServices } from "./ports.js";
 import { migrationsOf } from "./schema.js";
 import type { Tables } from "./tables.js";
 import { assertTransaction, type CallerTransaction, PostgresTransaction } from "./transaction.js";
@@ -74,8 +72,8 @@ export class PostgresStore implements Store {
   readonly description: string;
   readonly maintenance: SqlMaintenance;
   readonly limits: SqlLimits;
-  readonly schedules: SqlSchedules;
-  readonly gatherings: SqlGatherings;
+  readonly schedules: Store["schedules"];
+  readonly gatherings: Store["gatherings"];
   readonly #parts: PostgresStoreParts;
   readonly #db: Database;
   readonly #clock: SqlClock;
@@ -109,8 +107,7 @@ export class PostgresStore implements Store {
     const committer = () => this.#committer;
     const ports: PortServices = { db, operations: this.#operations, committer, emitHints: this.#emitHints };
     this.maintenance = new SqlMaintenance(createMaintenancePort(ports), dialect);
-    this.schedules = new SqlSchedules(createSchedulePort(ports), dialect);
-    this.gatherings = new SqlGatherings(createSchedulePort(ports), postgresLimitsDialect(tables, dialect));
+    ({ schedules: this.schedules, gatherings: this.gatherings } = createSchedules(ports, tables, dialect));
     const admitUnder: PostgresLimitsPort["admitUnder"] = ({ fence }, admit) =>
       this.#fencedIfLost({ kind: "fenced" }, () => {
         this.#lostWriteDetector.assertNotLost(fence);
