@@ -18,7 +18,7 @@ import type { Store } from "../store/contract/store.js";
 import { RunTally } from "../telemetry/run-tally.js";
 import { cancelIfOpen } from "./command/cancel-if-open.js";
 import { RunCommands } from "./command/run-commands.js";
-import { type FindBy, findRuns, findSingleRun } from "./inspect/find-runs.js";
+import { type FindBy, findRunId, findSingleRun } from "./inspect/find-runs.js";
 import { listRuns, type RunsFilter, type RunsPage } from "./inspect/list-runs.js";
 import { ResultWaiter } from "./inspect/result-waiter.js";
 import { Limits } from "./limits/limits.js";
@@ -231,8 +231,8 @@ export class Client {
   /** Finds a run of a workflow that is given by its name. */
   find(workflow: string, by: FindBy): Promise<RunHandle | null>;
   async find(workflow: AnyWorkflow | string, by: FindBy): Promise<RunHandle<any, any> | null> {
-    const [run] = await findRuns(this.store, nameOf(workflow), by, 1);
-    return run === undefined ? null : this.#createHandle(run.id);
+    const id = await findRunId(this.store, workflow, by);
+    return id === null ? null : this.#createHandle(id);
   }
 
   /**

@@ -32,7 +32,7 @@ export interface BatchSettings {
   readonly withinMs: number;
 }
 
-export const maxBatchSize = 10_000;
+const maxBatchSize = 10_000;
 const batchOptions = new Set(["key", "size", "within"] satisfies (keyof BatchOptions)[]);
 
 /** @param owner the workflow, for messages: `workflow "mail"` */

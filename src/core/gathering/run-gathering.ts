@@ -31,9 +31,9 @@ export interface RunGathering {
 }
 
 /** A list is full when its inputs have so many bytes, because it is read and written as one value. */
-export const maxListBytes = 4 * 1024 * 1024;
+const maxListBytes = 4 * 1024 * 1024;
 /** The size of a list that is limited by nothing else. */
-export const maxListSize = 10_000;
+const maxListSize = 10_000;
 
 /** @returns null if the text is of a run that belongs to a schedule, or to nothing */
 export function readGathering(text: string | undefined): RunGathering | null {
