@@ -3,7 +3,7 @@
 import { parseArgs } from "node:util";
 
 export const storeNames = ["postgres", "sqlite", "mysql", "memory"];
-export const workloadIds = ["W1", "W2", "W3", "W4", "W5s", "W5c", "W6", "W7"];
+export const workloadIds = ["W1", "W2", "W3", "W4", "W5s", "W5c", "W6", "W7", "W8"];
 
 /** @returns {{ stores: string[], workloads: string[], rounds: number, quick: boolean, json: string | undefined }} */
 export function readArguments(args) {

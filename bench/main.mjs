@@ -14,13 +14,24 @@ import { openDatabase } from "./stores/open.mjs";
 import { checkpoints } from "./workloads/checkpoints.mjs";
 import { children } from "./workloads/children.mjs";
 import { graphNodes } from "./workloads/graph-nodes.mjs";
+import { limitedRuns } from "./workloads/limited-runs.mjs";
 import { manySteps } from "./workloads/many-steps.mjs";
 import { oneRunAlone } from "./workloads/one-run-alone.mjs";
 import { oneStepRuns } from "./workloads/one-step-runs.mjs";
 import { parallelSteps } from "./workloads/parallel-steps.mjs";
 import { startLatency } from "./workloads/start-latency.mjs";
 
-const workloads = [oneStepRuns, manySteps, oneRunAlone, startLatency, parallelSteps, children, checkpoints, graphNodes];
+const workloads = [
+  oneStepRuns,
+  manySteps,
+  oneRunAlone,
+  startLatency,
+  parallelSteps,
+  children,
+  checkpoints,
+  graphNodes,
+  limitedRuns,
+];
 
 const { stores, workloads: ids, rounds, quick, json } = readArguments(process.argv.slice(2));
 const chosen = workloads.filter(({ id }) => ids.includes(id));

@@ -2,6 +2,7 @@
 import type { Duration } from "../core/naming/duration.js";
 import type { RetryOptions } from "../core/naming/retry-policy.js";
 import type { HeroRef } from "./hero.js";
+import type { LimitDefinition } from "./limit.js";
 import type { RunnableClass, RunnableDefinition } from "./runnable.js";
 import type { ScheduleContext } from "./schedule/schedule-context.js";
 
@@ -45,6 +46,11 @@ export interface StepTools {
   readonly resumedBy: ResumedBy | null;
   /** Stores the progress of the step, for `run.progress()`. Each call overwrites the progress of the previous call. */
   progress(done: number, total?: number, message?: string): void;
+  /**
+   * Says how many units of the rate of its limit the attempt has used, in place of the `units` of the step: the next step
+   * waits longer or less. The last call counts.
+   */
+  spent(units: number): void;
 }
 
 /** Options of every recorded call. */
@@ -70,6 +76,13 @@ export interface StepOptions<Output = any> extends CallOptions {
    * `resume({ output })`.
    */
   readonly onCrash?: "rerun" | "pause";
+  /**
+   * The limit in which each attempt needs a slot, made by `limit(…)`. The step holds it while its body runs; while it waits
+   * for one, the run stays with its worker.
+   */
+  readonly limit?: LimitDefinition;
+  /** How much of the rate of the limit an attempt takes. Default: 1. */
+  readonly units?: number;
   /**
    * Undoes the step when the run fails or is canceled later. Compensations run in reverse order of completion, are
    * retried like steps and run at least once; their `idempotencyKey` differs from the step's and is the same for all

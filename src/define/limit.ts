@@ -1,7 +1,9 @@
-/** Limits: how many runs of one key may be executed at a time. */
+/** Limits: how many runs or steps of one key may be executed at a time, and how many may begin in a time. */
 
 import { InvalidInputError } from "../core/errors/errors.js";
+import type { Rate } from "../core/limits/rate.js";
 import { checkOptions } from "../core/naming/check-options.js";
+import { type Duration, parseDuration } from "../core/naming/duration.js";
 import { checkName } from "../core/naming/names.js";
 
 /** What the key of a limit is computed from. */
@@ -25,15 +27,36 @@ export interface LimitedRun<Input = any> {
  */
 export type LimitKey<Input = any> = string | ((run: LimitedRun<Input>) => unknown);
 
-/** Options of `limit(name, options)`. */
-export interface LimitOptions<Input = any> {
-  /** Each key has slots of its own. Default: all runs share the slots. */
-  readonly key?: LimitKey<Input>;
-  /** How many runs of one key may hold a slot at a time. */
-  readonly concurrency: number;
+/** How many runs, or units of steps, may begin in a time. */
+export interface RateOptions {
+  /** How many may begin in the time. */
+  readonly limit: number;
+  /** The time, such as `"1m"`. */
+  readonly per: Duration;
+  /**
+   * How many may begin at once, in addition to the first, after a time in which fewer began. Default: 0, an even pace: with
+   * 60 per minute, one begins each second.
+   */
+  readonly burst?: number;
 }
 
-const limitOptions = new Set(["key", "concurrency"] satisfies (keyof LimitOptions)[]);
+/** Options of `limit(name, options)`: a concurrency, a rate, or both. */
+export interface LimitOptions<Input = any> {
+  /** Each key has slots and a pace of its own. Default: all runs share them. */
+  readonly key?: LimitKey<Input>;
+  /** How many runs or steps of one key may hold a slot at a time. Default: any number. */
+  readonly concurrency?: number;
+  /** How many runs or steps of one key may begin in a time. A run begins again each time it goes on after a wait. Default: any number. */
+  readonly rate?: RateOptions;
+  /**
+   * While which time a run holds its slot: `"executing"` (default), while a worker executes it, so it holds none while it
+   * sleeps, waits or is paused; or `"open"`, from its first execution to its end. Steps hold a slot while their body runs.
+   */
+  readonly while?: "executing" | "open";
+}
+
+const limitOptions = new Set(["key", "concurrency", "rate", "while"] satisfies (keyof LimitOptions)[]);
+const rateOptions = new Set(["limit", "per", "burst"] satisfies (keyof RateOptions)[]);
 
 /** Marks limits. The symbol is global, so limits made by another copy of the package are recognised. */
 const limitBrand: unique symbol = Symbol.for("pawl.limit");
@@ -46,13 +69,17 @@ export interface LimitDefinition {
   readonly name: string;
   /** The key; null: all runs share the slots. */
   readonly key: LimitKey | null;
-  /** How many runs of one key may hold a slot at a time. */
-  readonly concurrency: number;
+  /** How many runs of one key may hold a slot at a time; null: any number. */
+  readonly concurrency: number | null;
+  /** How many may begin in a time; null: any number. */
+  readonly rate: Rate | null;
+  /** While which time a run holds its slot. */
+  readonly while: "executing" | "open";
 }
 
 /**
- * Defines a limit. Workflows that name it share its slots, in all processes. A run holds its slot while a worker executes it;
- * while it sleeps, waits or is paused, it holds none. Throws an InvalidInputError if the name or an option is invalid.
+ * Defines a limit. Workflows and steps that name it share its slots and its pace, in all processes. Throws an InvalidInputError
+ * if the name or an option is invalid.
  *
  * @example
  * ```ts
@@ -65,18 +92,83 @@ export interface LimitDefinition {
 export function limit<Input = any>(name: string, options: LimitOptions<Input>): LimitDefinition {
   checkName("limit", name);
   checkOptions(`Limit "${name}"`, options, limitOptions);
-  const { key = null, concurrency } = options;
-  if (!Number.isSafeInteger(concurrency) || concurrency < 1) {
+  const { key = null, while: heldWhile = "executing" } = options;
+  const what = `limit "${name}"`;
+  const concurrency = checkConcurrency(what, options.concurrency ?? null);
+  const rate = checkRate(what, options.rate ?? null);
+  if (concurrency === null && rate === null)
+    throw new InvalidInputError(`Limit "${name}" limits nothing: it needs a concurrency, a rate, or both.`);
+  if (heldWhile !== "executing" && heldWhile !== "open")
     throw new InvalidInputError(
-      `The concurrency of limit "${name}" must be a whole number of at least 1, not ${String(concurrency)}.`,
+      `while of limit "${name}" must be "executing" or "open", not ${JSON.stringify(heldWhile)}.`,
     );
-  }
   return Object.freeze({
     [limitBrand]: true as const,
     name,
     key: key === null ? null : checkKey(`The key of limit "${name}"`, key),
     concurrency,
+    rate,
+    while: heldWhile,
   });
+}
+
+/** @param what for the message: `limit "per_tenant"` */
+export function checkConcurrency(what: string, concurrency: number | null): number | null {
+  if (concurrency === null || (Number.isSafeInteger(concurrency) && concurrency >= 1)) return concurrency;
+  throw new InvalidInputError(
+    `The concurrency of ${what} must be a whole number of at least 1, not ${String(concurrency)}.`,
+  );
+}
+
+/** A pace is stored in microseconds as a number, which must stay exact. */
+const maxRatePart = 1_000_000_000;
+
+/** @param what for the message: `limit "per_tenant"` */
+export function checkRate(what: string, rate: RateOptions | null): Rate | null {
+  if (rate === null) return null;
+  checkOptions(`The rate of ${what}`, rate, rateOptions);
+  const { limit: count, per, burst = 0 } = rate;
+  const perMs = parseDuration(per, `per in the rate of ${what}`);
+  const isWhole = (value: number, least: number) =>
+    Number.isSafeInteger(value) && value >= least && value <= maxRatePart;
+  if (!isWhole(count, 1))
+    throw new InvalidInputError(
+      `limit in the rate of ${what} must be a whole number from 1 to 1,000,000,000, not ${String(count)}.`,
+    );
+  if (!isWhole(burst, 0))
+    throw new InvalidInputError(
+      `burst in the rate of ${what} must be a whole number from 0 to 1,000,000,000, not ${String(burst)}.`,
+    );
+  if (perMs < 1) throw new InvalidInputError(`per in the rate of ${what} must be at least a millisecond.`);
+  return { limit: count, perMs, burst };
+}
+
+/** The limit of a step, and how much of its rate each attempt takes. */
+export interface StepLimit {
+  readonly limit: LimitDefinition;
+  readonly units: number;
+}
+
+/** @param what the step, for the message: `Step "charge"` */
+export function checkStepLimit(what: string, limit: unknown, units: unknown): StepLimit | null {
+  if (limit === undefined) {
+    if (units === undefined) return null;
+    throw new InvalidInputError(`${what} has units, but no limit that they count for.`);
+  }
+  if (!isLimit(limit)) throw new InvalidInputError(`The limit of ${what} must be made by limit(…).`);
+  if (limit.while === "open")
+    throw new InvalidInputError(
+      `${what} cannot have the limit "${limit.name}", which is held until the end of a run; use it for a workflow.`,
+    );
+  return { limit, units: checkUnits(what, units ?? 1) };
+}
+
+/** @param what the step, for the message: `Step "charge"` */
+export function checkUnits(what: string, units: unknown): number {
+  if (typeof units === "number" && Number.isSafeInteger(units) && units >= 0 && units <= maxRatePart) return units;
+  throw new InvalidInputError(
+    `The units of ${what} must be a whole number from 0 to 1,000,000,000, not ${String(units)}.`,
+  );
 }
 
 const isLimit = (value: unknown): value is LimitDefinition =>

@@ -9,6 +9,7 @@ import type { RetryPolicy } from "../core/naming/retry-policy.js";
 import type { FlowControlAction } from "../core/run/flow-control.js";
 import type { StepTools, WorkflowContext } from "./context.js";
 import type { HeroRef } from "./hero.js";
+import type { StepLimit } from "./limit.js";
 
 export const stepEngineKey: unique symbol = Symbol.for("pawl.stepping");
 
@@ -68,6 +69,8 @@ export interface DeclaredStep {
   readonly priority: number | null;
   /** Limits how many executions run at the same time in this process; null: no limit. */
   readonly semaphore: Semaphore | null;
+  /** The limit in which each attempt needs a slot; null: none. */
+  readonly limit: StepLimit | null;
   /** The checkpoint settings of a resumable step; null for other steps. */
   readonly checkpoints: CheckpointOptions | null;
   /** The job that the step runs; null: the step has code of its own. */

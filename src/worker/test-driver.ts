@@ -11,7 +11,16 @@ import type { HostedTurn } from "./turn/turn-host.js";
 /** The worker's session, as the driver sees it. */
 interface DrivenSession {
   readonly size: number;
-  readonly turns: ReadonlyMap<string, { checkInbox(): Promise<void> }>;
+  readonly turns: ReadonlyMap<string, { readonly isWaitingForSlots: boolean; checkInbox(): Promise<void> }>;
+  readonly stepSlots: DrivenSlots | null;
+}
+
+/** The slots of limits that steps wait for. */
+interface DrivenSlots {
+  readonly isSettled: boolean;
+  readonly nextAt: number | null;
+  settled(): Promise<void>;
+  onHint(): void;
 }
 
 /** Fires the schedules that are due. */
@@ -75,6 +84,8 @@ export class TestDriver {
   }
 
   async #runUntilIdle(): Promise<number | null> {
+    // The clock may have been moved to the instant at which a rate lets a step begin.
+    this.#session()?.stepSlots?.onHint();
     for (;;) {
       await this.#waitUntilIdle();
       // Read before schedules fire: a hint may let the worker claim their runs at once, and their ends may make more due.
@@ -83,14 +94,29 @@ export class TestDriver {
       this.#claimer.claimSoon();
       await this.#waitUntilIdle();
       // A schedule that a run's end has changed meanwhile is still due.
-      if (this.#claimer.claimedCount === before && lost === 0) return this.#claimer.nextDueAt;
+      if (this.#claimer.claimedCount === before && lost === 0) return this.#nextDueAt;
     }
   }
 
-  /** Resolves when the worker owns no runs and no claim is in progress. */
+  get #nextDueAt(): number | null {
+    const instants = [this.#claimer.nextDueAt, this.#session()?.stepSlots?.nextAt ?? null].filter((at) => at !== null);
+    return instants.length === 0 ? null : Math.min(...instants);
+  }
+
+  /** Whether the worker does anything but wait for slots, which may need the clock to move. */
+  get #isBusy(): boolean {
+    const session = this.#session();
+    if (this.#claimer.currentClaim !== null || this.#claimer.reservedSlots > 0) return true;
+    if (session === null || session.size === 0) return false;
+    const waitingCount = [...session.turns.values()].filter(({ isWaitingForSlots }) => isWaitingForSlots).length;
+    return session.size > waitingCount || session.stepSlots?.isSettled === false;
+  }
+
+  /** Resolves when the worker executes no runs and no claim is in progress. */
   async #waitUntilIdle(): Promise<void> {
-    while (this.#claimer.currentClaim !== null || (this.#session()?.size ?? 0) > 0 || this.#claimer.reservedSlots > 0) {
+    while (this.#isBusy) {
       await this.#claimer.currentClaim;
+      await this.#session()?.stepSlots?.settled();
       await Promise.all([...(this.#session()?.turns.values() ?? [])].map((turn) => turn.checkInbox()));
       await yieldToEventLoop(this.#runtime);
     }

@@ -16,7 +16,7 @@ import { Claimer } from "./claim/claimer.js";
 import { WorkflowRegistry } from "./claim/registry.js";
 import { RunClaims } from "./claim/run-claims.js";
 import type { StartReceipt } from "./commit/group-committer.js";
-import { WorkerLimits } from "./limits/worker-limits.js";
+import { freeLanes, WorkerLimits } from "./limits/worker-limits.js";
 import type { WorkerOptions } from "./options.js";
 import { checkPort, knownOptions } from "./options.js";
 import type { WorkerServices } from "./services.js";
@@ -169,7 +169,7 @@ export class Worker {
     await this.#dueSchedules.start();
     this.#stopListening = this.#services.store.watch((hint) => inCleanContext(() => this.#onHint(hint)));
     this.#housekeeping.start();
-    this.#limits?.start();
+    this.#limits?.start(() => this.#claimer.claimSoon());
     this.#stalledCodeDetector.start();
     this.#claimer.start();
     return this;
@@ -277,6 +277,7 @@ export class Worker {
       onError: this.#services.onError,
       recheckPausedMs: this.#services.recheckPausedMs,
       slots: this.#limits?.newSlotKeeper() ?? null,
+      onSlotsFreed: freeLanes(this.#limits, this.#services),
       canExecute: (route, version) => this.#registry.canExecute(route, version),
       allowsInterruptions: () => this.#driver.allowsInterruptions,
       hasWaitingRuns: () => this.#claimer.hasWaitingRuns,
@@ -335,6 +336,7 @@ export class Worker {
 
   #onHint(hint: Hint): void {
     if ((hint.kind === "schedules" && !hint.areFired) || hint.kind === "anything") this.#dueSchedules.onHint();
+    if (hint.kind === "slots" || hint.kind === "anything") this.#session?.stepSlots?.onHint();
     if (hint.kind === "messages") this.#checkInboxes(hint.runIds);
     if (hint.kind === "anything") void this.#heartbeat?.pollNow();
     const concernsThisWorker =

@@ -1,15 +1,50 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type ClassState, headsToLock, type LaneState, planAdmission } from "./admission.js";
+import { type ClassState, headsToLock, planAdmission } from "./admission.js";
+import { type LaneState, roomIn } from "./lane-state.js";
 
 const laneIds = ["a", "b", "c", "d"];
 
-const lanes = fc
-  .tuple(...laneIds.map(() => fc.record({ concurrency: fc.nat(5), inUse: fc.nat(5) })))
-  .map((states) => states.map((state, index): LaneState => ({ id: laneIds[index] as string, ...state })));
+const now = 1_000;
+
+const laneOf = (
+  id: string,
+  concurrency: number | null,
+  inUse: number,
+  further: Partial<LaneState> = {},
+): LaneState => ({
+  id,
+  values: { concurrency, rate: null, endsAt: null },
+  inUse,
+  waitingSteps: 0,
+  pacedUntilUs: 0,
+  opensAt: null,
+  blocksOthers: false,
+  ...further,
+});
+
+const rates = fc.option(
+  fc.record({ limit: fc.integer({ min: 1, max: 10 }), perMs: fc.integer({ min: 1, max: 1_000 }), burst: fc.nat(4) }),
+);
+/** Some lanes have a concurrency, some a rate, some both, and in some steps wait. */
+const laneState = fc.record({
+  concurrency: fc.nat(5),
+  inUse: fc.nat(5),
+  rate: rates,
+  pacedUntilUs: fc.integer({ min: 0, max: 2_000_000 }),
+  waitingSteps: fc.constantFrom(0, 0, 0, 1),
+});
+const lanes = fc.tuple(...laneIds.map(() => laneState)).map((states) =>
+  states.map(({ concurrency, inUse, rate, ...further }, index) => {
+    const lane = laneOf(laneIds[index] as string, concurrency, inUse, further);
+    return { ...lane, values: { ...lane.values, rate } };
+  }),
+);
 
 const classes = fc
-  .array(fc.record({ lanes: fc.subarray(laneIds), turn: fc.nat(50), headCount: fc.nat(6) }), { maxLength: 8 })
+  .array(fc.record({ lanes: fc.subarray(laneIds), turn: fc.nat(50), headCount: fc.option(fc.nat(6), { freq: 5 }) }), {
+    maxLength: 8,
+  })
   .map((states) => states.map((state, index): ClassState => ({ id: `class ${index}`, ...state })));
 
 const cases = fc.record({ lanes, classes, limit: fc.integer({ min: 1, max: 12 }), firstTurn: fc.nat(100) });
@@ -20,13 +55,15 @@ describe("an admission", () => {
   test("never gives a lane more holders than it has slots, also after the limit was lowered", () => {
     fc.assert(
       fc.property(cases, ({ lanes: states, classes: waiting, ...options }) => {
-        const { turns, roomOf } = planAdmission(waiting, states, options);
-        for (const { id, concurrency, inUse } of states) {
+        const { turns, roomOf, lanes: after } = planAdmission(waiting, states, { ...options, now });
+        for (const lane of states) {
           const taken = waiting
-            .filter((runClass) => runClass.lanes.includes(id))
+            .filter((runClass) => runClass.lanes.includes(lane.id))
             .reduce((sum, runClass) => sum + countOf(turns, runClass.id), 0);
-          expect(taken).toBeLessThanOrEqual(Math.max(0, concurrency - inUse));
-          expect(roomOf.get(id)).toBe(concurrency - inUse - taken);
+          expect(taken).toBeLessThanOrEqual(Math.max(0, (lane.values.concurrency as number) - lane.inUse));
+          expect(taken).toBeLessThanOrEqual(Math.max(0, roomIn(lane, now)));
+          expect(roomOf.get(lane.id)).toBeLessThanOrEqual(roomIn(lane, now) - taken);
+          expect(after.get(lane.id)?.inUse).toBe(lane.inUse + taken);
         }
       }),
     );
@@ -35,9 +72,9 @@ describe("an admission", () => {
   test("admits no more runs than it may, and no more of a class than wait", () => {
     fc.assert(
       fc.property(cases, ({ lanes: states, classes: waiting, ...options }) => {
-        const { turns } = planAdmission(waiting, states, options);
+        const { turns } = planAdmission(waiting, states, { ...options, now });
         expect(turns.length).toBeLessThanOrEqual(options.limit);
-        for (const { id, headCount } of waiting) expect(countOf(turns, id)).toBeLessThanOrEqual(headCount);
+        for (const { id, headCount } of waiting) expect(countOf(turns, id)).toBeLessThanOrEqual(headCount ?? 0);
       }),
     );
   });
@@ -45,10 +82,10 @@ describe("an admission", () => {
   test("leaves no slot free that a run could have, unless it has reached its limit", () => {
     fc.assert(
       fc.property(cases, ({ lanes: states, classes: waiting, ...options }) => {
-        const { turns, roomOf } = planAdmission(waiting, states, options);
+        const { turns, roomOf } = planAdmission(waiting, states, { ...options, now });
         if (turns.length >= options.limit) return;
         for (const { id, headCount, lanes: needed } of waiting) {
-          if (countOf(turns, id) === headCount) continue;
+          if (headCount === null || countOf(turns, id) === headCount) continue;
           expect(needed.some((lane) => (roomOf.get(lane) as number) <= 0)).toBe(true);
         }
       }),
@@ -58,7 +95,7 @@ describe("an admission", () => {
   test("blocks exactly the classes whose lane is full, on a lane that they need and that is full", () => {
     fc.assert(
       fc.property(cases, ({ lanes: states, classes: waiting, ...options }) => {
-        const { blockedOn, roomOf } = planAdmission(waiting, states, options);
+        const { blockedOn, roomOf } = planAdmission(waiting, states, { ...options, now });
         for (const { id, lanes: needed } of waiting) {
           const lane = blockedOn.get(id);
           if (lane === undefined) continue;
@@ -72,8 +109,8 @@ describe("an admission", () => {
   test("takes all lanes of a run or none: a class that needs a full lane gets no turn", () => {
     fc.assert(
       fc.property(cases, ({ lanes: states, classes: waiting, ...options }) => {
-        const full = new Set(states.filter(({ concurrency, inUse }) => inUse >= concurrency).map(({ id }) => id));
-        const { turns } = planAdmission(waiting, states, options);
+        const full = new Set(states.filter((lane) => roomIn(lane, now) <= 0).map(({ id }) => id));
+        const { turns } = planAdmission(waiting, states, { ...options, now });
         for (const { id, lanes: needed } of waiting)
           if (needed.some((lane) => full.has(lane))) expect(turns).not.toContain(id);
       }),
@@ -83,7 +120,7 @@ describe("an admission", () => {
   test("gives turns with new, growing numbers", () => {
     fc.assert(
       fc.property(cases, ({ lanes: states, classes: waiting, ...options }) => {
-        const { turnOf } = planAdmission(waiting, states, options);
+        const { turnOf } = planAdmission(waiting, states, { ...options, now });
         const numbers = [...turnOf.values()];
         expect(new Set(numbers).size).toBe(numbers.length);
         for (const number of numbers) {
@@ -105,8 +142,7 @@ test("over many admissions, at most k - 1 lie between two of one class while k c
       const order: string[] = [];
       for (const [round, limit] of limitsOfRounds.entries()) {
         const busy = [...turnOf].map(([id, turn]): ClassState => ({ id, lanes: ["a"], turn, headCount: 1_000 }));
-        const lane = { id: "a", concurrency: limit, inUse: 0 };
-        const plan = planAdmission(busy, [lane], { limit: 100, firstTurn: 100 * (round + 1) });
+        const plan = planAdmission(busy, [laneOf("a", limit, 0)], { limit: 100, now, firstTurn: 100 * (round + 1) });
         order.push(...plan.turns);
         turnOf = new Map([...turnOf, ...plan.turnOf]);
       }
@@ -121,12 +157,11 @@ test("no more runs of a class are locked than its lanes have room for", () => {
     fc.property(cases, ({ lanes: states, classes: waiting, limit }) => {
       const byId = new Map(states.map((lane) => [lane.id, lane]));
       for (const runClass of waiting) {
-        const count = headsToLock(runClass, byId, { limit, classCount: waiting.length });
+        const count = headsToLock(runClass, byId, { limit, now, classCount: waiting.length });
         expect(count).toBeGreaterThanOrEqual(0);
         expect(count).toBeLessThanOrEqual(limit);
         for (const id of runClass.lanes) {
-          const { concurrency, inUse } = byId.get(id) as LaneState;
-          expect(count).toBeLessThanOrEqual(Math.max(0, concurrency - inUse));
+          expect(count).toBeLessThanOrEqual(Math.max(0, roomIn(byId.get(id) as LaneState, now)));
         }
       }
     }),

@@ -6,23 +6,15 @@
  * others come before it. Between two admissions of one class lies at most one of each other class, however many runs wait in
  * that one. A class that was blocked meanwhile cannot save turns up.
  */
-
-/** A lane, locked by the transaction that plans. */
-export interface LaneState {
-  readonly id: string;
-  /** How many slots it has; Infinity without a limit of the concurrency. */
-  readonly concurrency: number;
-  /** How many slots are held: counted, not computed from positions. */
-  readonly inUse: number;
-}
+import { afterTaking, type LaneState, opensAtOf, roomIn } from "./lane-state.js";
 
 export interface ClassState {
   readonly id: string;
   readonly lanes: readonly string[];
   /** The number of its last turn. */
   readonly turn: number;
-  /** How many of its waiting runs the transaction has locked. */
-  readonly headCount: number;
+  /** How many of its waiting runs the transaction has locked; null if only other workers execute its runs. */
+  readonly headCount: number | null;
 }
 
 export interface AdmissionPlan {
@@ -32,26 +24,31 @@ export interface AdmissionPlan {
   readonly turnOf: ReadonlyMap<string, number>;
   /** The lane without a free slot because of which a class has to wait. It is not looked at again until the lane has one. */
   readonly blockedOn: ReadonlyMap<string, string>;
-  /** The free slots that are left, of each lane. */
+  /** The runs that could still be admitted, of each lane. */
   readonly roomOf: ReadonlyMap<string, number>;
+  /** The lanes after the admission. */
+  readonly lanes: ReadonlyMap<string, LaneState>;
 }
 
 /**
- * All lanes of a run are taken together or not at all.
+ * All lanes of a run are taken together or not at all. A class of other workers that comes before those of this one keeps the
+ * place in its lanes free, so a worker cannot keep a lane for itself.
  *
  * @param limit the maximum number of runs
+ * @param now in milliseconds
  * @param firstTurn the turns are numbered from here, or from the last turn of these classes if that is higher
  */
 export function planAdmission(
   classes: readonly ClassState[],
   lanes: readonly LaneState[],
-  { limit, firstTurn }: { readonly limit: number; readonly firstTurn: number },
+  { limit, now, firstTurn }: { readonly limit: number; readonly now: number; readonly firstTurn: number },
 ): AdmissionPlan {
-  const roomOf = new Map(lanes.map(({ id, concurrency, inUse }) => [id, concurrency - inUse]));
+  const roomOf = new Map(lanes.map((lane) => [lane.id, roomIn(lane, now)]));
+  const admittedOf = new Map<string, number>();
   const turns: string[] = [];
   const turnOf = new Map<string, number>();
   const blockedOn = new Map<string, string>();
-  const headsLeft = new Map(classes.map(({ id, headCount }) => [id, headCount]));
+  const headsLeft = new Map(classes.map(({ id, headCount }) => [id, headCount ?? 0]));
   let nextTurn = classes.reduce((turn, { turn: last }) => Math.max(turn, last + 1), firstTurn);
   const line = [...classes].sort((a, b) => a.turn - b.turn || (a.id < b.id ? -1 : 1));
   for (let next = 0; next < line.length; next += 1) {
@@ -62,30 +59,44 @@ export function planAdmission(
       blockedOn.set(id, fullLane);
       continue;
     }
+    const takeRoom = () => {
+      for (const lane of runClass.lanes) roomOf.set(lane, (roomOf.get(lane) as number) - 1);
+    };
+    if (runClass.headCount === null) {
+      takeRoom();
+      continue;
+    }
     const heads = headsLeft.get(id) as number;
     if (heads === 0 || turns.length >= limit) continue;
     headsLeft.set(id, heads - 1);
-    for (const lane of runClass.lanes) roomOf.set(lane, (roomOf.get(lane) as number) - 1);
+    takeRoom();
+    for (const lane of runClass.lanes) admittedOf.set(lane, (admittedOf.get(lane) ?? 0) + 1);
     turns.push(id);
     turnOf.set(id, nextTurn++);
     line.push(runClass);
   }
-  return { turns, turnOf, blockedOn, roomOf };
+  const blockedLanes = new Set(blockedOn.values());
+  const lanesAfter = lanes.map((lane): readonly [string, LaneState] => {
+    const taken = afterTaking(lane, Array(admittedOf.get(lane.id) ?? 0).fill(1), now);
+    const isWaitedFor = lane.blocksOthers || lane.waitingSteps > 0 || blockedLanes.has(lane.id);
+    return [lane.id, { ...taken, opensAt: opensAtOf(taken, isWaitedFor, now) }];
+  });
+  return { turns, turnOf, blockedOn, roomOf, lanes: new Map(lanesAfter) };
 }
 
 /**
- * How many waiting runs of a class are worth locking: as many as its lanes have room for, but no more than its share, or
- * many classes would lock runs that are not admitted.
+ * How many waiting runs of a class may be admitted: as many as its lanes have room for, but no more than its share, or many
+ * classes would lock runs that are not admitted.
  */
 export function headsToLock(
   runClass: Pick<ClassState, "lanes">,
   lanes: ReadonlyMap<string, LaneState>,
-  { limit, classCount }: { readonly limit: number; readonly classCount: number },
+  { limit, now, classCount }: { readonly limit: number; readonly now: number; readonly classCount: number },
 ): number {
   const share = Math.max(Math.ceil(limit / classCount), Math.min(limit, minHeads));
   return runClass.lanes.reduce((count, id) => {
     const lane = lanes.get(id);
-    return lane === undefined ? 0 : Math.min(count, Math.max(0, lane.concurrency - lane.inUse));
+    return lane === undefined ? 0 : Math.min(count, Math.max(0, roomIn(lane, now)));
   }, share);
 }
 

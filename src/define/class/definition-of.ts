@@ -11,7 +11,7 @@ import { type BatchOptions, checkBatch } from "../batch.js";
 import type { WorkflowContext } from "../context.js";
 import type { WorkflowDefinition } from "../definition.js";
 import type { JobDefinition } from "../dynamic/job.js";
-import { checkKey, checkLimits } from "../limit.js";
+import { checkKey, checkLimits, checkStepLimit } from "../limit.js";
 import { suggestNames } from "../name-suggestions.js";
 import { definitionBrand } from "../runnable.js";
 import { type DeclaredStep, type StepEngine, type StepJob, stepEngineKey } from "../step-engine.js";
@@ -253,6 +253,7 @@ function compileStep(code: ClassCode, step: ChainStep, declarations: readonly De
     queue: options.queue ?? null,
     priority: options.priority ?? null,
     semaphore: null,
+    limit: checkStepLimit(`Step "${name}"`, options.limit, options.units),
     checkpoints:
       step.kind !== "resumable"
         ? null

@@ -12,7 +12,7 @@ import type { ErrorReporter, FailureInfo } from "../definition.js";
 import type { ArgsOf } from "../dynamic/builder.js";
 import { isJob, type JobDefinition } from "../dynamic/job.js";
 import { checkPriority } from "../function/function.js";
-import { checkKey, checkLimits, type LimitDefinition, type LimitKey } from "../limit.js";
+import { checkKey, checkLimits, checkStepLimit, checkUnits, type LimitDefinition, type LimitKey } from "../limit.js";
 import type { StandardSchemaV1 } from "../standard-schema.js";
 import type { Condition } from "./class-types.js";
 import { checkActions, checkPolicy, type ExceptionPolicy, type TerminalAction } from "./exceptions.js";
@@ -112,6 +112,10 @@ export interface StepDeclarationOptions<W> extends ExceptionOptions {
    * once and pauses the run until an operator calls `resume()`, `skip()` or `resume({ output })`.
    */
   readonly onCrash?: "rerun" | "pause";
+  /** The limit in which each attempt needs a slot, made by `limit(…)`. The step holds it while its body runs. */
+  readonly limit?: LimitDefinition;
+  /** How much of the rate of the limit an attempt takes. Default: 1. */
+  readonly units?: number;
   /** The queue that the run is in while it waits for this step; for chains only. Default: the queue of the class. */
   readonly queue?: string;
   /** The priority of the run while it waits for this step; for chains only. Default: the priority of the run. */
@@ -221,6 +225,8 @@ const stepChecks: Record<keyof StepDeclarationOptions<any> | "job" | "args", Che
   onCrash: (value, what) => checkActions(value, what, ["rerun", "pause"]),
   queue: (value) => checkName("queue", value),
   priority: checkPriority,
+  limit: (value, what) => checkStepLimit(`the ${what}`, value, undefined),
+  units: (value, what) => checkUnits(`the ${what}`, value),
 };
 
 const resumableChecks: Record<keyof AnyStepOptions, Check> = {

@@ -7,6 +7,7 @@ import { checkName } from "../../core/naming/names.js";
 import { type RetryOptions, type RetryPolicy, resolveRetry } from "../../core/naming/retry-policy.js";
 import { scopeSeparator } from "../../core/run/step-key.js";
 import type { WorkflowContext } from "../context.js";
+import { checkStepLimit, type LimitDefinition } from "../limit.js";
 
 /** The `ctx` of a step of a graph: the members of a workflow's `ctx`, and the outputs of preceding steps. */
 export interface StepContext<Input = unknown> extends WorkflowContext<Input> {
@@ -41,6 +42,10 @@ export interface GraphStepOptions<Output = any> {
   readonly onCrash?: "rerun" | "pause";
   /** How many runs may execute the step at the same time in one process; the others wait. Default: no limit. */
   readonly concurrency?: number;
+  /** The limit in which each attempt needs a slot, in all processes together, made by `limit(…)`. */
+  readonly limit?: LimitDefinition;
+  /** How much of the rate of the limit an attempt takes. Default: 1. */
+  readonly units?: number;
   /**
    * Undoes the step when the run fails or is canceled later. Compensations run in reverse order of completion, are
    * retried like steps and run at least once.
@@ -53,6 +58,8 @@ const stepOptions = new Set<string>([
   "timeout",
   "onCrash",
   "concurrency",
+  "limit",
+  "units",
   "compensate",
 ] satisfies (keyof GraphStepOptions)[]);
 
@@ -168,6 +175,7 @@ export function step<const Name extends string, Input = unknown, Output = unknow
   if (onCrash !== undefined && onCrash !== "rerun" && onCrash !== "pause")
     throw new InvalidInputError(`onCrash of step "${name}" must be "rerun" or "pause", not ${String(onCrash)}.`);
   if (concurrency !== undefined) checkWholeNumber(`concurrency of step "${name}"`, concurrency);
+  checkStepLimit(`Step "${name}"`, options.limit, options.units);
   if (compensate !== undefined && typeof compensate !== "function")
     throw new InvalidInputError(`compensate of step "${name}" must be a function.`);
   if (options.timeout !== undefined) parseDuration(options.timeout, `timeout of step "${name}"`);

@@ -5,6 +5,7 @@ import { GraphError, PermanentError, StepNotDefinedError } from "../../core/erro
 import { parseDuration } from "../../core/naming/duration.js";
 import { type NodeEnd, runDag, type ScheduledNode } from "../dag-scheduler.js";
 import type { WorkflowDefinition } from "../definition.js";
+import { checkStepLimit } from "../limit.js";
 import { findMissingSteps } from "../missing-steps.js";
 import { reactByRetryPolicy } from "../retry-reaction.js";
 import type { DeclaredStep, StepEngine, StepScope } from "../step-engine.js";
@@ -69,6 +70,7 @@ function declareStep(
     onCrash: options.onCrash ?? "rerun",
     queue: null,
     priority: null,
+    limit: checkStepLimit(`Step "${name}"`, options.limit, options.units),
     checkpoints: null,
     job: null,
     retry: policy,

@@ -53,7 +53,7 @@ export class RunFeeds {
   }
 
   #onHint(hint: Hint): void {
-    if (hint.kind === "ready" || hint.kind === "schedules") return;
+    if (hint.kind === "ready" || hint.kind === "schedules" || hint.kind === "slots") return;
     if (hint.kind === "anything") for (const feed of this.#feeds.values()) feed.pollNow();
     else for (const runId of hint.runIds) this.#feeds.get(runId)?.pollNow();
   }

@@ -6,18 +6,22 @@
  *   deleted in the one that parks or finishes the run or takes it from a dead worker. What a lane has in use is the number
  *   of these rows, so no counter can differ from them.
  * - A transaction that takes slots locks the row of the lane. Slots are given back without that lock.
+ * - A step that waits for a slot has such a row, too, which is marked as waiting. What waits has no part in what is in use.
+ * - Slots without an owner belong to runs that hold them until they end. Only the end of the run deletes them.
  * - Only a ready task has the route of a class. When it gets an owner, or a client parks it, it gets its route back.
- * - A class that found a lane full is blocked on it, and no admission reads it until `wake` names the lane.
+ * - A class that found a lane full is blocked on it, and no admission reads it until the lane is named as freed: in
+ *   `AdmissionRequest.freed` or by `wake`. Such a class may belong to other workers; then it is opened for them.
  */
 import type { RunClass } from "../../core/limits/lane.js";
+import type { LimitOverride, LimitValues } from "../../core/limits/settings.js";
 import type { RunRecord } from "./records.js";
 import type { ClaimedTask, Fence, Route } from "./worker.js";
 
 /** A limit as the code defines it. */
-export interface LimitSettings {
+export interface LimitSettings extends LimitValues {
   readonly name: string;
-  /** How many slots each lane has; null: as many as there are runs. */
-  readonly concurrency: number | null;
+  /** Whether runs hold their slot from the first execution to the end, not only while a worker executes them. */
+  readonly isHeldOpen: boolean;
 }
 
 /** A due task that has no owner and belongs to no class yet. */
@@ -34,7 +38,12 @@ export interface UnsortedTasks {
   readonly tasks: readonly UnsortedTask[];
   /** Whether a class of these routes is not blocked. */
   readonly hasOpenClasses: boolean;
-  /** When the next parked task of these routes becomes due; null if none will, or if `limit` tasks are due. */
+  /** Lanes on which classes are blocked, and whose rate lets the next run begin now. They count as freed. */
+  readonly openedLanes: readonly string[];
+  /**
+   * When the next parked task of these routes becomes due, or the next lane opens; null if none will, or if `limit` tasks are
+   * due.
+   */
   readonly nextDueAt: number | null;
 }
 
@@ -50,11 +59,15 @@ export interface AdmissionRequest {
   /** The routes that the tasks had before they were sorted. */
   readonly routes: readonly Route[];
   readonly limit: number;
+  /** Lanes that may have free slots again: of the classes that are blocked on them, those with the lowest turns are read. */
+  readonly freed?: readonly FreedSlots[];
 }
 
 export interface AdmittedTask extends ClaimedTask {
   /** The lanes in which the run holds a slot now. */
   readonly lanes: readonly string[];
+  /** Of these, the lanes in which it holds the slot until it ends. */
+  readonly openLanes: readonly string[];
 }
 
 export type AdmissionResult =
@@ -69,6 +82,43 @@ export type AdmissionResult =
     }
   | { readonly kind: "fenced" };
 
+/** A step that is to hold a slot while its body runs. */
+export interface StepSlotRequest {
+  readonly runId: string;
+  /** The attempt at the step; unique in the run. */
+  readonly node: string;
+  readonly lane: string;
+  /** Higher priorities come first. */
+  readonly priority: number;
+  /** How much of the rate it takes. */
+  readonly units: number;
+}
+
+export type StepSlot = Pick<StepSlotRequest, "runId" | "node" | "lane">;
+
+export interface StepSlotChanges {
+  readonly fence: Fence;
+  /** Steps that wait for a slot from now on. Those that wait or hold one already are not changed. */
+  readonly asked: readonly StepSlotRequest[];
+  /** Slots that are given back, and steps that do not wait any longer. */
+  readonly released: readonly StepSlot[];
+  /** Further lanes in which steps of the worker wait. */
+  readonly lanes: readonly string[];
+}
+
+export type StepSlotResult =
+  | {
+      readonly kind: "granted";
+      readonly at: number;
+      /** The slots that steps of the worker hold in the lanes of the request, also those that were granted before. */
+      readonly held: readonly StepSlot[];
+      /** When the rate of a lane in which steps of the worker wait lets the next one begin; null if no rate delays them. */
+      readonly nextAt: number | null;
+      /** Lanes with free slots on which classes are blocked: `wake` must be called for them. */
+      readonly lanesToWake: readonly FreedSlots[];
+    }
+  | { readonly kind: "fenced" };
+
 export interface FreedSlots {
   readonly lane: string;
   readonly count: number;
@@ -78,11 +128,19 @@ export interface FreedSlots {
 export interface LaneRecord {
   readonly id: string;
   readonly inUse: number;
+  /** How many steps wait for a slot. */
+  readonly waitingSteps: number;
+  /** When it opens although no slot was given back; null if nothing waits for that. */
+  readonly opensAt: number | null;
 }
 
 export interface SlotRecord {
   readonly runId: string;
+  /** The attempt at a step that has the slot; "" if the run has it. */
+  readonly node: string;
   readonly lane: string;
+  /** Whether the step still waits for the slot. */
+  readonly isWaiting: boolean;
   /** The worker that executes the run; null: the run holds the slot until it ends. */
   readonly owner: string | null;
   readonly epoch: number | null;
@@ -96,12 +154,16 @@ export interface ClassRecord extends RunClass {
 }
 
 export interface StoredLimit extends LimitSettings {
+  /** What was set in place of these values. It may have ended. */
+  readonly override: LimitOverride | null;
   readonly createdAt: number;
 }
 
 export interface Limits {
-  /** Stores the settings; those of a known limit are replaced. */
+  /** Stores the settings; those of a known limit are replaced, but not its override. */
   register(limits: readonly LimitSettings[]): Promise<void>;
+  /** Sets or clears what is in force in place of the settings. Returns whether the limit is known. */
+  override(name: string, override: LimitOverride | null): Promise<boolean>;
   /** Reads due tasks of these routes, without locks: at most `limit` ready and `limit` parked ones of each route. */
   unsorted(request: { readonly routes: readonly Route[]; readonly limit: number }): Promise<UnsortedTasks>;
   /**
@@ -121,12 +183,25 @@ export interface Limits {
    * call of `wake`, and after a limit was raised. Returns how many classes were unblocked.
    */
   sweep(): Promise<number>;
+  /** Removes some of the lanes that are not in use, and slots that runs have kept which ended under a release without the limit. */
+  tidy(): Promise<void>;
+
+  /**
+   * Steps wait for slots, get them and give them back, in one transaction. Slots go to the steps that come first, also to those
+   * of other workers, which hear of it by a hint.
+   */
+  changeStepSlots(changes: StepSlotChanges): Promise<StepSlotResult>;
+  /** Corrects the pace of a lane by units that were used in addition to those that were admitted, or fewer (negative). */
+  addUnits(lane: string, units: number): Promise<void>;
 
   /** All limits that were ever registered, ordered by name. */
   list(): Promise<readonly StoredLimit[]>;
-  /** The lanes of a limit that have slots in use, ordered by id. */
+  /** The lanes of a limit that have slots in use or wait for their rate, ordered by id. */
   lanes(limit: string, page: { readonly after: string | null; readonly limit: number }): Promise<readonly LaneRecord[]>;
-  /** The slots that are held, ordered by run and lane: of one lane, of these runs, or a page of all. */
+  /**
+   * The slots that are held and the steps that wait for one, ordered by run, lane and node: of one lane, of these runs, or a
+   * page of all, whose first run follows `afterRunId`. A run's rows are never split between pages.
+   */
   slots(
     of: { readonly lane: string } | { readonly runIds: readonly string[] } | { readonly afterRunId: string | null },
     limit: number,

@@ -1,5 +1,5 @@
 /** Limits on a libSQL server: each step of a transaction is one request. */
-import type { Hint } from "../contract/store.js";
+import type { Fence, Hint } from "../contract/store.js";
 import type { Dialect } from "../sql/dialect.js";
 import type { SqlText, TransactionSteps } from "../sql/limits/dialect.js";
 import { SqlLimits } from "../sql/limits/limits.js";
@@ -21,7 +21,7 @@ export function createRemoteLimits(
       Promise.all(statements.map((statement) => db.read(toStatement(statement)))),
     write: async (statements: readonly SqlText[]) => rowsOf(await db.write(statements.map(toStatement))),
     transact: <R>(begin: () => TransactionSteps<R>) => takeSteps(db, begin()),
-    admitUnder: <R>(_request: unknown, admit: () => Promise<R>) => admit(),
+    underFence: <R>(_fence: Fence, work: () => Promise<R>) => work(),
     emitHints,
   };
   return new SqlLimits(port, sqliteLimitsDialect(dialect));

@@ -1,13 +1,10 @@
 /** Limits in the memory store: the executable specification of `Limits`. */
-import {
-  type ClassState,
-  classesToRead,
-  headsToLock,
-  type LaneState,
-  planAdmission,
-} from "../../core/limits/admission.js";
+import { type ClassState, classesToRead, headsToLock, planAdmission } from "../../core/limits/admission.js";
 import { laneOf, laneRangeOf, type RunClass } from "../../core/limits/lane.js";
+import { grantSteps, type LaneState, opensAtOf, roomIn } from "../../core/limits/lane-state.js";
 import { resumedOffsetMs, TurnCounter } from "../../core/limits/order.js";
+import { correctedPace } from "../../core/limits/rate.js";
+import { type LimitOverride, unknownValues, valuesInForce } from "../../core/limits/settings.js";
 import type {
   AdmissionRequest,
   AdmissionResult,
@@ -19,6 +16,8 @@ import type {
   Limits,
   SlotRecord,
   SortedTask,
+  StepSlotChanges,
+  StepSlotResult,
   StoredLimit,
   UnsortedTask,
   UnsortedTasks,
@@ -26,6 +25,7 @@ import type {
 import type { Fence, Hint, Route } from "../contract/store.js";
 import { takeOwnership } from "./commit.js";
 import type { MemoryRows } from "./rows.js";
+import type { MemorySlot } from "./slots.js";
 import type { MemoryTask } from "./task.js";
 
 interface MemoryClass extends RunClass {
@@ -33,12 +33,18 @@ interface MemoryClass extends RunClass {
   blockedOn: string | null;
 }
 
+/** What a lane remembers although no slot is held. */
+type Pace = Pick<LaneState, "pacedUntilUs" | "opensAt">;
+
+const noPace: Pace = { pacedUntilUs: 0, opensAt: null };
+
 export class MemoryLimits implements Limits {
   readonly #rows: MemoryRows;
   readonly #clock: () => number;
   readonly #emit: (hints: readonly Hint[]) => void;
   readonly #limits = new Map<string, StoredLimit>();
   readonly #classes = new Map<string, MemoryClass>();
+  readonly #paces = new Map<string, Pace>();
   readonly #turns = new TurnCounter();
 
   constructor(rows: MemoryRows, clock: () => number, emit: (hints: readonly Hint[]) => void) {
@@ -48,10 +54,17 @@ export class MemoryLimits implements Limits {
   }
 
   async register(limits: readonly LimitSettings[]): Promise<void> {
-    for (const { name, concurrency } of limits) {
-      const createdAt = this.#limits.get(name)?.createdAt ?? this.#clock();
-      this.#limits.set(name, { name, concurrency, createdAt });
+    for (const settings of limits) {
+      const { createdAt = this.#clock(), override = null } = this.#limits.get(settings.name) ?? {};
+      this.#limits.set(settings.name, { ...settings, override, createdAt });
     }
+  }
+
+  async override(name: string, override: LimitOverride | null): Promise<boolean> {
+    const limit = this.#limits.get(name);
+    if (limit === undefined) return false;
+    this.#limits.set(name, { ...limit, override });
+    return true;
   }
 
   async unsorted({
@@ -72,6 +85,12 @@ export class MemoryLimits implements Limits {
       if (nextDueAt !== null) dueInstants.push(nextDueAt);
       if (due.length >= limit) isFull = true;
     }
+    const openedLanes: string[] = [];
+    for (const [id, { opensAt }] of this.#paces) {
+      if (opensAt === null) continue;
+      if (opensAt <= at) openedLanes.push(id);
+      else dueInstants.push(opensAt);
+    }
     const hasOpenClasses = [...this.#classes.values()].some(
       (runClass) => runClass.blockedOn === null && isOneOf(runClass, routes),
     );
@@ -79,6 +98,7 @@ export class MemoryLimits implements Limits {
       at,
       tasks,
       hasOpenClasses,
+      openedLanes,
       nextDueAt: isFull || dueInstants.length === 0 ? null : Math.min(...dueInstants),
     };
   }
@@ -96,26 +116,28 @@ export class MemoryLimits implements Limits {
     }
   }
 
-  async admit({ fence, routes, limit }: AdmissionRequest): Promise<AdmissionResult> {
+  async admit({ fence, routes, limit, freed = [] }: AdmissionRequest): Promise<AdmissionResult> {
     if (!this.#rows.isFenceValid(fence)) return { kind: "fenced" };
     const at = this.#clock();
     const maxClasses = classesToRead(limit);
-    const open = [...this.#classes.values()]
-      .filter((runClass) => runClass.blockedOn === null && isOneOf(runClass, routes))
-      .sort((a, b) => a.turn - b.turn);
-    const classes = open.slice(0, maxClasses);
-    const lanes = this.#laneStates(classes);
+    const isMine = (runClass: RunClass) => isOneOf(runClass, routes);
+    const open = [...this.#classes.values()].filter((runClass) => runClass.blockedOn === null && isMine(runClass));
+    const blocked = freed.flatMap(({ lane, count }) => this.#blockedOn(lane).slice(0, count));
+    const candidates = [...new Set([...open, ...blocked])].sort(byTurn);
+    const classes = candidates.slice(0, maxClasses);
+    const laneIds = new Set([...freed.map(({ lane }) => lane), ...classes.flatMap(({ lanes }) => lanes)]);
+    const lanes = this.#laneStates([...laneIds], classes);
+    const mine = classes.filter(isMine);
     const heads = new Map<string, MemoryTask[]>();
-    let hasMore = open.length > classes.length;
-    for (const runClass of classes) {
-      const count = headsToLock(runClass, lanes, { limit, classCount: classes.length });
+    for (const runClass of mine) {
+      const count = headsToLock(runClass, lanes, { limit, now: at, classCount: mine.length });
       const { due } = this.#rows.taskQueues.dequeueDue({ workflow: runClass.id, version: runClass.version }, at, count);
       heads.set(runClass.id, [...due]);
     }
     const states = classes.map(
-      (runClass): ClassState => ({ ...runClass, headCount: heads.get(runClass.id)?.length ?? 0 }),
+      (runClass): ClassState => ({ ...runClass, headCount: heads.get(runClass.id)?.length ?? null }),
     );
-    const plan = planAdmission(states, [...lanes.values()], { limit, firstTurn: this.#turns.take(at) });
+    const plan = planAdmission(states, [...lanes.values()], { limit, now: at, firstTurn: this.#turns.take(at) });
     const tasks = plan.turns.map((classId) =>
       this.#admit(
         classes.find(({ id }) => id === classId) as MemoryClass,
@@ -125,27 +147,49 @@ export class MemoryLimits implements Limits {
       ),
     );
     for (const left of heads.values()) for (const task of left) this.#rows.taskQueues.enqueue(task, task.dueAt, at);
+    for (const lane of plan.lanes.values()) this.#setPace(lane);
+    let hasMore = candidates.length > classes.length || plan.turns.length >= limit;
+    const openedRoutes: string[] = [];
     for (const runClass of classes) {
       runClass.turn = plan.turnOf.get(runClass.id) ?? runClass.turn;
       this.#turns.skipTo(runClass.turn);
       runClass.blockedOn = plan.blockedOn.get(runClass.id) ?? null;
       if (!this.#hasWaiting(runClass, at)) this.#classes.delete(runClass.id);
-      else if (runClass.blockedOn === null) hasMore = true;
+      else if (runClass.blockedOn === null && isMine(runClass)) hasMore = true;
+      else if (runClass.blockedOn === null) openedRoutes.push(runClass.route);
     }
-    return { kind: "admitted", at, tasks, hasMore, lanesToWake: this.#lanesToWake(plan.roomOf) };
+    if (openedRoutes.length > 0) this.#emit([{ kind: "ready", workflows: openedRoutes }]);
+    if (freed.some(({ lane }) => this.#rows.slots.waiting(lane).length > 0)) this.#emit([{ kind: "slots" }]);
+    return { kind: "admitted", at, tasks, hasMore, lanesToWake: lanesToWake(lanes, plan.roomOf) };
   }
 
-  #laneStates(classes: readonly RunClass[]): Map<string, LaneState> {
-    const ids = new Set(classes.flatMap(({ lanes }) => lanes));
+  /** The classes that are blocked on the lane, by turn. */
+  #blockedOn(lane: string): readonly MemoryClass[] {
+    return [...this.#classes.values()].filter(({ blockedOn }) => blockedOn === lane).sort(byTurn);
+  }
+
+  /** @param readClasses whether others are blocked on a lane is part of its state */
+  #laneStates(ids: readonly string[], readClasses: readonly RunClass[]): Map<string, LaneState> {
+    const { slots } = this.#rows;
     return new Map(
-      [...ids].map((id) => [id, { id, concurrency: this.#concurrencyOf(id), inUse: this.#rows.slots.inUse(id) }]),
+      ids.map((id): readonly [string, LaneState] => {
+        const limit = this.#limits.get(laneOf(id).limit);
+        const state: LaneState = {
+          id,
+          values: limit === undefined ? unknownValues : valuesInForce(limit, limit.override, this.#clock()),
+          inUse: slots.inUse(id),
+          waitingSteps: slots.waiting(id).length,
+          ...(this.#paces.get(id) ?? noPace),
+          blocksOthers: this.#blockedOn(id).some(({ id: classId }) => !readClasses.some((read) => read.id === classId)),
+        };
+        return [id, state];
+      }),
     );
   }
 
-  /** A limit that was never registered has no slots, because nothing says how many it has. */
-  #concurrencyOf(lane: string): number {
-    const limit = this.#limits.get(laneOf(lane).limit);
-    return limit === undefined ? 0 : (limit.concurrency ?? Number.POSITIVE_INFINITY);
+  #setPace({ id, pacedUntilUs, opensAt }: LaneState): void {
+    if (pacedUntilUs === 0 && opensAt === null) this.#paces.delete(id);
+    else this.#paces.set(id, { pacedUntilUs, opensAt });
   }
 
   #hasWaiting({ id, version }: RunClass, at: number): boolean {
@@ -162,53 +206,109 @@ export class MemoryLimits implements Limits {
 
   #admit(runClass: MemoryClass, task: MemoryTask, fence: Fence, at: number): AdmittedTask {
     const { isFresh } = task;
+    const runId = task.run.id;
     if ((task.dueAt ?? 0) < 0) task.dueAt = (task.dueAt ?? 0) + resumedOffsetMs;
     task.route = runClass.route;
     takeOwnership(task, fence);
-    const { workerId: owner, epoch } = fence;
-    for (const lane of runClass.lanes) this.#rows.slots.take({ runId: task.run.id, lane, owner, epoch, at });
+    for (const lane of runClass.lanes) {
+      const isHeldOpen = this.#limits.get(laneOf(lane).limit)?.isHeldOpen ?? false;
+      const holder = isHeldOpen ? { owner: null, epoch: null } : { owner: fence.workerId, epoch: fence.epoch };
+      this.#rows.slots.put({ runId, node: "", lane, isWaiting: false, rank: 0, units: 1, ...holder, at });
+    }
+    const slots = this.#rows.slots.all().filter((slot) => slot.runId === runId && slot.owner === null);
+    const openLanes = slots.map(({ lane }) => lane);
     return {
       run: this.#rows.toRecord(task.run),
       route: task.route,
       deliveries: task.deliveries,
       pendingMessages: task.pendingMessages,
       isFresh,
-      lanes: runClass.lanes,
+      lanes: [...new Set([...runClass.lanes, ...openLanes])],
+      openLanes,
     };
   }
 
-  #lanesToWake(roomOf: ReadonlyMap<string, number>): FreedSlots[] {
-    const blockedOn = new Set([...this.#classes.values()].map((runClass) => runClass.blockedOn));
-    return [...roomOf].flatMap(([lane, count]) => (count > 0 && blockedOn.has(lane) ? [{ lane, count }] : []));
+  async changeStepSlots({ fence, asked, released, lanes: further }: StepSlotChanges): Promise<StepSlotResult> {
+    if (!this.#rows.isFenceValid(fence)) return { kind: "fenced" };
+    const at = this.#clock();
+    const { slots } = this.#rows;
+    for (const { lane, ...key } of released) slots.release(lane, key);
+    for (const { priority, ...request } of asked) {
+      if (slots.has(request.lane, request)) continue;
+      const { workerId: owner, epoch } = fence;
+      slots.put({ ...request, isWaiting: true, rank: -priority, owner, epoch, at });
+    }
+    const laneIds = [...new Set([...asked, ...released].map(({ lane }) => lane).concat(further))];
+    const after = new Map<string, LaneState>();
+    let concernsOthers = false;
+    for (const lane of this.#laneStates(laneIds, []).values()) {
+      const waiting = slots.waiting(lane.id);
+      const grant = grantSteps(lane, waiting, at);
+      for (const slot of waiting.slice(0, grant.grantedCount)) {
+        slots.put({ ...slot, isWaiting: false, at });
+        concernsOthers ||= !isOf(slot, fence);
+      }
+      const isWaitedFor = lane.blocksOthers || grant.lane.waitingSteps > 0;
+      const opened = { ...grant.lane, opensAt: opensAtOf(grant.lane, isWaitedFor, at) };
+      this.#setPace(opened);
+      after.set(lane.id, opened);
+    }
+    if (concernsOthers) this.#emit([{ kind: "slots" }]);
+    const held = slots.all().filter((slot) => isOf(slot, fence) && slot.node !== "" && !slot.isWaiting);
+    const instants = [...after.values()].flatMap(({ waitingSteps, opensAt }) =>
+      waitingSteps > 0 && opensAt !== null ? [opensAt] : [],
+    );
+    return {
+      kind: "granted",
+      at,
+      held: held.filter(({ lane }) => laneIds.includes(lane)).map(({ runId, node, lane }) => ({ runId, node, lane })),
+      nextAt: instants.length === 0 ? null : Math.min(...instants),
+      lanesToWake: lanesToWake(after, new Map([...after].map(([id, lane]) => [id, roomIn(lane, at)]))),
+    };
+  }
+
+  async addUnits(laneId: string, units: number): Promise<void> {
+    const at = this.#clock();
+    const lane = this.#laneStates([laneId], []).get(laneId) as LaneState;
+    const { rate } = lane.values;
+    if (rate === null) return;
+    const paced = { ...lane, pacedUntilUs: correctedPace(rate, lane.pacedUntilUs, at * 1_000, units) };
+    this.#setPace({ ...paced, opensAt: opensAtOf(paced, lane.blocksOthers || lane.waitingSteps > 0, at) });
   }
 
   async wake(freed: readonly FreedSlots[]): Promise<number> {
     let wokenCount = 0;
     for (const { lane, count } of freed) {
-      const blocked = [...this.#classes.values()].filter(({ blockedOn }) => blockedOn === lane);
-      for (const runClass of blocked.sort((a, b) => a.turn - b.turn).slice(0, count)) {
+      for (const runClass of this.#blockedOn(lane).slice(0, count)) {
         runClass.blockedOn = null;
         wokenCount += 1;
       }
     }
     if (wokenCount > 0) this.#emit([{ kind: "ready", workflows: [] }]);
+    if (freed.some(({ lane }) => this.#rows.slots.waiting(lane).length > 0)) this.#emit([{ kind: "slots" }]);
     return wokenCount;
   }
 
   sweep(): Promise<number> {
     const blockedOn = new Set([...this.#classes.values()].flatMap((runClass) => runClass.blockedOn ?? []));
-    return this.wake(
-      [...blockedOn].flatMap((lane) => {
-        const count = this.#concurrencyOf(lane) - this.#rows.slots.inUse(lane);
-        return count > 0 ? [{ lane, count }] : [];
-      }),
-    );
+    const lanes = this.#laneStates([...blockedOn], []);
+    const room = new Map([...lanes].map(([id, lane]) => [id, roomIn(lane, this.#clock())]));
+    return this.wake(lanesToWake(lanes, room));
+  }
+
+  async tidy(): Promise<void> {
+    const left = this.#rows.slots.all().filter(({ owner, runId }) => owner === null && !this.#rows.tasks.has(runId));
+    for (const slot of left) this.#rows.slots.release(slot.lane, slot);
+    const nowUs = this.#clock() * 1_000;
+    for (const [id, { pacedUntilUs, opensAt }] of this.#paces)
+      if (opensAt === null && pacedUntilUs < nowUs) this.#paces.delete(id);
+    await this.wake(left.map(({ lane }) => ({ lane, count: 1 })));
   }
 
   /** The numbers of rows that the tables of a database would have. */
   get rowCounts(): Readonly<Record<"limits" | "lanes" | "classes" | "slots", number>> {
     const slots = this.#rows.slots.all();
-    const lanes = new Set(slots.map(({ lane }) => lane)).size;
+    const lanes = new Set([...slots.map(({ lane }) => lane), ...this.#paces.keys()]).size;
     return { limits: this.#limits.size, lanes, classes: this.#classes.size, slots: slots.length };
   }
 
@@ -221,12 +321,18 @@ export class MemoryLimits implements Limits {
     page: { readonly after: string | null; readonly limit: number },
   ): Promise<readonly LaneRecord[]> {
     const [from, to] = laneRangeOf(limit);
-    const ids = new Set(this.#rows.slots.all().map(({ lane }) => lane));
+    const opening = [...this.#paces].flatMap(([id, { opensAt }]) => (opensAt === null ? [] : [id]));
+    const ids = new Set([...this.#rows.slots.all().map(({ lane }) => lane), ...opening]);
     return [...ids]
       .filter((id) => id >= from && id < to && (page.after === null || id > page.after))
       .sort(compare)
       .slice(0, page.limit)
-      .map((id) => ({ id, inUse: this.#rows.slots.inUse(id) }));
+      .map((id) => ({
+        id,
+        inUse: this.#rows.slots.inUse(id),
+        waitingSteps: this.#rows.slots.waiting(id).length,
+        opensAt: this.#paces.get(id)?.opensAt ?? null,
+      }));
   }
 
   async slots(of: Parameters<Limits["slots"]>[0], limit: number): Promise<readonly SlotRecord[]> {
@@ -236,7 +342,8 @@ export class MemoryLimits implements Limits {
         : "runIds" in of
           ? of.runIds.includes(runId)
           : of.afterRunId === null || runId > of.afterRunId;
-    return this.#rows.slots.all().filter(isAskedFor).slice(0, limit);
+    const slots = this.#rows.slots.all().filter(isAskedFor).slice(0, limit);
+    return slots.map(({ rank, units, ...record }) => record);
   }
 
   async classes(of: Parameters<Limits["classes"]>[0], limit: number): Promise<readonly ClassRecord[]> {
@@ -254,6 +361,15 @@ export class MemoryLimits implements Limits {
   }
 }
 
+function lanesToWake(lanes: ReadonlyMap<string, LaneState>, roomOf: ReadonlyMap<string, number>): FreedSlots[] {
+  return [...lanes.values()].flatMap(({ id, blocksOthers }) => {
+    const count = roomOf.get(id) ?? 0;
+    return blocksOthers && count > 0 ? [{ lane: id, count }] : [];
+  });
+}
+
+const isOf = ({ owner, epoch }: MemorySlot, fence: Fence) => owner === fence.workerId && epoch === fence.epoch;
+const byTurn = (a: MemoryClass, b: MemoryClass) => a.turn - b.turn;
 const isOneOf = ({ route, version }: RunClass, routes: readonly Route[]) =>
   routes.some((candidate) => candidate.workflow === route && candidate.version === version);
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

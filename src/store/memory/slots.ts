@@ -1,30 +1,62 @@
-/** The slots of the memory store, by lane: what a lane has in use is the number of its entries. */
+/** The slots of the memory store, by lane, with the steps that wait for one. */
 import type { SlotRecord } from "../contract/limits.js";
 
-export class MemorySlots {
-  readonly #byLane = new Map<string, Map<string, SlotRecord>>();
+export interface MemorySlot extends SlotRecord {
+  /** Of waiting steps: lower ranks come first. */
+  readonly rank: number;
+  /** How much of the rate the step takes. */
+  readonly units: number;
+}
 
+type SlotKey = Pick<SlotRecord, "runId" | "node">;
+
+const keyOf = ({ runId, node }: SlotKey): string => `${runId}\t${node}`;
+
+export class MemorySlots {
+  readonly #byLane = new Map<string, Map<string, MemorySlot>>();
+
+  /** How many slots are held. */
   inUse(lane: string): number {
-    return this.#byLane.get(lane)?.size ?? 0;
+    let count = 0;
+    for (const { isWaiting } of this.#of(lane).values()) if (!isWaiting) count += 1;
+    return count;
   }
 
-  take(slot: SlotRecord): void {
+  /** The steps that wait, in their order. */
+  waiting(lane: string): readonly MemorySlot[] {
+    return [...this.#of(lane).values()]
+      .filter(({ isWaiting }) => isWaiting)
+      .sort((a, b) => a.rank - b.rank || a.at - b.at || compare(keyOf(a), keyOf(b)));
+  }
+
+  has(lane: string, key: SlotKey): boolean {
+    return this.#of(lane).has(keyOf(key));
+  }
+
+  put(slot: MemorySlot): void {
     let slots = this.#byLane.get(slot.lane);
     if (slots === undefined) this.#byLane.set(slot.lane, (slots = new Map()));
-    slots.set(slot.runId, slot);
+    slots.set(keyOf(slot), slot);
+  }
+
+  release(lane: string, key: SlotKey): void {
+    this.#of(lane).delete(keyOf(key));
+    if (this.#of(lane).size === 0) this.#byLane.delete(lane);
   }
 
   releaseWhere(isReleased: (slot: SlotRecord) => boolean): void {
-    for (const [lane, slots] of this.#byLane) {
-      for (const slot of slots.values()) if (isReleased(slot)) slots.delete(slot.runId);
-      if (slots.size === 0) this.#byLane.delete(lane);
-    }
+    for (const [lane, slots] of this.#byLane)
+      for (const slot of slots.values()) if (isReleased(slot)) this.release(lane, slot);
   }
 
-  /** Ordered by run, then by lane. */
-  all(): SlotRecord[] {
+  /** Ordered by run, then by lane, then by node. */
+  all(): MemorySlot[] {
     const slots = [...this.#byLane.values()].flatMap((ofLane) => [...ofLane.values()]);
-    return slots.sort((a, b) => compare(a.runId, b.runId) || compare(a.lane, b.lane));
+    return slots.sort((a, b) => compare(a.runId, b.runId) || compare(a.lane, b.lane) || compare(a.node, b.node));
+  }
+
+  #of(lane: string): Map<string, MemorySlot> {
+    return this.#byLane.get(lane) ?? new Map();
   }
 }
 

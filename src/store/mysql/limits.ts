@@ -1,5 +1,5 @@
 /** Limits on MySQL and MariaDB. */
-import type { Hint } from "../contract/store.js";
+import type { Fence, Hint } from "../contract/store.js";
 import type { Dialect } from "../sql/dialect.js";
 import {
   buildStatement,
@@ -39,7 +39,7 @@ export function createMysqlLimits(
         await transaction.rollback();
         return result([]);
       }),
-    admitUnder: <R>(_request: unknown, admit: () => Promise<R>) => admit(),
+    underFence: <R>(_fence: Fence, work: () => Promise<R>) => work(),
     emitHints,
   };
   return new SqlLimits(port, mysqlLimitsDialect(dialect));

@@ -188,10 +188,16 @@ export const migrations: readonly Migration[] = [
       ) ${tableOptions}`,
       `CREATE TABLE IF NOT EXISTS pawl_limits (
         name VARBINARY(255) NOT NULL PRIMARY KEY,
-        concurrency BIGINT NULL,
+        settings LONGTEXT NOT NULL,
+        override LONGTEXT NULL,
         created_at BIGINT NOT NULL
       ) ${tableOptions}`,
-      `CREATE TABLE IF NOT EXISTS pawl_lanes (id VARBINARY(255) NOT NULL PRIMARY KEY) ${tableOptions}`,
+      `CREATE TABLE IF NOT EXISTS pawl_lanes (
+        id VARBINARY(255) NOT NULL PRIMARY KEY,
+        paced_until BIGINT NOT NULL DEFAULT 0,
+        opens_at BIGINT NULL,
+        KEY opens (opens_at)
+      ) ${tableOptions}`,
       // An admission reads the classes of a route that are not blocked, those with the lowest turns first.
       `CREATE TABLE IF NOT EXISTS pawl_classes (
         id VARBINARY(255) NOT NULL PRIMARY KEY,
@@ -220,11 +226,15 @@ export const migrations: readonly Migration[] = [
       `CREATE TABLE IF NOT EXISTS pawl_slots (
         run_id VARBINARY(36) NOT NULL,
         lane VARBINARY(255) NOT NULL,
+        node VARBINARY(255) NOT NULL DEFAULT '',
+        waits TINYINT NOT NULL DEFAULT 0,
+        rank_no BIGINT NOT NULL DEFAULT 0,
+        units BIGINT NOT NULL DEFAULT 1,
         owner VARBINARY(255) NULL,
         epoch BIGINT NULL,
         at BIGINT NOT NULL,
-        PRIMARY KEY (run_id, lane),
-        KEY lane (lane)
+        PRIMARY KEY (run_id, lane, node),
+        KEY lane (lane, waits, rank_no, at)
       ) ${tableOptions}`,
       // Workers look for due schedules of their own set and of those that were put by the API.
       `CREATE TABLE IF NOT EXISTS pawl_schedules (

@@ -1,5 +1,4 @@
 /** Limits on PostgreSQL. Rows of values are passed as arrays, one for each column. */
-import type { AdmissionRequest, AdmissionResult } from "../contract/limits.js";
 import type { Hint } from "../contract/store.js";
 import type { Dialect, SqlRow } from "../sql/dialect.js";
 import {
@@ -10,7 +9,7 @@ import {
   type SqlText,
   type TransactionSteps,
 } from "../sql/limits/dialect.js";
-import { SqlLimits } from "../sql/limits/limits.js";
+import { type LimitsPort, SqlLimits } from "../sql/limits/limits.js";
 import { plainArray, textArray } from "./commit/arrays.js";
 import type { Database } from "./connection/database.js";
 import type { ExecuteQuery, PgQuery } from "./connection/driver.js";
@@ -22,7 +21,7 @@ export interface PostgresLimitsPort {
   readonly db: Pick<Database, "read" | "transaction">;
   /** Lets the store wait for what is under way when it is closed. */
   readonly operations: OperationTracker;
-  admitUnder(request: AdmissionRequest, admit: () => Promise<AdmissionResult>): Promise<AdmissionResult>;
+  underFence: LimitsPort["underFence"];
   emitHints(hints: readonly Hint[]): void;
 }
 
@@ -44,7 +43,7 @@ export function createPostgresLimits(port: PostgresLimitsPort, tables: Tables, d
           return result(await runAll(execute, writes ?? []));
         }),
       ),
-    admitUnder: (request: AdmissionRequest, admit: () => Promise<AdmissionResult>) => port.admitUnder(request, admit),
+    underFence: port.underFence,
     emitHints: (hints: readonly Hint[]) => port.emitHints(hints),
   };
   return new SqlLimits(limitsPort, postgresLimitsDialect(tables, dialect));

@@ -248,10 +248,16 @@ const createTables = (t: Tables): readonly string[] => [
 
   `CREATE TABLE ${t.limits} (
     created_at bigint NOT NULL,
-    concurrency bigint,
-    name text COLLATE "C" PRIMARY KEY
+    name text COLLATE "C" PRIMARY KEY,
+    settings text NOT NULL,
+    override text
   )`,
-  `CREATE TABLE ${t.lanes} (id text COLLATE "C" PRIMARY KEY) WITH (fillfactor = 50, ${frequentVacuum})`,
+  `CREATE TABLE ${t.lanes} (
+    paced_until bigint NOT NULL DEFAULT 0,
+    opens_at bigint,
+    id text COLLATE "C" PRIMARY KEY
+  ) WITH (fillfactor = 50, ${frequentVacuum})`,
+  `CREATE INDEX pawl_lanes_opens ON ${t.lanes} (opens_at) WHERE opens_at IS NOT NULL`,
   `CREATE TABLE ${t.classes} (
     turn bigint NOT NULL,
     id text COLLATE "C" PRIMARY KEY,
@@ -279,11 +285,15 @@ const createTables = (t: Tables): readonly string[] => [
     run_id uuid NOT NULL,
     epoch bigint,
     at bigint NOT NULL,
+    rank_no bigint NOT NULL DEFAULT 0,
+    units bigint NOT NULL DEFAULT 1,
+    waits smallint NOT NULL DEFAULT 0,
     lane text COLLATE "C" NOT NULL,
+    node text COLLATE "C" NOT NULL DEFAULT '',
     owner text COLLATE "C",
-    PRIMARY KEY (run_id, lane)
+    PRIMARY KEY (run_id, lane, node)
   ) WITH (${frequentVacuum})`,
-  `CREATE INDEX pawl_slots_lane ON ${t.slots} (lane)`,
+  `CREATE INDEX pawl_slots_lane ON ${t.slots} (lane, waits, rank_no, at)`,
 
   `CREATE TABLE ${t.cursors} (
     run_id uuid NOT NULL,

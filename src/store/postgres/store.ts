@@ -108,12 +108,15 @@ export class PostgresStore implements Store {
     const ports: PortServices = { db, operations: this.#operations, committer, emitHints: this.#emitHints };
     this.maintenance = new SqlMaintenance(createMaintenancePort(ports), dialect);
     ({ schedules: this.schedules, gatherings: this.gatherings } = createSchedules(ports, tables, dialect));
-    const admitUnder: PostgresLimitsPort["admitUnder"] = ({ fence }, admit) =>
-      this.#fencedIfLost({ kind: "fenced" }, () => {
+    const underFence: PostgresLimitsPort["underFence"] = <R extends { readonly kind: string }>(
+      fence: Fence,
+      work: () => Promise<R>,
+    ) =>
+      this.#fencedIfLost<R | { readonly kind: "fenced" }>({ kind: "fenced" }, () => {
         this.#lostWriteDetector.assertNotLost(fence);
-        return this.#retryIfServerMissed(admit);
+        return this.#retryIfServerMissed(work);
       });
-    this.limits = createPostgresLimits({ ...ports, admitUnder }, tables, dialect);
+    this.limits = createPostgresLimits({ ...ports, underFence }, tables, dialect);
     this.#lostWriteDetector = new LostWriteDetector(tables);
     this.#committer = new Committer(tables, this.#clock, (runId, end) =>
       this.#lostWriteDetector.isLogEndKnown(runId, end),

@@ -1,5 +1,5 @@
 /** Limits in the SQLite store: the steps of a transaction are taken at once, because nothing waits for an answer. */
-import type { Hint } from "../contract/store.js";
+import type { Fence, Hint } from "../contract/store.js";
 import type { Dialect, SqlRow } from "../sql/dialect.js";
 import type { SqlText, TransactionSteps } from "../sql/limits/dialect.js";
 import { SqlLimits } from "../sql/limits/limits.js";
@@ -22,7 +22,7 @@ export function createSqliteLimits(
       );
       return outcome.result;
     },
-    admitUnder: <R>(_request: unknown, admit: () => Promise<R>) => admit(),
+    underFence: <R>(_fence: Fence, work: () => Promise<R>) => work(),
     emitHints,
   };
   return new SqlLimits(port, sqliteLimitsDialect(dialect));

@@ -156,10 +156,15 @@ const tables = [
   )`,
   `CREATE TABLE pawl_limits (
     name TEXT NOT NULL PRIMARY KEY,
-    concurrency INTEGER,
+    settings TEXT NOT NULL,
+    override TEXT,
     created_at INTEGER NOT NULL
   )`,
-  "CREATE TABLE pawl_lanes (id TEXT NOT NULL PRIMARY KEY)",
+  `CREATE TABLE pawl_lanes (
+    id TEXT NOT NULL PRIMARY KEY,
+    paced_until INTEGER NOT NULL DEFAULT 0,
+    opens_at INTEGER
+  )`,
   `CREATE TABLE pawl_classes (
     id TEXT NOT NULL PRIMARY KEY,
     route TEXT NOT NULL,
@@ -180,10 +185,14 @@ const tables = [
   `CREATE TABLE pawl_slots (
     run_id TEXT NOT NULL,
     lane TEXT NOT NULL,
+    node TEXT NOT NULL DEFAULT '',
+    waits INTEGER NOT NULL DEFAULT 0,
+    rank_no INTEGER NOT NULL DEFAULT 0,
+    units INTEGER NOT NULL DEFAULT 1,
     owner TEXT,
     epoch INTEGER,
     at INTEGER NOT NULL,
-    PRIMARY KEY (run_id, lane)
+    PRIMARY KEY (run_id, lane, node)
   )`,
   `CREATE TABLE pawl_schedules (
     name TEXT NOT NULL PRIMARY KEY,
@@ -244,7 +253,8 @@ const indexes = [
   // An admission reads the classes of a route that are not blocked, those with the lowest turns first.
   "CREATE INDEX pawl_classes_open ON pawl_classes (route, version, blocked_on, turn)",
   "CREATE INDEX pawl_classes_blocked ON pawl_classes (blocked_on, turn)",
-  "CREATE INDEX pawl_slots_lane ON pawl_slots (lane)",
+  "CREATE INDEX pawl_slots_lane ON pawl_slots (lane, waits, rank_no, at)",
+  "CREATE INDEX pawl_lanes_opens ON pawl_lanes (opens_at) WHERE opens_at IS NOT NULL",
   "CREATE UNIQUE INDEX pawl_gathered_of_run ON pawl_gathered (run_id, position)",
   "CREATE UNIQUE INDEX pawl_gathered_start_key ON pawl_gathered (workflow, start_key) WHERE start_key IS NOT NULL",
   // Workers look for due schedules of their own set and of those that were put by the API.

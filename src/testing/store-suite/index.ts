@@ -10,6 +10,8 @@ import { hintTests } from "./hints.js";
 import { inboxTests } from "./inbox.js";
 import { keyTests } from "./keys.js";
 import { limitHistoryTests } from "./limit-histories.js";
+import { limitRateTests } from "./limit-rates.js";
+import { limitStepTests } from "./limit-steps.js";
 import { limitTests } from "./limits.js";
 import { logTests } from "./log.js";
 import { maintenanceTests } from "./maintenance.js";
@@ -49,6 +51,8 @@ const topics: Record<string, (fixture: Fixture) => void> = {
   "paused queues": pausedQueueTests,
   limits: limitTests,
   "limits under load": limitHistoryTests,
+  "rates and overrides of limits": limitRateTests,
+  "limits of steps": limitStepTests,
   schedules: scheduleTests,
   hints: hintTests,
   transactions: transactionTests,

@@ -1,14 +1,17 @@
 /** What the tests of limits begin with: limits, classes of waiting runs, admissions. */
 import { laneIdOf, type RunClass, runClassOf } from "../../core/limits/lane.js";
-import type { AdmittedTask } from "../../store/contract/limits.js";
+import type { AdmittedTask, LimitSettings } from "../../store/contract/limits.js";
 import type { Fence, NewRun, Store } from "../../store/contract/store.js";
 import { batch, finish, newRuns, transition, uniqueName } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 
 export function createLimitFixture(fixture: Fixture) {
-  async function newLimit(concurrency: number | null): Promise<string> {
+  const register = (name: string, settings: Partial<LimitSettings>) =>
+    fixture.store.limits.register([{ concurrency: null, rate: null, isHeldOpen: false, ...settings, name }]);
+
+  async function newLimit(concurrency: number | null, settings: Partial<LimitSettings> = {}): Promise<string> {
     const name = uniqueName("limit");
-    await fixture.store.limits.register([{ name, concurrency }]);
+    await register(name, { concurrency, ...settings });
     return name;
   }
 
@@ -67,5 +70,5 @@ export function createLimitFixture(fixture: Fixture) {
       store,
     );
 
-  return { newLimit, newLane, classOf, sort, inOrderOfAge, startSorted, admit, idsOf, inUse, finishRuns };
+  return { register, newLimit, newLane, classOf, sort, inOrderOfAge, startSorted, admit, idsOf, inUse, finishRuns };
 }

@@ -8,7 +8,7 @@ import { createLimitFixture } from "./limit-fixture.js";
 
 export function limitTests(fixture: Fixture): void {
   const { test, expect } = fixture;
-  const { newLimit, newLane, classOf, sort, inOrderOfAge, startSorted, admit, idsOf, inUse, finishRuns } =
+  const { register, newLimit, newLane, classOf, sort, inOrderOfAge, startSorted, admit, idsOf, inUse, finishRuns } =
     createLimitFixture(fixture);
 
   test("due tasks of a route are read with their runs, and without owning them", async () => {
@@ -42,6 +42,7 @@ export function limitTests(fixture: Fixture): void {
         pendingMessages: 0,
         isFresh: true,
         lanes: [lane],
+        openLanes: [],
       },
     ]);
     expect(await fixture.task(run.id)).toMatchObject({
@@ -256,14 +257,14 @@ export function limitTests(fixture: Fixture): void {
     const lane = laneIdOf(name, "");
     const runs = await startSorted(5, [lane]);
     await admit(worker, runs);
-    await fixture.store.limits.register([{ name, concurrency: 1 }]);
+    await register(name, { concurrency: 1 });
     await finishRuns(worker, [runs[0]?.id as string]);
     await fixture.store.limits.wake([{ lane, count: 1 }]);
     expect((await admit(worker, runs)).tasks).toEqual([]);
     await finishRuns(worker, [runs[1]?.id as string, runs[2]?.id as string]);
     await fixture.store.limits.wake([{ lane, count: 2 }]);
     expect(idsOf((await admit(worker, runs)).tasks)).toEqual([runs[3]?.id]);
-    await fixture.store.limits.register([{ name, concurrency: null }]);
+    await register(name, { concurrency: null });
     expect(await fixture.store.limits.sweep()).toBeGreaterThan(0);
     expect(idsOf((await admit(worker, runs)).tasks)).toEqual([runs[4]?.id]);
   });
@@ -284,10 +285,10 @@ export function limitTests(fixture: Fixture): void {
     const { limits } = fixture.store;
     expect((await limits.list()).find((limit) => limit.name === name)).toMatchObject({ name, concurrency: 1 });
     expect(await limits.lanes(name, { after: null, limit: 10 })).toEqual([
-      { id: a, inUse: 1 },
-      { id: b, inUse: 1 },
+      { id: a, inUse: 1, waitingSteps: 0, opensAt: null },
+      { id: b, inUse: 1, waitingSteps: 0, opensAt: null },
     ]);
-    expect(await limits.lanes(name, { after: a, limit: 10 })).toEqual([{ id: b, inUse: 1 }]);
+    expect((await limits.lanes(name, { after: a, limit: 10 })).map(({ id }) => id)).toEqual([b]);
     const { id } = classOf(ofA[0] as NewRun, [a]);
     expect(await limits.classes({ ids: [id] }, 10)).toMatchObject([{ id, route: workflow, lanes: [a], blockedOn: a }]);
     expect(await limits.waiting([id], 10)).toEqual(new Map([[id, 2]]));

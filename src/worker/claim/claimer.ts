@@ -112,18 +112,19 @@ export class Claimer {
     this.claimSoon();
   }
 
-  claimSoon(): void {
+  /** Returns whether a claim will begin, or has begun, after this call. */
+  claimSoon(): boolean {
     const session = this.#isRunning ? this.#options.session() : null;
-    if (session === null) return;
+    if (session === null) return false;
     if (this.#currentClaim !== null) {
       // The current claim may have read the tasks before the new run became due.
       this.#mustClaimAgain = true;
-      return;
+      return true;
     }
     if (this.freeSlots <= 0) {
       // The due runs are claimed when a slot becomes free.
       this.#hasBacklog = true;
-      return;
+      return false;
     }
     this.#currentClaim = this.#claim(session).finally(() => {
       this.#currentClaim = null;
@@ -131,6 +132,7 @@ export class Claimer {
       this.#mustClaimAgain = false;
       this.claimSoon();
     });
+    return true;
   }
 
   async #claim(session: Session): Promise<void> {
@@ -180,7 +182,10 @@ export class Claimer {
 
   /** Claims at once if half of the slots are free, otherwise after `refillDelayMs`, so that one claim takes several runs. */
   #refill(): void {
-    if (this.freeSlots >= this.#options.concurrency >> 1) return this.claimSoon();
+    if (this.freeSlots >= this.#options.concurrency >> 1) {
+      this.claimSoon();
+      return;
+    }
     this.#refillTimer ??= this.#runtime.setTimeout(() => {
       this.#refillTimer = null;
       this.claimSoon();

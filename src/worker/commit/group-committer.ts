@@ -282,7 +282,7 @@ export class GroupCommitter {
       const isStillOwned = notParked.length > 0 && notParked.includes(transition.runId);
       const hasMessages = ownedWithMessages.length > 0 && ownedWithMessages.includes(transition.runId);
       if (this.#slots !== null && transition.next.kind !== "keep" && !isStillOwned)
-        this.#slots.onReleased(transition.runId);
+        this.#slots.onReleased(transition.runId, transition.next.kind === "finish");
       const receipt = isStillOwned || hasMessages ? { ...defaultReceipt, isStillOwned, hasMessages } : defaultReceipt;
       this.#receipts.add(receiver, receipt);
       if (laterReceivers !== null)

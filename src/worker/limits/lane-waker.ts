@@ -1,6 +1,7 @@
 /**
- * Tells the store which lanes have free slots again, so that the classes that were blocked on them are looked at. One call is
- * under way at a time; what is freed meanwhile is gathered for the next.
+ * What lanes have free slots again. An admission of this worker takes them with it, so that the next run begins without a
+ * further statement; when the worker admits nothing, the store is told, and opens the classes that were blocked on the lanes for
+ * all workers. One call is under way at a time; what is freed meanwhile is gathered for the next.
  */
 import type { Logger } from "../../define/context.js";
 import type { Runtime, Timer } from "../../runtime/runtime.js";
@@ -10,6 +11,7 @@ import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 
 /** A process may die, or lose its connection, between a commit that frees slots and the call that names them. */
 const sweepIntervalMs = 5_000;
+const sweepsPerTidying = 12;
 
 export class LaneWaker {
   readonly #limits: Limits;
@@ -19,6 +21,8 @@ export class LaneWaker {
   #mustSweep = false;
   #pending: Promise<void> | null = null;
   #sweepTimer: Timer | null = null;
+  #sweepCount = 0;
+  #admitSoon: (() => boolean) | null = null;
 
   constructor(limits: Limits, log: Logger, runtime: Runtime) {
     this.#limits = limits;
@@ -37,6 +41,12 @@ export class LaneWaker {
 
   stop(): void {
     this.#runtime.clearTimeout(this.#sweepTimer);
+    this.#admitSoon = null;
+  }
+
+  /** @param admitSoon makes the worker admit runs, and calls `takeFreed` for it; returns false if it admits none now */
+  onFreed(admitSoon: () => boolean): void {
+    this.#admitSoon = admitSoon;
   }
 
   /** Resolves when the store knows of everything that was freed so far. */
@@ -47,7 +57,20 @@ export class LaneWaker {
   free(slots: readonly FreedSlots[]): void {
     if (slots.length === 0) return;
     for (const { lane, count } of slots) this.#freed.set(lane, (this.#freed.get(lane) ?? 0) + count);
+    if (this.#admitSoon?.()) return;
     this.#sendSoon();
+  }
+
+  /** What an admission that begins now has to look at. The caller must call `free` again if the admission fails. */
+  takeFreed(): readonly FreedSlots[] {
+    const freed = [...this.#freed].map(([lane, count]) => ({ lane, count }));
+    this.#freed = new Map();
+    return freed;
+  }
+
+  /** Tells the store what an admission was to take with it, because the worker admits nothing after all. */
+  sendFreed(): void {
+    if (this.#freed.size > 0) this.#sendSoon();
   }
 
   /** Looks at all lanes on which classes are blocked, not only at those that this worker has freed. */
@@ -65,17 +88,22 @@ export class LaneWaker {
     await null;
     try {
       while (this.#freed.size > 0 || this.#mustSweep) {
-        const freed = [...this.#freed].map(([lane, count]) => ({ lane, count }));
+        const freed = this.takeFreed();
         const mustSweep = this.#mustSweep;
-        this.#freed = new Map();
         this.#mustSweep = false;
         if (freed.length > 0) await this.#limits.wake(freed);
-        if (mustSweep) await this.#limits.sweep();
+        if (mustSweep) await this.#sweep();
       }
     } catch (error) {
       warnOfRetry(this.#log, "Free slots of limits could not be announced; that is repeated in a few seconds.", error);
     } finally {
       this.#pending = null;
     }
+  }
+
+  async #sweep(): Promise<void> {
+    await this.#limits.sweep();
+    this.#sweepCount += 1;
+    if (this.#sweepCount % sweepsPerTidying === 0) await this.#limits.tidy();
   }
 }

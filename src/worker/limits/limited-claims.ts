@@ -1,10 +1,10 @@
 /** Claims runs of workflows with limits: sorts what is due into classes, and asks for the admission of the first of them. */
 import type { Logger } from "../../define/context.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
-import type { AdmittedTask, SortedTask, UnsortedTask } from "../../store/contract/limits.js";
+import type { AdmittedTask, FreedSlots, SortedTask, UnsortedTask } from "../../store/contract/limits.js";
 import type { Fence, Route, Store } from "../../store/contract/store.js";
 import type { LaneWaker } from "./lane-waker.js";
-import { classOfRun } from "./limited-workflows.js";
+import { classOfRun, hasOpenLimits } from "./limited-workflows.js";
 
 export interface LimitedClaimsOptions {
   readonly store: Store;
@@ -44,33 +44,63 @@ export class LimitedClaims {
     const { store, waker } = this.#options;
     await waker.settled();
     const routes = this.#options.routes();
-    if (routes.length === 0 || limit <= 0)
+    if (routes.length === 0 || limit <= 0) {
+      waker.sendFreed();
       return { kind: "claimed", at: await store.now(), tasks: [], nextDueAt: null, hasMore: false };
+    }
     let unsorted = await store.limits.unsorted({ routes, limit: pageSize });
     let { hasOpenClasses } = unsorted;
     let isSorted = false;
     for (let page = 1; unsorted.tasks.length > 0; page += 1) {
-      await store.limits.sort(this.#classify(unsorted.tasks));
+      await store.limits.sort(await this.#classify(unsorted.tasks));
       hasOpenClasses = true;
       isSorted = unsorted.tasks.length < pageSize;
       if (isSorted || page === maxPagesPerClaim) break;
       unsorted = await store.limits.unsorted({ routes, limit: pageSize });
     }
     const { at, nextDueAt } = unsorted;
-    if (!hasOpenClasses) return { kind: "claimed", at, tasks: [], nextDueAt, hasMore: false };
-    const admission = await store.limits.admit({ fence, routes, limit });
-    if (admission.kind === "fenced") return admission;
-    waker.free(admission.lanesToWake);
-    const hasMore = admission.hasMore || (unsorted.tasks.length > 0 && !isSorted);
-    return { kind: "claimed", at: admission.at, tasks: admission.tasks, nextDueAt, hasMore };
+    const opened = unsorted.openedLanes.map((lane): FreedSlots => ({ lane, count: limit }));
+    const freed = mergedSlots([...opened, ...waker.takeFreed()]);
+    if (!hasOpenClasses && freed.length === 0) return { kind: "claimed", at, tasks: [], nextDueAt, hasMore: false };
+    try {
+      const admission = await store.limits.admit({ fence, routes, limit, freed });
+      if (admission.kind === "fenced") return admission;
+      waker.free(admission.lanesToWake);
+      const hasMore = admission.hasMore || (unsorted.tasks.length > 0 && !isSorted);
+      return { kind: "claimed", at: admission.at, tasks: admission.tasks, nextDueAt, hasMore };
+    } catch (error) {
+      waker.free(freed);
+      throw error;
+    }
   }
 
-  #classify(tasks: readonly UnsortedTask[]): readonly SortedTask[] {
-    return tasks.flatMap(({ route, run }): readonly SortedTask[] => {
-      const definition = this.#options.definition(run.workflow, run.version);
-      if (definition === undefined) return [];
-      const runClass = classOfRun(definition, route, run, this.#options.log);
-      return [{ runId: run.id, runClass, hasBegun: run.startedAt !== null }];
+  async #classify(tasks: readonly UnsortedTask[]): Promise<readonly SortedTask[]> {
+    const { definition, log } = this.#options;
+    const known = tasks.flatMap(({ route, run }) => {
+      const found = definition(run.workflow, run.version);
+      return found === undefined ? [] : [{ route, run, definition: found }];
+    });
+    const openLanes = await this.#openLanesOf(
+      known.flatMap((task) => (hasOpenLimits(task.definition) && task.run.startedAt !== null ? [task.run.id] : [])),
+    );
+    return known.map(({ route, run, definition: found }) => {
+      const runClass = classOfRun(found, { route, run, held: openLanes.get(run.id) ?? [] }, log);
+      return { runId: run.id, runClass, hasBegun: run.startedAt !== null };
     });
   }
+
+  /** The lanes in which these runs hold a slot until they end: they need no further one. */
+  async #openLanesOf(runIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
+    const lanesOf = new Map<string, string[]>();
+    if (runIds.length === 0) return lanesOf;
+    for (const { runId, lane, owner } of await this.#options.store.limits.slots({ runIds }, Number.MAX_SAFE_INTEGER))
+      if (owner === null) lanesOf.set(runId, [...(lanesOf.get(runId) ?? []), lane]);
+    return lanesOf;
+  }
+}
+
+function mergedSlots(slots: readonly FreedSlots[]): readonly FreedSlots[] {
+  const countOf = new Map<string, number>();
+  for (const { lane, count } of slots) countOf.set(lane, (countOf.get(lane) ?? 0) + count);
+  return [...countOf].map(([lane, count]) => ({ lane, count }));
 }

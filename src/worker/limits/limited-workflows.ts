@@ -20,30 +20,61 @@ export function limitSettingsOf(definitions: readonly WorkflowDefinition[]): rea
       throw new InvalidInputError(`Two different limits are called "${limit.name}"; give one of them another name.`);
     byName.set(limit.name, limit);
   }
-  return [...byName.values()].map(({ name, concurrency }) => ({ name, concurrency }));
+  return [...byName.values()].map(settingsOf);
+}
+
+export const settingsOf = ({ name, concurrency, rate, while: heldWhile }: LimitDefinition): LimitSettings => ({
+  name,
+  concurrency,
+  rate,
+  isHeldOpen: heldWhile === "open",
+});
+
+/** Whether runs of the workflow hold a slot until they end. */
+export const hasOpenLimits = ({ limits }: WorkflowDefinition): boolean =>
+  limits.some((limit) => limit.while === "open");
+
+interface DueRun {
+  /** The route of its task. */
+  readonly route: string;
+  readonly run: RunRecord;
+  /** The lanes in which it holds a slot already. */
+  readonly held: readonly string[];
 }
 
 /**
  * Computes the class of a run. A key that cannot be computed is the empty key: the run then shares its slots with other such
  * runs, and the limit holds.
- *
- * @param route the route of its task
  */
-export function classOfRun(definition: WorkflowDefinition, route: string, run: RunRecord, log: Logger): RunClass {
+export function classOfRun(definition: WorkflowDefinition, { route, run, held }: DueRun, log: Logger): RunClass {
   const facts = factsOf(run);
-  const textOf = (key: LimitKey | null, what: string) => {
-    try {
-      return keyOfRun(key, facts());
-    } catch (error) {
-      log.warn(
-        `${what} of workflow "${definition.name}" cannot be computed for run ${run.id}; it gets the empty key.`,
-        error,
-      );
-      return "";
-    }
-  };
+  const textOf = (key: LimitKey | null, what: string) => keyOf(key, what, run, log, facts);
   const lanes = definition.limits.map(({ name, key }) => laneIdOf(name, textOf(key, `The key of limit "${name}"`)));
-  return runClassOf(route, run.version, lanes, textOf(definition.fairBy, "fairBy"));
+  const needed = lanes.filter((lane) => !held.includes(lane));
+  return runClassOf(route, run.version, needed, textOf(definition.fairBy, "fairBy"));
+}
+
+/**
+ * A key that cannot be computed is the empty key.
+ *
+ * @param what for the message: `The key of limit "per_tenant"`
+ */
+export function keyOf(
+  key: LimitKey | null,
+  what: string,
+  run: RunRecord,
+  log: Logger,
+  facts: () => LimitedRun = factsOf(run),
+): string {
+  try {
+    return key === null ? "" : keyOfRun(key, facts());
+  } catch (error) {
+    log.warn(
+      `${what} cannot be computed for run ${run.id} of workflow "${run.workflow}"; it gets the empty key.`,
+      error,
+    );
+    return "";
+  }
 }
 
 /** The input is decoded once, and only if a key needs it. */

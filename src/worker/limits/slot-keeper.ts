@@ -2,9 +2,16 @@
 import type { Transition } from "../../store/contract/store.js";
 import type { LaneWaker } from "./lane-waker.js";
 
+interface HeldLanes {
+  /** The lanes in which the run holds a slot while it is executed. */
+  readonly executing: readonly string[];
+  /** The lanes in which it holds a slot until it ends. */
+  readonly open: readonly string[];
+}
+
 export class SlotKeeper {
   readonly #waker: LaneWaker;
-  readonly #lanesOfRuns = new Map<string, readonly string[]>();
+  readonly #lanesOfRuns = new Map<string, HeldLanes>();
   /** How many commits that released this run are durable although their receipts have not arrived. */
   readonly #unacknowledged = new Map<string, number>();
 
@@ -16,13 +23,16 @@ export class SlotKeeper {
    * Called when the run was admitted. If this session still knows its slots, it has released the run before, and the receipt
    * of that commit is on its way.
    */
-  hold(runId: string, lanes: readonly string[]): void {
+  hold(runId: string, lanes: readonly string[], openLanes: readonly string[]): void {
     const releasedLanes = this.#lanesOfRuns.get(runId);
     if (releasedLanes !== undefined) {
       this.#unacknowledged.set(runId, (this.#unacknowledged.get(runId) ?? 0) + 1);
-      this.#free(releasedLanes);
+      this.#free(releasedLanes.executing);
     }
-    this.#lanesOfRuns.set(runId, lanes);
+    this.#lanesOfRuns.set(runId, {
+      executing: lanes.filter((lane) => !openLanes.includes(lane)),
+      open: openLanes,
+    });
   }
 
   /** Called when another worker owns the run: the transaction that took it from this one has freed its slots. */
@@ -33,19 +43,21 @@ export class SlotKeeper {
   /** Makes a transition that parks or finishes a run with slots give them back. */
   withRelease(transition: Transition): Transition {
     const { runId, next } = transition;
-    if (next.kind === "keep" || (this.#lanesOfRuns.get(runId)?.length ?? 0) === 0) return transition;
-    return { ...transition, next: { ...next, releasesSlots: true } };
+    const lanes = this.#lanesOfRuns.get(runId);
+    if (next.kind === "keep" || lanes === undefined) return transition;
+    const isReleasing = lanes.executing.length > 0 || (next.kind === "finish" && lanes.open.length > 0);
+    return isReleasing ? { ...transition, next: { ...next, releasesSlots: true } } : transition;
   }
 
   /** Called when a transition is durable and the worker does not own the run any more. */
-  onReleased(runId: string): void {
+  onReleased(runId: string, hasEnded: boolean): void {
     const unacknowledged = this.#unacknowledged.get(runId) ?? 0;
     if (unacknowledged > 1) this.#unacknowledged.set(runId, unacknowledged - 1);
     else this.#unacknowledged.delete(runId);
     const lanes = unacknowledged > 0 ? undefined : this.#lanesOfRuns.get(runId);
     if (lanes === undefined) return;
     this.#lanesOfRuns.delete(runId);
-    this.#free(lanes);
+    this.#free(hasEnded ? [...lanes.executing, ...lanes.open] : lanes.executing);
   }
 
   #free(lanes: readonly string[]): void {

@@ -3,8 +3,9 @@ import type { Logger } from "../../define/context.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import { waitAtMost } from "../../runtime/wait.js";
-import type { LimitSettings } from "../../store/contract/limits.js";
+import type { FreedSlots, LimitSettings } from "../../store/contract/limits.js";
 import type { Route, Store } from "../../store/contract/store.js";
+import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 import { LaneWaker } from "./lane-waker.js";
 import { LimitedClaims } from "./limited-claims.js";
 import { limitSettingsOf } from "./limited-workflows.js";
@@ -24,6 +25,20 @@ interface LimitServices {
 
 /** An unreachable database must not delay the stop for ever. */
 const stopTimeoutMs = 2_000;
+
+/**
+ * Announces lanes that have free slots. A worker without limited workflows may have steps with limits, in whose lanes runs of
+ * other workers wait.
+ */
+export const freeLanes =
+  (limits: WorkerLimits | null, { store, log }: LimitServices) =>
+  (freed: readonly FreedSlots[]): void => {
+    if (freed.length === 0) return;
+    if (limits !== null) return limits.free(freed);
+    store.limits
+      .wake(freed)
+      .catch((error: unknown) => warnOfRetry(log, "Free slots of limits could not be announced.", error));
+  };
 
 export class WorkerLimits {
   readonly claims: LimitedClaims;
@@ -50,7 +65,9 @@ export class WorkerLimits {
     return this.#services.store.limits.register(this.#settings);
   }
 
-  start(): void {
+  /** @param admitSoon makes the worker claim runs; returns false if it claims none now */
+  start(admitSoon: () => boolean): void {
+    this.#waker.onFreed(admitSoon);
     this.#waker.start();
   }
 
@@ -59,6 +76,10 @@ export class WorkerLimits {
     this.#waker.stop();
     this.#waker.sweepSoon();
     await waitAtMost(this.#services.runtime, stopTimeoutMs, this.#waker.settled());
+  }
+
+  free(slots: readonly FreedSlots[]): void {
+    this.#waker.free(slots);
   }
 
   newSlotKeeper(): SlotKeeper {

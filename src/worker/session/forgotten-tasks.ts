@@ -10,7 +10,9 @@ export function toAdmittedTasks(
   const taskOf = new Map(tasks.map((task) => [task.runId, task]));
   return runs.map((run): AdmittedTask => {
     const { route, deliveries, pendingMessages } = taskOf.get(run.id) as TaskRecord;
-    const lanes = slots.flatMap(({ runId, lane }) => (runId === run.id ? [lane] : []));
-    return { run, route, deliveries, pendingMessages, isFresh: false, lanes };
+    const ofRun = slots.filter(({ runId, node }) => runId === run.id && node === "");
+    const lanes = ofRun.map(({ lane }) => lane);
+    const openLanes = ofRun.filter(({ owner }) => owner === null).map(({ lane }) => lane);
+    return { run, route, deliveries, pendingMessages, isFresh: false, lanes, openLanes };
   });
 }

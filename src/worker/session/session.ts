@@ -6,14 +6,13 @@
 import { retryUntilReachable } from "../../concurrency/retry-until-reachable.js";
 import { toFailure } from "../../core/encoding/error-record.js";
 import { FencedError, WorkflowNotFoundError } from "../../core/errors/errors.js";
-import { newEvent } from "../../core/run/event.js";
 import { retriedRunIdOf } from "../../core/run/lineage.js";
 import { writePauseNote } from "../../core/run/parking-note.js";
-import { createTransition, emptyList } from "../../core/run/transition.js";
+import { emptyList } from "../../core/run/transition.js";
 import type { Logger } from "../../define/context.js";
 import type { ErrorReporter, WorkflowDefinition } from "../../define/definition.js";
 import type { Runtime } from "../../runtime/runtime.js";
-import type { AdmittedTask } from "../../store/contract/limits.js";
+import type { AdmittedTask, FreedSlots } from "../../store/contract/limits.js";
 import type { ClaimedTask, ExecutingCount, Fence, InboxRow, NewRun, Store } from "../../store/contract/store.js";
 import { publishCommit, publishStatus } from "../../telemetry/publish.js";
 import type { RunTally } from "../../telemetry/run-tally.js";
@@ -22,7 +21,8 @@ import { GroupCommitter, type StartReceipt } from "../commit/group-committer.js"
 import { LogConflict } from "../commit/log-conflict.js";
 import type { TurnEnd } from "../commit/run-writer.js";
 import type { SlotKeeper } from "../limits/slot-keeper.js";
-import { damagedRun } from "../turn/damaged-run.js";
+import { StepSlots } from "../limits/step-slots.js";
+import { damagedRun, unwritableRun } from "../turn/damaged-run.js";
 import { inheritFromPredecessor, mustInherit } from "../turn/inherited-log.js";
 import { SuspectRunQueue } from "../turn/suspect-run-queue.js";
 import { Turn } from "../turn/turn.js";
@@ -51,6 +51,8 @@ export interface SessionOptions {
   readonly recheckPausedMs: number | null;
   /** The slots that the runs of this session hold; null if no workflow of the worker has limits. */
   readonly slots: SlotKeeper | null;
+  /** Called with lanes that have free slots, on which runs wait. */
+  readonly onSlotsFreed: (freed: readonly FreedSlots[]) => void;
   definition(workflow: string, version: string): WorkflowDefinition;
   canExecute(route: string, version: string): boolean;
   allowsInterruptions(): boolean;
@@ -75,6 +77,7 @@ export class Session {
   readonly #host: TurnHost;
   /** Runs that this session owns, or is about to own, and whose turn has not started yet. */
   readonly #openingRuns = new Set<string>();
+  #stepSlots: StepSlots | null = null;
   #isDead = false;
   #isStopping = false;
 
@@ -101,6 +104,8 @@ export class Session {
       executing: options.slowSteps.executing,
       watchdog: options.watchdog,
       suspectRuns: new SuspectRunQueue(options.watchdog, options.leaseMs, options.runtime),
+      stepSlots: () =>
+        (this.#stepSlots ??= new StepSlots({ runtime, store, log, fence, onFreed: options.onSlotsFreed })),
       virtualClock: options.virtualClock,
       maxDeliveries: options.maxDeliveries,
       replayGraceMs: options.replayGraceMs,
@@ -144,9 +149,15 @@ export class Session {
   /** Drops all turns, because other workers may own the runs. */
   kill(): void {
     this.#isDead = true;
+    this.#stepSlots?.close();
     this.committer.giveUp();
     for (const turn of this.turns.values()) turn.abandon();
     this.turns.clear();
+  }
+
+  /** The slots of limits that steps hold or wait for; null if no step has a limit. */
+  get stepSlots(): StepSlots | null {
+    return this.#stepSlots;
   }
 
   /** Lets running steps finish; each run is then released to the next worker. */
@@ -161,7 +172,7 @@ export class Session {
 
   /** Starts the turns of claimed runs. Logs and inboxes are read for all runs at once; fresh runs have none to read. */
   async openClaimed(tasks: readonly (ClaimedTask | AdmittedTask)[], claimedAt: number): Promise<void> {
-    for (const task of tasks) if ("lanes" in task) this.#options.slots?.hold(task.run.id, task.lanes);
+    for (const task of tasks) if ("lanes" in task) this.#options.slots?.hold(task.run.id, task.lanes, task.openLanes);
     const needsNoReads = (task: ClaimedTask) =>
       task.isFresh && task.pendingMessages === 0 && retriedRunIdOf(task.run) === null && !mustBegin(task);
     for (const task of tasks) {
@@ -383,15 +394,7 @@ export class Session {
   }
 
   async #pauseUnwritable(runId: string, after: number, error: unknown, waiting: string | null = null): Promise<void> {
-    const failure = toFailure(error);
-    // `run.became_due` lets a run that has not started yet start when it is resumed: it was claimed, so it was due.
-    const events = [
-      newEvent("run.paused", {}, { reason: failure.message, error: failure }),
-      newEvent("run.became_due", {}),
-    ];
-    const parkFields = { status: "paused", waiting, startedAt: null, wakeAt: null, wakeInMs: null } as const;
-    const next = { kind: "park", ...parkFields } as const;
-    await this.committer.submit(createTransition(runId, after, { events, next }));
+    await this.committer.submit(unwritableRun(runId, after, error, waiting));
   }
 }
 

@@ -1,6 +1,6 @@
 /** One attempt at one step: the tools that its function receives, its time limit and its abort signal. */
 
-import { TimeoutError } from "../../core/errors/errors.js";
+import { InvalidInputError, TimeoutError } from "../../core/errors/errors.js";
 import type { RetryPolicy } from "../../core/naming/retry-policy.js";
 import type { FlowControlInterrupt } from "../../core/run/flow-control.js";
 import type { Logger, ResumedBy, StepTools } from "../../define/context.js";
@@ -93,6 +93,12 @@ export class Attempt implements StepTools {
   /** A bound function, because user code destructures it: `({ progress }) => …`. */
   get progress(): StepTools["progress"] {
     return (done, total, message) => this.#host.progress(this.key, done, total, message);
+  }
+
+  get spent(): StepTools["spent"] {
+    return () => {
+      throw new InvalidInputError(`Step "${this.key}" has no limit whose units it could spend.`);
+    };
   }
 
   /** How long the attempt has taken so far, in virtual time if the test controls the clock. */

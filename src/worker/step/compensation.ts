@@ -67,6 +67,7 @@ function runCompensation(
     job: false,
     undoable: false,
     semaphore: null,
+    limit: null,
   } as const;
   const bodyWithoutOutput = withoutOutput(body);
   return new Step(turn, compensationKeyOf(step), bodyWithoutOutput, { ...settings, declared, react, explain }).call(

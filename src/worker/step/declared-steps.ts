@@ -101,6 +101,7 @@ export class DeclaredSteps implements StepEngine {
         job: declaredStep.job !== null,
         undoable: declaredStep.compensate !== null,
         semaphore: declaredStep.semaphore,
+        limit: declaredStep.limit,
         waitMs,
         react: (error, op) => declaredStep.react(error, historyOf(op), turn.host.runtime.random()),
       },
@@ -230,7 +231,7 @@ function countFailedJobRuns({ state }: StepTurn, step: string): number {
 }
 
 function describeAttempt(turnAttempt: TurnAttempt, name: string): StepScope["execution"] {
-  const { id, attempt, idempotencyKey, log, progress } = turnAttempt;
+  const { id, attempt, idempotencyKey, log, progress, spent } = turnAttempt;
   return {
     id,
     name,
@@ -238,6 +239,7 @@ function describeAttempt(turnAttempt: TurnAttempt, name: string): StepScope["exe
     idempotencyKey,
     log,
     progress,
+    spent,
     get abortSignal() {
       return (turnAttempt as Attempt).abortSignal;
     },

@@ -9,21 +9,32 @@ export class SlotQueue {
     return this.#cancelFunctions?.size ?? 0;
   }
 
-  /** Calls `onAcquired` with the function that releases the slot, at once if a slot is free. */
-  enqueue(semaphore: Semaphore, onAcquired: (release: () => void) => void): void {
+  /**
+   * Calls `onAcquired` with the function that releases the slot, at once if a slot is free. `onCanceled` is called if the wait
+   * is canceled.
+   */
+  enqueue(
+    semaphore: Pick<Semaphore, "acquire">,
+    onAcquired: (release: () => void) => void,
+    onCanceled: (() => void) | null = null,
+  ): void {
     let isAcquired = false;
+    const cancel = () => {
+      release();
+      onCanceled?.();
+    };
     const release = semaphore.acquire((releaseSlot) => {
       isAcquired = true;
-      this.#cancelFunctions?.delete(releaseSlot);
+      this.#cancelFunctions?.delete(cancel);
       onAcquired(releaseSlot);
     });
-    if (!isAcquired) (this.#cancelFunctions ??= new Set()).add(release);
+    if (!isAcquired) (this.#cancelFunctions ??= new Set()).add(cancel);
   }
 
   /** Cancels all waits, because no step of the run may start any more. */
   cancelAll(): void {
     if (this.#cancelFunctions === null) return;
-    for (const release of this.#cancelFunctions) release();
+    for (const cancel of this.#cancelFunctions) cancel();
     this.#cancelFunctions.clear();
   }
 }

@@ -1,6 +1,7 @@
 /** The settings of a step, in the form in which the engine uses them for all authoring styles. */
 import type { Semaphore } from "../../concurrency/semaphore.js";
 import type { StepOp } from "../../core/run/state.js";
+import type { StepLimit } from "../../define/limit.js";
 import type { Reaction } from "../../define/step-engine.js";
 
 /** Whether the step's function receives a database transaction. */
@@ -21,6 +22,8 @@ export interface StepSettings {
   readonly undoable: boolean;
   /** Limits how many attempts at the step run at a time in this process; null: no limit. */
   readonly semaphore: Semaphore | null;
+  /** The limit in which each attempt needs a slot, in all processes together; null: none. */
+  readonly limit: StepLimit | null;
   /** Creates the pause reason for operators, instead of the default text. */
   readonly explain?: (error: unknown) => string;
   /** Decides whether the step is retried, skipped, failed, paused or canceled after an exception. */

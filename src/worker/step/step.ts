@@ -1,5 +1,6 @@
 /** Executes a step: starts its attempts when they are due, and records the outcome of each attempt as an event. */
 
+import type { Semaphore } from "../../concurrency/semaphore.js";
 import { InvalidInputError, TimeoutError } from "../../core/errors/errors.js";
 import { toSafeThrown } from "../../core/errors/safe-thrown.js";
 import { checkOptions } from "../../core/naming/check-options.js";
@@ -11,6 +12,7 @@ import { FlowControlInterrupt } from "../../core/run/flow-control.js";
 import type { Op, StepOp } from "../../core/run/state.js";
 import { scopeOf } from "../../core/run/step-key.js";
 import type { StepOptions, StepTools } from "../../define/context.js";
+import { checkStepLimit, type StepLimit } from "../../define/limit.js";
 import { reactByRetryPolicy } from "../../define/retry-reaction.js";
 import type { StepHistory } from "../../define/step-engine.js";
 import { bindContext } from "../../telemetry/async-context.js";
@@ -32,6 +34,8 @@ const knownOptions = new Set<string>([
   "timeout",
   "input",
   "onCrash",
+  "limit",
+  "units",
   "compensate",
   "added",
 ] satisfies (keyof StepOptions)[]);
@@ -73,8 +77,19 @@ export function callStep(
     job: false,
     undoable,
     semaphore: null,
+    limit: stepLimitOf(scope, key, options),
   };
   return new Step(turn, key, body, settings).call(scope, options.added === true);
+}
+
+/** A step that waited for a slot while it holds another could keep the step that it waits for from ending. */
+function stepLimitOf({ stepAttempt }: CallScope, key: string, { limit, units }: StepOptions): StepLimit | null {
+  const stepLimit = limit === undefined && units === undefined ? null : checkStepLimit(`Step "${key}"`, limit, units);
+  const held = stepAttempt?.limit ?? null;
+  if (stepLimit === null || held === null) return stepLimit;
+  throw new InvalidInputError(
+    `Step "${key}" cannot wait for the limit "${stepLimit.limit.name}": it is called by step "${stepAttempt?.key}", which holds a slot of the limit "${held.limit.name}". Give the limit to one of them.`,
+  );
 }
 
 export function historyOf(op: StepOp | undefined): StepHistory {
@@ -160,15 +175,37 @@ export class Step {
 
   #acquireSlot(op: StepOp | undefined): void {
     const { semaphore } = this.#settings;
-    if (semaphore === null) return this.#startAttempt(op, null);
+    if (semaphore === null) return this.#acquireLimit(op, null);
+    this.#enqueue(semaphore, (releaseSlot) => this.#acquireLimit(op, releaseSlot));
+  }
+
+  #acquireLimit(op: StepOp | undefined, releaseSemaphore: (() => void) | null): void {
+    const { limit } = this.#settings;
+    if (limit === null) return this.#startAttempt(op, releaseSemaphore);
+    const { host, run } = this.#turn;
+    const gate = host.stepSlots().gateOf(limit, run, this.#key);
+    this.#enqueue(
+      gate,
+      (releaseSlot) => this.#startAttempt(op, releaseBoth(releaseSlot, releaseSemaphore)),
+      releaseSemaphore,
+    );
+  }
+
+  /** @param onRefused called if no step may start any more when the slot is there */
+  #enqueue(
+    gate: Pick<Semaphore, "acquire">,
+    onAcquired: (releaseSlot: () => void) => void,
+    onRefused: (() => void) | null = null,
+  ): void {
     const turn = this.#turn;
-    const onAcquired = (releaseSlot: () => void) => {
-      if (turn.phase.mayStart(this.#key)) return this.#startAttempt(op, releaseSlot);
+    const proceed = (releaseSlot: () => void) => {
+      if (turn.phase.mayStart(this.#key)) return onAcquired(releaseSlot);
       releaseSlot();
+      onRefused?.();
       turn.scheduleIdleCheck();
     };
     // Another run may release the slot, so the callback is bound to the async context of this run.
-    turn.slots.enqueue(semaphore, bindContext(onAcquired));
+    turn.slots.enqueue(gate, bindContext(proceed), onRefused);
   }
 
   #startAttempt(op: StepOp | undefined, releaseSlot: (() => void) | null): void {
@@ -185,6 +222,7 @@ export class Step {
       limitMs,
     );
     attempt.releaseSlot = releaseSlot;
+    attempt.limit = this.#settings.limit;
     this.#turn.attempts.add(attempt);
     if (limitMs !== null && limitMs <= 0)
       return this.#onThrown(attempt, op, createTimeoutError(this.#key, timeoutMs as number));
@@ -318,6 +356,11 @@ export class Step {
     });
   }
 }
+
+const releaseBoth = (releaseSlot: () => void, releaseSemaphore: (() => void) | null) => () => {
+  releaseSlot();
+  releaseSemaphore?.();
+};
 
 const createTimeoutError = (step: string, timeoutMs: number) =>
   new TimeoutError(`Step "${step}" took longer than its time limit of ${timeoutMs} ms.`);

@@ -1,6 +1,8 @@
 /** An attempt at a step, extended with its turn and with the parts that only some kinds of steps have. */
+import { InvalidInputError } from "../../core/errors/errors.js";
 import { executionId } from "../../core/naming/ids.js";
 import { type NewEvent, newEvent } from "../../core/run/event.js";
+import { checkUnits, type StepLimit } from "../../define/limit.js";
 import type { StepTurn } from "../turn/ports.js";
 import { Attempt } from "./attempt.js";
 import type { RunningAttempt } from "./running-attempts.js";
@@ -38,12 +40,16 @@ export class TurnAttempt extends Attempt implements RunningAttempt {
   isOver = false;
   /** Releases the semaphore slot of a step with limited concurrency. */
   releaseSlot: (() => void) | null = null;
+  /** The limit of whose slots the attempt holds one; null: it needs none. */
+  limit: StepLimit | null = null;
   /** Whether the attempt started in an earlier turn and resumes after a wait for something durable. */
   readonly resumesAfterWait: boolean;
   /**
    * The time limit of a declared step. It continues to elapse while the run is parked, so the log records what is left.
    */
   readonly #timeoutMs: number | null;
+  /** What the body has said to have used of the rate; null if it has said nothing. */
+  #spentUnits: number | null = null;
 
   constructor(turn: StepTurn, key: string, attempt: number, resumesAfterWait = false, timeoutMs: number | null = null) {
     super(turn, key, attempt);
@@ -67,6 +73,17 @@ export class TurnAttempt extends Attempt implements RunningAttempt {
 
   get id(): string {
     return executionId(this.turn.runId, this.key, this.attempt);
+  }
+
+  /** A bound function, because user code destructures it: `({ spent }) => …`. */
+  override get spent(): (units: number) => void {
+    return (units) => {
+      const { limit } = this;
+      if (limit === null) throw new InvalidInputError(`Step "${this.key}" has no limit whose units it could spend.`);
+      const furtherUnits = checkUnits(`step "${this.key}"`, units) - (this.#spentUnits ?? limit.units);
+      this.#spentUnits = units;
+      this.turn.host.stepSlots().correctUnits(limit, this.turn.run, furtherUnits);
+    };
   }
 
   recordStart(): Promise<boolean> {

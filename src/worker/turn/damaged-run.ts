@@ -64,6 +64,18 @@ export function damagedRun({ run, log, inbox, claimedAt }: TurnSnapshot, lastSeq
   return { transition: createTransition(run.id, lastSeq, { events, next, drainedInboxIds }), reason };
 }
 
+/** The transition that pauses a run whose writes the store refused. */
+export function unwritableRun(runId: string, after: number, error: unknown, waiting: string | null): Transition {
+  const failure = toFailure(error);
+  // `run.became_due` lets a run that has not started yet start when it is resumed: it was claimed, so it was due.
+  const events = [
+    newEvent("run.paused", {}, { reason: failure.message, error: failure }),
+    newEvent("run.became_due", {}),
+  ];
+  const parkFields = { status: "paused", waiting, startedAt: null, wakeAt: null, wakeInMs: null } as const;
+  return createTransition(runId, after, { events, next: { kind: "park", ...parkFields } });
+}
+
 function decodeReadable(row: InboxRow): Command[] {
   try {
     const command = decodeMessage(row);

@@ -7,6 +7,7 @@ import type { InboxRow, RunRecord, Store, StoredEvent } from "../../store/contra
 import type { RunTally } from "../../telemetry/run-tally.js";
 import type { GroupCommitter } from "../commit/group-committer.js";
 import type { TurnEnd } from "../commit/run-writer.js";
+import type { StepSlots } from "../limits/step-slots.js";
 import type { RunningAttempt } from "../step/running-attempts.js";
 import type { WorkerWatchdog } from "../watchdog/watchdog.js";
 import type { SuspectRunQueue } from "./suspect-run-queue.js";
@@ -44,6 +45,8 @@ export interface TurnHost {
   /** Receives the id of each run whose code is called, so that it can name the run if the code blocks the event loop. */
   readonly watchdog: WorkerWatchdog | null;
   readonly suspectRuns: SuspectRunQueue;
+  /** The slots of limits that steps hold or wait for; they are created when the first step has a limit. */
+  stepSlots(): StepSlots;
   /** The attempts that are running now; the slow-step recorder writes the start of those that take longer than 100 ms. */
   readonly executing: Set<RunningAttempt>;
   /** Returns the store's virtual time in tests that control the clock; null when real time is used. */

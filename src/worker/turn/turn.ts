@@ -91,6 +91,12 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
     this.onTurnEnd({ how: "lost" });
   }
 
+  /** Whether nothing is under way but steps that wait for slots. */
+  get isWaitingForSlots(): boolean {
+    const { slots, attempts, inboxProcessor, writer } = this;
+    return slots.waitingCount > 0 && !attempts.isBusy && !inboxProcessor.isBusy && !writer.hasUnacknowledgedWrites;
+  }
+
   checkInbox(): Promise<void> {
     return this.inboxProcessor.check();
   }

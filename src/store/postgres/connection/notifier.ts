@@ -40,6 +40,7 @@ function isKnownHint(hint: Hint): boolean {
   return (
     hint.kind === "anything" ||
     hint.kind === "schedules" ||
+    hint.kind === "slots" ||
     ((hint.kind === "messages" || hint.kind === "done") && Array.isArray(hint.runIds))
   );
 }
@@ -122,6 +123,7 @@ class HintBuffer {
   #hasReadyOfUnknownWorkflow = false;
   #hasSchedules = false;
   #hasFiredSchedules = false;
+  #hasSlots = false;
   readonly #readyWorkflows = new Set<string>();
   readonly #receiverIds = new Set<string>();
   readonly #finishedIds = new Set<string>();
@@ -131,6 +133,7 @@ class HintBuffer {
       !this.#hasAnything &&
       !this.#hasSchedules &&
       !this.#hasFiredSchedules &&
+      !this.#hasSlots &&
       !this.#hasReadyOfUnknownWorkflow &&
       this.#readyWorkflows.size + this.#receiverIds.size + this.#finishedIds.size === 0
     );
@@ -141,6 +144,7 @@ class HintBuffer {
       if (hint.kind === "anything") this.#hasAnything = true;
       else if (hint.kind === "schedules" && hint.areFired) this.#hasFiredSchedules = true;
       else if (hint.kind === "schedules") this.#hasSchedules = true;
+      else if (hint.kind === "slots") this.#hasSlots = true;
       else if (hint.kind === "messages") for (const id of hint.runIds) this.#receiverIds.add(id);
       else if (hint.kind === "done") for (const id of hint.runIds) this.#finishedIds.add(id);
       else if (hint.workflows.length === 0) this.#hasReadyOfUnknownWorkflow = true;
@@ -157,6 +161,7 @@ class HintBuffer {
     if (this.#finishedIds.size > 0) hints.push({ kind: "done", runIds: [...this.#finishedIds] });
     if (this.#hasSchedules) hints.push({ kind: "schedules" });
     else if (this.#hasFiredSchedules) hints.push({ kind: "schedules", areFired: true });
+    if (this.#hasSlots) hints.push({ kind: "slots" });
     return hints;
   }
 }

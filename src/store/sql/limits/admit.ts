@@ -2,25 +2,26 @@
  * Admission: one transaction that decides which runs of the first classes may begin, takes their slots and makes the worker
  * their owner.
  *
- * Locks are taken in the order worker, classes, lanes, tasks. Classes and tasks that others have locked are skipped, so a
- * transaction that holds a lane waits for nothing but further lanes, in the order of their ids.
+ * Locks are taken in the order lanes, worker, classes, tasks: lanes in the order of their ids, while classes and tasks that
+ * others have locked are skipped. So a transaction that holds a lane waits only for further lanes, and for the worker's row,
+ * whose other holders wait for no lane. Which lanes are needed is read before without locks; what is read when they are locked
+ * decides.
  */
 import {
   type AdmissionPlan,
   type ClassState,
   classesToRead,
   headsToLock,
-  type LaneState,
   planAdmission,
 } from "../../../core/limits/admission.js";
-import { laneOf } from "../../../core/limits/lane.js";
 import { resumedOffsetMs, type TurnCounter } from "../../../core/limits/order.js";
 import type { AdmissionRequest, AdmissionResult, AdmittedTask } from "../../contract/limits.js";
 import type { SqlRow } from "../dialect.js";
 import { decodeRun, runColumnsWith, taskState } from "../records.js";
 import { buildStatement, joined, type LimitsDialect, type SqlText, type TransactionSteps } from "./dialect.js";
+import { decodeLaneStates, lockLanes, type ReadSteps, selectLaneStates, updateLanes } from "./lanes.js";
 
-interface OpenClass {
+export interface CandidateClass {
   readonly id: string;
   readonly route: string;
   readonly version: string;
@@ -37,109 +38,57 @@ interface Head {
 
 type Admitted = Extract<AdmissionResult, { kind: "admitted" }>;
 
-export function* admitRuns(
-  d: LimitsDialect,
-  turns: TurnCounter,
-  request: AdmissionRequest,
-): TransactionSteps<AdmissionResult> {
-  const { fence, routes, limit } = request;
-  const maxClasses = classesToRead(limit);
-  const [fenceRows = [], ...classResults] = yield [
-    buildStatement(d.base, (bind) => d.selectFence(fence, bind)),
-    ...selectOpenClasses(d, routes, maxClasses),
-  ];
-  if (fenceRows.length === 0) return { writes: null, result: () => ({ kind: "fenced" }) };
-  const open = classResults.flat().map(decodeClass).sort(byTurn);
-  const classes = open.slice(0, maxClasses);
-  const lanes = new Map<string, LaneState>();
-  const at = yield* lockLanes(d, classes, lanes);
-  if (classes.length === 0) return { writes: null, result: () => emptyResult(at) };
-  const requests = classes
-    .map((runClass) => ({ runClass, count: headsToLock(runClass, lanes, { limit, classCount: classes.length }) }))
-    .filter(({ count }) => count > 0);
-  const headRows = requests.length === 0 ? [] : (yield selectHeads(d, requests)).flat();
-  const heads = new Map<string, Head[]>(classes.map(({ id }) => [id, []]));
-  for (const row of headRows)
-    heads.get((requests[Number(row.n) - 1] as (typeof requests)[number]).runClass.id)?.push(decodeHead(row));
-  const states = classes.map(
-    (runClass): ClassState => ({ ...runClass, headCount: heads.get(runClass.id)?.length ?? 0 }),
-  );
-  const plan = planAdmission(states, [...lanes.values()], { limit, firstTurn: turns.take(at) });
-  turns.skipTo(Math.max(0, ...plan.turnOf.values()));
-  const drained = requests.filter(({ runClass, count }) => (heads.get(runClass.id)?.length ?? 0) === count);
-  const hasMore =
-    plan.turns.length >= limit ||
-    open.length > classes.length ||
-    classes.length === maxClasses ||
-    drained.some(({ runClass }) => !plan.blockedOn.has(runClass.id));
-  const byId = new Map(classes.map((runClass) => [runClass.id, runClass]));
-  const admitted = plan.turns.map((id) => ({
-    runClass: byId.get(id) as OpenClass,
-    head: heads.get(id)?.shift() as Head,
-  }));
-  const emptied = classes.filter(({ id }) => heads.get(id)?.length === 0);
-  const lanesWithRoom = [...plan.roomOf].filter(([, room]) => room > 0).map(([id]) => id);
-  const readRuns =
-    admitted.length === 0
-      ? []
-      : [
-          selectRuns(
-            d,
-            admitted.map(({ head }) => head.runId),
-          ),
-        ];
-  const readBlocked = lanesWithRoom.length === 0 ? [] : [selectBlockedLanes(d, lanesWithRoom)];
-  const writes = joined([
-    ...ownTasks(d, request, admitted),
-    ...takeSlots(d, request, admitted, at),
-    ...updateClasses(d, plan),
-    ...readRuns,
-  ]);
-  // The tasks must have their owner before their class can be empty.
-  const deletes = deleteEmptyClasses(d, emptied);
-  return {
-    writes: [...writes, ...deletes, ...readBlocked],
-    result: (rows): Admitted => {
-      const runRows = readRuns.length === 0 ? [] : (rows[writes.length - 1] ?? []);
-      const blockedRows = readBlocked.length === 0 ? [] : (rows[writes.length + deletes.length] ?? []);
-      return {
-        kind: "admitted",
-        at,
-        tasks: decodeAdmitted(admitted, runRows),
-        hasMore,
-        lanesToWake: blockedRows.map((row) => ({
-          lane: row.id as string,
-          count: plan.roomOf.get(row.id as string) ?? 0,
-        })),
-      };
-    },
-  };
+export interface Admission {
+  readonly answer: AdmissionResult;
+  /** The routes of classes of other workers that are not blocked any more. */
+  readonly openedRoutes: readonly string[];
+  /** Whether steps wait in a lane that was freed. */
+  readonly hasWaitingSteps: boolean;
 }
 
-const emptyResult = (at: number): Admitted => ({ kind: "admitted", at, tasks: [], hasMore: false, lanesToWake: [] });
+const fenced: Admission = { answer: { kind: "fenced" }, openedRoutes: [], hasWaitingSteps: false };
 
-const byTurn = (a: OpenClass, b: OpenClass) => a.turn - b.turn || (a.id < b.id ? -1 : 1);
+const byTurn = (a: CandidateClass, b: CandidateClass) => a.turn - b.turn || (a.id < b.id ? -1 : 1);
 
-function selectOpenClasses(
+const classColumns = "c.id, c.route, c.version, c.lanes, c.turn, c.blocked_on";
+
+/** Selects classes that are not blocked, and the first of those that are blocked on lanes that were freed. Locks nothing. */
+export function selectCandidates(
   d: LimitsDialect,
-  routes: AdmissionRequest["routes"],
-  maxClasses: number,
+  { routes, limit, freed = [] }: AdmissionRequest,
 ): readonly SqlText[] {
-  const rows = routes.map(({ workflow, version }) => [workflow, version]);
-  return d.forEach(
-    [
-      ["v_route", "text"],
-      ["v_version", "text"],
-    ],
-    rows,
-    (columnOf) =>
-      `SELECT c.id, c.route, c.version, c.lanes, c.turn FROM ${d.base.table("classes")} c
+  const classes = d.base.table("classes");
+  const maxClasses = classesToRead(limit);
+  return [
+    ...d.forEach(
+      [
+        ["v_route", "text"],
+        ["v_version", "text"],
+      ],
+      routes.map(({ workflow, version }) => [workflow, version]),
+      (columnOf) =>
+        `SELECT ${classColumns} FROM ${classes} c
         WHERE c.route = ${columnOf("v_route")} AND c.version = ${columnOf("v_version")} AND c.blocked_on = ''
-        ORDER BY c.turn LIMIT ${maxClasses} ${d.lock.skip}`,
-  );
+        ORDER BY c.turn LIMIT ${maxClasses}`,
+    ),
+    ...d.forEach(
+      [
+        ["v_lane", "text"],
+        ["v_count", "number"],
+      ],
+      freed.map(({ lane, count }) => [lane, Math.min(count, maxClasses)]),
+      (columnOf) =>
+        `SELECT ${classColumns} FROM ${classes} c WHERE c.blocked_on = ${columnOf("v_lane")} ORDER BY c.turn LIMIT ${columnOf("v_count")}`,
+    ),
+  ];
 }
 
-const decodeClass = (row: SqlRow): OpenClass => ({
+export function decodeCandidates(rows: readonly (readonly SqlRow[])[], limit: number): readonly CandidateClass[] {
+  const found = new Map(rows.flat().map((row) => [row.id as string, decodeClass(row)]));
+  return [...found.values()].sort(byTurn).slice(0, classesToRead(limit));
+}
+
+const decodeClass = (row: SqlRow): CandidateClass => ({
   id: row.id as string,
   route: row.route as string,
   version: row.version as string,
@@ -147,72 +96,122 @@ const decodeClass = (row: SqlRow): OpenClass => ({
   turn: Number(row.turn),
 });
 
-const rowKind = { clock: 0, limit: 1, slots: 2 } as const;
-
-/** Locks the lanes and counts their slots. Returns the time, which is read when the locks are held. */
-function* lockLanes(
+export function* admitRuns(
   d: LimitsDialect,
-  classes: readonly OpenClass[],
-  lanes: Map<string, LaneState>,
-): Generator<readonly SqlText[], number, readonly (readonly SqlRow[])[]> {
-  const ids = [...new Set(classes.flatMap((runClass) => runClass.lanes))].sort();
-  const names = [...new Set(ids.map((id) => laneOf(id).limit))];
-  const isLane = (column: string) => (bind: (value: unknown) => string) => d.isOneOf(column, ids, bind);
-  const selectLanes = buildStatement(
-    d.base,
-    (bind) => `SELECT l.id FROM ${d.base.table("lanes")} l WHERE ${isLane("l.id")(bind)} ORDER BY l.id ${d.lock.wait}`,
-  );
-  if (ids.length > 0) {
-    const [lockedRows = []] = yield [selectLanes];
-    if (lockedRows.length < ids.length) {
-      // Housekeeping has deleted a lane that was not in use.
-      const rows = ids.map((id) => [id]);
-      yield [d.insertOrLock(d.base.table("lanes"), [["id", "text"]], rows, "id")];
-      yield [selectLanes];
-    }
-  }
-  const selectClock = buildStatement(d.base, (bind) => `SELECT ${d.base.now(bind)} AS at`);
-  if (ids.length === 0) return Number((yield [selectClock])[0]?.[0]?.at);
-  const [stateRows = []] = yield [
-    buildStatement(
-      d.base,
-      (bind) => `SELECT ${rowKind.clock} AS kind, '' AS name, ${d.base.now(bind)} AS value
-        UNION ALL SELECT ${rowKind.limit}, m.name, m.concurrency FROM ${d.base.table("limits")} m WHERE ${d.isOneOf("m.name", names, bind)}
-        UNION ALL SELECT ${rowKind.slots}, s.lane, count(*) FROM ${d.base.table("slots")} s WHERE ${isLane("s.lane")(bind)} GROUP BY s.lane`,
+  turns: TurnCounter,
+  request: AdmissionRequest,
+  candidates: readonly CandidateClass[],
+): TransactionSteps<Admission> {
+  const { fence, limit, freed = [] } = request;
+  const laneIds = [...new Set([...freed.map(({ lane }) => lane), ...candidates.flatMap(({ lanes }) => lanes)])].sort();
+  yield* lockLanes(d, laneIds);
+  const [fenceRows = [], classRows = [], stateRows = []] = yield [
+    buildStatement(d.base, (bind) => d.selectFence(fence, bind)),
+    lockClasses(d, candidates),
+    selectLaneStates(
+      d,
+      laneIds,
+      candidates.map(({ id }) => id),
     ),
   ];
-  const ofKind = (kind: number) => stateRows.filter((row) => Number(row.kind) === kind);
-  // A limit that was never registered has no slots, because nothing says how many it has.
-  const concurrencyOf = new Map(
-    ofKind(rowKind.limit).map((row) => [
-      row.name as string,
-      row.value === null ? Number.POSITIVE_INFINITY : Number(row.value),
-    ]),
+  if (fenceRows.length === 0) return { writes: null, result: () => fenced };
+  const { at, lanes, heldOpen } = decodeLaneStates(stateRows, laneIds);
+  // A class that was blocked on another lane meanwhile, or that needs lanes which are not locked, is left alone.
+  const classes = classRows
+    .filter((row) => row.blocked_on === "" || lanes.has(row.blocked_on as string))
+    .map(decodeClass)
+    .filter((runClass) => runClass.lanes.every((lane) => lanes.has(lane)))
+    .sort(byTurn);
+  const isMine = ({ route, version }: CandidateClass) =>
+    request.routes.some((candidate) => candidate.workflow === route && candidate.version === version);
+  const mine = classes.filter(isMine);
+  const requests = mine
+    .map((runClass) => ({ runClass, count: headsToLock(runClass, lanes, { limit, now: at, classCount: mine.length }) }))
+    .filter(({ count }) => count > 0);
+  const heads = yield* lockHeads(d, requests);
+  const countOf = new Map(requests.map(({ runClass, count }) => [runClass.id, count]));
+  const states = classes.map(
+    (runClass): ClassState => ({
+      ...runClass,
+      headCount: isMine(runClass) ? Math.min(countOf.get(runClass.id) ?? 0, heads.get(runClass.id)?.length ?? 0) : null,
+    }),
   );
-  const inUseOf = new Map(ofKind(rowKind.slots).map((row) => [row.name as string, Number(row.value)]));
-  for (const id of ids)
-    lanes.set(id, { id, concurrency: concurrencyOf.get(laneOf(id).limit) ?? 0, inUse: inUseOf.get(id) ?? 0 });
-  return Number(ofKind(rowKind.clock)[0]?.value);
+  const plan = planAdmission(states, [...lanes.values()], { limit, now: at, firstTurn: turns.take(at) });
+  turns.skipTo(Math.max(0, ...plan.turnOf.values()));
+  const byId = new Map(classes.map((runClass) => [runClass.id, runClass]));
+  const admitted = plan.turns.map((id) => ({
+    runClass: byId.get(id) as CandidateClass,
+    head: heads.get(id)?.shift() as Head,
+  }));
+  const runIds = admitted.map(({ head }) => head.runId);
+  // A class of which nothing is left was either read to its end or not read at all, because its lanes have no room.
+  const emptied = requests.flatMap(({ runClass }) => (heads.get(runClass.id)?.length === 0 ? [runClass] : []));
+  const reads = admitted.length === 0 ? [] : [selectOpenSlots(d, runIds), selectRuns(d, runIds)];
+  const writes = joined([
+    ...ownTasks(d, request, admitted),
+    ...takeSlots(d, request, admitted, heldOpen, at),
+    ...updateClasses(d, plan, classes),
+    ...updateLanes(d, lanes, plan.lanes),
+  ]);
+  // The tasks must have their owner before their class can be empty.
+  const deletes = deleteEmptyClasses(d, emptied);
+  const isLeft = ({ id }: CandidateClass) => !plan.blockedOn.has(id) && (heads.get(id)?.length ?? 0) > 0;
+  const hasMore = plan.turns.length >= limit || candidates.length >= classesToRead(limit) || mine.some(isLeft);
+  return {
+    writes: [...writes, ...deletes, ...reads],
+    result: (rows) => {
+      const [openSlotRows = [], runRows = []] = rows.slice(writes.length + deletes.length);
+      const answer: Admitted = {
+        kind: "admitted",
+        at,
+        tasks: decodeAdmitted(admitted, runRows, openSlotRows),
+        hasMore,
+        lanesToWake: [...lanes.values()].flatMap(({ id, blocksOthers }) => {
+          const room = plan.roomOf.get(id) ?? 0;
+          return blocksOthers && room > 0 ? [{ lane: id, count: room }] : [];
+        }),
+      };
+      const opened = classes.filter((runClass) => !isMine(runClass) && !plan.blockedOn.has(runClass.id));
+      return {
+        answer,
+        openedRoutes: [...new Set(opened.map(({ route }) => route))],
+        hasWaitingSteps: freed.some(({ lane }) => (lanes.get(lane)?.waitingSteps ?? 0) > 0),
+      };
+    },
+  };
 }
 
-/** The waiting runs of each class that come first, locked. */
-function selectHeads(
+function lockClasses(d: LimitsDialect, candidates: readonly CandidateClass[]): SqlText {
+  const ids = candidates.map(({ id }) => id).sort();
+  return buildStatement(d.base, (bind) => {
+    const condition = ids.length === 0 ? "1 = 0" : d.isOneOf("c.id", ids, bind);
+    return `SELECT ${classColumns} FROM ${d.base.table("classes")} c WHERE ${condition} ${d.lock.skip}`;
+  });
+}
+
+/** The waiting runs of each class that come first, locked: one more than may be admitted, to see whether it will be empty. */
+function* lockHeads(
   d: LimitsDialect,
-  requests: readonly { readonly runClass: OpenClass; readonly count: number }[],
-): readonly SqlText[] {
+  requests: readonly { readonly runClass: CandidateClass; readonly count: number }[],
+): ReadSteps<ReadonlyMap<string, Head[]>> {
+  const heads = new Map<string, Head[]>(requests.map(({ runClass }) => [runClass.id, []]));
+  if (requests.length === 0) return heads;
   const { column, order } = d.base.readyRank;
-  return d.forEach(
+  const results = yield d.forEach(
     [
       ["v_route", "text"],
       ["v_version", "text"],
       ["v_count", "number"],
     ],
-    requests.map(({ runClass, count }) => [runClass.id, runClass.version, count]),
+    requests.map(({ runClass, count }) => [runClass.id, runClass.version, count + 1]),
     (columnOf) =>
       `SELECT ${columnOf("n")} AS n, t.run_id, t.deliveries, t.pending_messages, t.fresh FROM ${d.tasksByRoute}
         WHERE t.state = ${taskState.ready} AND t.workflow = ${columnOf("v_route")} AND t.version = ${columnOf("v_version")}
         ORDER BY ${column} ${order}, t.due_at LIMIT ${columnOf("v_count")} ${d.lock.skip}`,
   );
+  for (const row of results.flat())
+    heads.get((requests[Number(row.n) - 1] as (typeof requests)[number]).runClass.id)?.push(decodeHead(row));
+  return heads;
 }
 
 const decodeHead = (row: SqlRow): Head => ({
@@ -223,7 +222,7 @@ const decodeHead = (row: SqlRow): Head => ({
 });
 
 interface AdmittedRun {
-  readonly runClass: OpenClass;
+  readonly runClass: CandidateClass;
   readonly head: Head;
 }
 
@@ -240,14 +239,18 @@ function ownTasks(d: LimitsDialect, { fence }: AdmissionRequest, admitted: reado
   );
 }
 
+/** A slot without an owner is held until the run ends. */
 function takeSlots(
   d: LimitsDialect,
   { fence }: AdmissionRequest,
   admitted: readonly AdmittedRun[],
+  heldOpen: ReadonlySet<string>,
   at: number,
 ): readonly SqlText[] {
   const rows = admitted.flatMap(({ runClass, head }) =>
-    runClass.lanes.map((lane) => [head.runId, lane, fence.workerId, fence.epoch, at]),
+    runClass.lanes.map((lane) =>
+      heldOpen.has(lane) ? [head.runId, lane, null, null, at] : [head.runId, lane, fence.workerId, fence.epoch, at],
+    ),
   );
   if (rows.length === 0) return [];
   const columns = [
@@ -257,11 +260,16 @@ function takeSlots(
     ["epoch", "number"],
     ["at", "number"],
   ] as const;
-  return [d.insertOrLock(d.base.table("slots"), columns, rows, "run_id, lane")];
+  return [d.insertOrLock(d.base.table("slots"), columns, rows, "run_id, lane, node")];
 }
 
-function updateClasses(d: LimitsDialect, { turnOf, blockedOn }: AdmissionPlan): readonly SqlText[] {
-  const ids = [...new Set([...turnOf.keys(), ...blockedOn.keys()])].sort();
+/** Writes the turns that were given, and on which lanes classes are blocked now. */
+function updateClasses(
+  d: LimitsDialect,
+  { turnOf, blockedOn }: AdmissionPlan,
+  classes: readonly CandidateClass[],
+): readonly SqlText[] {
+  const ids = classes.map(({ id }) => id).sort();
   if (ids.length === 0) return [];
   return [
     d.updateEach(
@@ -278,8 +286,8 @@ function updateClasses(d: LimitsDialect, { turnOf, blockedOn }: AdmissionPlan): 
   ];
 }
 
-/** Deletes those of the classes that have no waiting run: there may be some that were not read, or that others have locked. */
-function deleteEmptyClasses(d: LimitsDialect, classes: readonly OpenClass[]): readonly SqlText[] {
+/** Deletes those of the classes that have no waiting run: there may be some that others have locked. */
+function deleteEmptyClasses(d: LimitsDialect, classes: readonly CandidateClass[]): readonly SqlText[] {
   if (classes.length === 0) return [];
   const table = d.base.table("classes");
   const selectTask = `SELECT 1 FROM ${d.tasksByRoute} WHERE t.state = ${taskState.ready} AND t.workflow = ${table}.id AND t.version = ${table}.version LIMIT 1`;
@@ -298,18 +306,35 @@ const selectRuns = (d: LimitsDialect, ids: readonly string[]): SqlText =>
       `SELECT ${runColumnsWith(taskState.owned)} FROM ${d.base.table("runs")} r WHERE ${d.base.oneOf("r.id", ids, bind)}`,
   );
 
-/** The lanes on which classes are blocked although they have free slots. */
-const selectBlockedLanes = (d: LimitsDialect, ids: readonly string[]): SqlText =>
-  buildStatement(d.base, (bind) => {
-    const isBlockedOn = `SELECT 1 FROM ${d.base.table("classes")} c WHERE c.blocked_on = l.id LIMIT 1`;
-    return `SELECT l.id FROM ${d.base.table("lanes")} l WHERE ${d.isOneOf("l.id", ids, bind)} AND (${isBlockedOn}) IS NOT NULL`;
-  });
+/** The slots that these runs hold until they end, also those that they took when they began. */
+const selectOpenSlots = (d: LimitsDialect, ids: readonly string[]): SqlText =>
+  buildStatement(
+    d.base,
+    (bind) =>
+      `SELECT s.run_id, s.lane FROM ${d.base.table("slots")} s WHERE ${d.base.oneOf("s.run_id", ids, bind)} AND s.owner IS NULL`,
+  );
 
-function decodeAdmitted(admitted: readonly AdmittedRun[], runRows: readonly SqlRow[]): readonly AdmittedTask[] {
+function decodeAdmitted(
+  admitted: readonly AdmittedRun[],
+  runRows: readonly SqlRow[],
+  openSlotRows: readonly SqlRow[],
+): readonly AdmittedTask[] {
   const runs = new Map(runRows.map((row) => [row.id as string, decodeRun(row)]));
   return admitted.flatMap(({ runClass: { route, lanes }, head }) => {
-    const { runId, deliveries, pendingMessages, isFresh } = head;
-    const run = runs.get(runId);
-    return run === undefined ? [] : [{ run, route, deliveries: deliveries + 1, pendingMessages, isFresh, lanes }];
+    const run = runs.get(head.runId);
+    if (run === undefined) return [];
+    const { deliveries, pendingMessages, isFresh } = head;
+    const openLanes = openSlotRows.filter((row) => row.run_id === head.runId).map((row) => row.lane as string);
+    return [
+      {
+        run,
+        route,
+        deliveries: deliveries + 1,
+        pendingMessages,
+        isFresh,
+        lanes: [...new Set([...lanes, ...openLanes])],
+        openLanes,
+      },
+    ];
   });
 }

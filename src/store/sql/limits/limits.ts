@@ -1,5 +1,6 @@
 /** `Limits` of the SQL stores. */
 import { TurnCounter } from "../../../core/limits/order.js";
+import type { LimitOverride } from "../../../core/limits/settings.js";
 import type {
   AdmissionRequest,
   AdmissionResult,
@@ -7,14 +8,18 @@ import type {
   LimitSettings,
   Limits,
   SortedTask,
+  StepSlotChanges,
+  StepSlotResult,
 } from "../../contract/limits.js";
-import type { Hint, Route } from "../../contract/store.js";
+import type { Fence, Hint, Route } from "../../contract/store.js";
 import type { SqlRow } from "../dialect.js";
-import { admitRuns } from "./admit.js";
+import { admitRuns, decodeCandidates, selectCandidates } from "./admit.js";
 import { buildStatement, type LimitsDialect, type SqlText, type TransactionSteps } from "./dialect.js";
 import { countWaiting, readClasses, readLanes, readLimits, readSlots, readUnsorted } from "./reads.js";
+import { encodeSettings } from "./settings.js";
 import { sortTasks } from "./sort.js";
-import { findWakeableLanes, wakeLanes } from "./wake.js";
+import { addUnits, changeStepSlots } from "./steps.js";
+import { findWakeableLanes, removeLeftOvers, wakeLanes } from "./wake.js";
 
 /** What a store provides. */
 export interface LimitsPort {
@@ -24,8 +29,11 @@ export interface LimitsPort {
   write(statements: readonly SqlText[]): Promise<readonly (readonly SqlRow[])[]>;
   /** Takes the steps in one transaction, which may be tried again from the beginning. */
   transact<R>(begin: () => TransactionSteps<R>): Promise<R>;
-  /** Wraps an admission: a store may know that a fence is not valid any more, whatever the database says. */
-  admitUnder(request: AdmissionRequest, admit: () => Promise<AdmissionResult>): Promise<AdmissionResult>;
+  /** Wraps what is done under a fence: a store may know that it is not valid any more, whatever the database says. */
+  underFence<R extends { readonly kind: string }>(
+    fence: Fence,
+    work: () => Promise<R>,
+  ): Promise<R | { readonly kind: "fenced" }>;
   emitHints(hints: readonly Hint[]): void;
 }
 
@@ -34,6 +42,8 @@ export class SqlLimits implements Limits {
   readonly #dialect: LimitsDialect;
   readonly #read: LimitsPort["read"];
   readonly #turns = new TurnCounter();
+  /** Up to which lane those that are not in use were removed. */
+  #tidiedLane = "";
 
   constructor(port: LimitsPort, dialect: LimitsDialect) {
     this.#port = port;
@@ -43,15 +53,29 @@ export class SqlLimits implements Limits {
 
   async register(limits: readonly LimitSettings[]): Promise<void> {
     const { base } = this.#dialect;
-    const statements = limits.map(({ name, concurrency }) =>
+    const statements = limits.map((limit) =>
       buildStatement(
         base,
         (bind) =>
-          `INSERT INTO ${base.table("limits")} (name, concurrency, created_at) VALUES (${bind(name)}, ${bind(concurrency)}, ${base.now(bind)})
-            ${base.onDuplicateUpdate("name")} concurrency = ${base.insertedValue("concurrency")}`,
+          `INSERT INTO ${base.table("limits")} (name, settings, created_at) VALUES (${bind(limit.name)}, ${bind(encodeSettings(limit))}, ${base.now(bind)})
+            ${base.onDuplicateUpdate("name")} settings = ${base.insertedValue("settings")}`,
       ),
     );
     if (statements.length > 0) await this.#port.write(statements);
+  }
+
+  async override(name: string, override: LimitOverride | null): Promise<boolean> {
+    const { base } = this.#dialect;
+    const isKnown = (await this.list()).some((limit) => limit.name === name);
+    if (!isKnown) return false;
+    const text = override === null ? null : JSON.stringify(override);
+    await this.#port.write([
+      buildStatement(
+        base,
+        (bind) => `UPDATE ${base.table("limits")} SET override = ${bind(text)} WHERE name = ${bind(name)}`,
+      ),
+    ]);
+    return true;
   }
 
   unsorted(request: { readonly routes: readonly Route[]; readonly limit: number }) {
@@ -63,19 +87,50 @@ export class SqlLimits implements Limits {
   }
 
   admit(request: AdmissionRequest): Promise<AdmissionResult> {
-    return this.#port.admitUnder(request, () =>
-      this.#port.transact(() => admitRuns(this.#dialect, this.#turns, request)),
-    );
+    return this.#port.underFence(request.fence, async () => {
+      const rows = await this.#read(selectCandidates(this.#dialect, request));
+      const candidates = decodeCandidates(rows, request.limit);
+      const { answer, openedRoutes, hasWaitingSteps } = await this.#port.transact(() =>
+        admitRuns(this.#dialect, this.#turns, request, candidates),
+      );
+      const hints: Hint[] = [];
+      if (openedRoutes.length > 0) hints.push({ kind: "ready", workflows: openedRoutes });
+      if (hasWaitingSteps) hints.push({ kind: "slots" });
+      this.#port.emitHints(hints);
+      return answer;
+    });
+  }
+
+  changeStepSlots(changes: StepSlotChanges): Promise<StepSlotResult> {
+    return this.#port.underFence(changes.fence, async () => {
+      const { answer, concernsOthers } = await this.#port.transact(() => changeStepSlots(this.#dialect, changes));
+      if (concernsOthers) this.#port.emitHints([{ kind: "slots" }]);
+      return answer;
+    });
+  }
+
+  addUnits(lane: string, units: number): Promise<void> {
+    return this.#port.transact(() => addUnits(this.#dialect, lane, units));
   }
 
   async wake(freed: readonly FreedSlots[]): Promise<number> {
-    const wokenCount = await wakeLanes(this.#dialect, (statements) => this.#port.write(statements), freed);
-    if (wokenCount > 0) this.#port.emitHints([{ kind: "ready", workflows: [] }]);
-    return wokenCount;
+    const woken = await wakeLanes(this.#dialect, (statements) => this.#port.write(statements), freed);
+    const hints: Hint[] = [];
+    if (woken.classCount > 0) hints.push({ kind: "ready", workflows: [] });
+    if (woken.hasWaitingSteps) hints.push({ kind: "slots" });
+    this.#port.emitHints(hints);
+    return woken.classCount;
   }
 
   async sweep(): Promise<number> {
     return this.wake(await findWakeableLanes(this.#dialect, this.#read));
+  }
+
+  async tidy(): Promise<void> {
+    const write = (statements: readonly SqlText[]) => this.#port.write(statements);
+    const { freed, lastLane } = await removeLeftOvers(this.#dialect, write, this.#tidiedLane);
+    this.#tidiedLane = lastLane;
+    await this.wake(freed);
   }
 
   list() {

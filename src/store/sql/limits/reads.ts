@@ -13,10 +13,14 @@ import type { Route } from "../../contract/store.js";
 import type { Bind, SqlRow } from "../dialect.js";
 import { decodeRun, numberOrNull, runColumnsWith, taskState } from "../records.js";
 import { buildStatement, type LimitsDialect, type SqlText } from "./dialect.js";
+import { decodeOverride, decodeSettings } from "./settings.js";
 
 type Read = (statements: readonly SqlText[]) => Promise<readonly (readonly SqlRow[])[]>;
 
 const rowKind = { ready: 0, parked: 1, next: 2, open: 3 } as const;
+
+/** Lanes that open at an instant are few: they are waited for, and their limit has a rate or an override that ends. */
+const maxOpeningLanes = 100;
 
 /**
  * One part per route reads from the index that claims read: ready tasks, parked tasks that are due, the next parked task, and
@@ -29,8 +33,13 @@ export async function readUnsorted(
 ): Promise<UnsortedTasks> {
   const { column, order } = d.base.readyRank;
   const { isParked } = d.base;
-  const results = await read(
-    d.forEach(
+  const [openingRows = [], ...results] = await read([
+    buildStatement(
+      d.base,
+      (bind) =>
+        `SELECT l.id, l.opens_at, ${d.base.now(bind)} AS at FROM ${d.base.table("lanes")} l WHERE l.opens_at IS NOT NULL ORDER BY l.opens_at LIMIT ${maxOpeningLanes}`,
+    ),
+    ...d.forEach(
       [
         ["v_route", "text"],
         ["v_version", "text"],
@@ -58,16 +67,21 @@ export async function readUnsorted(
           .join(" UNION ALL ");
       },
     ),
-  );
+  ]);
   const rows = results.flat();
   const ofKind = (kind: number) => rows.filter((row) => Number(row.kind) === kind);
   const due = [...ofKind(rowKind.ready), ...ofKind(rowKind.parked)].sort(byPriorityThenTime);
   const isFull = due.length >= limit;
-  const dueInstants = ofKind(rowKind.next).map((row) => Number(row.due_at));
+  const isOpen = (row: SqlRow) => Number(row.opens_at) <= Number(row.at);
+  const dueInstants = [
+    ...ofKind(rowKind.next).map((row) => Number(row.due_at)),
+    ...openingRows.filter((row) => !isOpen(row)).map((row) => Number(row.opens_at)),
+  ];
   return {
-    at: Number(rows[0]?.at ?? 0),
+    at: Number(rows[0]?.at ?? openingRows[0]?.at ?? 0),
     tasks: await readRuns(d, read, due),
     hasOpenClasses: ofKind(rowKind.open).length > 0,
+    openedLanes: openingRows.filter(isOpen).map((row) => row.id as string),
     nextDueAt: isFull || dueInstants.length === 0 ? null : Math.min(...dueInstants),
   };
 }
@@ -94,11 +108,15 @@ async function readRuns(d: LimitsDialect, read: Read, due: readonly SqlRow[]): P
 
 export async function readLimits(d: LimitsDialect, read: Read): Promise<readonly StoredLimit[]> {
   const [rows = []] = await read([
-    { text: `SELECT m.name, m.concurrency, m.created_at FROM ${d.base.table("limits")} m ORDER BY m.name`, values: [] },
+    {
+      text: `SELECT m.name, m.settings, m.override, m.created_at FROM ${d.base.table("limits")} m ORDER BY m.name`,
+      values: [],
+    },
   ]);
   return rows.map((row) => ({
     name: row.name as string,
-    concurrency: numberOrNull(row.concurrency),
+    ...decodeSettings(row.settings as string),
+    override: decodeOverride(row.override),
     createdAt: Number(row.created_at),
   }));
 }
@@ -112,12 +130,24 @@ export async function readLanes(
   const [from, to] = laneRangeOf(limit);
   const [rows = []] = await read([
     buildStatement(d.base, (bind) => {
-      const isAfter = page.after === null ? `s.lane >= ${bind(from)}` : `s.lane > ${bind(page.after)}`;
-      return `SELECT s.lane, count(*) AS in_use FROM ${d.base.table("slots")} s WHERE ${isAfter} AND s.lane < ${bind(to)}
-        GROUP BY s.lane ORDER BY s.lane LIMIT ${page.limit}`;
+      const isAfter = (column: string) =>
+        page.after === null ? `${column} >= ${bind(from)}` : `${column} > ${bind(page.after)}`;
+      const inRange = (column: string) => `${isAfter(column)} AND ${column} < ${bind(to)}`;
+      const inUse = `SELECT s.lane AS id, count(*) - sum(s.waits) AS in_use, sum(s.waits) AS waiting, 0 AS opens_at
+        FROM ${d.base.table("slots")} s WHERE ${inRange("s.lane")} GROUP BY s.lane ORDER BY s.lane LIMIT ${page.limit}`;
+      const opening = `SELECT l.id, 0 AS in_use, 0 AS waiting, l.opens_at FROM ${d.base.table("lanes")} l
+        WHERE ${inRange("l.id")} AND l.opens_at IS NOT NULL ORDER BY l.id LIMIT ${page.limit}`;
+      return `SELECT x.id, sum(x.in_use) AS in_use, sum(x.waiting) AS waiting, max(x.opens_at) AS opens_at
+        FROM (SELECT * FROM (${opening}) b UNION ALL SELECT * FROM (${inUse}) a) x GROUP BY x.id ORDER BY x.id LIMIT ${page.limit}`;
     }),
   ]);
-  return rows.map((row) => ({ id: row.lane as string, inUse: Number(row.in_use) }));
+  return rows.map((row) => ({
+    id: row.id as string,
+    inUse: Number(row.in_use),
+    waitingSteps: Number(row.waiting),
+    // A lane that opens at no instant is read as 0.
+    opensAt: Number(row.opens_at) || null,
+  }));
 }
 
 export async function readSlots(
@@ -142,12 +172,14 @@ export async function readSlots(
     buildStatement(
       d.base,
       (bind) =>
-        `SELECT s.run_id, s.lane, s.owner, s.epoch, s.at FROM ${d.base.table("slots")} s WHERE ${condition(bind)} ORDER BY s.run_id, s.lane LIMIT ${limit}`,
+        `SELECT s.run_id, s.lane, s.node, s.waits, s.owner, s.epoch, s.at FROM ${d.base.table("slots")} s WHERE ${condition(bind)} ORDER BY s.run_id, s.lane, s.node LIMIT ${limit}`,
     ),
   ]);
   return rows.map((row) => ({
     runId: row.run_id as string,
+    node: row.node as string,
     lane: row.lane as string,
+    isWaiting: Number(row.waits) === 1,
     owner: row.owner as string | null,
     epoch: numberOrNull(row.epoch),
     at: Number(row.at),

@@ -1,7 +1,8 @@
-/** Unblocks classes when their lane has free slots again. None of this runs in a transaction. */
-import { laneOf } from "../../../core/limits/lane.js";
+/** Unblocks classes when their lane has free slots again, and cleans up. None of this runs in a transaction. */
+import { type LaneState, roomIn } from "../../../core/limits/lane-state.js";
 import type { FreedSlots } from "../../contract/limits.js";
 import { buildStatement, type LimitsDialect, type SqlText } from "./dialect.js";
+import { decodeLaneStates, selectLaneStates } from "./lanes.js";
 
 /** Sends statements that each commit by themselves, and returns the rows of each. */
 export type RunStatements = (
@@ -19,21 +20,29 @@ const waitForLanes = (d: LimitsDialect, ids: readonly string[]): SqlText =>
       `SELECT l.id FROM ${d.base.table("lanes")} l WHERE ${d.isOneOf("l.id", ids, bind)} ORDER BY l.id ${d.lock.share}`,
   );
 
-/** Returns how many classes were unblocked. */
-export async function wakeLanes(d: LimitsDialect, run: RunStatements, freed: readonly FreedSlots[]): Promise<number> {
+/** Whether steps wait in one of the lanes. */
+const selectWaitingSteps = (d: LimitsDialect, ids: readonly string[]): SqlText =>
+  buildStatement(
+    d.base,
+    (bind) =>
+      `SELECT s.lane FROM ${d.base.table("slots")} s WHERE ${d.isOneOf("s.lane", ids, bind)} AND s.waits = 1 LIMIT 1`,
+  );
+
+export interface Woken {
+  /** How many classes were unblocked. */
+  readonly classCount: number;
+  /** Whether steps wait in one of the lanes. */
+  readonly hasWaitingSteps: boolean;
+}
+
+export async function wakeLanes(d: LimitsDialect, run: RunStatements, freed: readonly FreedSlots[]): Promise<Woken> {
   const lanes = [...freed].sort((a, b) => (a.lane < b.lane ? -1 : 1));
-  if (lanes.length === 0) return 0;
+  if (lanes.length === 0) return { classCount: 0, hasWaitingSteps: false };
   const ids = lanes.map(({ lane }) => lane);
   if (d.lock.share !== "") await run([waitForLanes(d, ids)]);
-  const [only] = lanes;
-  const { unblockFirst } = d;
-  if (unblockFirst !== null && lanes.length === 1 && only?.count === 1) {
-    // One row cannot be part of a deadlock, so it is found and updated at once.
-    const [rows = []] = await run([buildStatement(d.base, (bind) => unblockFirst(only.lane, bind))]);
-    return rows.length;
-  }
-  const blocked = await run(
-    d.forEach(
+  const [stepRows = [], ...blocked] = await run([
+    selectWaitingSteps(d, ids),
+    ...d.forEach(
       [
         ["v_lane", "text"],
         ["v_count", "number"],
@@ -42,48 +51,108 @@ export async function wakeLanes(d: LimitsDialect, run: RunStatements, freed: rea
       (columnOf) =>
         `SELECT c.id FROM ${d.base.table("classes")} c WHERE c.blocked_on = ${columnOf("v_lane")} ORDER BY c.turn LIMIT ${columnOf("v_count")}`,
     ),
-  );
+  ]);
+  const hasWaitingSteps = stepRows.length > 0;
   const classIds = blocked.flat().map((row) => row.id as string);
-  if (classIds.length === 0) return 0;
+  if (classIds.length === 0) return { classCount: 0, hasWaitingSteps };
   await run([
     buildStatement(d.base, (bind) => {
       const isFound = d.isOneOf("id", classIds.sort(), bind);
       return `UPDATE ${d.base.table("classes")} SET blocked_on = '' WHERE ${isFound} AND ${d.isOneOf("blocked_on", ids, bind)}`;
     }),
   ]);
-  return classIds.length;
+  return { classCount: classIds.length, hasWaitingSteps };
 }
 
 /** More classes than an admission looks at need not be unblocked at a time: an admission names the lanes that still have room. */
 const maxWokenPerLane = 256;
 
-/** Finds the lanes with free slots on which classes are blocked. It jumps from lane to lane through the index. */
+const lanesPerPage = 100;
+
+/** Finds the lanes with room for runs or steps that wait for it. It jumps from lane to lane through the index. */
 export async function findWakeableLanes(d: LimitsDialect, run: RunStatements): Promise<readonly FreedSlots[]> {
+  const waitedFor = new Set<string>();
+  const jump = async (select: (after: string, bind: (value: unknown) => string) => string) => {
+    for (let after = ""; ; ) {
+      const from = after;
+      const [rows = []] = await run([buildStatement(d.base, (bind) => select(from, bind))]);
+      const lane = rows[0]?.lane as string | undefined;
+      if (lane === undefined) return;
+      waitedFor.add(lane);
+      after = lane;
+    }
+  };
+  await jump(
+    (after, bind) =>
+      `SELECT c.blocked_on AS lane FROM ${d.base.table("classes")} c WHERE c.blocked_on > ${bind(after)} ORDER BY c.blocked_on LIMIT 1`,
+  );
   const found: FreedSlots[] = [];
-  let previous = "";
-  for (;;) {
-    const after = previous;
-    const [rows = []] = await run([
-      buildStatement(
-        d.base,
-        (bind) =>
-          `SELECT c.blocked_on AS lane FROM ${d.base.table("classes")} c WHERE c.blocked_on > ${bind(after)} ORDER BY c.blocked_on LIMIT 1`,
-      ),
-    ]);
-    const lane = rows[0]?.lane as string | undefined;
-    if (lane === undefined) return found;
-    const [stateRows = []] = await run([selectRoom(d, lane)]);
-    const [state] = stateRows;
-    const concurrency =
-      state === undefined ? 0 : state.concurrency === null ? Number.POSITIVE_INFINITY : Number(state.concurrency);
-    const count = concurrency - Number(state?.in_use ?? 0);
-    if (count > 0) found.push({ lane, count });
-    previous = lane;
+  const ids = [...waitedFor].sort();
+  for (let from = 0; from < ids.length; from += lanesPerPage) {
+    const page = ids.slice(from, from + lanesPerPage);
+    const [rows = []] = await run([selectLaneStates(d, page, [])]);
+    const { at, lanes } = decodeLaneStates(rows, page);
+    for (const lane of lanes.values()) if (hasRoom(lane, at)) found.push({ lane: lane.id, count: roomIn(lane, at) });
   }
+  return found;
 }
 
-const selectRoom = (d: LimitsDialect, lane: string): SqlText =>
-  buildStatement(d.base, (bind) => {
-    const inUse = `(SELECT count(*) FROM ${d.base.table("slots")} s WHERE s.lane = ${bind(lane)})`;
-    return `SELECT m.concurrency, ${inUse} AS in_use FROM ${d.base.table("limits")} m WHERE m.name = ${bind(laneOf(lane).limit)}`;
-  });
+const hasRoom = (lane: LaneState, at: number): boolean => roomIn(lane, at) > 0;
+
+/** How many lanes one call looks at, and how many slots it removes. */
+const tidiedPerCall = 500;
+
+/**
+ * Removes slots of runs that have ended, which exist if a release without the limit ended a run that held one until its end,
+ * and lanes in which nothing is held, waits or is paced. A lane that is used meanwhile loses nothing, because its row is only a
+ * lock and a pace, and the pace is checked again.
+ *
+ * @param afterLane where the last call stopped; "" to begin with the first lane
+ */
+export async function removeLeftOvers(
+  d: LimitsDialect,
+  run: RunStatements,
+  afterLane: string,
+): Promise<{ readonly freed: readonly FreedSlots[]; readonly lastLane: string }> {
+  const table = (name: "slots" | "lanes" | "tasks" | "classes") => d.base.table(name);
+  const isUnpaced = (bind: (value: unknown) => string) =>
+    `opens_at IS NULL AND paced_until < ${d.base.now(bind)} * 1000`;
+  const [leftRows = [], laneRows = []] = await run([
+    buildStatement(
+      d.base,
+      () => `SELECT s.run_id, s.lane FROM ${table("slots")} s WHERE s.owner IS NULL
+        AND NOT EXISTS (SELECT 1 FROM ${table("tasks")} t WHERE t.run_id = s.run_id) LIMIT ${tidiedPerCall}`,
+    ),
+    buildStatement(
+      d.base,
+      (bind) => `SELECT l.id, CASE WHEN ${isUnpaced(bind)}
+          AND NOT EXISTS (SELECT 1 FROM ${table("slots")} s WHERE s.lane = l.id)
+          AND NOT EXISTS (SELECT 1 FROM ${table("classes")} c WHERE c.blocked_on = l.id) THEN 1 ELSE 0 END AS unused
+        FROM ${table("lanes")} l WHERE l.id > ${bind(afterLane)} ORDER BY l.id LIMIT ${tidiedPerCall}`,
+    ),
+  ]);
+  const unused = laneRows.filter((row) => Number(row.unused) === 1).map((row) => row.id as string);
+  const runIds = [...new Set(leftRows.map((row) => row.run_id as string))].sort();
+  await run([
+    ...(runIds.length === 0
+      ? []
+      : [
+          buildStatement(
+            d.base,
+            (bind) => `DELETE FROM ${table("slots")} WHERE ${d.base.oneOf("run_id", runIds, bind)} AND owner IS NULL`,
+          ),
+        ]),
+    ...(unused.length === 0
+      ? []
+      : [
+          buildStatement(
+            d.base,
+            (bind) => `DELETE FROM ${table("lanes")} WHERE ${d.isOneOf("id", unused, bind)} AND ${isUnpaced(bind)}`,
+          ),
+        ]),
+  ]);
+  return {
+    freed: leftRows.map((row) => ({ lane: row.lane as string, count: 1 })),
+    lastLane: laneRows.length < tidiedPerCall ? "" : (laneRows.at(-1)?.id as string),
+  };
+}

@@ -1,0 +1,223 @@
+/**
+ * The slots of limits that steps of a session hold or wait for. One call to the store is under way at a time; what is asked for
+ * and given back meanwhile is gathered for the next, so many steps cost few transactions.
+ */
+import { InvalidInputError } from "../../core/errors/errors.js";
+import { laneIdOf } from "../../core/limits/lane.js";
+import type { Logger } from "../../define/context.js";
+import type { LimitDefinition, StepLimit } from "../../define/limit.js";
+import { maxTimerMs, type Runtime, type Timer } from "../../runtime/runtime.js";
+import type { FreedSlots, StepSlot, StepSlotRequest } from "../../store/contract/limits.js";
+import type { Fence, RunRecord, Store } from "../../store/contract/store.js";
+import { inCleanContext } from "../../telemetry/async-context.js";
+import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
+import { keyOf, settingsOf } from "./limited-workflows.js";
+
+const errorRetryDelayMs = 200;
+/** A hint that a step got a slot may be lost. */
+const pollWithHintsMs = 1_000;
+const pollWithoutHintsMs = 20;
+/** The column of nodes holds 255 bytes, and the number makes the node unique. */
+const maxKeyLength = 50;
+
+export interface StepSlotsOptions {
+  readonly runtime: Runtime;
+  readonly store: Store;
+  readonly log: Logger;
+  readonly fence: Fence;
+  /** Called with lanes that have free slots, on which runs wait. */
+  readonly onFreed: (freed: readonly FreedSlots[]) => void;
+}
+
+interface Entry {
+  readonly request: StepSlotRequest;
+  readonly onGranted: () => void;
+  isGranted: boolean;
+}
+
+/** What a step waits in: the same interface as a semaphore. */
+export interface SlotGate {
+  acquire(onAcquired: (release: () => void) => void): () => void;
+}
+
+export class StepSlots {
+  readonly #options: StepSlotsOptions;
+  /** The steps that hold a slot or wait for one, by node. */
+  readonly #entries = new Map<string, Entry>();
+  #registered = new Map<string, LimitDefinition>();
+  #unregistered: LimitDefinition[] = [];
+  #asked: StepSlotRequest[] = [];
+  #released: StepSlot[] = [];
+  #corrections = new Map<string, number>();
+  #mustLook = false;
+  #count = 0;
+  #pending: Promise<void> | null = null;
+  #timer: Timer | null = null;
+  #isClosed = false;
+  /** When the rate of a lane lets the next step begin, in the store's time; null if no rate delays a step. */
+  #nextAt: number | null = null;
+
+  constructor(options: StepSlotsOptions) {
+    this.#options = options;
+  }
+
+  /** @param key the key of the step, for people who look at the slots */
+  gateOf({ limit, units }: StepLimit, run: RunRecord, key: string): SlotGate {
+    this.#register(limit);
+    const lane = laneIdOf(limit.name, keyOf(limit.key, `The key of limit "${limit.name}"`, run, this.#options.log));
+    return {
+      acquire: (onAcquired) => {
+        this.#count += 1;
+        const node = `${this.#count} ${key.slice(0, maxKeyLength)}`;
+        const request = { runId: run.id, node, lane, priority: run.priority, units };
+        const release = () => this.#release(node);
+        this.#entries.set(node, { request, onGranted: () => onAcquired(release), isGranted: false });
+        this.#asked.push(request);
+        this.#sendSoon();
+        return release;
+      },
+    };
+  }
+
+  /** Moves the pace of the lane on by units that a step used beyond those it was admitted with, or back. */
+  correctUnits({ limit }: StepLimit, run: RunRecord, furtherUnits: number): void {
+    if (furtherUnits === 0 || limit.rate === null) return;
+    const lane = laneIdOf(limit.name, keyOf(limit.key, `The key of limit "${limit.name}"`, run, this.#options.log));
+    this.#corrections.set(lane, (this.#corrections.get(lane) ?? 0) + furtherUnits);
+    this.#sendSoon();
+  }
+
+  /** Called when slots may have become free, or another worker may have given one to a step of this session. */
+  onHint(): void {
+    if (!this.#hasWaiting) return;
+    this.#mustLook = true;
+    this.#sendSoon();
+  }
+
+  get nextAt(): number | null {
+    return this.#hasWaiting ? this.#nextAt : null;
+  }
+
+  get isSettled(): boolean {
+    return this.#pending === null;
+  }
+
+  /** Resolves when the store knows of everything that was asked for and given back so far. */
+  async settled(): Promise<void> {
+    while (this.#pending !== null) await this.#pending;
+  }
+
+  /** From now on nothing is sent: the session is over, and its slots are free when its worker is deregistered or reaped. */
+  close(): void {
+    this.#isClosed = true;
+    this.#options.runtime.clearTimeout(this.#timer);
+  }
+
+  #register(limit: LimitDefinition): void {
+    const known = this.#registered.get(limit.name);
+    if (known === limit) return;
+    if (known !== undefined)
+      throw new InvalidInputError(`Two different limits are called "${limit.name}"; give one of them another name.`);
+    this.#registered.set(limit.name, limit);
+    this.#unregistered.push(limit);
+  }
+
+  get #hasWaiting(): boolean {
+    for (const { isGranted } of this.#entries.values()) if (!isGranted) return true;
+    return false;
+  }
+
+  #release(node: string): void {
+    const entry = this.#entries.get(node);
+    if (entry === undefined) return;
+    this.#entries.delete(node);
+    const isUnsent = this.#asked.includes(entry.request);
+    if (isUnsent) this.#asked = this.#asked.filter((request) => request !== entry.request);
+    else this.#released.push(entry.request);
+    this.#sendSoon();
+  }
+
+  #sendSoon(): void {
+    if (!this.#isClosed) this.#pending ??= inCleanContext(() => this.#send());
+  }
+
+  async #send(): Promise<void> {
+    // Steps that begin in the same turn of the event loop ask together.
+    await null;
+    const { runtime, log } = this.#options;
+    try {
+      while (this.#hasWork && !this.#isClosed) await this.#sendChanges();
+      this.#schedulePoll(null);
+    } catch (error) {
+      warnOfRetry(log, "Slots of limits could not be asked for or given back; that is tried again.", error);
+      this.#mustLook = true;
+      this.#timer = runtime.setTimeout(() => this.#sendSoon(), errorRetryDelayMs).unref();
+    } finally {
+      this.#pending = null;
+    }
+    if (this.#hasWork && this.#timer === null) this.#sendSoon();
+  }
+
+  get #hasWork(): boolean {
+    return this.#mustLook || this.#asked.length + this.#released.length + this.#corrections.size > 0;
+  }
+
+  async #sendChanges(): Promise<void> {
+    const { store, fence, onFreed } = this.#options;
+    if (this.#unregistered.length > 0) {
+      const limits = this.#unregistered;
+      await store.limits.register(limits.map(settingsOf));
+      this.#unregistered = this.#unregistered.slice(limits.length);
+    }
+    for (const [lane, units] of this.#corrections) {
+      this.#corrections.delete(lane);
+      await store.limits.addUnits(lane, units);
+    }
+    const [asked, released] = [this.#asked, this.#released];
+    const waitingLanes = new Set<string>();
+    for (const { request, isGranted } of this.#entries.values()) if (!isGranted) waitingLanes.add(request.lane);
+    this.#asked = [];
+    this.#released = [];
+    this.#mustLook = false;
+    try {
+      if (asked.length + released.length + waitingLanes.size === 0) return;
+      const result = await store.limits.changeStepSlots({ fence, asked, released, lanes: [...waitingLanes] });
+      if (result.kind === "fenced") return this.close();
+      onFreed(result.lanesToWake);
+      this.#nextAt = result.nextAt;
+      this.#grant(result.held);
+      this.#schedulePoll(result.nextAt === null ? null : Math.max(0, result.nextAt - result.at));
+    } catch (error) {
+      // Doing it twice changes nothing.
+      this.#asked = [...asked.filter(({ node }) => this.#entries.has(node)), ...this.#asked];
+      this.#released = [...released, ...this.#released];
+      throw error;
+    }
+  }
+
+  #grant(held: readonly StepSlot[]): void {
+    for (const { node } of held) {
+      const entry = this.#entries.get(node);
+      if (entry === undefined || entry.isGranted) continue;
+      entry.isGranted = true;
+      entry.onGranted();
+    }
+  }
+
+  /** @param rateDelayMs when the rate of a lane lets the next step begin; null if no rate delays a step */
+  #schedulePoll(rateDelayMs: number | null): void {
+    const { runtime, store } = this.#options;
+    if (rateDelayMs === null && this.#timer !== null) return;
+    runtime.clearTimeout(this.#timer);
+    this.#timer = null;
+    if (this.#isClosed || !this.#hasWaiting) return;
+    const pollMs = store.hasCrossProcessHints ? pollWithHintsMs : pollWithoutHintsMs;
+    const delayMs = Math.min(rateDelayMs ?? pollMs, pollMs, maxTimerMs);
+    this.#timer = runtime
+      .setTimeout(() => {
+        this.#timer = null;
+        this.onHint();
+      }, delayMs)
+      .unref();
+  }
+}
