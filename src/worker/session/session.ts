@@ -199,16 +199,15 @@ export class Session {
           beginGathered(store, tasksToRead),
         ]),
       );
-      const startedTurns = tasksToRead.map((task) => {
-        const { id } = task.run;
-        return this.#startRun({
+      const startedTurns = tasksToRead.map((task) =>
+        this.#startRun({
           ...task,
-          run: begunRuns.get(id) ?? task.run,
-          log: logs.get(id) ?? emptyList,
-          inbox: inboxes.get(id) ?? emptyList,
+          run: begunRuns.get(task.run.id) ?? task.run,
+          log: logs.get(task.run.id) ?? emptyList,
+          inbox: inboxes.get(task.run.id) ?? emptyList,
           claimedAt,
-        });
-      });
+        }),
+      );
       await Promise.all(startedTurns);
     });
   }
