@@ -9,6 +9,8 @@ import {
   writeGathering,
 } from "./run-gathering.js";
 
+export type { GatherRule } from "./run-gathering.js";
+
 /** A start that may be gathered with others. */
 export interface GatherCall {
   /** `gatheringIdOf` its run. */
@@ -119,7 +121,7 @@ export function planGathering({ calls, at, open, known }: GatheringFacts): Gathe
     outcomes,
     items,
     leads,
-    starts: allDrafts.flatMap((draft) => (draft.newRun === null ? [] : [finishedRun(draft, draft.newRun)])),
+    starts: allDrafts.flatMap((draft) => (draft.newRun === null ? [] : [finishedRun(draft, draft.newRun, at)])),
     updates: allDrafts.flatMap(({ newRun, isChanged, ...update }) => (newRun === null && isChanged ? [update] : [])),
   };
 }
@@ -165,12 +167,13 @@ function dueAtOf(rule: GatherRule, gathering: RunGathering, at: number): number 
 }
 
 /** The row of a run that is created: until it begins, the input of a list is that of its first start. */
-const finishedRun = ({ gathering, input, dueAt }: Draft, run: NewRun): NewRun => ({
+const finishedRun = ({ gathering, input, dueAt }: Draft, run: NewRun, at: number): NewRun => ({
   ...run,
   input: input ?? run.input,
   startKey: null,
   schedule: writeGathering(gathering),
-  due: { kind: "at", ms: dueAt },
+  // The clock by which a store creates runs may be a little behind the one that has been read.
+  due: dueAt <= at ? { kind: "now" } : { kind: "at", ms: dueAt },
 });
 
 const outcomeOf = (rule: GatherRule, { runId, position }: GatheredItem): GatherOutcome => ({
