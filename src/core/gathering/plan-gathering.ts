@@ -138,10 +138,22 @@ const draftOf = (run: GatheringRun): Draft => ({ ...run, input: null, isMoved: f
 function createDraft({ id, key, rule, run }: GatherCall, at: number): Draft {
   const size = listSizeOf(rule);
   const list = size === null ? {} : { list: { size, bytes: Buffer.byteLength(run.input) } };
-  const gathering: RunGathering = { gathering: rule.kind, id, key, calls: 1, firstAt: at, lastAt: at, ...list };
+  const gathering: RunGathering = {
+    gathering: rule.kind,
+    id,
+    key: shortenKey(key),
+    calls: 1,
+    firstAt: at,
+    lastAt: at,
+    ...list,
+  };
   const draft = { runId: run.id, gathering, input: null, isMoved: false, newRun: run, isChanged: true };
   return { ...draft, dueAt: dueAtOf(rule, gathering, at) };
 }
+
+/** The key is kept for people alone, so a long one is cut. */
+const shortenKey = (key: string) => (key.length <= maxKeyLength ? key : `${key.slice(0, maxKeyLength)}…`);
+const maxKeyLength = 200;
 
 function merge(draft: Draft, { rule, run }: GatherCall, at: number): void {
   const { gathering } = draft;

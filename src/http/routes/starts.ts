@@ -27,7 +27,7 @@ const startedView = ({ id, created, merged, warning }: RunHandle) => ({
 });
 
 const debounceField = object("Merges this start with others of the same key, as long as their run has not begun.", {
-  key: text("Starts of the workflow with the same key are merged.", { maxLength: 5_000 }),
+  key: text("Starts of the workflow with the same key are merged.", { maxLength: 4_000 }),
   quiet: duration("The run is due when there was no further start for so long."),
   max: optional(duration("The run is due at the latest so long after its first start. Default: ten times `quiet`.")),
   keep: optional(
