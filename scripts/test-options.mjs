@@ -13,6 +13,8 @@ dashboard use Chromium.
                          run on this store, and no other server is started.
   --without=NAME,NAME    leaves out what needs these: postgres, mysql, sqld, pgbouncer, chromium. Same as
                          PAWL_TEST_WITHOUT.
+  --long                 more rounds of campaigns and random tests, and every store where two are enough otherwise.
+                         Same as npm run test:long.
   --pgbouncer            all tests of PostgreSQL go through PgBouncer in transaction mode.
   --help                 this text.
 
@@ -51,12 +53,13 @@ export function readOptions(args, env) {
   if (throughPgbouncer && !["", "postgres"].includes(store))
     throw new Error(`--pgbouncer is for the tests of PostgreSQL, and --store=${store} leaves them out.`);
 
-  const isOurs = (arg) => /^--(without|store)=/.test(arg) || arg === "--pgbouncer";
+  const isOurs = (arg) => /^--(without|store)=/.test(arg) || arg === "--pgbouncer" || arg === "--long";
   checkPlaces(args, isOurs);
   return {
     without: withoutOthers(store, without),
     store,
     throughPgbouncer,
+    isLong: args.includes("--long"),
     vitestArguments: args.filter((arg) => !isOurs(arg)),
   };
 }

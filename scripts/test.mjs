@@ -11,7 +11,7 @@ import { install } from "./install.mjs";
 import { run, tool } from "./run.mjs";
 import { help, readOptions } from "./test-options.mjs";
 
-const { without, store, throughPgbouncer, vitestArguments } = optionsOrExit();
+const { without, store, throughPgbouncer, isLong, vitestArguments } = optionsOrExit();
 await install();
 // Imported late, because it needs the drivers.
 const { engines, findDatabase } = await import("./databases.mjs");
@@ -48,6 +48,7 @@ function optionsOrExit() {
 /** One database per store; returns the environment that tells the tests where they are. */
 async function prepareDatabases() {
   const env = { ...process.env, PAWL_TEST_WITHOUT: without.join(","), PAWL_TEST_STORE: store };
+  if (isLong) env.PAWL_TEST_LONG = "1";
   for (const engine of engines) {
     if (without.includes(engine.name)) {
       delete env[engine.urlVariable ?? engine.programVariable];

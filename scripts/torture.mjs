@@ -1,4 +1,4 @@
-// `npm run torture -- [--store sqlite|postgres|mysql] [--minutes 5] [--seed N]`
+// `npm run torture -- [--store sqlite|postgres|mysql] [--minutes 5] [--seed N] [--schedules | --limits]`
 //
 // Minutes of kills, stops, cut, stalled and swallowed connections and server crashes, on separate database servers,
 // while processes execute, start and command runs; then a checker that shares no code with the library judges the

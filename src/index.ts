@@ -14,7 +14,16 @@ export type { ProgressInfo } from "./client/inspect/progress.js";
 export type { RunInfo } from "./client/inspect/run-info.js";
 export type { RunSnapshot, StepSnapshot } from "./client/inspect/snapshot.js";
 export type { TimelineInterval } from "./client/inspect/timeline.js";
-export type { LaneInfo, LimitDetails, LimitInfo, Limits, SlotHolder } from "./client/limits/limits.js";
+export type {
+  LaneInfo,
+  LimitDetails,
+  LimitInfo,
+  LimitOverrideInfo,
+  LimitRate,
+  OverrideOptions,
+  SlotHolder,
+} from "./client/limits/limit-info.js";
+export type { Limits } from "./client/limits/limits.js";
 export type { RunCounts, StatusNumbers } from "./client/operate/counts.js";
 export type { DatabaseInfo, TableInfo } from "./client/operate/database.js";
 export type { Difference, DifferenceKind } from "./client/operate/difference.js";
@@ -38,7 +47,7 @@ export type { Schedules } from "./client/schedules/schedules.js";
 export type { BuildOptions } from "./client/start/build.js";
 export type { DebounceOptions } from "./client/start/debounce.js";
 export type { NamedWorkflow } from "./client/start/named-workflow.js";
-export type { StartOptions } from "./client/start/new-run.js";
+export type { OnConflict, StartOptions } from "./client/start/new-run.js";
 export type { CollectingStartOptions } from "./client/start/start-args.js";
 export { type ConnectOptions, connect, Pawl } from "./connect.js";
 export {
@@ -104,7 +113,14 @@ export {
   step,
 } from "./define/graph/node.js";
 export type { HeroRef } from "./define/hero.js";
-export { type LimitDefinition, type LimitedRun, type LimitKey, type LimitOptions, limit } from "./define/limit.js";
+export {
+  type LimitDefinition,
+  type LimitedRun,
+  type LimitKey,
+  type LimitOptions,
+  limit,
+  type RateOptions,
+} from "./define/limit.js";
 export { type AnyWorkflow, discoverWorkflows } from "./define/resolve.js";
 export type { RunnableClass, RunnableDefinition } from "./define/runnable.js";
 export {

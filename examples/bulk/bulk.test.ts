@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../../test/support/databases.js";
+import { sized } from "../../test/support/effort.js";
 import { logOf } from "../../test/support/run-checks.js";
 import { world } from "../../test/support/virtual-worlds.js";
 import { gate, until } from "../../test/support/waiting.js";
@@ -61,7 +62,7 @@ forEachStore((kind) => {
   if (kind === "memory" || kind === "postgres")
     test("a campaign has the same result wherever its worker dies", async () => {
       await crashEverywhere(stage, BulkNotificationWorkflow, undefined, {
-        points: kind === "memory" ? "all" : 4,
+        points: kind === "memory" ? "all" : sized(2, 4),
         hero: spring,
         setup: () => reset(25),
         check: () => {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { forEachStore, testDatabase } from "../../test/support/databases.js";
+import { sized } from "../../test/support/effort.js";
 import { crashEverywhere, executionsOf, stageOn } from "../class-style/harness.js";
 import { CloseLedger, type Closing } from "./days.js";
 import { ledger } from "./ledger.js";
@@ -81,7 +82,7 @@ forEachStore((kind) => {
   if (kind === "memory" || kind === "postgres")
     test("every day and batch is processed wherever the worker dies, and at most one of them is repeated", async () => {
       await crashEverywhere(stage, CloseLedger, winter, {
-        points: kind === "memory" ? "all" : 4,
+        points: kind === "memory" ? "all" : sized(2, 4),
         setup: reset,
         check: () => {
           expect(ledger.effects.all).toEqual([...days, ...batches]);

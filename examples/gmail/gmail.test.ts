@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { forEachStore, testDatabase } from "../../test/support/databases.js";
+import { sized } from "../../test/support/effort.js";
 import { crashEverywhere, executionsOf, stageOn } from "../class-style/harness.js";
 import { GmailSync } from "./gmail.js";
 import { archive, gmail, tokenOf } from "./google.js";
@@ -64,7 +65,7 @@ forEachStore((kind) => {
   if (kind === "memory" || kind === "mysql")
     test("a mailbox is copied completely wherever the worker dies, and at most one page is read again", async () => {
       await crashEverywhere(stage, GmailSync, undefined, {
-        points: kind === "memory" ? "all" : 4,
+        points: kind === "memory" ? "all" : sized(2, 4),
         hero: mailbox,
         setup: reset,
         check: () => {

@@ -1,6 +1,7 @@
 import { AlreadyActiveError } from "pawl";
 import { expect, test } from "vitest";
 import { forEachStore, testDatabase } from "../../test/support/databases.js";
+import { sized } from "../../test/support/effort.js";
 import { crashEverywhere, executionsOf, type Stage, stageOn } from "../class-style/harness.js";
 import { PaymentWorkflow } from "./payment.js";
 import { resumePayments } from "./repair.js";
@@ -165,7 +166,7 @@ forEachStore((kind) => {
   if (kind === "memory" || kind === "sqlite")
     test("a payment with failing services has the same result wherever its worker dies", async () => {
       await crashEverywhere(stage, PaymentWorkflow, undefined, {
-        points: kind === "memory" ? "all" : 4,
+        points: kind === "memory" ? "all" : sized(2, 4),
         hero: lamp,
         setup: () => {
           reset();

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../../test/support/databases.js";
+import { sized } from "../../test/support/effort.js";
 import { world } from "../../test/support/virtual-worlds.js";
 import { crashEverywhere, executionsOf, firstDay, stageOn } from "../class-style/harness.js";
 import { type Customer, customers, service } from "./app.js";
@@ -89,7 +90,7 @@ forEachStore((kind) => {
   if (kind === "memory" || kind === "postgres")
     test("premium onboarding has the same result wherever its worker dies", async () => {
       await crashEverywhere(stage, PremiumOnboarding, undefined, {
-        points: kind === "memory" ? "all" : 4,
+        points: kind === "memory" ? "all" : sized(2, 4),
         hero,
         setup: reset,
         check: () => {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { forEachStore, testDatabase } from "../../test/support/databases.js";
+import { sized } from "../../test/support/effort.js";
 import { crashEverywhere, executionsOf, firstDay, stageOn } from "../class-style/harness.js";
 import { copy, externalApi } from "./api.js";
 import { ApiSync } from "./rates.js";
@@ -72,7 +73,7 @@ forEachStore((kind) => {
   if (kind === "memory" || kind === "sqlite")
     test("everything is copied wherever the worker dies, and at most one page is stored again", async () => {
       await crashEverywhere(stage, ApiSync, undefined, {
-        points: kind === "memory" ? "all" : 4,
+        points: kind === "memory" ? "all" : sized(2, 4),
         setup: reset,
         check: () => {
           expect(copy.effects.all).toEqual(everything);

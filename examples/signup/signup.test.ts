@@ -1,6 +1,7 @@
 import { AlreadyActiveError } from "pawl";
 import { expect, test } from "vitest";
 import { forEachStore, testDatabase } from "../../test/support/databases.js";
+import { sized } from "../../test/support/effort.js";
 import { crashEverywhere, executionsOf, firstDay, stageOn } from "../class-style/harness.js";
 import { mailer, users } from "./app.js";
 import { SignupWorkflow } from "./signup.js";
@@ -107,7 +108,7 @@ forEachStore((kind) => {
   if (kind === "memory" || kind === "mysql")
     test("a signup has the same result wherever its worker dies", async () => {
       await crashEverywhere(stage, SignupWorkflow, undefined, {
-        points: kind === "memory" ? "all" : 4,
+        points: kind === "memory" ? "all" : sized(2, 4),
         hero: ada,
         setup: reset,
         check: () => {

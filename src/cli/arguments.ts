@@ -28,6 +28,14 @@ export function durationArgument(option: string, text: string | undefined): numb
   return parseDuration(/^\d+(\.\d+)?$/.test(text) ? Number(text) : text, option);
 }
 
+/** Parses a duration ("10m") or an instant ("2025-11-16T14:00Z"). */
+export function durationOrDateArgument(option: string, text: string | undefined): number | Date | undefined {
+  if (text === undefined || !/^\d{4}-/.test(text)) return durationArgument(option, text);
+  const date = new Date(text);
+  if (!Number.isNaN(date.getTime())) return date;
+  throw new CliError(`--${option} takes a duration ("10m") or an instant ("2025-11-16T14:00Z"), not "${text}".`);
+}
+
 /** Parses "User:42". */
 export function heroArgument(text: string | undefined): { readonly type: string; readonly id: string } | undefined {
   if (text === undefined) return undefined;

@@ -202,7 +202,7 @@ export class Client {
       ids: this.ids,
     });
     await this.#registrar.reserveForBuiltGraph(name);
-    return (await this.#starter.launchRuns([run], options.tx))[0] as RunHandle<FrozenDag, void>;
+    return (await this.#starter.launchRuns([run], options))[0] as RunHandle<FrozenDag, void>;
   }
 
   /**
@@ -367,7 +367,8 @@ export class Client {
     for (const definition of definitions.values()) this.#scheduleDefinitions.set(definition.name, definition);
     const set = () => new ScheduleSet({ store, log, runtime, app, definitions: [...definitions.values()] });
     const declaredSet = declared === null ? null : { app, set: set() };
-    return new WorkerSchedules({ store, firing: this.#scheduleFiring, definitions, declared: declaredSet });
+    const services = { store, firing: this.#scheduleFiring, startDeadlines: this.#starter.overdueStarts };
+    return new WorkerSchedules({ ...services, definitions, declared: declaredSet });
   }
 
   /** @internal Adds a worker of this process. While it has room, it executes runs that this client starts without a claim. */

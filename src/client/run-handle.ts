@@ -59,6 +59,8 @@ export interface HandleServices {
   retry(id: string, options: Pick<CommandOptions, "by" | "reason">): Promise<RunHandle<any, any>>;
 }
 
+type StartResult = Pick<RunHandle, "warning" | "created" | "replaced" | "startsAfter">;
+
 /**
  * The handle of one run. Its methods throw RunNotFoundError if the run does not exist, and commands throw
  * InvalidStateError if the run is not in a state for them.
@@ -78,15 +80,15 @@ export class RunHandle<Input = unknown, Output = unknown> {
   /** Whether the start was added to a run that had not begun, by `debounce` or by the `batch` of its workflow. */
   readonly merged: boolean;
   readonly #position: number | null;
+  /** After `start` with `onConflict: "replace"`: whether it replaced what this run was started with; otherwise null. */
+  readonly replaced: boolean | null;
+  /** After `start` with `onConflict`: the open run for whose end this run waits; otherwise null. */
+  readonly startsAfter: string | null;
   readonly #services: HandleServices;
   readonly #store: Store;
 
   /** @internal */
-  constructor(
-    id: string,
-    services: HandleServices,
-    startResult: Partial<Pick<RunHandle, "warning" | "created" | "merged">> = {},
-  ) {
+  constructor(id: string, services: HandleServices, startResult: Partial<StartResult> = {}) {
     this.id = id;
     const { runId, position } = parseRunId(id) ?? { runId: id, position: null };
     this.runId = runId;
@@ -94,6 +96,8 @@ export class RunHandle<Input = unknown, Output = unknown> {
     this.merged = startResult.merged ?? false;
     this.warning = startResult.warning ?? null;
     this.created = startResult.created ?? null;
+    this.replaced = startResult.replaced ?? null;
+    this.startsAfter = startResult.startsAfter ?? null;
     this.#services = services;
     this.#store = services.store;
   }
@@ -180,7 +184,8 @@ export class RunHandle<Input = unknown, Output = unknown> {
     const run = await waitForEnd(this.#services, this.runId, { timeoutMs, signal: options.signal });
     if (run.status === "completed") return outputOfPosition(run, this.#position) as Output;
     const error = errorOf(run);
-    if (run.status === "canceled") throw new RunCanceledError(this.runId, error?.message);
+    if (run.status === "canceled")
+      throw new RunCanceledError(this.runId, error?.message, (error as { readonly code?: unknown } | null)?.code);
     throw new RunFailedError(this.runId, error ?? undefined);
   }
 

@@ -70,6 +70,8 @@ export interface WorkflowDefinition<Input = any, Output = any> extends RunnableD
   readonly retry: RetryPolicy;
   /** The time limit of a run in milliseconds; null: none. */
   readonly timeoutMs: number | null;
+  /** How soon a run must begin, in milliseconds; null: whenever a worker is free. */
+  readonly startByMs: number | null;
   /** The tags that each of its runs gets. */
   readonly tags: readonly string[];
   /** The schema of the input; null: none. */

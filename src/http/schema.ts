@@ -132,6 +132,20 @@ export function duration(description: string): Schema<string | number> {
   });
 }
 
+/** A duration, or an instant with its zone: a text that begins with a year is an instant. */
+export function durationOrInstant(description: string): Schema<string | number | Date> {
+  const { json, parse } = duration(description);
+  const instantText = zonedInstant("");
+  return schema(
+    {
+      ...json,
+      description: `${description} A duration such as "10m" (milliseconds if it is a number), or an instant.`,
+    },
+    (value, place) =>
+      typeof value === "string" && /^\d{4}-/.test(value) ? instantText.parse(value, place) : parse(value, place),
+  );
+}
+
 /** A value of the user, which no schema of Pawl describes. */
 export function payload(description: string): Schema<unknown> {
   return schema({ description }, (value, place) => (value === undefined ? refuse(place, "a value", value) : value));

@@ -29,6 +29,8 @@ export class RunTally {
   readonly #log: Logger;
   readonly #runtime: Runtime;
   #figures = new Map<string, Mutable<MinuteFigures>>();
+  /** The figures that were counted last; null when they are not among `#figures` any more. */
+  #last: Mutable<MinuteFigures> | null = null;
   #timer: Timer | null = null;
   #writing: Promise<void> | null = null;
 
@@ -48,6 +50,13 @@ export class RunTally {
 
   #add(workflow: string, name: FigureName, at: number): void {
     const minute = Math.floor(at / minuteMs);
+    // Usually the last commit was of the same workflow in the same minute, and then no key is made.
+    if (this.#last?.minute !== minute || this.#last.workflow !== workflow)
+      this.#last = this.#figuresOf(workflow, minute);
+    this.#last[name] += 1;
+  }
+
+  #figuresOf(workflow: string, minute: number): Mutable<MinuteFigures> {
     const key = `${minute} ${workflow}`;
     let figures = this.#figures.get(key);
     if (figures === undefined) {
@@ -55,7 +64,7 @@ export class RunTally {
       this.#figures.set(key, figures);
       this.#timer ??= this.#runtime.setTimeout(() => void this.#writeLater(), writeAfterMs).unref();
     }
-    figures[name] += 1;
+    return figures;
   }
 
   async #writeLater(): Promise<void> {
@@ -78,6 +87,7 @@ export class RunTally {
   async #writeNow(): Promise<void> {
     const figures = this.#figures;
     this.#figures = new Map();
+    this.#last = null;
     try {
       await this.#store.maintenance.questions.addFigures([...figures.values()]);
     } catch (error) {

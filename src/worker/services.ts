@@ -5,7 +5,7 @@ import type { ScheduleDefinition } from "../define/schedule/schedule.js";
 import type { Runtime } from "../runtime/runtime.js";
 import type { Store } from "../store/contract/store.js";
 import type { RunTally } from "../telemetry/run-tally.js";
-import type { ScheduleService } from "./session/due-schedules.js";
+import type { TimedWorkService } from "./session/timed-work.js";
 import type { WorkflowSummary } from "./turn/turn-host.js";
 import type { StoreAddress } from "./watchdog/watchdog.js";
 
@@ -27,6 +27,6 @@ export interface WorkerServices {
   readonly storeAddress: StoreAddress | null;
   /** Deletes runs that are older than the retention; null: no retention is set. */
   readonly prune: ((stop: AbortSignal) => Promise<{ readonly runs: number }>) | null;
-  /** Makes the service that fires schedules. null: the worker declares none, and fires those that were put by the API. */
-  createSchedules(definitions: readonly ScheduleDefinition[] | null): ScheduleService;
+  /** Makes the service that fires schedules and cancels runs that have not begun in time. null: the worker declares none, and fires those that were put by the API. */
+  createSchedules(definitions: readonly ScheduleDefinition[] | null): TimedWorkService;
 }

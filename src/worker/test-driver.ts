@@ -23,25 +23,25 @@ interface DrivenSlots {
   onHint(): void;
 }
 
-/** Fires the schedules that are due. */
-interface DrivenSchedules {
-  /** Returns how many of them could not be fired, because they have changed meanwhile. */
-  fireDue(): Promise<{ readonly lost: number }>;
+/** Fires schedules and cancels runs that have not begun in time. */
+interface DrivenTimedWork {
+  /** Returns how many of the schedules could not be fired, because they have changed meanwhile. */
+  doDueWork(): Promise<{ readonly lost: number }>;
 }
 
 export class TestDriver {
   /** The store's clock, which the test advances; null: no test controls the worker. */
   clock: (() => number) | null = null;
   readonly #claimer: Claimer;
-  readonly #schedules: DrivenSchedules;
+  readonly #timedWork: DrivenTimedWork;
   readonly #runtime: Runtime;
   readonly #session: () => DrivenSession | null;
   #driveCount = 0;
   #singleStep: { readonly runId: string; ended: boolean } | null = null;
 
-  constructor(claimer: Claimer, schedules: DrivenSchedules, runtime: Runtime, session: () => DrivenSession | null) {
+  constructor(claimer: Claimer, timedWork: DrivenTimedWork, runtime: Runtime, session: () => DrivenSession | null) {
     this.#claimer = claimer;
-    this.#schedules = schedules;
+    this.#timedWork = timedWork;
     this.#runtime = runtime;
     this.#session = session;
   }
@@ -90,7 +90,7 @@ export class TestDriver {
       await this.#waitUntilIdle();
       // Read before schedules fire: a hint may let the worker claim their runs at once, and their ends may make more due.
       const before = this.#claimer.claimedCount;
-      const { lost } = await this.#schedules.fireDue();
+      const { lost } = await this.#timedWork.doDueWork();
       this.#claimer.claimSoon();
       await this.#waitUntilIdle();
       // A schedule that a run's end has changed meanwhile is still due.

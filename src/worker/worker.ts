@@ -20,16 +20,16 @@ import { freeLanes, WorkerLimits } from "./limits/worker-limits.js";
 import type { WorkerOptions } from "./options.js";
 import { checkPort, knownOptions } from "./options.js";
 import type { WorkerServices } from "./services.js";
-import { DueSchedules, type ScheduleService } from "./session/due-schedules.js";
 import { Heartbeat, type LeaseEvents } from "./session/heartbeat.js";
 import { Housekeeping } from "./session/housekeeping.js";
 import { Session } from "./session/session.js";
 import { SlowSteps } from "./session/slow-steps.js";
 import { StalledCodeDetector } from "./session/stalled-code-detector.js";
+import { TimedWork, type TimedWorkService } from "./session/timed-work.js";
 import { TestDriver } from "./test-driver.js";
 import { type WorkerWatchdog, watchdogFor } from "./watchdog/watchdog.js";
 
-/** The phases of a worker, in their order; a stopped worker cannot be started again. */
+/** In their order; a stopped worker cannot be started again. */
 type WorkerPhase = "idle" | "running" | "stopping" | "stopped";
 
 /**
@@ -53,8 +53,8 @@ export class Worker {
   /** null if no workflow has limits. */
   readonly #limits: WorkerLimits | null;
   readonly #claimer: Claimer;
-  readonly #schedules: ScheduleService;
-  readonly #dueSchedules: DueSchedules;
+  readonly #schedules: TimedWorkService;
+  readonly #timedWork: TimedWork;
   readonly #scheduledWorkflows: readonly WorkflowDefinition[];
   readonly #housekeeping: Housekeeping;
   readonly #leaseMs: number;
@@ -71,7 +71,6 @@ export class Worker {
   #onEmpty: (() => void) | null = null;
   #stopPromise: Promise<void> | null = null;
   readonly #driver: TestDriver;
-
   /** @internal */
   constructor(services: WorkerServices, options: WorkerOptions) {
     checkOptions("A worker", options, knownOptions);
@@ -86,7 +85,7 @@ export class Worker {
     this.#leaseMs = parseDuration(options.lease ?? "10s", "lease");
     this.#replayGraceMs = parseDuration(options.replayGrace ?? "5s", "replayGrace");
     this.#graceMs = parseDuration(options.grace ?? "10s", "grace");
-    const { housekeeping = "1 hour" } = options;
+    const { housekeeping = "1 hour", poll = "1s" } = options;
     const never = Number.POSITIVE_INFINITY;
     const everyMs = housekeeping === never ? never : parseDuration(housekeeping, "housekeeping");
     this.#housekeeping = new Housekeeping({ ...services, everyMs });
@@ -95,12 +94,12 @@ export class Worker {
       () => this.#session?.turns.values() ?? [],
       services.runtime,
     );
-    const { poll = "1s" } = options;
     this.#claimer = new Claimer({
       ...services,
       workerName: this.name,
       concurrency: checkWholeNumber("A worker's concurrency", options.concurrency ?? 100),
       pollMs: poll === never ? never : parseDuration(poll, "poll"),
+      lateClaimMs: this.#leaseMs,
       session: () => (this.#takesRuns ? this.#session : null),
       activeCount: () => this.active,
       claims: new RunClaims(services.store, this.#registry, this.#limits?.claims ?? null),
@@ -109,9 +108,9 @@ export class Worker {
     const schedules = options.schedules === undefined ? null : asSchedules(options.schedules);
     this.#scheduledWorkflows = (schedules ?? []).flatMap(({ definition }) => definition ?? []);
     this.#schedules = services.createSchedules(schedules);
-    this.#driver = new TestDriver(this.#claimer, this.#schedules, services.runtime, () => this.#session);
     const isDriven = () => this.#driver.clock !== null;
-    this.#dueSchedules = new DueSchedules({ ...services, service: this.#schedules, isDriven });
+    this.#timedWork = new TimedWork({ ...services, service: this.#schedules, isDriven });
+    this.#driver = new TestDriver(this.#claimer, this.#timedWork, services.runtime, () => this.#session);
   }
 
   /** How many runs the worker is executing now. */
@@ -166,7 +165,7 @@ export class Worker {
       this.#phase = "idle";
       throw error;
     }
-    await this.#dueSchedules.start();
+    await this.#timedWork.start();
     this.#stopListening = this.#services.store.watch((hint) => inCleanContext(() => this.#onHint(hint)));
     this.#housekeeping.start();
     this.#limits?.start(() => this.#claimer.claimSoon());
@@ -199,7 +198,7 @@ export class Worker {
     await waitAtMost(
       this.#services.runtime,
       this.#graceMs,
-      Promise.all([this.#claimer.stop(), this.#housekeeping.stop(), this.#dueSchedules.stop()]),
+      Promise.all([this.#claimer.stop(), this.#housekeeping.stop(), this.#timedWork.stop()]),
     );
     if (session !== null) {
       await this.#waitUntilEmpty(session);
@@ -297,7 +296,7 @@ export class Worker {
       onLost: () => this.#onLeaseLost(session),
       onRenewed: (at) => watchdog?.noteLeaseRenewed(at),
       onMessages: (runIds) => this.#checkInboxes(runIds),
-      onResult: (result) => this.#dueSchedules.onHeartbeat(result),
+      onResult: (result) => this.#timedWork.onHeartbeat(result),
       onPausedQueues: (names) => {
         if (this.#registry.pausedQueues.update(names)) this.#claimer.claimSoon();
       },
@@ -335,7 +334,7 @@ export class Worker {
   }
 
   #onHint(hint: Hint): void {
-    if ((hint.kind === "schedules" && !hint.areFired) || hint.kind === "anything") this.#dueSchedules.onHint();
+    this.#timedWork.onHint(hint);
     if (hint.kind === "slots" || hint.kind === "anything") this.#session?.stepSlots?.onHint();
     if (hint.kind === "messages") this.#checkInboxes(hint.runIds);
     if (hint.kind === "anything") void this.#heartbeat?.pollNow();
@@ -374,15 +373,12 @@ export class Worker {
     return this.#driver.runUntilIdle();
   }
 
-  /** @internal For tests: when the next schedule of this worker must be looked at; null: none. */
+  /** @internal For tests: when this worker must look at schedules or start deadlines next; null: no instant is known. */
   nextScheduleAt(): Promise<number | null> {
-    return this.#schedules.nextAt();
+    return this.#timedWork.nextAt();
   }
 
-  /**
-   * @internal For tests: like `runUntilIdle`, but stops when the next step of this run has ended. The step is not interrupted
-   * at its checkpoints. Until the next call, the worker claims no runs.
-   */
+  /** @internal Like `runUntilIdle`, but stops when the next step of this run has ended, and does not interrupt that step. */
   runOneStep(runId: string): Promise<{ readonly ended: boolean; readonly nextDueAt: number | null }> {
     return this.#driver.runOneStep(runId);
   }

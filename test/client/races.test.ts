@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { seededRandom } from "../../src/core/naming/ids.js";
 import type { Store } from "../../src/store/contract/store.js";
 import { forEachStore, testDatabase } from "../support/databases.js";
+import { sized } from "../support/effort.js";
 import { silent, type World, world } from "../support/virtual-worlds.js";
 import { until } from "../support/waiting.js";
 import { forEachInterleaving, Interleaving } from "./interleaving.js";
@@ -26,7 +27,7 @@ describe("interleavings of the store calls of two clients", () => {
 
   for (const [name, first, second] of trials)
     test(`a run that has not started survives ${name} in any interleaving, and starts when it is resumed`, async () => {
-      await forEachInterleaving(150, async (interleaving) => {
+      await forEachInterleaving(sized(50, 150), async (interleaving) => {
         const w = await world();
         const { id } = await w.pawl.start(greeting);
         const clients = [interleaving.client(w.store), interleaving.client(w.store)] as const;
@@ -38,7 +39,7 @@ describe("interleavings of the store calls of two clients", () => {
     });
 
   test("a delayed run keeps its start time in any interleaving of a pause, a resume and a signal", async () => {
-    await forEachInterleaving(100, async (interleaving) => {
+    await forEachInterleaving(sized(35, 100), async (interleaving) => {
       const w = await world();
       const begin = w.clock.read();
       const { id } = await w.pawl.start(greeting, undefined, { delay: "1h" });
@@ -58,7 +59,7 @@ describe("interleavings of the store calls of two clients", () => {
   });
 
   test("a held child runs after its release in any interleaving of the release and a signal", async () => {
-    await forEachInterleaving(60, async (interleaving) => {
+    await forEachInterleaving(sized(25, 60), async (interleaving) => {
       const w = await world();
       const { id } = await w.pawl.start(parent);
       const first = await w.worker(all, { concurrency: 1 });

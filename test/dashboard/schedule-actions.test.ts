@@ -203,7 +203,7 @@ inBrowser(() => {
         await page.getByRole("row").filter({ hasText: "yearly" }).locator("[data-outcome=ran]").waitFor();
       });
     },
-    ["sqlite", "postgres"] as const,
+    ["sqlite"] as const,
   );
 
   test("a dialog that is open says at once what another person does, and goes no further if it is too late", async () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, test } from "vitest";
 import { inBrowser } from "./support/browser.js";
 import { type ScheduleWorld, serveSchedules, writeNights, writeOthers, zone } from "./support/schedule-world.js";
 import { settled, visit } from "./support/screens.js";
-import { takeScreenshot } from "./support/screenshots.js";
+import { pictureLooks, takeScreenshot } from "./support/screenshots.js";
 
 /** Four days before the next Sunday on which the clocks of Berlin change. */
 function beforeClocksChange(): string {
@@ -27,7 +27,7 @@ inBrowser(() => {
     await writeOthers(world);
   });
 
-  for (const isDark of [false, true])
+  for (const isDark of pictureLooks)
     test(`the screens of schedules, ${isDark ? "dark" : "light"}`, async () => {
       const page = await world.open("/schedules", { isDark });
       await settled(page);

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, test } from "vitest";
 import { rawSql } from "../support/raw-sql.js";
 import { inBrowser } from "./support/browser.js";
 import { settled, visit } from "./support/screens.js";
-import { takeScreenshot } from "./support/screenshots.js";
+import { pictureLooks, takeScreenshot } from "./support/screenshots.js";
 import { serveWorld, type World } from "./support/world.js";
 
 /** The figures of two days, so that charts have something to show. The numbers are made up, and the same each time. */
@@ -77,7 +77,7 @@ inBrowser(() => {
     await takeScreenshot(page, "palette", isDark);
   };
 
-  for (const isDark of [false, true])
+  for (const isDark of pictureLooks)
     test(`every screen, ${isDark ? "dark" : "light"}`, async () => {
       await show(await world.open("/", { isDark }), isDark);
       const phone = await world.open(`/runs/${world.runs.failed}`, { isDark, width: 390, height: 844 });

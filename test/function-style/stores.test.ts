@@ -3,6 +3,7 @@ import { PauseError, PermanentError, workflow } from "pawl";
 import { crashTest } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
 import { type AnyStoreKind, everyStore, forEachStore, testDatabase } from "../support/databases.js";
+import { sized } from "../support/effort.js";
 import { logOf } from "../support/run-checks.js";
 import { world } from "../support/virtual-worlds.js";
 import { errorOf, gate } from "../support/waiting.js";
@@ -95,7 +96,7 @@ forEachStore((kind) => {
       {
         workflows: [child],
         store: database.url,
-        points: kind === "memory" ? 40 : 4,
+        points: kind === "memory" ? sized(15, 40) : sized(2, 4),
         seed: kind,
         drive: async (run) => {
           for (const name of ["go", "a", "b"]) await run.signal(name, name, { key: name }).catch(() => {});

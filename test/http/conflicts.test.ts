@@ -4,9 +4,13 @@ import { describe, expect, test } from "vitest";
 import { decodeMessage } from "../../src/core/run/message.js";
 import type { Command } from "../../src/core/run/stored-schema.js";
 import { forEachStore, type StoreKind } from "../support/databases.js";
+import { sized } from "../support/effort.js";
 import { expectSound } from "../support/run-checks.js";
 import { until } from "../support/waiting.js";
 import { type HttpAnswer, type Operator, serveUsers } from "./served-pawl.js";
+
+/** Which of two commands comes first is for chance to decide, so each pair is sent more than once. */
+const rounds = sized(3, 6);
 
 const waiting = workflow("waiting", async (ctx, _input: unknown) => {
   await ctx.waitForSignal("go");
@@ -173,7 +177,7 @@ forEachStore((kind) => {
       async ({ on, isPaused = false, commands, outcomes, endsAs }) => {
         const world = await setting(kind);
         const runs: RunHandle<any, any>[] = [];
-        for (let round = 0; round < 6; round += 1) {
+        for (let round = 0; round < rounds; round += 1) {
           const run = await world.start(on);
           if (isPaused) await run.pause("by the test", { by: "test" });
           runs.push(run);
@@ -192,9 +196,9 @@ forEachStore((kind) => {
 
     test("two retries at once are one new run, which one of them has made", async () => {
       const world = await setting(kind);
-      const runs = await Promise.all(Array.from({ length: 6 }, () => world.start("failing")));
+      const runs = await Promise.all(Array.from({ length: rounds }, () => world.start("failing")));
       await world.stopWorker();
-      for (let round = 0; round < 6; round += 1) {
+      for (let round = 0; round < rounds; round += 1) {
         const run = runs[round] as RunHandle<any, any>;
         const sent = await race(world, run, ["retry", "retry"]);
         expect(outcomeOf(sent)).toBe("retry 200, retry 200");
@@ -209,7 +213,7 @@ forEachStore((kind) => {
     test("two starts at once of a run that was built are one start", async () => {
       const world = await setting(kind);
       await world.stopWorker();
-      for (let round = 0; round < 6; round += 1) {
+      for (let round = 0; round < rounds; round += 1) {
         const run = await world.ada.pawl.build(`built-${round}`, (g) => g.node("a", { job: "none" }), { start: false });
         const sent = await race(world, run, ["start", "start"]);
         expect(outcomeOf(sent)).toBe("start 200, start 409");
@@ -227,7 +231,7 @@ forEachStore((kind) => {
       "%s and %s at once: one is carried out, and the other is refused although it were possible",
       async (...commands) => {
         const world = await setting(kind);
-        for (let round = 0; round < 6; round += 1) {
+        for (let round = 0; round < rounds; round += 1) {
           const run = await world.start("waiting");
           await run.pause("by the test");
           const { lastEvent } = (await world.ada.get(`/api/v1/runs/${run.id}/history`)).json;

@@ -85,3 +85,34 @@ test("each start of a batch has an id of its own, with which its result is read"
   expect((await get(`/api/v1/runs/${second.json.id}/step?node=x`)).status).toBe(404);
   expect((await get(`/api/v1/runs/${runId}.x`)).status).toBe(404);
 });
+
+test("startBy is a duration or an instant with its zone, and the explanation has when the run expires", async () => {
+  const { get, post } = await serve();
+  await post("/api/v1/workflows/elsewhere", {});
+  const path = "/api/v1/workflows/elsewhere/runs";
+  const { json: soon } = await post(path, { startBy: "10m" });
+  const { json: late } = await post(path, { startBy: "2999-01-01T00:00:00Z" });
+  const explanation = (id: string) => get(`/api/v1/runs/${id}/explanation`);
+  expect((await explanation(late.id)).json.expiresAt).toBe("2999-01-01T00:00:00.000Z");
+  expect(Date.parse((await explanation(soon.id)).json.expiresAt)).toBeGreaterThan(Date.now());
+  for (const startBy of ["2999-01-01T00:00:00", "soon", 0])
+    expect((await post(path, { startBy })).status, String(startBy)).toBeGreaterThanOrEqual(400);
+});
+
+test("onConflict says what becomes of a start whose key was used before", async () => {
+  const { get, post } = await serve();
+  await post("/api/v1/workflows/elsewhere", {});
+  const start = (onConflict: string, input: unknown) =>
+    post("/api/v1/workflows/elsewhere/runs", { input, idempotencyKey: "k", onConflict });
+  const first = await start("attach", 1);
+  expect(first.status).toBe(201);
+  expect(await start("attach", 1)).toMatchObject({ status: 200, json: { id: first.json.id, created: false } });
+  expect(await start("fail", 1)).toMatchObject({ status: 409, json: { code: "ALREADY_ACTIVE", runId: first.json.id } });
+  expect(await start("replace", 2)).toMatchObject({ status: 200, json: { id: first.json.id, replaced: true } });
+  const queued = await start("queue", 3);
+  expect(queued).toMatchObject({ status: 201, json: { created: true, startsAfter: first.json.id } });
+  expect((await get(`/api/v1/runs/${queued.json.id}`)).json).toMatchObject({ startsAfter: first.json.id });
+  expect((await get(`/api/v1/runs/${queued.json.id}/explanation`)).json).toMatchObject({ because: "queued" });
+  expect(await start("cancelOther", 4)).toMatchObject({ status: 201, json: { created: true } });
+  expect((await start("wait", 5)).status).toBe(400);
+});

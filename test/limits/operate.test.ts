@@ -55,7 +55,13 @@ test("limits, their lanes, holders and waiting runs can be read", async () => {
   expect(await w.pawl.limits.list()).toMatchObject([{ name: "per_tenant", concurrency: 1 }]);
   const details = await w.pawl.limits.get("per_tenant");
   expect(details?.lanes).toEqual([
-    { key: "a", inUse: 1, holders: [{ runId: holder.id, since: expect.any(Date) }], waiting: 2 },
+    {
+      key: "a",
+      inUse: 1,
+      holders: [{ runId: holder.id, step: null, since: expect.any(Date) }],
+      waiting: 2,
+      nextAt: null,
+    },
   ]);
   expect(await w.pawl.limits.get("unknown")).toBeNull();
   expect(await errorOf(w.pawl.limits.get(5 as never))).toMatchObject({ code: "INVALID_INPUT" });

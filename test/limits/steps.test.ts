@@ -139,20 +139,26 @@ describe("the limit of a step", () => {
     const wf = workflow("wf", (ctx) => ctx.step("call", () => calls.call(1), { limit: one }));
     const w = await world();
     const { worker } = await w.worker([wf]);
-    const [first, second, third] = await w.pawl.startMany(wf, [undefined, undefined, undefined]);
+    const runs = await w.pawl.startMany(wf, [undefined, undefined, undefined]);
     const settled = worker.runUntilIdle();
-    await until(async () => (await w.store.limits.slots({ afterRunId: null }, 10)).length === 3);
-    await second?.cancel();
-    await until(async () => (await second?.status()) === "canceled");
+    const slots = () => w.store.limits.slots({ afterRunId: null }, 10);
+    await until(async () => (await slots()).length === 3 && (await slots()).some(({ isWaiting }) => !isWaiting));
+    const waiting = (await slots()).filter(({ isWaiting }) => isWaiting);
+    expect(waiting).toHaveLength(2);
+    const canceled = runs.find(({ id }) => id === waiting[0]?.runId);
+    await canceled?.cancel();
+    await until(async () => (await canceled?.status()) === "canceled");
     calls.endAll();
     await until(() => calls.count === 2);
     calls.endAll();
     await settled;
-    expect(await Promise.all([first, second, third].map((run) => run?.status()))).toEqual([
-      "completed",
-      "canceled",
-      "completed",
+    const ended = await Promise.all(runs.map(async (run) => [run.id === canceled?.id, await run.status()]));
+    expect(ended.sort()).toEqual([
+      [false, "completed"],
+      [false, "completed"],
+      [true, "canceled"],
     ]);
+    expect(await slots()).toEqual([]);
   });
 
   test("a step that is called by a step with a limit cannot wait for another", async () => {

@@ -1,11 +1,12 @@
 /**
- * A graph of two thousand nodes, shared by several worker processes: first without faults, then while they are killed
+ * A graph of many nodes, shared by several worker processes: first without faults, then while they are killed
  * at random, including the one that coordinates the graph. Everything completes, every node is recorded once, and only
  * nodes that a killed process was executing were executed twice.
  */
 import { connect, type FrozenDag, type HistoryEvent, type Pawl, type RunHandle } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { forEachStore, type StoreKind, type TestDatabase, testDatabase } from "../support/databases.js";
+import { sized } from "../support/effort.js";
 import { expireLeaseOf } from "../support/expired-leases.js";
 import { killAllProcesses } from "../support/library-process.js";
 import { type RawSql, rawSql } from "../support/raw-sql.js";
@@ -16,12 +17,12 @@ import { GraphProcess } from "./graph-process.js";
 import { ItemLedger } from "./item-ledger.js";
 
 /** Concurrent nodes, and one more that depends on all of them. */
-const width = 2_000;
+const width = sized(400, 2_000);
 const processes = 4;
 const concurrency = 20;
 /** Long, so that a process that waits for the processor keeps its runs. The test expires the lease of each process that it kills. */
 const leaseMs = 60_000;
-const kills = 9;
+const kills = sized(4, 9);
 const timeoutMs = 600_000;
 
 forEachStore(

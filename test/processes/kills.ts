@@ -5,6 +5,7 @@
 import { connect } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type AnyStoreKind, forEachStore, type TestDatabase, testDatabase } from "../support/databases.js";
+import { sized } from "../support/effort.js";
 import { expireLeaseOf } from "../support/expired-leases.js";
 import { killAllProcesses } from "../support/library-process.js";
 import { rawSql } from "../support/raw-sql.js";
@@ -25,19 +26,19 @@ interface Scenario {
 
 const scenarios: Readonly<Record<string, Scenario>> = {
   "runs survive random kills of their workers: nothing is lost, and nothing is recorded twice": {
-    processes: 4,
+    processes: sized(3, 4),
     concurrency: 6,
-    runs: 120,
+    runs: sized(48, 120),
     ms: 160,
-    kills: 10,
+    kills: sized(4, 10),
   },
   // Hundreds of runs share each commit, with two commits in flight at a time.
   "no run is lost when a worker with a thousand runs is killed": {
     processes: 1,
     concurrency: 1000,
-    runs: 1200,
+    runs: sized(1_000, 1_200),
     ms: 1,
-    kills: 3,
+    kills: sized(1, 3),
   },
 };
 const stepsPerRun = 5;

@@ -6,6 +6,7 @@ import { connect, type RunHandle } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { OwnServer } from "../../scripts/servers.mjs";
 import { type AnyStoreKind, forEachStore } from "../support/databases.js";
+import { sized } from "../support/effort.js";
 import { killAllProcesses } from "../support/library-process.js";
 import { rawSql } from "../support/raw-sql.js";
 import { checkDatabase } from "./checker.js";
@@ -14,7 +15,7 @@ import { checkLedger } from "./ledger-check.js";
 import { WorkerProcess } from "./worker-process.js";
 
 const processes = 3;
-const runsPerCrash = 30;
+const runsPerCrash = sized(15, 30);
 const stepsPerRun = 4;
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 

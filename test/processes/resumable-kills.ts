@@ -5,6 +5,7 @@
 import { connect, type Pawl, type RunHandle } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { forEachStore, type StoreKind, type TestDatabase, testDatabase } from "../support/databases.js";
+import { sized } from "../support/effort.js";
 import { expireLeaseOf } from "../support/expired-leases.js";
 import { killAllProcesses } from "../support/library-process.js";
 import { seeded } from "../support/seeded-random.js";
@@ -12,8 +13,8 @@ import { until } from "../support/waiting.js";
 import { checkItems, ItemLedger } from "./item-ledger.js";
 import { ResumableProcess } from "./resumable-process.js";
 
-/** Twice the number of crashes after which a run that makes no progress is paused. */
-const kills = 10;
+/** More than the number of crashes after which a run that makes no progress is paused, which is five. */
+const kills = sized(6, 10);
 /** Long, so that a process that waits for the processor keeps its runs. The test expires the lease of each process that it kills. */
 const leaseMs = 60_000;
 const timeoutMs = 600_000;

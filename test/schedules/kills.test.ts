@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { connect } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import { type AnyStoreKind, forEachStore, testDatabase } from "../support/databases.js";
+import { sized } from "../support/effort.js";
 import { expireLeaseOf } from "../support/expired-leases.js";
 import { rawSql } from "../support/raw-sql.js";
 import { until } from "../support/waiting.js";
@@ -17,7 +18,7 @@ import { ScheduleWorker } from "../torture/schedules/schedule-fleet.js";
 const second = 1_000;
 const names = ["skip", "buffer_one", "buffer_all", "cancel_other", "with_jitter", "slow_input", "each_minute", "put"];
 const periods = new Map(names.map((name) => [name, name === "each_minute" ? 60 * second : second]));
-const kills = 4;
+const kills = sized(2, 4);
 /** About as many runs begin in two seconds. */
 const runsPerKill = 10;
 /** Long, so that a process that waits for the processor keeps its runs. The test expires the lease of each that it kills. */

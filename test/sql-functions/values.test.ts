@@ -4,6 +4,7 @@ import { connect, type Pawl, workflow } from "pawl";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { encode } from "../../src/core/encoding/encode.js";
 import { forEachStore, type TestDatabase, testDatabase } from "../support/databases.js";
+import { sized } from "../support/effort.js";
 import { silent } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
 import { refusal, refusalOf, type SqlCaller, sqlCaller, sqlKinds } from "./sql-caller.js";
@@ -105,7 +106,7 @@ forEachStore((kind) => {
         );
         expect(await inputOf(id)).toStrictEqual(JSON.parse(plain));
       }),
-      { numRuns: 300 },
+      { numRuns: sized(100, 300) },
     );
   }, 120_000);
 
@@ -215,7 +216,7 @@ forEachStore((kind) => {
             expect((await refusalOf(sql.start("echo", text))).code, text).toBe("SERIALIZATION_ERROR");
           else expect(await inputOf(await sql.start("echo", text)), text).toStrictEqual(expected.value);
         }),
-        { numRuns: 500 },
+        { numRuns: sized(150, 500) },
       );
     }, 120_000);
   } else {

@@ -72,7 +72,7 @@ const events: { readonly [T in EventType]: Full<EventData[T]> } = {
   "run.blocked": { worker: "w", session: "w 1", by: "r2", suspected: true },
   "run.paused": { reason: "why", error, resumeOn: "go", recheckMs: 3, continuesWhenResumed: true },
   "run.resumed": { by: "signal", signal: 4, onlyStep: "pay", accept: ["pay"], renamed: { bill: "pay" } },
-  "run.cancel_requested": { reason: "why", force: true },
+  "run.cancel_requested": { reason: "why", force: true, code: "EXPIRED" },
   "run.expired": { error },
   "run.reattempted": { waitMs: 5, rewind: true, transient: true },
   "run.woken": {},
@@ -80,7 +80,9 @@ const events: { readonly [T in EventType]: Full<EventData[T]> } = {
   "run.moved": { to: "pay" },
   "run.completed": { output: [undefined, new Date(0)] },
   "run.failed": { error },
-  "run.canceled": { reason: "why" },
+  "run.start_queued": { run: "r7" },
+  "run.start_replaced": { startBy: 29 },
+  "run.canceled": { reason: "why", code: "EXPIRED" },
   "step.scheduled": { waitMs: 6 },
   "step.started": { timeoutMs: 7, worker: "w" },
   "step.completed": { undo: true, hash, by: "operator", ms: 8, output: { hash: '"hash":"' }, input: [1] },
@@ -101,7 +103,7 @@ const events: { readonly [T in EventType]: Full<EventData[T]> } = {
   "child.started": { runId: "r3", workflow: "child" },
   "child.completed": { output: "done" },
   "child.failed": { error },
-  "child.canceled": { reason: "why" },
+  "child.canceled": { reason: "why", code: "EXPIRED" },
   "map.started": {
     ...{ workflow: "child", count: 9, concurrency: 3, tolerate: 1, spawned: 5, released: 3 },
     ...{ from: [{ ...place, indexes: [[0, 1]] }], failed: [[1, 1]] },
@@ -125,9 +127,11 @@ const commands: {
   skip: { type: "skip" },
   cancel: { type: "cancel", reason: "why", force: true },
   start: { type: "start" },
+  queueStart: { type: "queueStart", run: "r7", cancel: true },
+  startOverdue: { type: "startOverdue", startBy: 19 },
   reattempt: { type: "reattempt", node: "n1", descendants: ["n2"] },
   import: { type: "import", dag },
-  child: { type: "child", node: "send", status: "failed", output: null, error, reason: null },
+  child: { type: "child", node: "send", status: "failed", output: null, error, reason: null, code: "EXPIRED" },
   children: { type: "children", node: "send", completed: [[0, 1]], failed: [[2, 2]] },
   jobGone: { type: "jobGone", job: "Resize" },
   blocked: { type: "blocked", worker: "w", session: "w 1", step: "pay", by: null },
@@ -183,7 +187,13 @@ const jobInput: Full<JobInput> = {
 };
 
 const registered: Full<RegisteredWorkflow> = {
-  ...{ priority: 1, tags: ["red"], hero: { type: "User", required: true, allowMultiple: false }, stepQueues: ["slow"] },
+  ...{
+    priority: 1,
+    startByMs: 23,
+    tags: ["red"],
+    hero: { type: "User", required: true, allowMultiple: false },
+    stepQueues: ["slow"],
+  },
   nodes: [
     { name: "pay", kind: "step", job: "Pay", after: [], waitMs: 5 },
     { name: "way", kind: "branch", after: ["pay"] },

@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { storeSuite } from "../../src/testing/store-suite/index.js";
 import { type AnyStoreKind, forEachStore, openStore, type TestDatabase, testDatabase } from "../support/databases.js";
+import { sized } from "../support/effort.js";
 import { libsqlTable, mysqlTable, postgresTable, sqldTable, sqliteTable } from "../support/user-table.js";
 
 const userTables = {
@@ -55,6 +56,7 @@ export function testConformance(
         notifiesAcrossInstances,
         hasMigrations: true,
         transactions: userTable,
+        effort: sized(30, 100) / 100,
         dispose: drop,
       }),
     [kind],

@@ -13,7 +13,7 @@ import type { Store, StoreOptions } from "../../src/store/contract/store.js";
 import { MemoryStore } from "../../src/store/memory/index.js";
 import { onPostgres, returnPostgresDatabase, takePostgresDatabase } from "./postgres-databases.js";
 
-const storeKinds = ["memory", "sqlite", "postgres", "mysql"] as const;
+export const storeKinds = ["memory", "sqlite", "postgres", "mysql"] as const;
 /** Those that tests run on unless they say otherwise. */
 export type StoreKind = (typeof storeKinds)[number];
 /**

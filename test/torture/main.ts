@@ -6,6 +6,7 @@ import { parseArgs } from "node:util";
 import type { OwnServer } from "../../scripts/servers.mjs";
 import { Campaign, type Outcome } from "./campaign.js";
 import { faultsOf } from "./faults.js";
+import { LimitCampaign } from "./limits/limit-campaign.js";
 import { runScheduleCampaign } from "./schedules/schedule-campaign.js";
 import { type StoreName, storeNames } from "./stores.js";
 
@@ -22,10 +23,12 @@ interface Choice {
   readonly faults: readonly string[] | null;
   /** Schedules of every second under kills, instead of everything else. */
   readonly schedules: boolean;
+  /** Runs with limits under kills, stops and releases, instead of everything else. */
+  readonly limits: boolean;
 }
 
 const usage =
-  "npm run torture -- [--store sqlite|postgres|mysql] [--minutes 5] [--seed N] [--faults kill,cut,… | --schedules]";
+  "npm run torture -- [--store sqlite|postgres|mysql] [--minutes 5] [--seed N] [--faults kill,cut,… | --schedules | --limits]";
 /** More problems of one kind add no information. */
 const shownPerInvariant = 10;
 
@@ -38,7 +41,7 @@ export async function torture(args: readonly string[], servers: Servers): Promis
   }
   let isClean = true;
   for (const store of choice.stores) {
-    const campaign = choice.schedules ? tortureSchedules : tortureOne;
+    const campaign = choice.schedules ? tortureSchedules : choice.limits ? tortureLimits : tortureOne;
     isClean = (await campaign(store, choice, servers)) && isClean;
   }
   return isClean ? 0 : 1;
@@ -47,16 +50,17 @@ export async function torture(args: readonly string[], servers: Servers): Promis
 function readChoice(args: readonly string[]): Choice | null {
   try {
     const text = { type: "string" } as const;
-    const options = { store: text, minutes: text, seed: text, faults: text, schedules: { type: "boolean" } } as const;
+    const flag = { type: "boolean" } as const;
+    const options = { store: text, minutes: text, seed: text, faults: text, schedules: flag, limits: flag } as const;
     const { values } = parseArgs({ args: [...args], options });
-    const schedules = values.schedules ?? false;
-    const minutes = Number(values.minutes ?? (schedules ? 2 : 5));
+    const { schedules = false, limits = false } = values;
+    const minutes = Number(values.minutes ?? (schedules || limits ? 2 : 5));
     const seed = Number(values.seed ?? Math.floor(Math.random() * 1_000_000));
     const stores = values.store === undefined ? storeNames : storeNames.filter((name) => name === values.store);
     const faults = values.faults?.split(",") ?? null;
     const isKnown = (fault: string) => stores.some((store) => faultsOf(store).some((kind) => kind === fault));
     const isGood = minutes > 0 && Number.isSafeInteger(seed) && stores.length > 0 && (faults ?? []).every(isKnown);
-    return isGood ? { stores, minutes, seed, faults, schedules } : null;
+    return isGood ? { stores, minutes, seed, faults, schedules, limits } : null;
   } catch {
     return null;
   }
@@ -83,8 +87,8 @@ async function tortureOne(store: StoreName, choice: Choice, servers: Servers): P
   }
 }
 
-const commandOf = (store: StoreName, { minutes, seed, faults, schedules }: Choice) =>
-  `npm run torture -- --store ${store} --minutes ${minutes} --seed ${seed}${faults === null ? "" : ` --faults ${faults}`}${schedules ? " --schedules" : ""}`;
+const commandOf = (store: StoreName, { minutes, seed, faults, schedules, limits }: Choice) =>
+  `npm run torture -- --store ${store} --minutes ${minutes} --seed ${seed}${faults === null ? "" : ` --faults ${faults}`}${schedules ? " --schedules" : ""}${limits ? " --limits" : ""}`;
 
 async function tortureSchedules(store: StoreName, choice: Choice, servers: Servers): Promise<boolean> {
   const { minutes, seed } = choice;
@@ -101,6 +105,31 @@ async function tortureSchedules(store: StoreName, choice: Choice, servers: Serve
     if (violations.length === 0) rmSync(folder, { recursive: true, force: true });
     else say(`Logs are in ${folder}. To repeat it: ${commandOf(store, choice)}`);
     return violations.length === 0;
+  } finally {
+    await server?.remove();
+  }
+}
+
+async function tortureLimits(store: StoreName, choice: Choice, servers: Servers): Promise<boolean> {
+  const { minutes, seed } = choice;
+  const say = (text: string) => console.log(`${new Date().toISOString().slice(11, 19)} ${store}: ${text}`);
+  const folder = mkdtempSync(join(tmpdir(), `pawl-torture-limits-${store}-`));
+  const server = store === "sqlite" ? null : await servers[store]();
+  try {
+    const url = server?.url ?? `sqlite:${join(folder, "pawl.sqlite")}`;
+    const outcome = await new LimitCampaign({ url, server, folder, seed, minutes, say }).run();
+    const { violations, faults, admissions, filledLanes, longestWait, mostPerOther } = outcome;
+    say(`faults: ${[...faults].map(([kind, count]) => `${count} × ${kind}`).join(", ")}`);
+    say(`${admissions} admissions, ${filledLanes} of them took the last slot of a lane.`);
+    say(`No class had to watch more than ${longestWait} admissions, and more than ${mostPerOther} of one other class.`);
+    const missing = [...faults].filter(([, count]) => count === 0).map(([kind]) => kind);
+    if (missing.length > 0) say(`FAILED: these faults never hit anything: ${missing.join(", ")}.`);
+    for (const violation of violations.slice(0, 5 * shownPerInvariant)) say(`VIOLATION: ${violation}`);
+    say(`${violations.length} violations`);
+    const isClean = violations.length === 0 && missing.length === 0;
+    if (isClean) rmSync(folder, { recursive: true, force: true });
+    else say(`Logs are in ${folder}. To repeat it: ${commandOf(store, choice)}`);
+    return isClean;
   } finally {
     await server?.remove();
   }

@@ -1,7 +1,7 @@
 import type { RunHandle } from "../../client/run-handle.js";
-import type { StartOptions } from "../../client/start/new-run.js";
+import type { OnConflict, StartOptions } from "../../client/start/new-run.js";
 import { RunCanceledError, RunFailedError, WorkflowNotFoundError } from "../../core/errors/errors.js";
-import { durationArgument, heroArgument, integerArgument, jsonArgument } from "../arguments.js";
+import { durationArgument, durationOrDateArgument, heroArgument, integerArgument, jsonArgument } from "../arguments.js";
 import { CliError, sentenceOf } from "../cli-error.js";
 import { command } from "../command.js";
 import { withPawl } from "../database.js";
@@ -14,8 +14,15 @@ export const start = command({
   args: ["<workflow>", "[json]"],
   options: {
     key: { type: "string", value: "<key>", about: "Idempotency key: the same key starts it once" },
+    "on-conflict": {
+      type: "string",
+      value: "<policy>",
+      choices: ["attach", "fail", "queue", "cancelOther", "replace"],
+      about: "What to do if another run has the key or the hero",
+    },
     hero: { type: "string", value: "<type:id>", about: "The hero: what the run is about" },
     delay: { type: "string", value: "<duration>", about: 'Start later: "2 days"' },
+    "start-by": { type: "string", value: "<time>", about: 'Cancel it if it has not begun by then: "10m", or a date' },
     priority: { type: "string", value: "<n>", about: "Higher goes first" },
     tag: { type: "string", multiple: true, value: "<tag>", about: "A tag; may be given several times" },
     debounce: { type: "string", value: "<key>", about: "Merge it with other starts of this key; needs --quiet" },
@@ -56,9 +63,11 @@ export const start = command({
 });
 
 /** Tells the user whether the run was started now, or earlier with the same key. */
-function startedText({ id, created, merged }: RunHandle, workflow: string | null): string {
+function startedText({ id, created, merged, replaced, startsAfter }: RunHandle, workflow: string | null): string {
   const workflowText = workflow === null ? "" : ` ${workflow}`;
   if (merged) return `Added to a run that has not begun:${workflowText} ${id}`;
+  if (replaced === true) return `Replaced what was started before, with this key:${workflowText} ${id}`;
+  if (startsAfter !== null) return `Started${workflowText}: ${id}, which begins after the end of ${startsAfter}`;
   return created === false ? `Started before, with this key:${workflowText} ${id}` : `Started${workflowText}: ${id}`;
 }
 
@@ -85,6 +94,8 @@ interface StartFlags {
   readonly key?: string;
   readonly hero?: string;
   readonly delay?: string;
+  readonly "on-conflict"?: string;
+  readonly "start-by"?: string;
   readonly priority?: string;
   readonly tag?: readonly string[];
   readonly debounce?: string;
@@ -115,6 +126,7 @@ function parseDebounce({ debounce: key, quiet, max, keep }: StartFlags): Pick<St
 
 function parseStartOptions(flags: StartFlags): StartOptions {
   const { key, hero, delay, priority, tag } = flags;
+  const startBy = durationOrDateArgument("start-by", flags["start-by"]);
   const heroRef = heroArgument(hero);
   const delayMs = durationArgument("delay", delay);
   const priorityNumber = integerArgument("priority", priority);
@@ -122,6 +134,8 @@ function parseStartOptions(flags: StartFlags): StartOptions {
     ...(key === undefined ? {} : { idempotencyKey: key }),
     ...(heroRef === undefined ? {} : { hero: heroRef }),
     ...(delayMs === undefined ? {} : { delay: delayMs }),
+    ...(startBy === undefined ? {} : { startBy }),
+    ...(flags["on-conflict"] === undefined ? {} : { onConflict: flags["on-conflict"] as OnConflict }),
     ...(priorityNumber === undefined ? {} : { priority: priorityNumber }),
     ...(tag === undefined ? {} : { tags: tag }),
     ...parseDebounce(flags),

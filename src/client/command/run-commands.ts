@@ -17,7 +17,8 @@ import type { Runtime } from "../../runtime/runtime.js";
 import { sleep } from "../../runtime/wait.js";
 import type { SeenRun, Store, TaskRecord } from "../../store/contract/store.js";
 import { checkTransaction } from "../start/callers-transaction.js";
-import { applyCommands, type CommandServices, isBusy } from "./unowned-run-commands.js";
+import { isBusy } from "./queue-handover.js";
+import { applyCommands, type CommandServices } from "./unowned-run-commands.js";
 
 /** How often a client tries to send a command. A try fails if the run changes between the client's reads and its commit. */
 const maxTries = 50;
@@ -129,6 +130,7 @@ export class RunCommands {
         if (await this.#isAlreadyApplied(runId, commands)) return;
         continue;
       }
+      if (type === "startOverdue" && mayHaveBegun(task)) return;
       if (shouldUseInbox || isBusy(task)) {
         if (expectedLastEvent !== null) await checkLastEvent(store, runId, expectedLastEvent);
         if (await this.#sendToInbox(runId, task, commands, expectedLastEvent, tries)) return;
@@ -208,6 +210,9 @@ export class RunCommands {
     return undeliverable.length === 0;
   }
 }
+
+/** Whether a worker has taken the run. It may have executed code of the run, even if it died before it could write anything. */
+const mayHaveBegun = ({ state, deliveries }: TaskRecord): boolean => state === "owned" || deliveries > 0;
 
 /** The number of commands to send next: one, or several signals, which do not affect each other and fit into one commit. */
 function batchLength(pendingCommands: readonly PendingCommand[]): number {

@@ -11,6 +11,7 @@ import type { Failure } from "../../core/encoding/error-record.js";
 import { DamagedDataError, InvalidStateError, RunChangedError } from "../../core/errors/errors.js";
 import { withAncestryHashes as addAncestryHashes } from "../../core/graph/ancestry-hash.js";
 import { cancelChildren, cancelUnawaitedChildren, hasOpenChildren } from "../../core/run/cancel-children.js";
+import { cancelData, cancelFailure } from "../../core/run/cancel-reason.js";
 import type { ReceivedCommand } from "../../core/run/command.js";
 import { openCompensations } from "../../core/run/compensation.js";
 import { decide } from "../../core/run/decide.js";
@@ -25,10 +26,11 @@ import { isTerminalEvent } from "../../core/run/terminal-event.js";
 import { createTransition, emptyList } from "../../core/run/transition.js";
 import type { Logger } from "../../define/context.js";
 import type { Runtime } from "../../runtime/runtime.js";
-import type { CursorWrite, NextTaskState, RunRecord, Store, TaskRecord } from "../../store/contract/store.js";
+import type { Batch, CursorWrite, NextTaskState, RunRecord, Store } from "../../store/contract/store.js";
 import { logPause, publishCommit } from "../../telemetry/publish.js";
 import type { RunTally } from "../../telemetry/run-tally.js";
 import { readParents } from "../inspect/run-graph.js";
+import { handOverQueue, isBusy, type QueueHandover } from "./queue-handover.js";
 
 export interface CommandServices {
   readonly runtime: Runtime;
@@ -36,9 +38,6 @@ export interface CommandServices {
   readonly log: Logger;
   readonly tally: RunTally;
 }
-
-/** Whether only a worker may write to the log: a worker owns the run, or its inbox has messages that must be applied first. */
-export const isBusy = (task: TaskRecord): boolean => task.state === "owned" || task.pendingMessages > 0;
 
 /**
  * "lost race": a worker claimed the run, or another process wrote to it, between the client's reads and its commit, so
@@ -76,17 +75,27 @@ export async function applyCommands(
   if (events.length === 0 && command.type !== "start") return "done";
   const cancelMessages = isForced ? cancelChildren(run.id, state) : cancelUnawaitedChildren(run.id, state, events);
   const isCanceled = events.some(({ type }) => type === "run.cancel_requested");
-  if (isCanceled && (isForced || (!hasOpenChildren(state) && !needsCompensation))) events.push(canceledEvent(command));
+  if (isCanceled && (isForced || (!hasOpenChildren(state) && !needsCompensation)))
+    events.push(canceledEvent(command, events));
   for (const event of events) evolve(state, { ...event, seq: state.seq + 1, at: now });
   const { next, messages } = nextAndMessages(run, state, events, {
     isStarted: command.type === "start",
     cancelMessages,
   });
+  const handover = state.ending === null ? noHandover : await handOverQueue(store, run, state, now);
+  if (handover === null) return lostRace;
   const eventsToWrite = events.filter((event) => !isTerminalEvent(event));
   const cursors = state.stepStructure !== null ? cursorResets(eventsToWrite) : emptyList;
-  const transition = createTransition(run.id, lastSeq, { events: eventsToWrite, next, messages, cursors });
+  const transition = createTransition(run.id, lastSeq, {
+    events: eventsToWrite,
+    next,
+    messages: handover.messages.length === 0 ? messages : [...messages, ...handover.messages],
+    cursors,
+  });
   try {
-    const result = await store.commit({ fence: null, transitions: [transition], starts: [] });
+    const { transitions, keyChange } = handover;
+    const batch: Batch = { fence: null, transitions: [transition, ...transitions], starts: [] };
+    const result = await store.commit(keyChange === undefined ? batch : { ...batch, keyChange });
     if (result.kind !== "committed") return lostRace;
     publishCommit(log, run, { ...transition, at: result.at });
     tally.record(run.workflow, { ...transition, at: result.at });
@@ -97,6 +106,8 @@ export async function applyCommands(
     throw error;
   }
 }
+
+const noHandover: QueueHandover = { messages: emptyList, transitions: emptyList };
 
 /**
  * Folds the log. If the log is damaged, only a cancel is possible: it uses the events before the damage. No step is then
@@ -136,9 +147,11 @@ function cursorResets(events: readonly NewEvent[]): CursorWrite[] {
   return events.flatMap(({ type, node }) => (type === "step.skipped" && node !== null ? [{ node, cursor: null }] : []));
 }
 
-function canceledEvent(command: Command): NewEvent {
-  const reason = command.type === "cancel" ? command.reason : null;
-  return newEvent("run.canceled", {}, reason === null ? {} : { reason });
+function canceledEvent(command: Command, events: readonly NewEvent[]): NewEvent {
+  if (command.type === "cancel") return newEvent("run.canceled", {}, cancelData(command.reason, null));
+  const request = events.find(({ type }) => type === "run.cancel_requested") as NewEvent;
+  const { reason = null, code } = dataOf(request, "run.cancel_requested");
+  return newEvent("run.canceled", {}, cancelData(reason, code));
 }
 
 /** After a failed commit: whether the events were written and only the reply was lost. */
@@ -170,6 +183,6 @@ function nextAndMessages(
 function failureOf(status: string, events: readonly NewEvent[]): Failure | null {
   const last = events.at(-1) as NewEvent;
   if (status === "failed") return dataOf(last, "run.failed").error;
-  const { reason } = dataOf(last, "run.canceled");
-  return reason === undefined ? null : { name: "RunCanceledError", message: reason };
+  const { reason = null, code } = dataOf(last, "run.canceled");
+  return cancelFailure(reason, code);
 }

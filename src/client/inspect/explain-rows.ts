@@ -9,6 +9,7 @@ import type { Runtime } from "../../runtime/runtime.js";
 import { canExecute, isWorkerLive } from "../../store/contract/live-workers.js";
 import type { PausedQueue, RunRecord, Store, TaskRecord, WorkerRecord } from "../../store/contract/store.js";
 import { routesOf } from "../start/registration.js";
+import { originOf } from "../start/start-origin.js";
 
 /** Returns the sentences by the ids of the runs. Runs that have ended need none. */
 export async function explainRows(
@@ -62,11 +63,15 @@ function explainRow(run: RunRecord, task: TaskRecord, facts: CommonFacts): strin
   if (run.status === "paused") return `Paused: ${note.paused ?? "no reason is known"}`;
   const isDue = task.state === "ready" || (task.dueAt !== null && task.dueAt <= facts.now);
   if (isDue) return explainDueRow(run, task, facts);
-  if (run.status === "pending")
-    return task.dueAt === null ? "It has not been released yet." : `It starts at ${iso(task.dueAt)}.`;
+  if (run.status === "pending") return task.dueAt === null ? explainHeld(run) : `It starts at ${iso(task.dueAt)}.`;
   const until = task.dueAt === null ? "" : `, at the latest at ${iso(task.dueAt)}`;
   const waits = note.waitingFor.map(describeWaiting);
   return waits.length === 0 ? `It waits${until}.` : `It waits for ${waits.join("; and for ")}${until}.`;
+}
+
+function explainHeld(run: RunRecord): string {
+  const { after } = originOf(run);
+  return after === undefined ? "It has not been released yet." : `It begins after the end of run ${after}.`;
 }
 
 function explainDueRow(run: RunRecord, task: TaskRecord, { liveWorkers, pauseByRoute }: CommonFacts): string {

@@ -17,16 +17,24 @@ import { pausedQueueOf } from "../operate/queues.js";
 import { executingCountOf } from "../operate/workers.js";
 import { explainGathering } from "./explain-gathering.js";
 import { explainLimited } from "./explain-limited.js";
+import { explainQueued } from "./explain-queued.js";
+import { withStartDeadline } from "./explain-start-deadline.js";
 import type { Explanation } from "./explanation.js";
 import { nodeName } from "./run-graph.js";
 import { errorOf } from "./run-info.js";
 import { readLog } from "./run-log.js";
 
 export async function explainRun(store: Store, run: RunRecord, runtime: Runtime): Promise<Explanation> {
+  const explanation = await explainState(store, run, runtime);
+  const canExpire = run.status === "pending" || run.status === "paused";
+  return canExpire && explanation.because !== "ended" ? withStartDeadline(store, run, explanation) : explanation;
+}
+
+async function explainState(store: Store, run: RunRecord, runtime: Runtime): Promise<Explanation> {
   if (run.finishedAt !== null) return explainEnded(run, run.finishedAt);
   const [task] = await store.tasks([run.id]);
   // The run ended between the two reads.
-  if (task === undefined) return explainRun(store, (await store.run(run.id)) ?? run, runtime);
+  if (task === undefined) return explainState(store, (await store.run(run.id)) ?? run, runtime);
   const dueExplanation = task.state === "owned" ? null : await explainDue(store, run, task, runtime);
   const log = await readLog(store, run);
   const state = foldOrNull(run, log);
@@ -48,7 +56,8 @@ export async function explainRun(store: Store, run: RunRecord, runtime: Runtime)
     return explainOwned(worker, hasExpiredLease, { log, state, dag, pendingRequest });
   }
   if (state.paused !== null) return explainPaused(state.paused, dag);
-  if (state.startedAt === null) return explainGathering(run, task) ?? explainPlanned(run, task);
+  if (state.startedAt === null)
+    return explainGathering(run, task) ?? (await explainQueued(store, run, task)) ?? explainPlanned(run, task);
   return { ...(await explainWaiting(store, { log, state, dag })), until: toDate(task.dueAt) };
 }
 

@@ -9,6 +9,7 @@ export interface Explanation {
     | "executing"
     | "worker_lease_expired"
     | "planned"
+    | "queued"
     | "waiting"
     | "queue_paused"
     | "no_worker"
@@ -21,4 +22,6 @@ export interface Explanation {
   readonly since: Date | null;
   /** When the run continues if nothing else happens; null if that is not known. */
   readonly until: Date | null;
+  /** When the run is canceled if it has not begun by then; absent when it may begin at any time. */
+  readonly expiresAt?: Date;
 }

@@ -8,9 +8,10 @@ import { frozenDagVersion } from "../../core/naming/route.js";
 import { fingerprintIn } from "../../core/run/fingerprint.js";
 import { retriedRunIdOf } from "../../core/run/lineage.js";
 import { parseParkingNote, readParkingNote } from "../../core/run/parking-note.js";
-import type { CommandAudit, ParkingNote, Waiting } from "../../core/run/stored-schema.js";
+import type { ParkingNote, Waiting } from "../../core/run/stored-schema.js";
 import { type ScheduleContext, toScheduleContext } from "../../define/schedule/schedule-context.js";
 import type { RunRecord, RunStatus } from "../../store/contract/store.js";
+import { originOf } from "../start/start-origin.js";
 import { type DamagedField, damagedColumnError, decodeColumn } from "./damaged-data.js";
 import { type GatheredInfo, gatheredInfoOf } from "./gathered.js";
 
@@ -60,6 +61,8 @@ export interface RunInfo<Input = unknown, Output = unknown> {
     /** Why it was started; null if no reason was given. */
     readonly reason: string | null;
   } | null;
+  /** The run for whose end it had to wait, because that run had its key or hero (`onConflict`); null if there is none. */
+  readonly startsAfter: string | null;
   /** The occurrence of a schedule that it was started for; null if no schedule has started it. */
   readonly schedule: ScheduleContext | null;
   /** The starts that it has gathered, by `debounce` or by the `batch` of its workflow; null if it has one start of its own. */
@@ -135,6 +138,7 @@ export function toRunInfo(run: RunRecord, position: StepPosition = null): RunInf
     parentId: run.parentId,
     retryOf: retriedRunIdOf(run),
     startedBy: startedByOf(run),
+    startsAfter: originOf(run).after ?? null,
     schedule: scheduleOf(run),
     gathered: gatheredInfoOf(run),
     createdAt: new Date(run.createdAt),
@@ -172,15 +176,9 @@ function failedStepIn(error: string | null): string | null {
   }
 }
 
-/** An unreadable text is treated as missing, because it is only for display. */
-function startedByOf({ startedBy }: RunRecord): RunInfo["startedBy"] {
-  if (startedBy === undefined) return null;
-  try {
-    const { by = null, reason = null } = JSON.parse(startedBy) as CommandAudit;
-    return { by, reason };
-  } catch {
-    return null;
-  }
+function startedByOf(run: RunRecord): RunInfo["startedBy"] {
+  const { by = null, reason = null } = originOf(run);
+  return by === null && reason === null ? null : { by, reason };
 }
 
 /** Also only for display. */

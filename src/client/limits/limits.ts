@@ -2,44 +2,25 @@
 
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { laneOf } from "../../core/limits/lane.js";
-import type { SlotRecord, StoredLimit } from "../../store/contract/limits.js";
+import type { LimitOverride } from "../../core/limits/settings.js";
+import { checkOptions } from "../../core/naming/check-options.js";
+import { type Duration, parseDuration } from "../../core/naming/duration.js";
+import { checkName } from "../../core/naming/names.js";
+import { checkConcurrency, checkRate } from "../../define/limit.js";
+import type { StoredLimit } from "../../store/contract/limits.js";
 import type { Store } from "../../store/contract/store.js";
+import { auditField } from "../command/command-options.js";
+import { parseInstant } from "../start/new-run.js";
+import {
+  type LaneInfo,
+  type LimitDetails,
+  type LimitInfo,
+  type OverrideOptions,
+  toHolder,
+  toInfo,
+} from "./limit-info.js";
 
-/** A limit, as `pawl.limits.list()` returns it. */
-export interface LimitInfo {
-  /** The name. */
-  readonly name: string;
-  /** How many runs of one key may hold a slot at a time; null: no limit. */
-  readonly concurrency: number | null;
-  /** When a worker registered it for the first time. */
-  readonly createdAt: Date;
-}
-
-/** A run that holds a slot. */
-export interface SlotHolder {
-  /** The id of the run. */
-  readonly runId: string;
-  /** Since when it holds the slot. */
-  readonly since: Date;
-}
-
-/** The part of a limit that belongs to one key. */
-export interface LaneInfo {
-  /** The key; "" for a limit without one, and for runs that have none. A very long key is a hash. */
-  readonly key: string;
-  /** How many slots are held. */
-  readonly inUse: number;
-  /** The runs that hold them, at most 20. */
-  readonly holders: readonly SlotHolder[];
-  /** How many runs wait that need a slot of this key, counted up to 1,000. */
-  readonly waiting: number;
-}
-
-/** A limit with its lanes, as `pawl.limits.get(name)` returns it. */
-export interface LimitDetails extends LimitInfo {
-  /** The keys with slots in use or with waiting runs, at most 1,000, ordered by key. */
-  readonly lanes: readonly LaneInfo[];
-}
+const overrideOptions = new Set(["concurrency", "rate", "until", "reason", "by"] satisfies (keyof OverrideOptions)[]);
 
 const maxLanes = 1_000;
 const maxHolders = 20;
@@ -83,22 +64,79 @@ export class Limits {
     const { limits } = this.#store;
     const limit = (await limits.list()).find((candidate) => candidate.name === name);
     if (limit === undefined) return null;
-    const inUse = new Map(
-      (await limits.lanes(name, { after: null, limit: maxLanes })).map((lane) => [lane.id, lane.inUse]),
+    const records = new Map(
+      (await limits.lanes(name, { after: null, limit: maxLanes })).map((lane) => [lane.id, lane]),
     );
     const waiting = await this.#countWaiting(name);
-    const laneIds = [...new Set([...inUse.keys(), ...waiting.keys()])].sort().slice(0, maxLanes);
+    const laneIds = [...new Set([...records.keys(), ...waiting.keys()])].sort().slice(0, maxLanes);
     const lanes: LaneInfo[] = [];
     for (const id of laneIds) {
-      const holders = inUse.has(id) ? await limits.slots({ lane: id }, maxHolders) : [];
+      const { inUse, waitingSteps, opensAt } = records.get(id) ?? unusedLane;
+      const slots = inUse === 0 ? [] : await limits.slots({ lane: id }, maxHolders + waitingSteps);
+      const holders = slots.filter(({ isWaiting }) => !isWaiting).slice(0, maxHolders);
       lanes.push({
         key: laneOf(id).key,
-        inUse: inUse.get(id) ?? 0,
+        inUse,
         holders: holders.map(toHolder),
-        waiting: Math.min(waiting.get(id) ?? 0, maxWaiting),
+        waiting: Math.min((waiting.get(id) ?? 0) + waitingSteps, maxWaiting),
+        nextAt: opensAt === null ? null : new Date(opensAt),
       });
     }
     return { ...toInfo(limit), lanes };
+  }
+
+  /**
+   * Puts other values in force in place of those of the code, at once and for all workers, until they are cleared, until they
+   * are overridden again, or until an instant. Slots that are held are not taken away. Throws an InvalidInputError if no worker
+   * has registered the limit.
+   *
+   * @example
+   * ```ts
+   * await pawl.limits.override("openai", { concurrency: 5, until: "2 hours", reason: "their incident", by: "ada" });
+   * ```
+   */
+  async override(name: string, options: OverrideOptions): Promise<LimitInfo> {
+    const what = `limit "${checkName("limit", name)}"`;
+    checkOptions("limits.override", options, overrideOptions);
+    const { concurrency, rate, until } = options;
+    const { audit } = auditField(options);
+    if (concurrency === undefined && rate === undefined)
+      throw new InvalidInputError(`The override of ${what} changes nothing: it needs a concurrency, a rate, or both.`);
+    const now = await this.#store.now();
+    const override: LimitOverride = {
+      ...(concurrency === undefined ? {} : { concurrency: checkConcurrency(what, concurrency) }),
+      ...(rate === undefined ? {} : { rate: checkRate(what, rate) }),
+      until: until === undefined ? null : instantOf(until, now),
+      reason: audit?.reason ?? null,
+      by: audit?.by ?? null,
+      at: now,
+    };
+    return this.#setOverride(name, override);
+  }
+
+  /**
+   * Ends an override: the values of the code are in force again. Throws an InvalidInputError if no worker has registered the
+   * limit.
+   *
+   * @example
+   * ```ts
+   * await pawl.limits.clearOverride("openai");
+   * ```
+   */
+  clearOverride(name: string): Promise<LimitInfo> {
+    return this.#setOverride(checkName("limit", name), null);
+  }
+
+  async #setOverride(name: string, override: LimitOverride | null): Promise<LimitInfo> {
+    const { limits } = this.#store;
+    if (!(await limits.override(name, override)))
+      throw new InvalidInputError(
+        `There is no limit "${name}": a worker registers it when it starts, or when its first step needs it.`,
+      );
+    // Lanes that were full may have room now.
+    await limits.sweep();
+    const limit = (await limits.list()).find((candidate) => candidate.name === name);
+    return toInfo(limit as StoredLimit);
   }
 
   async #countWaiting(name: string): Promise<ReadonlyMap<string, number>> {
@@ -126,10 +164,9 @@ export class Limits {
   }
 }
 
-const toInfo = ({ name, concurrency, createdAt }: StoredLimit): LimitInfo => ({
-  name,
-  concurrency,
-  createdAt: new Date(createdAt),
-});
+const unusedLane = { inUse: 0, waitingSteps: 0, opensAt: null };
 
-const toHolder = ({ runId, at }: SlotRecord): SlotHolder => ({ runId, since: new Date(at) });
+function instantOf(until: Date | number | Duration, now: number): number {
+  if (until instanceof Date || typeof until === "number") return parseInstant("until", until);
+  return now + parseDuration(until, "until");
+}

@@ -66,6 +66,7 @@ export type DifferenceKind =
   /** A cursor exists for a run that does not exist. */
   | "cursor.without_run"
   | "gathered.without_run"
+  | "start_deadline.without_run"
   /** The run has started a child that does not exist. */
   | "child.missing"
   /** The status of a child differs from the status that the log of its parent records. */

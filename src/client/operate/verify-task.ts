@@ -11,6 +11,7 @@ import { nextDueAt, waitingFor } from "../../core/run/waiting.js";
 import type { AuditedRun, AuditedTask } from "../../store/contract/store.js";
 import type { Findings } from "./difference.js";
 import type { StoredRun } from "./stored-run.js";
+import { isQueued } from "./verify-queued-starts.js";
 
 export function checkTask(stored: StoredRun, task: AuditedTask, state: RunState | null, findings: Findings): void {
   const { row } = stored;
@@ -65,16 +66,23 @@ function checkAgainstLog({ row, run }: StoredRun, task: AuditedTask, state: RunS
   if (row.status !== statusOf(state)) findings.compare("run.status", "status", statusOf(state), row.status);
   findings.compare("run.started_at", "start", state.startedAt, row.startedAt);
   if (task.pendingMessages > 0) return;
-  if (state.startedAt === null) checkNotStarted(row, task, state, findings);
+  if (state.startedAt === null) checkNotStarted(row, task, state, findings, isQueued(run));
   else checkParked(run.waiting, note, task, state, findings);
 }
 
 /**
- * A run that has not started has a due time, also while it is paused. If it has none, its parent or `run.start()` must be
- * going to release it, or its time came during a pause and it starts when it is resumed.
+ * A run that has not started has a due time, also while it is paused. If it has none, its parent, the run before it or
+ * `run.start()` must be going to release it, or its time came during a pause and it starts when it is resumed.
  */
-function checkNotStarted(row: AuditedRun, task: AuditedTask, state: RunState, findings: Findings): void {
-  if (task.dueAt !== null || awaitsRelease(row) || (state.paused !== null && state.becameDueWhilePaused)) return;
+function checkNotStarted(
+  row: AuditedRun,
+  task: AuditedTask,
+  state: RunState,
+  findings: Findings,
+  waitsForRun: boolean,
+): void {
+  if (task.dueAt !== null || waitsForRun || awaitsRelease(row) || (state.paused !== null && state.becameDueWhilePaused))
+    return;
   findings.add("task.stuck", "has not started, is not due, and nothing will start it.", { table: task });
 }
 

@@ -16,6 +16,7 @@ import type { Difference } from "./difference.js";
 import { ShapeRegistry } from "./shape-registry.js";
 import { leftOverSlots, tasksWithoutClass } from "./verify-limits.js";
 import { orphanedRows, unreadableRows } from "./verify-orphans.js";
+import { checkQueuedStart } from "./verify-queued-starts.js";
 import { checkRelations } from "./verify-relations.js";
 import { examineRun } from "./verify-run.js";
 import { stuckSchedules } from "./verify-schedules.js";
@@ -125,6 +126,7 @@ async function examineRows(
     const inbox = inboxes?.get(row.id) ?? [];
     const { findings, state, uncheckedHashes } = examineRun({ row, run, log, inbox, liveEpochs, shapes });
     await checkRelations(store.maintenance.audit, { row, relatedRuns }, state, findings);
+    await checkQueuedStart(store, { row, run }, state, findings);
     const differences = [...findings.differences, ...withoutClass.filter(({ runId }) => runId === row.id)];
     verifiedRuns.push({ row, eventCount: log.length, differences, uncheckedHashes });
   }

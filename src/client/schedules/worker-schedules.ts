@@ -1,5 +1,6 @@
 /** The schedules of one worker: those that it declares, and those that were put by the API, which every worker fires. */
 import type { ScheduleInterest, Store } from "../../store/contract/store.js";
+import type { OverdueStarts } from "../start/start-deadlines.js";
 import type { FiringProgress, ScheduleDefinitions, ScheduleFiring } from "./firing.js";
 import type { ScheduleSet } from "./schedule-set.js";
 
@@ -7,16 +8,19 @@ export interface WorkerSchedulesOptions {
   readonly store: Store;
   readonly firing: ScheduleFiring;
   readonly definitions: ScheduleDefinitions;
+  readonly startDeadlines: OverdueStarts;
   /** The application and its set; null if the worker declares no schedules. */
   readonly declared: { readonly app: string; readonly set: ScheduleSet } | null;
 }
 
 export class WorkerSchedules {
   readonly interest: ScheduleInterest;
+  readonly startDeadlines: OverdueStarts;
   readonly #options: WorkerSchedulesOptions;
 
   constructor(options: WorkerSchedulesOptions) {
     this.#options = options;
+    this.startDeadlines = options.startDeadlines;
     const { declared } = options;
     this.interest = declared === null ? { app: null, setKey: "" } : { app: declared.app, setKey: declared.set.key };
   }

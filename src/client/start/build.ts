@@ -56,6 +56,7 @@ export async function createGraphRun(
     version: frozenDagVersion,
     queue: null,
     priority: 0,
+    startByMs: null,
     tags: [],
     hero: defaultHeroPolicy,
   };

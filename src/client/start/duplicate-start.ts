@@ -7,11 +7,20 @@ import { frozenDagVersion } from "../../core/naming/route.js";
 import type { NewRun, RefusedStart } from "../../store/contract/store.js";
 
 /**
+ * @param onConflict what the caller has asked for; undefined stands for the default
  * @returns the id of the run that an identical start created before
  * @throws AlreadyActiveError if the hero has an active run, InvalidInputError if the key was used with another input
  */
-export function existingRunId(run: NewRun, refusal: RefusedStart): string {
+export function existingRunId(run: NewRun, refusal: RefusedStart, onConflict?: "attach" | "fail"): string {
   const { existing } = refusal;
+  if (refusal.reason === "startKey" && onConflict === "fail")
+    throw new AlreadyActiveError({
+      workflow: run.workflow,
+      hero: null,
+      idempotencyKey: run.startKey as string,
+      runId: existing.id,
+    });
+  if (refusal.reason === "heroKey" && onConflict === "attach") return existing.id;
   if (refusal.reason === "heroKey") {
     throw new AlreadyActiveError({
       workflow: run.workflow,

@@ -48,7 +48,9 @@ export function gatheringOf(
   const rule = checkDebounce(workflow, debounce);
   if (batching !== null)
     throw new InvalidInputError(`Workflow "${workflow}" gathers its starts in batches, so they cannot be debounced.`);
-  const other = (["idempotencyKey", "tx", "delay", "startAt"] as const).find((name) => options[name] !== undefined);
+  const other = (["idempotencyKey", "onConflict", "tx", "delay", "startAt"] as const).find(
+    (name) => options[name] !== undefined,
+  );
   if (other !== undefined)
     throw new InvalidInputError(
       `start("${workflow}") takes either \`debounce\` or \`${other}\`, not both: ${reasons[other]}.`,
@@ -66,6 +68,7 @@ export function gatheringOf(
 
 const reasons = {
   idempotencyKey: "the key of the debounce says which starts are one",
+  onConflict: "the key of the debounce says which starts are one",
   tx: "it would keep all other starts with its key waiting until your transaction ends",
   delay: "`quiet` and `max` say when the run is due",
   startAt: "`quiet` and `max` say when the run is due",
@@ -78,6 +81,11 @@ function batchingOf(workflow: string, batching: Exclude<StartBatching, null>, op
     if (options.idempotencyKey === undefined) return null;
     throw new InvalidInputError(
       `start("${workflow}") takes either \`idempotencyKey\` or \`${own}\`, because the workflow gathers its starts in batches, and a start with \`${own}\` is none of them.`,
+    );
+  }
+  if (options.onConflict !== undefined && options.onConflict !== "attach") {
+    throw new InvalidInputError(
+      `start("${workflow}") cannot take \`onConflict: "${options.onConflict}"\`, because the workflow gathers its starts in batches: a start with a key that was used before always gets the start that has it.`,
     );
   }
   if (!("size" in batching)) {

@@ -45,7 +45,8 @@ export class Launcher {
     // an earlier one.
     const adoptions: Promise<LaunchResult>[] = [];
     for (const run of runs) {
-      const adopter = run.due.kind === "now" ? this.#adopterFor(run) : null;
+      // A run that must begin by an instant is left to the claim: whether it begins or expires is decided under its lock.
+      const adopter = run.due.kind === "now" && run.startBy === undefined ? this.#adopterFor(run) : null;
       if (adopter === null) break;
       adoptions.push(this.#adopt(adopter, run));
     }

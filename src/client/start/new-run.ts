@@ -9,11 +9,19 @@ import type { WorkflowDefinition } from "../../define/definition.js";
 import { checkPriority } from "../../define/function/function.js";
 import type { HeroRef } from "../../define/hero.js";
 import { checkHero } from "../../define/hero.js";
+import { parseStartBy } from "../../define/start-by.js";
 import type { NewRun } from "../../store/contract/store.js";
 import { collectStartTags } from "../../telemetry/call-interception.js";
 import { auditField } from "../command/command-options.js";
 import type { DebounceOptions } from "./debounce.js";
 import type { IdSource } from "./new-id.js";
+
+/**
+ * What becomes of a start whose idempotency key or hero another run has. `attach`: that run is returned. `fail`: throws an
+ * AlreadyActiveError. `queue`: a new run begins when that run has ended. `cancelOther`: the same, and that run is canceled.
+ * `replace`: if that run has not begun, its input, priority, tags and start time are replaced; otherwise it is returned.
+ */
+export type OnConflict = "attach" | "fail" | "queue" | "cancelOther" | "replace";
 
 /** Options of `pawl.start`, `trigger` and `pawl.build`. */
 export interface StartOptions {
@@ -22,6 +30,11 @@ export interface StartOptions {
    * an InvalidInputError.
    */
   readonly idempotencyKey?: string;
+  /**
+   * What becomes of a start whose `idempotencyKey` was used before, or whose hero has an active run. Default: the run that was
+   * started with the key is returned, and a hero with an active run throws an AlreadyActiveError.
+   */
+  readonly onConflict?: OnConflict;
   /** The hero of the run. A second active run of the workflow for the same hero throws an AlreadyActiveError. */
   readonly hero?: HeroRef;
   /** Allows several active runs for one hero. Default: the `allowMultiple` of the workflow class, otherwise false. */
@@ -30,6 +43,11 @@ export interface StartOptions {
   readonly delay?: Duration;
   /** Starts the run at this instant: a Date, or milliseconds since 1970. Not together with `delay`. */
   readonly startAt?: Date | number;
+  /**
+   * By when the run must begin: a Date, or a duration from its start, or from the time that the start is delayed to. If its
+   * code was not executed by then, the run is canceled with the code "EXPIRED". Default: the `startBy` of the workflow.
+   */
+  readonly startBy?: Duration | Date;
   /** The priority of the run, a whole number: workers claim higher ones first. Default: the priority of the workflow. */
   readonly priority?: number;
   /** Tags in addition to those of the workflow, for `pawl.runs({ tag })`. */
@@ -49,10 +67,12 @@ export interface StartOptions {
 
 export const startOptions: ReadonlySet<string> = new Set([
   "idempotencyKey",
+  "onConflict",
   "hero",
   "allowMultiple",
   "delay",
   "startAt",
+  "startBy",
   "priority",
   "tags",
   "by",
@@ -63,10 +83,13 @@ export const startOptions: ReadonlySet<string> = new Set([
 
 /** The options of a call that starts many runs: an idempotency key or a hero belongs to one run. */
 export const startManyOptions: ReadonlySet<string> = new Set(
-  [...startOptions].filter((option) => option !== "idempotencyKey" && option !== "hero"),
+  [...startOptions].filter((option) => !["idempotencyKey", "hero", "onConflict"].includes(option)),
 );
 
-export type StartableDefinition = Pick<WorkflowDefinition, "name" | "version" | "queue" | "priority" | "tags" | "hero">;
+export type StartableDefinition = Pick<
+  WorkflowDefinition,
+  "name" | "version" | "queue" | "priority" | "startByMs" | "tags" | "hero"
+>;
 
 /** Checks the definition and the options once for all runs of a call, and returns a function that makes a run for an input. */
 export function newRunFactory(
@@ -75,6 +98,7 @@ export function newRunFactory(
   ids: IdSource,
 ): (input: unknown) => NewRun {
   const { name, version } = definition;
+  checkOnConflict(options);
   const hero = checkHero(name, definition.hero, options.hero);
   const queue = definition.queue ?? name;
   const priority = checkPriority(options.priority ?? definition.priority);
@@ -89,6 +113,7 @@ export function newRunFactory(
   const tags = collectStartTags(name, [...allTags]);
   const startKey = options.idempotencyKey === undefined ? null : checkName("idempotency key", options.idempotencyKey);
   const due = dueOf(options);
+  const startBy = startByField(definition, options);
   const startedBy = startedByField(options);
   const encodeOptions = { label: `the input of workflow "${name}"` };
   return (input) => ({
@@ -109,13 +134,54 @@ export function newRunFactory(
     parentIndex: null,
     parentAttempt: null,
     due,
+    ...startBy,
   });
+}
+
+/** Returns the field `startBy` of a new run, or no field if neither the start nor the workflow says by when it must begin. */
+function startByField(
+  { startByMs }: Pick<StartableDefinition, "startByMs">,
+  { startBy }: Pick<StartOptions, "startBy"> = {},
+): Pick<NewRun, "startBy"> {
+  if (startBy instanceof Date) return { startBy: { kind: "at", ms: parseInstant("startBy", startBy) } };
+  const ms = startBy === undefined ? startByMs : parseStartBy(startBy, "startBy");
+  return ms === null ? {} : { startBy: { kind: "in", ms } };
 }
 
 /** Returns the field `startedBy` of a new run, or no field if the caller has given neither a name nor a reason. */
 export function startedByField(options: Pick<StartOptions, "by" | "reason">): Pick<NewRun, "startedBy"> {
   const { audit } = auditField(options);
   return audit === undefined ? {} : { startedBy: JSON.stringify(audit) };
+}
+
+const conflictPolicies: ReadonlySet<unknown> = new Set<OnConflict>([
+  "attach",
+  "fail",
+  "queue",
+  "cancelOther",
+  "replace",
+]);
+
+/** @throws InvalidInputError for a policy that does not exist, or that does not go with the other options */
+function checkOnConflict({ onConflict, idempotencyKey, hero, tx, delay, startAt }: StartOptions): void {
+  if (onConflict === undefined) return;
+  if (!conflictPolicies.has(onConflict))
+    throw new InvalidInputError(
+      `onConflict is "attach", "fail", "queue", "cancelOther" or "replace", not ${JSON.stringify(onConflict)}.`,
+    );
+  if (idempotencyKey === undefined && hero === undefined)
+    throw new InvalidInputError(
+      `onConflict: "${onConflict}" needs an \`idempotencyKey\` or a \`hero\`: without one no start conflicts with another.`,
+    );
+  if (onConflict === "attach" || onConflict === "fail") return;
+  if (tx !== undefined)
+    throw new InvalidInputError(
+      `onConflict: "${onConflict}" cannot be used with \`tx\`, because the other run would have to stand still until your transaction ends; start the run after the transaction.`,
+    );
+  if (onConflict !== "replace" && (delay !== undefined || startAt !== undefined))
+    throw new InvalidInputError(
+      `onConflict: "${onConflict}" takes neither \`delay\` nor \`startAt\`: the run begins when the other one has ended.`,
+    );
 }
 
 function dueOf({ delay, startAt }: StartOptions): NewRun["due"] {

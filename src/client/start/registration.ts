@@ -11,6 +11,7 @@ export interface Registration {
   readonly queue: string;
   readonly version: string;
   readonly priority: number;
+  readonly startByMs: number | null;
   readonly tags: readonly string[];
   /** The current and former queues of its steps. */
   readonly stepQueues: readonly string[];
@@ -38,6 +39,7 @@ export function registrationOf({ name, queue, version, graph }: WorkflowRecord):
   }
   const {
     priority = 0,
+    startByMs = null,
     tags = [],
     stepQueues = [],
     hero = defaultHeroPolicy,
@@ -46,7 +48,19 @@ export function registrationOf({ name, queue, version, graph }: WorkflowRecord):
     inputSchema = null,
     batch,
   } = registered;
-  return { queue, version, priority, tags, stepQueues, hero, nodes, isChain, inputSchema, batch: batchingOf(batch) };
+  return {
+    queue,
+    version,
+    priority,
+    startByMs,
+    tags,
+    stepQueues,
+    hero,
+    nodes,
+    isChain,
+    inputSchema,
+    batch: batchingOf(batch),
+  };
 }
 
 function batchingOf(batch: RegisteredBatch | undefined): StartBatching {

@@ -4,19 +4,21 @@ import { RunNotFoundError, WorkflowNotFoundError } from "../../core/errors/error
 import type { GatherCall } from "../../core/gathering/plan-gathering.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import { validate } from "../../define/standard-schema.js";
-import type { NewRun } from "../../store/contract/store.js";
+import type { NewRun, RefusedStart } from "../../store/contract/store.js";
 import { publishStatus } from "../../telemetry/publish.js";
 import type { CommandOptions } from "../command/command-options.js";
 import { type HandleServices, RunHandle } from "../run-handle.js";
 import { checkTransaction } from "./callers-transaction.js";
 import { existingRunId } from "./duplicate-start.js";
 import { GatheredStarts, gatheringOf, type StartBatching } from "./gathered-starts.js";
+import { KeyConflicts, type LatePolicy } from "./key-conflict.js";
 import type { Launcher, LaunchResult } from "./launcher.js";
 import type { IdSource } from "./new-id.js";
 import { newRunFactory, type StartableDefinition, type StartOptions, startedByField } from "./new-run.js";
 import { newRunsInPages, runsPerPage } from "./new-run-pages.js";
 import type { Registrar } from "./registrar.js";
 import { retryRun } from "./retry.js";
+import { OverdueStarts } from "./start-deadlines.js";
 
 export class RunStarter {
   readonly #services: HandleServices;
@@ -24,6 +26,9 @@ export class RunStarter {
   readonly #registrar: Registrar;
   readonly #launcher: Launcher;
   readonly #gatheredStarts: GatheredStarts;
+  readonly #keyConflicts: KeyConflicts;
+  /** Cancels the runs that have not begun in time. */
+  readonly overdueStarts: OverdueStarts;
 
   /** @param services what the handles of the started runs need */
   constructor(services: HandleServices, ids: IdSource, registrar: Registrar, launcher: Launcher) {
@@ -33,6 +38,8 @@ export class RunStarter {
     this.#launcher = launcher;
     const { store, runtime, log } = services;
     this.#gatheredStarts = new GatheredStarts(store, runtime, (run, at) => publishStatus(log, run, "pending", at));
+    this.overdueStarts = new OverdueStarts(services.store, services.commands);
+    this.#keyConflicts = new KeyConflicts({ ...services, ids });
   }
 
   async startByName<Input, Output>(
@@ -53,7 +60,7 @@ export class RunStarter {
     const { name, inputSchema, batch } = definition;
     const toCall = gatheringOf(name, batch, options, inputs.length);
     const launch = (runs: readonly NewRun[]) =>
-      toCall === null ? this.launchRuns(runs, options.tx) : this.#gather(runs, toCall);
+      toCall === null ? this.launchRuns(runs, options) : this.#gather(runs, toCall);
     const createRun = newRunFactory(definition, options, this.#ids);
     const checkInput = (input: Input) =>
       inputSchema === null ? undefined : validate(inputSchema, input, `input of workflow "${name}"`);
@@ -76,13 +83,36 @@ export class RunStarter {
     return handles;
   }
 
-  async launchRuns(runs: readonly NewRun[], tx: unknown): Promise<RunHandle<any, any>[]> {
+  async launchRuns(
+    runs: readonly NewRun[],
+    { tx, onConflict }: Pick<StartOptions, "tx" | "onConflict">,
+  ): Promise<RunHandle<any, any>[]> {
     const launchResults =
       tx === undefined ? await this.#launcher.launch(runs) : await this.#launchInTransaction(tx, runs);
-    return runs.map((run, index) => {
+    const handles = runs.map((run, index) => {
       const { refusal, warning } = launchResults[index] as LaunchResult;
-      const id = refusal === null ? run.id : existingRunId(run, refusal);
-      return new RunHandle(id, this.#services, { warning, created: refusal === null });
+      if (refusal !== null && isLatePolicy(onConflict)) return this.#resolveConflict(run, refusal, onConflict);
+      const id =
+        refusal === null ? run.id : existingRunId(run, refusal, isLatePolicy(onConflict) ? undefined : onConflict);
+      const replaced = onConflict === "replace" ? { replaced: false } : {};
+      return new RunHandle(id, this.#services, { warning, created: refusal === null, ...replaced });
+    });
+    return isLatePolicy(onConflict) ? Promise.all(handles) : (handles as RunHandle<any, any>[]);
+  }
+
+  /** Another run has the key or the hero of the new one, and the caller has said what to do then. */
+  async #resolveConflict(run: NewRun, refusal: RefusedStart, policy: LatePolicy): Promise<RunHandle<any, any>> {
+    let warning: string | null = null;
+    const start = async (again: NewRun) => {
+      const [result] = await this.#launcher.launch([again]);
+      warning = result?.warning ?? null;
+      return result?.refusal ?? null;
+    };
+    const { id, ...result } = await this.#keyConflicts.resolve(run, refusal, policy, start);
+    return new RunHandle(id, this.#services, {
+      warning,
+      ...result,
+      replaced: result.replaced ?? (policy === "replace" ? false : null),
     });
   }
 
@@ -117,3 +147,6 @@ export class RunStarter {
     return refusals.map((refusal) => ({ refusal, warning }));
   }
 }
+
+const isLatePolicy = (policy: StartOptions["onConflict"]): policy is LatePolicy =>
+  policy !== undefined && policy !== "attach" && policy !== "fail";

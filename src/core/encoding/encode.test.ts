@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { sized } from "../../../test/support/effort.js";
 import {
   PauseError,
   PayloadTooLargeError,
@@ -179,7 +180,7 @@ describe("values that JSON cannot express are restored as they were", () => {
         expect(isDeepStrictEqual(decode(JSON.stringify(JSON.parse(encoded), null, 1)), value)).toBe(true);
         expect(text(decode(encoded))).toBe(encoded);
       }),
-      { numRuns: 2000 },
+      { numRuns: sized(500, 2_000) },
     );
   });
 });
@@ -537,7 +538,7 @@ describe("damaged texts are refused with a SerializationError", () => {
           expect(error).toBeInstanceOf(SerializationError);
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: sized(500, 2_000) },
     );
   });
 });

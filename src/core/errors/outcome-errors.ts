@@ -20,16 +20,18 @@ export class RunFailedError extends PawlError {
 
 /** Thrown by `run.result()` and `ctx.run()` when the awaited run was canceled. */
 export class RunCanceledError extends PawlError {
-  readonly code = "RUN_CANCELED";
+  /** "EXPIRED" when the run was canceled because it had not begun by its `startBy`; otherwise "RUN_CANCELED". */
+  readonly code: "RUN_CANCELED" | "EXPIRED";
   /** The run that was canceled. */
   readonly runId: string;
   /** The reason that the caller gave for the cancellation; undefined when the caller gave none. */
   readonly reason: string | undefined;
 
-  constructor(runId: string, reason?: string) {
+  constructor(runId: string, reason?: string, code?: unknown) {
     super(`Run ${runId} was canceled${reason === undefined ? ", no reason given" : `: ${reason}`}.`);
     this.runId = runId;
     this.reason = reason;
+    this.code = code === "EXPIRED" ? code : "RUN_CANCELED";
   }
 }
 

@@ -86,7 +86,8 @@ function construct(parts: ErrorParts): Error {
   if (code === "PAUSE_ERROR") return new PauseError(message, data);
   if (code === "TIMEOUT" && name === "TimeoutError") return new TimeoutError(message);
   if (code === "RUN_FAILED") return new RunFailedError(String(data.runId), cause);
-  if (code === "RUN_CANCELED") return new RunCanceledError(String(data.runId), data.reason as string | undefined);
+  if (code === "RUN_CANCELED" || (code === "EXPIRED" && name === "RunCanceledError" && data.runId !== undefined))
+    return new RunCanceledError(String(data.runId), data.reason as string | undefined, code);
   if (errors !== undefined) return new AggregateError(errors, message);
   return restoreError(parts) ?? new (BUILT_IN.get(name) ?? Error)(message);
 }

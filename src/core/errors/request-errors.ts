@@ -52,31 +52,42 @@ export class RunNotFoundError extends PawlError {
 }
 
 /**
- * Thrown by `start()` when the hero already has an active run of the workflow, which allows only one active run per hero.
- * Wait for that run, cancel it, or start with `allowMultiple`.
+ * Thrown by `start()` when the hero already has an active run of the workflow, which allows only one active run per hero:
+ * wait for that run, cancel it, or start with `allowMultiple` or `onConflict`. Also thrown for an idempotency key that was
+ * used before, if the start has `onConflict: "fail"`.
  */
 export class AlreadyActiveError extends PawlError {
   readonly code = "ALREADY_ACTIVE";
   /** The name of the workflow. */
   readonly workflow: string;
-  /** The hero that already has a run. */
+  /** The hero that already has a run; null if the idempotency key is the reason. */
   readonly hero: {
     /** The type of the hero. */
     readonly type: string;
     /** The id of the hero. */
     readonly id: string;
-  };
-  /** The run that is active. */
+  } | null;
+  /** The idempotency key that was used before; null if the hero is the reason. */
+  readonly idempotencyKey: string | null;
+  /** The run that is active, or that was started with the key. */
   readonly runId: string;
 
-  constructor(details: { workflow: string; hero: AlreadyActiveError["hero"]; runId: string }) {
-    const { workflow, hero, runId } = details;
+  constructor(
+    details: { workflow: string; runId: string } & (
+      | { hero: NonNullable<AlreadyActiveError["hero"]>; idempotencyKey?: null }
+      | { hero: null; idempotencyKey: string }
+    ),
+  ) {
+    const { workflow, hero, runId, idempotencyKey = null } = details;
     super(
-      `${hero.type} ${hero.id} already has an active run of workflow ${JSON.stringify(workflow)}: ${runId}. ` +
-        "Wait for it, cancel it, or start with allowMultiple.",
+      hero === null
+        ? `Workflow ${JSON.stringify(workflow)} was already started with the idempotency key "${idempotencyKey}": ${runId}.`
+        : `${hero.type} ${hero.id} already has an active run of workflow ${JSON.stringify(workflow)}: ${runId}. ` +
+            "Wait for it, cancel it, or start with allowMultiple or onConflict.",
     );
     this.workflow = workflow;
     this.hero = hero;
+    this.idempotencyKey = idempotencyKey;
     this.runId = runId;
   }
 }

@@ -37,6 +37,15 @@ export function laneOf(id: string): Lane {
 /** All lanes of a limit have an id in this range: from the first text, and less than the second. */
 export const laneRangeOf = (limit: string): readonly [from: string, to: string] => [`${limit}\t`, `${limit}\n`];
 
+/** A part of the key of a step is enough for people who look at its slot; the number makes the name unique. */
+const maxStepLength = 50;
+
+/** The name of the slot of a step. */
+export const slotNodeOf = (number: number, step: string): string =>
+  `${number} ${[...step].slice(0, maxStepLength).join("")}`;
+
+export const stepOfSlot = (node: string): string => node.slice(node.indexOf(" ") + 1);
+
 export interface RunClass {
   /** The route of the tasks of its runs; no two classes have the same. */
   readonly id: string;

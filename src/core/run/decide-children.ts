@@ -1,5 +1,6 @@
 /** Decides about calls whose children or jobs have ended. */
 import type { Failure } from "../encoding/error-record.js";
+import { cancelData } from "./cancel-reason.js";
 import type { Decision } from "./decision.js";
 import { newEvent } from "./event.js";
 import { expandRanges, rangesOf } from "./ranges.js";
@@ -9,7 +10,7 @@ import type { Command, NodeResult } from "./stored-schema.js";
 
 export function recordChildEnd(
   decision: Decision,
-  { node: senderNode, status, output, error, reason }: Extract<Command, { type: "child" }>,
+  { node: senderNode, status, output, error, reason, code }: Extract<Command, { type: "child" }>,
 ): void {
   const node = callOfChild(decision.state, senderNode);
   const op = decision.state.ops.get(node);
@@ -17,7 +18,7 @@ export function recordChildEnd(
   if (status === "completed")
     decision.events.push(newEvent("child.completed", { node }, {}, output === null ? {} : { output }));
   else if (status === "failed") decision.events.push(newEvent("child.failed", { node }, { error: error as Failure }));
-  else decision.events.push(newEvent("child.canceled", { node }, reason === null ? {} : { reason }));
+  else decision.events.push(newEvent("child.canceled", { node }, cancelData(reason, code)));
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Decides about the commands of operators. */
 import { InvalidStateError } from "../errors/errors.js";
 import type { FrozenDag } from "../graph/frozen-dag.js";
+import { cancelData, expiredCode, expiredReason } from "./cancel-reason.js";
 import type { Decision } from "./decision.js";
 import { newEvent } from "./event.js";
 import { isDispatched, statusOf } from "./state.js";
@@ -67,7 +68,7 @@ export function skipStep(decision: Decision, isUnowned: boolean): void {
 
 /**
  * The step that an operator can skip or provide an output for, and the number of the attempt that it runs or waits to
- * start.
+ * start. A step whose body is running is not stuck: the result of the body will be recorded, and a step has only one.
  */
 function findStuckStep(decision: Decision, isUnowned = false): { readonly key: string; readonly attempt: number } {
   if (decision.paused?.node != null) {
@@ -83,7 +84,8 @@ function findStuckStep(decision: Decision, isUnowned = false): { readonly key: s
     }
   } else {
     for (const [key, op] of decision.state.ops)
-      if (op.kind === "step" && op.phase === "awaiting_attempt") return { key, attempt: op.attempt + 1 };
+      if (op.kind === "step" && op.phase === "awaiting_attempt" && !decision.isExecuting(key))
+        return { key, attempt: op.attempt + 1 };
     for (const [key, op] of decision.state.ops)
       if (isUnowned && op.kind === "step" && op.phase === "started" && !isDispatched(op))
         return { key, attempt: op.attempt };
@@ -102,13 +104,27 @@ function describeNotStuck(decision: Decision): string {
  * Records the request to cancel the run. The run's next owner cancels the children, compensates, and ends the run. A client
  * itself ends a parked run that is canceled by force, or that has neither children nor steps to compensate.
  */
-export function cancelRun(decision: Decision, { reason, force }: Extract<Command, { type: "cancel" }>): void {
+export function cancelRun(
+  decision: Decision,
+  { reason, force }: Pick<Extract<Command, { type: "cancel" }>, "reason" | "force">,
+  code: string | null = null,
+): void {
   if (decision.isCancelRequested && !(force === true && !decision.isCancelForced)) return;
   decision.isCancelRequested = true;
   decision.isCancelForced = force === true;
   if (decision.paused !== null) decision.resume("operator");
-  const data = { ...(reason === null ? {} : { reason }), ...(force === true ? { force } : {}) };
+  const data = { ...cancelData(reason, code), ...(force === true ? { force } : {}) };
   decision.events.push(newEvent("run.cancel_requested", {}, data));
+}
+
+/**
+ * Cancels a run that has not begun by its start deadline. A run that has begun is left alone, and so is one whose deadline
+ * was replaced after the sender of the command had read it.
+ */
+export function cancelUnstarted(decision: Decision, startBy: number): void {
+  const { startedAt, replacedStartBy } = decision.state;
+  const isCurrent = replacedStartBy === undefined || replacedStartBy === startBy;
+  if (startedAt === null && isCurrent) cancelRun(decision, { reason: expiredReason(startBy) }, expiredCode);
 }
 
 export function reattemptNode(

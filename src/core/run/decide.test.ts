@@ -289,6 +289,14 @@ describe("pause and resume", () => {
     stateAfter(started, paused).when(skip).thenRefused();
   });
 
+  test("skip does not hit a step whose next attempt is running already, although its start is not in the log", () => {
+    const state = stateAfter(started, retry("pay", 1, 0)).state();
+    const decideWhile = (executing: string) =>
+      decide(state, [{ command: skip, at: 1, strict: false }], 1, state.seq + 1, null, (key) => key === executing);
+    expect(decideWhile("pay")).toEqual([]);
+    expect(decideWhile("ship")).toMatchObject([{ type: "step.skipped", node: "pay", attempt: 2 }]);
+  });
+
   test("skip skips the attempt that waits, not the one before it", () => {
     const skipped = (...events: TimedEvent[]) =>
       decide(stateAfter(...events).state(), [{ command: skip, at: 0, strict: true }], 0);

@@ -11,7 +11,17 @@ import { InvalidStateError } from "../errors/errors.js";
 import type { ReceivedCommand } from "./command.js";
 import { recordBlocked } from "./decide-blocked.js";
 import { collectMapChildEnds, recordChildEnd, recordEndedMapChildren, recordNodeEnd } from "./decide-children.js";
-import { cancelRun, importDag, moveToStep, pauseRun, reattemptNode, resumeRun, skipStep } from "./decide-operator.js";
+import {
+  cancelRun,
+  cancelUnstarted,
+  importDag,
+  moveToStep,
+  pauseRun,
+  reattemptNode,
+  resumeRun,
+  skipStep,
+} from "./decide-operator.js";
+import { queueStart } from "./decide-queued-starts.js";
 import { matchWaits, receiveSignal, resumeIfSignalled } from "./decide-signals.js";
 import { fireDueTimers } from "./decide-time.js";
 import { Decision } from "./decision.js";
@@ -26,6 +36,8 @@ import type { Command } from "./stored-schema.js";
  * @param nextSeq the number that the first of the returned events will have
  * @param withdrawnKeys the keys of waits and timers whose withdrawal is being written before the returned events. In the
  * state they are still open, but they must not consume signals or fire.
+ * @param isExecuting whether the body of a step is running. The start of an attempt is not in the log at once, so in the
+ * state such a step may still wait for its next attempt.
  */
 export function decide(
   state: RunState,
@@ -33,8 +45,9 @@ export function decide(
   now: number,
   nextSeq = state.seq + 1,
   withdrawnKeys: ReadonlySet<string> | null = null,
+  isExecuting: (key: string) => boolean = () => false,
 ): NewEvent[] {
-  const decision = new Decision(state, nextSeq, withdrawnKeys);
+  const decision = new Decision(state, nextSeq, withdrawnKeys, isExecuting);
   matchWaits(decision);
   resumeIfSignalled(decision);
   for (const { command, at, strict, isUnowned } of commands) {
@@ -88,6 +101,10 @@ function applyCommand(decision: Decision, command: Command, isUnowned: boolean):
     case "start":
       if (decision.state.startedAt === null) return;
       throw new InvalidStateError("The run has been started already.");
+    case "queueStart":
+      return queueStart(decision, command);
+    case "startOverdue":
+      return isUnowned ? cancelUnstarted(decision, command.startBy) : undefined;
     case "reattempt":
       return reattemptNode(decision, command);
     case "import":

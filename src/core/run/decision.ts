@@ -35,9 +35,18 @@ export class Decision {
   isEnded: boolean;
   reattemptAt: number | null;
 
-  constructor(state: RunState, nextSeq: number, withdrawnKeys: ReadonlySet<string> | null) {
+  /** Whether the body of a step is running; see `decide`. */
+  readonly isExecuting: (key: string) => boolean;
+
+  constructor(
+    state: RunState,
+    nextSeq: number,
+    withdrawnKeys: ReadonlySet<string> | null,
+    isExecuting: (key: string) => boolean,
+  ) {
     this.state = state;
     this.nextSeq = nextSeq;
+    this.isExecuting = isExecuting;
     this.pendingSignals = [...state.pendingSignals];
     this.receivedSignalKeys = new Set();
     this.paused = state.paused;

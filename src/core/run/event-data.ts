@@ -105,6 +105,18 @@ export interface EventData {
     reason?: string;
     /** The run ends at once, without compensation. */
     force?: true;
+    /** Why the run is canceled, for programs: "EXPIRED" when it has not begun in time. */
+    code?: string;
+  };
+  /** A start that has the key of this run, or its hero, waits for the end of this run. */
+  "run.start_queued": {
+    /** The run that begins when this run has ended. */
+    run: string;
+  };
+  /** What the run was started with was replaced by a later start with its key, before the run began. */
+  "run.start_replaced": {
+    /** The instant by which the run must begin now; absent when there is none. */
+    startBy?: number;
   };
   /** The run has exceeded its time limit, and fails after its compensations and its `onFailure` are done. */
   "run.expired": { error: Failure };
@@ -130,7 +142,7 @@ export interface EventData {
    */
   "run.completed": { output?: unknown };
   "run.failed": { error: Failure };
-  "run.canceled": { reason?: string };
+  "run.canceled": { reason?: string; code?: string };
 
   /** The step is the next to be executed, and waits for its start time. */
   "step.scheduled": { waitMs: number };
@@ -217,7 +229,7 @@ export interface EventData {
   "child.started": { runId: string; workflow: string };
   "child.completed": { output?: unknown };
   "child.failed": { error: Failure };
-  "child.canceled": { reason?: string };
+  "child.canceled": { reason?: string; code?: string };
   /** The code has started a map: a child for each of `count` items. */
   "map.started": {
     workflow: string;

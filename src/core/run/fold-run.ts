@@ -91,9 +91,19 @@ export const runReducers: EventReducers<"run" | "input" | "shape" | "dag" | "bra
     state.wakeVersion += 1;
   },
   "run.cancel_requested": (state, event) => {
-    const { reason, force } = dataOf(event, "run.cancel_requested");
-    state.cancelRequest = { reason: reason ?? state.cancelRequest?.reason ?? null, force: force === true };
+    const { reason, force, code } = dataOf(event, "run.cancel_requested");
+    state.cancelRequest = {
+      reason: reason ?? state.cancelRequest?.reason ?? null,
+      force: force === true,
+      code: code ?? null,
+    };
     state.wakeVersion += 1;
+  },
+  "run.start_queued": (state, event) => {
+    (state.queuedStarts ??= []).push(dataOf(event, "run.start_queued").run);
+  },
+  "run.start_replaced": (state, event) => {
+    state.replacedStartBy = dataOf(event, "run.start_replaced").startBy ?? null;
   },
   "run.expired": (state, event) => {
     state.timeoutFailure = dataOf(event, "run.expired").error;

@@ -33,6 +33,8 @@ const commandTypes = new Set<string>(
     child: true,
     children: true,
     start: true,
+    startOverdue: true,
+    queueStart: true,
     reattempt: true,
     import: true,
     nodes: true,
@@ -79,6 +81,7 @@ export function createParentMessage(
     output,
     error: status === "failed" ? failure : null,
     reason: status === "canceled" ? (failure?.message ?? null) : null,
+    ...(status === "canceled" && typeof failure?.code === "string" ? { code: failure.code } : {}),
   });
 }
 

@@ -231,7 +231,11 @@ export interface RunState {
   paused: Pause | null;
   /** By step ("" for the handler): the signal that ended its last pause. Removed when the step ends or pauses again. */
   resumeSignals: Map<string, Signal> | null;
-  cancelRequest: { readonly reason: string | null; readonly force: boolean } | null;
+  cancelRequest: { readonly reason: string | null; readonly force: boolean; readonly code: string | null } | null;
+  /** The runs that begin when this run has ended; null when there are none. */
+  queuedStarts: string[] | null;
+  /** The start deadline that a later start has set; undefined when none has replaced what the run was started with. */
+  replacedStartBy: number | null | undefined;
   /** Whether the start time passed while the run was paused, so that the run starts as soon as it is resumed. */
   becameDueWhilePaused: boolean;
   /** The error that the run fails with because it has exceeded its time limit. */
@@ -291,6 +295,8 @@ export function initialState(): RunState {
     paused: null,
     resumeSignals: null,
     cancelRequest: null,
+    queuedStarts: null,
+    replacedStartBy: undefined,
     becameDueWhilePaused: false,
     timeoutFailure: null,
     reattemptAt: null,

@@ -24,6 +24,12 @@ export interface CommandAudit {
   readonly reason?: string;
 }
 
+/** What is known about the start of a run besides its input: the column `started_by` of pawl_runs. */
+export interface StartOrigin extends CommandAudit {
+  /** The run for whose end the run waits before it begins. */
+  readonly after?: string;
+}
+
 /** A command to a run, from an operator, another run, or a worker. */
 export type Command = CommandContent & { readonly audit?: CommandAudit };
 
@@ -53,6 +59,13 @@ type CommandContent =
   /** Starts a run that was created without a start time. */
   | { readonly type: "start" }
   /**
+   * The run `run` has the key of this run, or its hero, and begins when this run has ended. With `cancel`, this run is
+   * canceled for it.
+   */
+  | { readonly type: "queueStart"; readonly run: string; readonly cancel?: true }
+  /** The instant by which the run should have begun has passed. The run is canceled unless its code was executed. */
+  | { readonly type: "startOverdue"; readonly startBy: number }
+  /**
    * Attempts a node again that has not completed. `descendants` are all nodes that depend on it, directly or indirectly.
    */
   | { readonly type: "reattempt"; readonly node: string; readonly descendants: readonly string[] }
@@ -66,6 +79,8 @@ type CommandContent =
       readonly output: string | null;
       readonly error: Failure | null;
       readonly reason: string | null;
+      /** The code of the cancel; absent when it has none. */
+      readonly code?: string;
     }
   /** Children of a map have ended. The ranges contain their indexes in the map. */
   | {
@@ -226,6 +241,8 @@ export interface Progress {
 export interface RegisteredWorkflow {
   /** The default priority of its runs. */
   readonly priority: number;
+  /** How soon its runs must begin, in milliseconds; absent when they may begin at any time. */
+  readonly startByMs?: number;
   /** The default tags of its runs. */
   readonly tags: readonly string[];
   readonly hero?: HeroPolicy;

@@ -4,6 +4,7 @@
  */
 import { decode } from "../encoding/decode.js";
 import type { Failure } from "../encoding/error-record.js";
+import { cancelData } from "./cancel-reason.js";
 import { newEvent, type StoredEvent } from "./event.js";
 
 interface RunResultColumns {
@@ -26,16 +27,16 @@ export function terminalEventOf(run: RunResultColumns, eventCount: number): Stor
 function newTerminalEvent({ status, output, error }: RunResultColumns) {
   if (status === "completed") return newEvent("run.completed", {}, undefined, output === null ? {} : { output });
   if (status === "failed") return newEvent("run.failed", {}, undefined, error === null ? {} : { error });
-  const reason = cancelReasonIn(error);
-  return newEvent("run.canceled", {}, reason === null ? {} : { reason });
+  const { message = null, code = null } = cancelFailureIn(error);
+  return newEvent("run.canceled", {}, cancelData(message, typeof code === "string" ? code : null));
 }
 
-/** Returns null when there is no reason, or when the column is damaged, so that the history can still be read. */
-function cancelReasonIn(error: string | null): string | null {
-  if (error === null) return null;
+/** Returns nothing when there is no reason, or when the column is damaged, so that the history can still be read. */
+function cancelFailureIn(error: string | null): Partial<Failure> {
+  if (error === null) return {};
   try {
-    return (decode(error) as Failure).message;
+    return decode(error) as Failure;
   } catch {
-    return null;
+    return {};
   }
 }

@@ -62,6 +62,29 @@ export interface NewRun extends RunSpec {
    * owns the run from its creation, which counts as the first delivery; `owned` is allowed only in a fenced commit.
    */
   readonly due: { readonly kind: "now" | "held" | "owned" } | { readonly kind: "at" | "in"; readonly ms: number };
+  /**
+   * By when the run's code must have been executed for the first time. `at`: by the instant `ms`. `in`: within `ms`
+   * milliseconds after the task is due, or after the commit if the task is held. The store keeps the instant in a row of
+   * its own (`StartDeadlines`). Absent when the run may begin at any time; not together with `owned`.
+   */
+  readonly startBy?: StartBy;
+}
+
+export interface StartBy {
+  readonly kind: "at" | "in";
+  readonly ms: number;
+}
+
+/**
+ * The instant by which the run must begin; null if it may begin at any time.
+ *
+ * @param at the instant of the commit that creates the run
+ */
+export function startDeadlineOf({ startBy, due }: Pick<NewRun, "startBy" | "due">, at: number): number | null {
+  if (startBy === undefined) return null;
+  if (startBy.kind === "at") return startBy.ms;
+  const dueAt = "ms" in due ? (due.kind === "at" ? due.ms : at + due.ms) : at;
+  return Math.max(at, dueAt) + startBy.ms;
 }
 
 /** A message for the inbox of a run. */

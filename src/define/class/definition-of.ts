@@ -14,6 +14,7 @@ import type { JobDefinition } from "../dynamic/job.js";
 import { checkKey, checkLimits, checkStepLimit } from "../limit.js";
 import { suggestNames } from "../name-suggestions.js";
 import { definitionBrand } from "../runnable.js";
+import { parseStartBy } from "../start-by.js";
 import { type DeclaredStep, type StepEngine, type StepJob, stepEngineKey } from "../step-engine.js";
 import { type ChainStep, resolveChain } from "./chain.js";
 import { reservedNames } from "./context-members.js";
@@ -105,6 +106,7 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
     priority: options.priority ?? 0,
     retry: resolveRetry(options.retry),
     timeoutMs: options.timeout === undefined ? null : parseDuration(options.timeout, `timeout of workflow ${name}`),
+    startByMs: options.startBy === undefined ? null : parseStartBy(options.startBy, `startBy of workflow ${name}`),
     tags: options.tags ?? [],
     inputSchema: options.input ?? null,
     outputSchema: options.output ?? null,

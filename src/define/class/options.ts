@@ -14,6 +14,7 @@ import { isJob, type JobDefinition } from "../dynamic/job.js";
 import { checkPriority } from "../function/function.js";
 import { checkKey, checkLimits, checkStepLimit, checkUnits, type LimitDefinition, type LimitKey } from "../limit.js";
 import type { StandardSchemaV1 } from "../standard-schema.js";
+import { parseStartBy } from "../start-by.js";
 import type { Condition } from "./class-types.js";
 import { checkActions, checkPolicy, type ExceptionPolicy, type TerminalAction } from "./exceptions.js";
 
@@ -39,6 +40,11 @@ export interface ClassOptions<W> extends ExceptionOptions {
   readonly priority?: number;
   /** How long a run may take from its first step on; after that it fails with a TimeoutError. Default: no limit. */
   readonly timeout?: Duration;
+  /**
+   * How soon a run must begin after it was started, or after the time that its start was delayed to. A run whose code was not
+   * executed by then is canceled with the code "EXPIRED". Default: no limit.
+   */
+  readonly startBy?: Duration;
   /** Pins its runs to workers that have this version. Default: any worker that has the workflow. */
   readonly version?: string;
   /** Tags that each of its runs gets, for `pawl.runs({ tag })`. */
@@ -189,6 +195,7 @@ const classChecks: Record<Exclude<keyof ClassOptions<any>, "__of">, Check> = {
   queue: (value) => checkName("queue", value),
   priority: checkPriority,
   timeout: parseDuration,
+  startBy: parseStartBy,
   version: (value) => checkName("version", value),
   tags: (value, what) => {
     if (!Array.isArray(value)) throw new InvalidInputError(`The ${what} must be a list.`);

@@ -25,6 +25,7 @@ export const coordinator: WorkflowDefinition<FrozenDag, void> = Object.freeze({
   priority: 0,
   retry: resolveRetry(),
   timeoutMs: null,
+  startByMs: null,
   tags: [],
   inputSchema: null,
   outputSchema: null,

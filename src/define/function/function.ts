@@ -14,6 +14,7 @@ import { defaultHeroPolicy } from "../hero.js";
 import { checkKey, checkLimits, type LimitDefinition, type LimitKey } from "../limit.js";
 import { definitionBrand } from "../runnable.js";
 import type { InferInput, InferOutput, StandardSchemaV1 } from "../standard-schema.js";
+import { parseStartBy } from "../start-by.js";
 import { checkHooks, hookNames, type StepHooks } from "../step-hooks.js";
 
 /** Options of `workflow(name, options, handler)`. */
@@ -30,6 +31,11 @@ export interface WorkflowOptions<Input = any> extends StepHooks<Input> {
   readonly retry?: RetryOptions;
   /** How long a run may take from its first step on; after that it fails with a TimeoutError. Default: no limit. */
   readonly timeout?: Duration;
+  /**
+   * How soon a run must begin after it was started, or after the time that its start was delayed to. A run whose code was not
+   * executed by then is canceled with the code "EXPIRED". Default: no limit.
+   */
+  readonly startBy?: Duration;
   /** Pins its runs to workers that have this version. Default: any worker that has the workflow. */
   readonly version?: string;
   /** Tags that each of its runs gets, for `pawl.runs({ tag })`. */
@@ -202,6 +208,7 @@ export function workflow(
     priority: checkPriority(options.priority ?? 0),
     retry: resolveRetry(options.retry),
     timeoutMs: options.timeout === undefined ? null : parseDuration(options.timeout, `timeout of workflow "${name}"`),
+    startByMs: options.startBy === undefined ? null : parseStartBy(options.startBy, `startBy of workflow "${name}"`),
     tags: checkTags(options.tags ?? []),
     inputSchema: checkSchema(name, "input", options.input),
     outputSchema: checkSchema(name, "output", options.output),
@@ -226,6 +233,7 @@ export const workflowOptions: ReadonlySet<string> = new Set([
   "priority",
   "retry",
   "timeout",
+  "startBy",
   "version",
   "tags",
   "aliases",

@@ -3,7 +3,19 @@ import { decode } from "../../core/encoding/decode.js";
 import type { CommandOptions, RunHandle } from "../../index.js";
 import { HttpError } from "../problem.js";
 import type { Call } from "../route.js";
-import { duration, flag, instant, integer, list, object, optional, payload, text } from "../schema.js";
+import {
+  duration,
+  durationOrInstant,
+  flag,
+  instant,
+  integer,
+  list,
+  object,
+  oneOf,
+  optional,
+  payload,
+  text,
+} from "../schema.js";
 import { heroSchema } from "../views/run-view.js";
 
 /** Payloads that are larger are left out of lists, unless the request allows more. */
@@ -81,6 +93,7 @@ export const startFields = {
   allowMultiple: optional(flag("Allows several active runs for one hero.")),
   delay: optional(duration("Starts the run after this time.")),
   startAt: optional(instant("Starts the run at this instant.")),
+  startBy: optional(durationOrInstant("Cancels the run with the code EXPIRED if it has not begun by then.")),
   priority: optional(integer("Workers claim runs with a higher priority first.", -2_147_483_648, 2_147_483_647)),
   tags: optional(list("Tags in addition to those of the workflow.", text("A tag.", { maxLength: 200 }), 100)),
 };
@@ -89,6 +102,11 @@ export const keyedStartFields = {
   ...startFields,
   idempotencyKey: optional(text("Starts the workflow once for this key. The header Idempotency-Key is the same.")),
   hero: optional(heroSchema),
+  onConflict: optional(
+    oneOf("What becomes of a start whose idempotency key was used before, or whose hero has an active run.", [
+      ...["attach", "fail", "queue", "cancelOther", "replace"],
+    ]),
+  ),
 };
 
 export const emptyBody = object("", {});

@@ -37,6 +37,7 @@ const withPayloads = {
 } as const;
 
 const explanationReasons = [
+  "queued",
   "ended",
   "paused",
   "executing",
@@ -287,14 +288,16 @@ export const inspectRoutes = [
           text: nullable(text("The reason in one or two sentences.", { maxLength: 50_000 })),
           since: nullable(time("Since when.")),
           until: nullable(time("When the run continues if nothing else happens.")),
+          expiresAt: optional(time("When the run is canceled if it has not begun by then.")),
         }),
       },
       problems: [404],
     },
     async (call) => {
-      const { because, text: sentence, since, until } = await runOf(call).explain();
+      const { because, text: sentence, since, until, expiresAt } = await runOf(call).explain();
       const shown = call.writer.text(sentence, aboutRun(call));
-      return { json: { because, text: shown, since: isoOrNull(since), until: isoOrNull(until) } };
+      const expiry = expiresAt === undefined ? {} : { expiresAt: expiresAt.toISOString() };
+      return { json: { because, text: shown, since: isoOrNull(since), until: isoOrNull(until), ...expiry } };
     },
   ),
   route(

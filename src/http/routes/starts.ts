@@ -15,14 +15,18 @@ const startedSchema = named(
     merged: flag(
       "Whether the start was added to a run that had not begun, by `debounce` or by the `batch` of its workflow.",
     ),
+    replaced: optional(flag("With `onConflict: replace`: whether the start replaced what the run was started with.")),
+    startsAfter: optional(text("With `onConflict`: the open run for whose end the run waits.")),
     warning: nullable(text("A warning, such as that no live worker has the workflow.")),
   }),
 );
 
-const startedView = ({ id, created, merged, warning }: RunHandle) => ({
+const startedView = ({ id, created, merged, replaced, startsAfter, warning }: RunHandle) => ({
   id,
   created: created === true,
   merged,
+  ...(replaced === null ? {} : { replaced }),
+  ...(startsAfter === null ? {} : { startsAfter }),
   warning,
 });
 

@@ -53,9 +53,11 @@ export class RunFeeds {
   }
 
   #onHint(hint: Hint): void {
-    if (hint.kind === "ready" || hint.kind === "schedules" || hint.kind === "slots") return;
-    if (hint.kind === "anything") for (const feed of this.#feeds.values()) feed.pollNow();
-    else for (const runId of hint.runIds) this.#feeds.get(runId)?.pollNow();
+    if (!("runIds" in hint)) {
+      if (hint.kind === "anything") for (const feed of this.#feeds.values()) feed.pollNow();
+      return;
+    }
+    for (const runId of hint.runIds) this.#feeds.get(runId)?.pollNow();
   }
 }
 

@@ -43,6 +43,7 @@ export const runSchema = named(
     idempotencyKey: nullable(text("The idempotency key that it was started with.")),
     parentId: nullable(text("The run that started it as a child.")),
     retryOf: nullable(text("The run that it retries.")),
+    startsAfter: nullable(text("The run for whose end it had to wait, because that run had its key or hero.")),
     startedBy: nullable(
       object("Who started it and why, if the start said so.", {
         by: nullable(text("Who started it.")),
@@ -102,6 +103,7 @@ export function runView(run: RunInfo, writer: PayloadWriter): Record<string, unk
     idempotencyKey: run.idempotencyKey,
     parentId: run.parentId,
     retryOf: run.retryOf,
+    startsAfter: run.startsAfter,
     startedBy:
       run.startedBy === null ? null : { by: run.startedBy.by, reason: writer.text(run.startedBy.reason, about) },
     schedule:

@@ -18,6 +18,35 @@ export interface Batch {
   readonly transitions: readonly Transition[];
   /** New runs that are not children of a run in this batch. */
   readonly starts: readonly NewRun[];
+  /** What changes for the runs that hold a key of a new run. Absent in nearly all batches; only clients write it. */
+  readonly keyChange?: KeyChange;
+}
+
+/**
+ * Lets a start take over a key from the run that holds it, or replace what that run was started with. It is checked and
+ * written before everything else of the batch. With it a start that is refused refuses the whole batch, as a conflict.
+ */
+export interface KeyChange {
+  /** A run that must not have ended. Its task is locked, so that it does not end before the batch is written. */
+  readonly openRunId: string | null;
+  /** Each run must hold the key that it gives up; otherwise the batch is a conflict. */
+  readonly moves: readonly KeyMove[];
+  /** A run that a transition of the batch parks, and that has not begun. */
+  readonly replacement: StartReplacement | null;
+}
+
+export interface KeyMove {
+  readonly runId: string;
+  readonly key: "startKey" | "heroKey";
+  readonly value: string;
+  /** The open run that gets the key; null frees it for a start of the batch. */
+  readonly to: string | null;
+}
+
+/** The columns that a later start replaces in the row of a run. */
+export interface StartReplacement
+  extends Pick<NewRun, "version" | "priority" | "input" | "tags" | "startedBy" | "due" | "startBy"> {
+  readonly runId: string;
 }
 
 /** A start that was refused because another run, `existing`, holds its start key or hero key. */

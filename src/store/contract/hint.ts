@@ -14,6 +14,8 @@ export type Hint =
    * next look is no earlier than was known.
    */
   | { readonly kind: "schedules"; readonly areFired?: true }
+  /** A run was created that must begin within `inMs` milliseconds, which may be earlier than workers know of. */
+  | { readonly kind: "startDeadline"; readonly inMs: number }
   /** Slots of limits are free in lanes in which steps wait, or steps of other processes got a slot. */
   | { readonly kind: "slots" }
   /** These runs ended. */

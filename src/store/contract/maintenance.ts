@@ -8,6 +8,7 @@ import type { Audit } from "./audit.js";
 import type { Questions } from "./questions.js";
 import type { WorkflowRecord } from "./records.js";
 import type { DatabaseSize } from "./size.js";
+import type { StartDeadlines } from "./start-deadlines.js";
 import type { WorkerRecord } from "./worker.js";
 
 /** A run's position when runs are ordered by age. */
@@ -139,6 +140,8 @@ export interface Maintenance {
 
   /** The reads that `verify` makes. */
   readonly audit: Audit;
+  /** The instants by which runs must begin. */
+  readonly startDeadlines: StartDeadlines;
   /** The bounded reads behind lists, counts and figures. */
   readonly questions: Questions;
 }

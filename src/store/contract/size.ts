@@ -17,6 +17,7 @@ export const tableNames = [
   "slots",
   "gatherings",
   "gathered",
+  "start_deadlines",
   "schedules",
   "occurrences",
   "schedule_apps",

@@ -49,7 +49,7 @@ export type {
   Transition,
 } from "../../core/run/transition.js";
 export type { Audit, AuditedRun, AuditedTask, OrphanTable } from "./audit.js";
-export type { Batch, CommitResult, RefusedStart } from "./commit.js";
+export type { Batch, CommitResult, KeyChange, KeyMove, RefusedStart, StartReplacement } from "./commit.js";
 export type { Hint } from "./hint.js";
 export type {
   AgePosition,
@@ -86,6 +86,7 @@ export type {
   Schedules,
 } from "./schedules.js";
 export type { DatabaseSize, TableName } from "./size.js";
+export type { StartDeadline, StartDeadlines } from "./start-deadlines.js";
 export type {
   ClaimedTask,
   ClaimRequest,

@@ -101,6 +101,8 @@ export interface HeartbeatResult {
   readonly pausedQueues: readonly string[];
   /** How long until the next of the worker's schedules must be looked at, negative if it is overdue; null: there is none. */
   readonly nextScheduleInMs: number | null;
+  /** How long until the earliest start deadline of any run, negative if it has passed; null: no run has one. */
+  readonly nextStartDeadlineInMs: number | null;
   /** The set of schedules of the worker's application that is in force; null if there is none. */
   readonly scheduleSetInForce: string | null;
 }

@@ -20,6 +20,7 @@ import {
   upsertCursor,
 } from "../sqlite/commit.js";
 import type { Result } from "./driver.js";
+import { planKeyChange, planUnrefusedStarts } from "./key-changes.js";
 import { planDrain, planMessages, planRelease } from "./messages.js";
 import { planChildren, planStarts } from "./starts.js";
 import { guardStatement, holdsFence, StatementPlan } from "./statement-plan.js";
@@ -68,10 +69,11 @@ const selectRunsWithMessages =
 /** Unread messages may have kept the run with its owner, and with its slots. */
 const deleteSlotsIfParked = `${deleteExecutingSlots} AND NOT EXISTS (SELECT 1 FROM pawl_tasks WHERE run_id = ? AND owner IS NOT NULL)`;
 
-export function planCommit({ fence, transitions, starts }: Batch, at: number): CommitPlan {
+export function planCommit({ fence, transitions, starts, keyChange }: Batch, at: number): CommitPlan {
   const plan = new StatementPlan<RefusedCommit>();
   const runIdByParkIndex = new Map<number, string>();
   if (fence !== null) plan.addGuard({ kind: "fenced" }, guardStatement(holdsFence), fence.workerId, fence.epoch);
+  if (keyChange !== undefined) planKeyChange(plan, keyChange, at);
   for (const transition of transitions) {
     planAppend(plan, transition, fence, at);
     planEffects(plan, transition, fence, at);
@@ -82,6 +84,7 @@ export function planCommit({ fence, transitions, starts }: Batch, at: number): C
   const messagesIndex =
     keptTransitions.length === 0 || fence === null ? null : plan.add(selectRunsWithMessages, fence.workerId);
   const readRefusals = planStarts(plan, starts, fence, at);
+  if (keyChange !== undefined) planUnrefusedStarts(plan, starts);
   return {
     plan,
     resultOf: (results) => ({

@@ -1,13 +1,23 @@
 /** Plans the statements that create runs. `changes()` says whether the preceding INSERT has inserted the run. */
 
+import { startDeadlineOf } from "../../core/run/transition.js";
 import type { Fence, NewRun, RefusedStart } from "../contract/store.js";
 import type { SqlRow } from "../sql/dialect.js";
 import { decodeRun, runColumns } from "../sql/records.js";
-import { insertChild, insertRunUnlessTaken, insertTaskInto, runValues, taskValues } from "../sqlite/starts.js";
+import {
+  insertChild,
+  insertRunUnlessTaken,
+  insertStartDeadlineInto,
+  insertTaskInto,
+  runValues,
+  taskValues,
+} from "../sqlite/starts.js";
 import type { Result } from "./driver.js";
 import type { StatementPlan } from "./statement-plan.js";
 
 const insertTaskIfRunInserted = `${insertTaskInto} SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ? WHERE changes() = 1`;
+
+const insertStartDeadlineIfTaskInserted = `${insertStartDeadlineInto} SELECT ?, ? WHERE changes() = 1`;
 
 const selectRun = `SELECT ${runColumns("pawl_tasks")}, `;
 const fromRunsIfNotInserted = "FROM pawl_runs r WHERE changes() = 0 AND";
@@ -25,9 +35,15 @@ export function planChildren(
   at: number,
 ): void {
   for (const run of children) {
-    plan.add(insertChild, ...runValues(run, at));
-    plan.add(insertTaskIfRunInserted, ...taskValues(run, fence, at));
+    plan.add(insertChild(run), ...runValues(run, at));
+    planTask(plan, run, fence, at);
   }
+}
+
+/** After these statements, too, `changes()` says whether the run was inserted. */
+function planTask(plan: StatementPlan<unknown>, run: NewRun, fence: Fence | null, at: number): void {
+  plan.add(insertTaskIfRunInserted, ...taskValues(run, fence, at));
+  if (run.startBy !== undefined) plan.add(insertStartDeadlineIfTaskInserted, run.id, startDeadlineOf(run, at));
 }
 
 export type ReadRefusals = (results: readonly Result[]) => RefusedStart[];
@@ -42,7 +58,7 @@ export function planStarts(
   const conflictLookups: { readonly run: NewRun; readonly index: number }[] = [];
   for (const run of runs) {
     plan.add(insertRunUnlessTaken(run), ...runValues(run, at));
-    plan.add(insertTaskIfRunInserted, ...taskValues(run, fence, at));
+    planTask(plan, run, fence, at);
     // A run without keys can only conflict with itself.
     if (run.startKey === null && run.heroKey === null) continue;
     conflictLookups.push({

@@ -3,6 +3,7 @@
 import type { Fence, HeartbeatResult, ScheduleInterest, WorkerInfo } from "../contract/store.js";
 import { nextScheduleSql, noInterest } from "../sql/next-schedule.js";
 import { type LoadColumns, taskState } from "../sql/records.js";
+import { nextStartDeadlineSql } from "../sql/start-deadlines.js";
 import { fencedHeartbeat, scheduleReport } from "../sqlite/workers.js";
 import type { Result } from "./driver.js";
 import { serverNow } from "./server-clock.js";
@@ -29,6 +30,7 @@ const selectHeartbeatReport = `SELECT 'run_with_messages' AS kind, run_id AS sub
   UNION ALL SELECT 'paused_queue', name FROM pawl_queues
   UNION ALL SELECT 'now', ${serverNow}
   UNION ALL SELECT 'next_schedule', ${nextScheduleSql("pawl_schedules", "''", "?")}
+  UNION ALL SELECT 'next_start_deadline', ${nextStartDeadlineSql("pawl_start_deadlines")}
   UNION ALL SELECT 'schedule_set', set_key FROM pawl_schedule_apps WHERE app = ?
   ORDER BY subject`;
 

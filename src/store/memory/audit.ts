@@ -12,6 +12,7 @@ export interface AuditedRows {
   readonly inboxes: ReadonlyMap<string, readonly InboxRow[]>;
   readonly cursors: ReadonlyMap<string, ReadonlyMap<string, unknown>>;
   readonly gathered: ReadonlyMap<string, GatheredItem>;
+  readonly startDeadlines: ReadonlyMap<string, number>;
 }
 
 export class MemoryAudit implements Audit {
@@ -30,7 +31,7 @@ export class MemoryAudit implements Audit {
   }
 
   async orphanedRunIds(table: OrphanTable, page: AuditPage): Promise<readonly string[]> {
-    const { runs, tasks, events, inboxes, cursors, gathered } = this.#rows;
+    const { runs, tasks, events, inboxes, cursors, gathered, startDeadlines } = this.#rows;
     // A SQL store has no rows where this store has an empty list, so an empty list is no orphan here either.
     const nonEmptyKeys = (lists: ReadonlyMap<string, readonly unknown[]>) =>
       [...lists].flatMap(([id, list]) => (list.length > 0 ? id : []));
@@ -40,6 +41,7 @@ export class MemoryAudit implements Audit {
       inbox: () => nonEmptyKeys(inboxes),
       cursors: () => [...cursors.keys()],
       gathered: () => [...new Set([...gathered.values()].map(({ runId }) => runId))],
+      start_deadlines: () => [...startDeadlines.keys()],
     }[table]();
     const parentRows = table === "inbox" ? tasks : runs;
     return pageOf(

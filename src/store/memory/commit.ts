@@ -2,6 +2,7 @@
  * Commits of the memory store: everything that can refuse a batch is checked first, then the whole batch is applied.
  */
 import { baseRouteOf } from "../../core/naming/route.js";
+import { startDeadlineOf } from "../../core/run/transition.js";
 import type {
   Batch,
   CommitResult,
@@ -12,6 +13,7 @@ import type {
   TerminalStatus,
   Transition,
 } from "../contract/store.js";
+import { applyKeyChange, findKeyConflict } from "./key-changes.js";
 import { type MemoryRows, startKeyOf } from "./rows.js";
 import type { MemoryRun, MemoryTask } from "./task.js";
 
@@ -40,10 +42,11 @@ export class MemoryCommitter {
       if (next.kind === "finish" && this.#hasUnreadMessages(runId, drainedInboxIds))
         return { kind: "conflict", runId, hasUnreadMessages: true };
     }
-    return null;
+    return batch.keyChange === undefined ? null : findKeyConflict(this.#rows, batch.keyChange, batch.starts);
   }
 
   apply(batch: Batch, at: number): Committed {
+    if (batch.keyChange !== undefined) applyKeyChange(this.#rows, batch.keyChange, at);
     const notParked: string[] = [];
     const ownedWithMessages: string[] = [];
     for (const transition of batch.transitions)
@@ -186,7 +189,7 @@ export class MemoryCommitter {
 
   /** Creates all of these runs, or none of them if some are refused. */
   createAllRuns(starts: readonly NewRun[], at: number): RefusedStart[] {
-    const { runs, tasks, startKeys, heroKeys } = this.#rows;
+    const { runs, tasks, startKeys, heroKeys, startDeadlines } = this.#rows;
     const newIds = new Set(starts.map(({ id }) => id).filter((id) => !runs.has(id)));
     const refused = this.createRuns(starts, null, at);
     if (refused.length === 0) return refused;
@@ -198,6 +201,7 @@ export class MemoryCommitter {
       task.revision += 1;
       tasks.delete(id);
       runs.delete(id);
+      startDeadlines.delete(id);
       if (run.startKey !== null) startKeys.delete(startKeyOf(run));
       if (run.heroKey !== null) heroKeys.delete(run.heroKey);
     }
@@ -228,7 +232,9 @@ export class MemoryCommitter {
   }
 
   #insertRun(newRun: NewRun, fence: Fence | null, at: number): void {
-    const { due, route = newRun.workflow, ...spec } = newRun;
+    const { due, route = newRun.workflow, startBy: _startBy, ...spec } = newRun;
+    const deadline = startDeadlineOf(newRun, at);
+    if (deadline !== null) this.#rows.startDeadlines.set(newRun.id, deadline);
     const initialFields = {
       status: "pending" as const,
       output: null,

@@ -11,7 +11,7 @@ import { dueAtOf } from "../../core/limits/order.js";
 import { baseRouteOf } from "../../core/naming/route.js";
 import type { GatherCall, Gatherings, GatherResult } from "../contract/gatherings.js";
 import type { NewRun, RefusedStart, RunRecord } from "../contract/store.js";
-import type { HintEmitter } from "../shared/hint-emitter.js";
+import { type HintEmitter, hintsOfStarts } from "../shared/hint-emitter.js";
 import { type MemoryRows, startKeyOf } from "./rows.js";
 import type { MemoryRun } from "./task.js";
 
@@ -57,7 +57,7 @@ export class MemoryGatherings implements Gatherings {
     }
     for (const item of plan.items) rows.gathered.set(item.callId, item);
     for (const [id, runId] of plan.leads) rows.gatherings.set(id, runId);
-    hints.emit([{ kind: "ready", workflows: [...new Set(calls.map(({ run }) => run.workflow))] }]);
+    hints.emit(hintsOfStarts(calls.map(({ run }) => run)));
     return { kind: "gathered", at, outcomes: plan.outcomes, createdIds: plan.starts.map(({ id }) => id) };
   }
 

@@ -171,7 +171,7 @@ export class MemoryStore implements Store {
   }
 
   async heartbeat(fence: Fence, load?: WorkerLoad, schedules?: ScheduleInterest): Promise<HeartbeatResult> {
-    const noSchedules = { nextScheduleInMs: null, scheduleSetInForce: null };
+    const noSchedules = { nextScheduleInMs: null, nextStartDeadlineInMs: null, scheduleSetInForce: null };
     if (!this.#rows.isFenceValid(fence))
       return { isAlive: false, ownedWithMessages: [], reapedWorkerIds: [], pausedQueues: [], ...noSchedules };
     const now = this.#runtime.now();
@@ -192,6 +192,7 @@ export class MemoryStore implements Store {
       reapedWorkerIds,
       pausedQueues: this.maintenance.pausedQueueNames,
       ...this.#scheduleReport(schedules),
+      nextStartDeadlineInMs: this.maintenance.startDeadlines.nextInMs(),
     };
   }
 

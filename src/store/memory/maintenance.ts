@@ -24,11 +24,13 @@ import type { MemoryLimits } from "./limits.js";
 import { MemoryQuestions } from "./questions.js";
 import { type MemoryRows, startKeyOf } from "./rows.js";
 import { sizeOf } from "./size.js";
+import { MemoryStartDeadlines } from "./start-deadlines.js";
 import type { MemoryTask } from "./task.js";
 
 export class MemoryMaintenance implements Maintenance {
   readonly audit: MemoryAudit;
   readonly questions: MemoryQuestions;
+  readonly startDeadlines: MemoryStartDeadlines;
   readonly #rows: MemoryRows;
   readonly #clock: () => number;
   readonly #hints: HintEmitter;
@@ -42,6 +44,7 @@ export class MemoryMaintenance implements Maintenance {
     this.#hints = hints;
     this.audit = new MemoryAudit(rows);
     this.questions = new MemoryQuestions(rows, clock);
+    this.startDeadlines = new MemoryStartDeadlines(rows, clock);
   }
 
   async rootRuns({ createdBefore, workflow, after, limit }: RootRunsPage): Promise<readonly RootRun[]> {
@@ -82,6 +85,7 @@ export class MemoryMaintenance implements Maintenance {
       this.#rows.events.delete(id);
       this.#rows.inboxes.delete(id);
       this.#rows.cursors.delete(id);
+      this.#rows.startDeadlines.delete(id);
       if (run.startKey !== null) this.#rows.startKeys.delete(startKeyOf(run));
       MemoryGatherings.forget(this.#rows, run);
       this.#rows.runs.delete(id);

@@ -37,6 +37,8 @@ export class MemoryRows {
   readonly heroKeys = new Map<string, MemoryRun>();
   readonly taskQueues = new TaskQueues();
   readonly slots = new MemorySlots();
+  /** By run: the instant by which it must begin. */
+  readonly startDeadlines = new Map<string, number>();
 
   /** Whether the run has a task and is as the sender of a message has seen it. */
   isAsSeen(runId: string, { pendingMessages, lastEvent }: SeenRun): boolean {

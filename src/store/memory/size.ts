@@ -23,6 +23,7 @@ export function sizeOf(
     ["slots", others.slots],
     ["gatherings", rows.gatherings.size],
     ["gathered", rows.gathered.size],
+    ["start_deadlines", rows.startDeadlines.size],
     ["schedules", rows.schedules.size],
     ["occurrences", rows.occurrences.size],
     ["schedule_apps", rows.scheduleApps.size],

@@ -3,6 +3,7 @@ import { StoreError } from "../../core/errors/errors.js";
 import type { Batch, CommitResult } from "../contract/store.js";
 import { readCommitSnapshot, refusalOf } from "./commit-snapshot.js";
 import { isDuplicateKey } from "./errors.js";
+import { applyKeyChange } from "./key-changes.js";
 import type { Session, Transaction } from "./session.js";
 import { insertRunStatements, startRunsWithFreeKeys } from "./starts.js";
 import { rollbackToSavepoint, savepoint } from "./transaction-block.js";
@@ -17,8 +18,13 @@ export async function commitBatch(transaction: Transaction, batch: Batch, now: s
     return refusal;
   }
   const children = batch.transitions.flatMap(({ newChildren }) => newChildren);
-  const { starts, fence } = batch;
+  const { starts, fence, keyChange } = batch;
   const { at } = snapshot;
+  const keyConflict = keyChange === undefined ? null : await applyKeyChange(transaction, keyChange, at);
+  if (keyConflict !== null) {
+    await transaction.rollback();
+    return keyConflict;
+  }
   const childIds = new Set(children.map(({ id }) => id));
   const { statements, notParked, ownedWithMessages } = writeStatements(batch, snapshot, childIds);
   const runInserts = insertRunStatements([...children, ...starts], { at, fence });
@@ -31,6 +37,11 @@ export async function commitBatch(transaction: Transaction, batch: Batch, now: s
       // Another run has one of the ids or keys. Only in this case is the query that finds out which one worth its cost.
       await transaction.run([rollbackToSavepoint]);
       const { refused, endedIds } = await startRunsWithFreeKeys(transaction, { children, starts }, { at, fence });
+      const [refusal] = keyChange === undefined ? [] : refused;
+      if (refusal !== undefined) {
+        await transaction.rollback();
+        return { kind: "conflict", runId: refusal.existing.id };
+      }
       // A child whose start is repeated may have ended: it has no task any more, so messages to it are dropped.
       const openChildIds = new Set([...childIds].filter((id) => !endedIds.has(id)));
       await transaction.commit(writeStatements(batch, snapshot, openChildIds).statements);

@@ -20,6 +20,8 @@
  *                  `turn` orders the classes, `blocked_on` names the lane that had no free slot ('' when there is none).
  * pawl_gatherings  Leads starts of one key to the run that gathers them, until it begins; see contract/gatherings.ts.
  * pawl_gathered    The starts of a run whose input is a list, with their inputs until it begins.
+ * pawl_start_deadlines
+ *                  One row per run that must begin by an instant. It stays until the instant has come.
  * pawl_slots       One row per held slot. The rows of a lane are what it has in use.
  * pawl_schedules   One row per schedule. `next_for` is the instant of its next occurrence, `next_at` when it must be looked at,
  *                  because that occurrence is due (with jitter) or a run of it has ended.
@@ -235,6 +237,11 @@ export const migrations: readonly Migration[] = [
         at BIGINT NOT NULL,
         PRIMARY KEY (run_id, lane, node),
         KEY lane (lane, waits, rank_no, at)
+      ) ${tableOptions}`,
+      `CREATE TABLE IF NOT EXISTS pawl_start_deadlines (
+        run_id VARBINARY(36) NOT NULL PRIMARY KEY,
+        at BIGINT NOT NULL,
+        KEY next (at)
       ) ${tableOptions}`,
       // Workers look for due schedules of their own set and of those that were put by the API.
       `CREATE TABLE IF NOT EXISTS pawl_schedules (

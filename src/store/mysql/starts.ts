@@ -1,16 +1,20 @@
 /** Creates runs: rows in pawl_runs and pawl_tasks, and refusals when a key is taken. */
 import { StoreError } from "../../core/errors/errors.js";
+import { startDeadlineOf } from "../../core/run/transition.js";
 import type { Fence, NewRun, RefusedStart, RunRecord } from "../contract/store.js";
+import { isPlainRun } from "../shared/plain-run.js";
 import { decodeRun, encodeTags, runColumns, taskState } from "../sql/records.js";
 import { isDuplicateKey } from "./errors.js";
 import type { Session } from "./session.js";
 import { insertStatements, placeholders, type Sql, sql, type Value } from "./sql.js";
 import { rollbackToSavepoint, savepoint } from "./transaction-block.js";
 
-const runsTable =
-  "pawl_runs (id, workflow, version, queue, priority, status, input, hero_type, hero_id, hero_key, start_key, tags, " +
-  "parent_id, parent_node, parent_index, parent_attempt, created_at)";
-const runsTableWithOrigin = runsTable.replace(/\)$/, ", started_by, schedule)");
+const commonColumns = "id, workflow, version, queue, priority, status, input, created_at";
+const rareColumns =
+  "hero_type, hero_id, hero_key, start_key, tags, parent_id, parent_node, parent_index, parent_attempt";
+const plainRunsTable = `pawl_runs (${commonColumns})`;
+const runsTable = `pawl_runs (${commonColumns}, ${rareColumns})`;
+const runsTableWithOrigin = `pawl_runs (${commonColumns}, ${rareColumns}, started_by, schedule)`;
 const tasksTable =
   "pawl_tasks (run_id, workflow, version, priority, state, rank_no, due_at, owner, epoch, deliveries, pending_messages, fresh)";
 
@@ -25,45 +29,49 @@ export interface RunInsertContext {
  */
 export function insertRunStatements(runs: readonly NewRun[], { at, fence }: RunInsertContext): Sql[] {
   const sorted = runs.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  // Few starts have an origin (a person or a schedule that has started them), so the others do not send values for it.
-  const haveOrigin = runs.some(({ startedBy, schedule }) => startedBy !== undefined || schedule !== undefined);
   return [
-    ...insertStatements(
-      haveOrigin ? runsTableWithOrigin : runsTable,
-      sorted.map((run) => [...runRow(run, at), ...(haveOrigin ? [run.startedBy ?? null, run.schedule ?? null] : [])]),
-    ),
+    ...insertStatements(...runRows(sorted, at)),
     ...insertStatements(
       tasksTable,
       sorted.map((run) => taskRow(run, at, fence)),
     ),
+    ...insertStatements(
+      "pawl_start_deadlines (run_id, at)",
+      sorted.flatMap((run) => (run.startBy === undefined ? [] : [[run.id, startDeadlineOf(run, at)]])),
+    ),
   ];
 }
 
-function runRow(run: NewRun, at: number): Value[] {
-  const { id, workflow, version, queue, priority, input, heroType, heroId, heroKey, startKey } = run;
-  const creationValues = [
-    id,
-    workflow,
-    version,
-    queue,
-    priority,
-    "pending",
-    input,
-    heroType,
-    heroId,
-    heroKey,
-    startKey,
-  ];
-  return [
-    ...creationValues,
-    encodeTags(run.tags),
-    run.parentId,
-    run.parentNode,
-    run.parentIndex,
-    run.parentAttempt,
-    at,
-  ];
+/** Returns the table with the columns that at least one of the runs needs, and their values. */
+function runRows(runs: readonly NewRun[], at: number): [tableAndColumns: string, rows: Value[][]] {
+  if (runs.every(isPlainRun)) return [plainRunsTable, runs.map((run) => commonValues(run, at))];
+  if (!runs.some(hasOrigin)) return [runsTable, runs.map((run) => [...commonValues(run, at), ...rareValues(run)])];
+  const rows = runs.map((run) => [
+    ...commonValues(run, at),
+    ...rareValues(run),
+    run.startedBy ?? null,
+    run.schedule ?? null,
+  ]);
+  return [runsTableWithOrigin, rows];
 }
+
+const hasOrigin = ({ startedBy, schedule }: NewRun) => startedBy !== undefined || schedule !== undefined;
+
+const commonValues = ({ id, workflow, version, queue, priority, input }: NewRun, at: number): Value[] => [
+  id,
+  workflow,
+  version,
+  queue,
+  priority,
+  "pending",
+  input,
+  at,
+];
+
+const rareValues = (run: NewRun): Value[] => [
+  ...[run.heroType, run.heroId, run.heroKey, run.startKey, encodeTags(run.tags)],
+  ...[run.parentId, run.parentNode, run.parentIndex, run.parentAttempt],
+];
 
 function taskRow(run: NewRun, at: number, fence: Fence | null): Value[] {
   const { priority, due } = run;
@@ -208,7 +216,7 @@ async function readTakenKeys(session: Session, runs: readonly NewRun[]) {
 
 /** The record of a run that this batch creates, for the refusal of a later start in the same batch. */
 function newRunRecordOf(run: NewRun, at: number): RunRecord {
-  const { due: _due, heroKey: _heroKey, ...runFields } = run;
+  const { due: _due, heroKey: _heroKey, startBy: _startBy, ...runFields } = run;
   const emptyFields = { output: null, error: null, waiting: null, startedAt: null, finishedAt: null };
   return { ...runFields, ...emptyFields, status: run.due.kind === "owned" ? "running" : "pending", createdAt: at };
 }

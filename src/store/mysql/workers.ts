@@ -3,6 +3,7 @@
 import type { Fence, HeartbeatResult, ScheduleInterest, WorkerInfo, WorkerLoad } from "../contract/store.js";
 import { nextScheduleSql, noInterest } from "../sql/next-schedule.js";
 import { encodeLoad, numberOrNull, taskState } from "../sql/records.js";
+import { nextStartDeadlineSql } from "../sql/start-deadlines.js";
 import { serverNow } from "./clock.js";
 import type { Database } from "./database.js";
 import type { Session } from "./session.js";
@@ -72,6 +73,7 @@ const fencedHeartbeat = {
   reapedWorkerIds: [],
   pausedQueues: [],
   nextScheduleInMs: null,
+  nextStartDeadlineInMs: null,
   scheduleSetInForce: null,
   hasFreedTasks: false,
 };
@@ -92,7 +94,7 @@ export async function heartbeat(
     selectOwnedTasks(workerId, " AND pending_messages > 0"),
     sql("SELECT name FROM pawl_queues ORDER BY name"),
     sql(
-      `SELECT ${nextScheduleSql("pawl_schedules", "''", "?")} - ${now()} AS next_in, (SELECT a.set_key FROM pawl_schedule_apps a WHERE a.app = ?) AS set_key`,
+      `SELECT ${nextScheduleSql("pawl_schedules", "''", "?")} - ${now()} AS next_in, (SELECT a.set_key FROM pawl_schedule_apps a WHERE a.app = ?) AS set_key, ${nextStartDeadlineSql("pawl_start_deadlines")} - ${now()} AS next_start_deadline_in`,
       [setKey, app],
     ),
   ]);
@@ -106,6 +108,7 @@ export async function heartbeat(
     ownedWithMessages: runsWithMessages,
     pausedQueues,
     nextScheduleInMs,
+    nextStartDeadlineInMs: numberOrNull(scheduled?.rows[0]?.next_start_deadline_in),
     scheduleSetInForce,
   };
   if (expired?.rows.length === 0) return { ...report, reapedWorkerIds: [], hasFreedTasks: false };

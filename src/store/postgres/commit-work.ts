@@ -110,7 +110,7 @@ export function toCommitWork(
     starts: sortByKey(batch.starts),
     children: sortByKey(children),
     isOptimistic,
-    areAllRunsNew: isOptimistic && batch.starts.every(hasNoKey) && children.every(hasNoKey),
+    areAllRunsNew: isOptimistic && batch.starts.every(isPlainStart) && children.every(isPlainStart),
     cursors: cursorsOf(transitions),
     endedSchedules: endedSchedulesOf(transitions),
     areLogEndsKnown:
@@ -219,6 +219,9 @@ function sortByKey(runs: readonly NewRun[]): readonly NewRun[] {
       compare(a.id, b.id),
   );
 }
+
+/** The row of a start deadline is written for the runs that the statement returns as created. */
+const isPlainStart = (run: NewRun) => hasNoKey(run) && run.startBy === undefined;
 
 const hasNoKey = ({ startKey, heroKey }: NewRun) => startKey === null && heroKey === null;
 

@@ -1,4 +1,5 @@
 /** Limits on PostgreSQL. Rows of values are passed as arrays, one for each column. */
+import { createHash } from "node:crypto";
 import type { Hint } from "../contract/store.js";
 import type { Dialect, SqlRow } from "../sql/dialect.js";
 import {
@@ -52,28 +53,55 @@ export function createPostgresLimits(port: PostgresLimitsPort, tables: Tables, d
 async function runAll(execute: ExecuteQuery, statements: readonly SqlText[]): Promise<readonly (readonly SqlRow[])[]> {
   const results: (readonly SqlRow[])[] = [];
   for (let from = 0; from < statements.length; ) {
-    let to = from;
-    while (statements[to]?.joinsNext && to + 1 < statements.length) to += 1;
-    const rows = await execute(toQuery(statements.slice(from, to + 1)));
-    for (; from < to; from += 1) results.push([]);
-    results.push(rows);
-    from += 1;
+    let to = from + 1;
+    while (statements[to - 1]?.joinsNext && to < statements.length) to += 1;
+    results.push(...(await runJoined(execute, statements.slice(from, to))));
+    from = to;
   }
   return results;
 }
 
-/** Sends independent statements as one, which saves round trips; only the rows of the last are returned. */
-function toQuery(statements: readonly SqlText[]): PgQuery {
-  const last = statements.at(-1) as SqlText;
-  if (statements.length === 1) return { text: last.text, values: last.values };
+/**
+ * Sends independent statements as one, which saves round trips. The rows of reads come back as JSON, because those of different
+ * reads have different columns.
+ */
+async function runJoined(
+  execute: ExecuteQuery,
+  statements: readonly SqlText[],
+): Promise<readonly (readonly SqlRow[])[]> {
+  const [only] = statements;
+  if (only !== undefined && statements.length === 1) return [await execute(named(only.text, only.values))];
   const values: unknown[] = [];
-  const texts = statements.map((statement) => {
+  const parts = statements.map(({ text, values: own }, index) => {
     const offset = values.length;
-    values.push(...statement.values);
-    return statement.text.replace(/\$(\d+)/g, (_, n: string) => `$${Number(n) + offset}`);
+    values.push(...own);
+    const numbered = text.replace(/\$(\d+)/g, (_, n: string) => `$${Number(n) + offset}`);
+    return isRead(text) ? `q${index} AS MATERIALIZED (${numbered})` : `q${index} AS (${numbered})`;
   });
-  const parts = texts.slice(0, -1).map((text, index) => `w${index} AS (${text})`);
-  return { text: `WITH ${parts.join(", ")} ${texts.at(-1)}`, values };
+  const selects = statements.flatMap(({ text }, index) =>
+    isRead(text) ? [`SELECT ${index} AS part, to_json(q${index}) AS row FROM q${index}`] : [],
+  );
+  const text = `WITH ${parts.join(", ")} ${selects.length === 0 ? "SELECT 1 WHERE false" : selects.join(" UNION ALL ")}`;
+  const rows = await execute(named(text, values));
+  const results: SqlRow[][] = statements.map(() => []);
+  for (const { part, row } of rows) results[Number(part)]?.push(row as SqlRow);
+  return results;
+}
+
+const isRead = (text: string): boolean => /^\s*SELECT\b/.test(text);
+
+/** A statement is prepared and planned once per connection. There are few texts, because values are bound as arrays. */
+const maxNames = 500;
+const nameOf = new Map<string, string>();
+
+function named(text: string, values: readonly unknown[]): PgQuery {
+  let name = nameOf.get(text);
+  if (name === undefined) {
+    if (nameOf.size >= maxNames) return { text, values };
+    name = `pawl_limits_${createHash("sha256").update(text).digest("hex").slice(0, 24)}`;
+    nameOf.set(text, name);
+  }
+  return { name, text, values };
 }
 
 export const postgresLimitsDialect = (tables: Tables, base: Dialect): LimitsDialect => ({
@@ -83,6 +111,11 @@ export const postgresLimitsDialect = (tables: Tables, base: Dialect): LimitsDial
     `SELECT 1 AS one FROM ${tables.workers} WHERE id = ${bind(workerId)}::text AND epoch = ${bind(epoch)}::bigint AND live ${serverConditionMarker} FOR KEY SHARE`,
   lock: { wait: "FOR UPDATE", skip: "FOR UPDATE SKIP LOCKED", share: "FOR SHARE" },
   isOneOf: (column, texts, bind) => `${column} = ANY (${bind(textArray(texts))}::text[])`,
+  isOneOfSlots: (slots, bind) => {
+    const ids = () => `${bind(plainArray(slots.map(({ runId }) => runId)))}::uuid[]`;
+    const texts = (column: "lane" | "node") => `${bind(textArray(slots.map((slot) => slot[column])))}::text[]`;
+    return `run_id = ANY (${ids()}) AND (run_id, lane, node) IN (SELECT * FROM unnest(${ids()}, ${texts("lane")}, ${texts("node")}))`;
+  },
   forEach: (columns, rows, select) => {
     if (rows.length === 0) return [];
     const { text, values } = buildStatement(base, (bind) => {

@@ -26,6 +26,7 @@
  *   `turn` orders the classes, and `blocked_on` names the lane that had no free slot ('' when there is none).
  * - `pawl_gatherings`: leads starts of one key to the run that gathers them, until it begins; see contract/gatherings.ts.
  * - `pawl_gathered`: the starts of a run whose input is a list, with their inputs until it begins.
+ * - `pawl_start_deadlines`: one row per run that must begin by an instant. It stays until the instant has come.
  * - `pawl_slots`: one row per held slot. The rows of a lane are what it has in use.
  * - `pawl_schedules`: one row per schedule. `next_for` is the instant of its next occurrence, `next_at` when it must be looked
  *   at, because that occurrence is due (with jitter) or a run of it has ended.
@@ -294,6 +295,12 @@ const createTables = (t: Tables): readonly string[] => [
     PRIMARY KEY (run_id, lane, node)
   ) WITH (${frequentVacuum})`,
   `CREATE INDEX pawl_slots_lane ON ${t.slots} (lane, waits, rank_no, at)`,
+
+  `CREATE TABLE ${t.start_deadlines} (
+    run_id uuid PRIMARY KEY,
+    at bigint NOT NULL
+  ) WITH (${frequentVacuum})`,
+  `CREATE INDEX pawl_start_deadlines_next ON ${t.start_deadlines} (at, run_id)`,
 
   `CREATE TABLE ${t.cursors} (
     run_id uuid NOT NULL,

@@ -25,6 +25,7 @@ export function tablesIn(schema: string): Tables {
     slots: table("slots"),
     gatherings: table("gatherings"),
     gathered: table("gathered"),
+    start_deadlines: table("start_deadlines"),
     schedules: table("schedules"),
     occurrences: table("occurrences"),
     schedule_apps: table("schedule_apps"),

@@ -6,6 +6,7 @@
 import type { Fence, HeartbeatResult, ScheduleInterest, WorkerInfo, WorkerLoad } from "../contract/store.js";
 import { nextScheduleSql, noInterest } from "../sql/next-schedule.js";
 import { encodeLoad, numberOrNull, taskState } from "../sql/records.js";
+import { nextStartDeadlineSql } from "../sql/start-deadlines.js";
 import { realNow, type SqlClock } from "./clock.js";
 import type { ExecuteQuery } from "./connection/driver.js";
 import type { Tables } from "./tables.js";
@@ -22,6 +23,7 @@ export const fencedHeartbeat: HeartbeatResult = {
   reapedWorkerIds: [],
   pausedQueues: [],
   nextScheduleInMs: null,
+  nextStartDeadlineInMs: null,
   scheduleSetInForce: null,
 };
 
@@ -72,7 +74,7 @@ export class Workers {
     load: WorkerLoad | undefined,
     { app, setKey }: ScheduleInterest = noInterest,
   ): Promise<HeartbeatResult> {
-    const { workers, tasks, queues, schedules, schedule_apps: apps } = this.#tables;
+    const { workers, tasks, queues, schedules, schedule_apps: apps, start_deadlines: deadlines } = this.#tables;
     let parameterCount = 6;
     const now = this.#clock.now(() => `$${++parameterCount}`);
     const [row] = await execute({
@@ -84,6 +86,7 @@ export class Workers {
           EXISTS (SELECT 1 FROM ${workers} w WHERE w.live AND w.id <> $1::text AND w.heartbeat_at + w.lease_ms < ${realNow}) AS has_expired,
           ARRAY(SELECT name FROM ${queues} ORDER BY name) AS paused_queues,
           ${nextScheduleSql(schedules, "''", "$5::text")} - ${now} AS next_schedule_in,
+          ${nextStartDeadlineSql(deadlines)} - ${now} AS next_start_deadline_in,
           (SELECT a.set_key FROM ${apps} a WHERE a.app = $6::text) AS schedule_set
         FROM renewed`,
       values: [fence.workerId, fence.epoch, ...encodeLoad(load), setKey, app, ...this.#clock.values()],
@@ -97,6 +100,7 @@ export class Workers {
       reapedWorkerIds,
       pausedQueues,
       nextScheduleInMs: numberOrNull(row.next_schedule_in),
+      nextStartDeadlineInMs: numberOrNull(row.next_start_deadline_in),
       scheduleSetInForce: row.schedule_set as string | null,
     };
   }

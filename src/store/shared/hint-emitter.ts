@@ -1,4 +1,5 @@
 /** Computes the hints that follow from a commit, and calls the listeners of this process. */
+import { startDeadlineOf } from "../../core/run/transition.js";
 import type { Batch, CommitResult, Hint, Message, NewRun } from "../contract/store.js";
 
 export class HintEmitter {
@@ -27,9 +28,15 @@ export function hintsOfCommit(batch: Batch, result: CommitResult): Hint[] {
   const finishedIds: string[] = [];
   let hasScheduledRun = false;
   let hasReadyOfUnknownRoute = false;
-  for (const run of batch.starts) if (hasDueTime(run)) readyRoutes.add(run.route ?? run.workflow);
+  let startDeadline = Number.POSITIVE_INFINITY;
+  const addStart = (run: NewRun) => {
+    if (hasDueTime(run)) readyRoutes.add(run.route ?? run.workflow);
+    if (run.startBy !== undefined)
+      startDeadline = Math.min(startDeadline, startDeadlineOf(run, result.at) ?? startDeadline);
+  };
+  for (const run of batch.starts) addStart(run);
   for (const transition of batch.transitions) {
-    for (const run of transition.newChildren) if (hasDueTime(run)) readyRoutes.add(run.route ?? run.workflow);
+    for (const run of transition.newChildren) addStart(run);
     for (const message of transition.messages) receiverIds.add(message.to);
     if (transition.releasedChildIds.length > 0) hasReadyOfUnknownRoute = true;
     const { runId, next } = transition;
@@ -51,6 +58,7 @@ export function hintsOfCommit(batch: Batch, result: CommitResult): Hint[] {
   if (receiverIds.size > 0) hints.push({ kind: "messages", runIds: [...receiverIds] });
   if (finishedIds.length > 0) hints.push({ kind: "done", runIds: finishedIds });
   if (hasScheduledRun) hints.push({ kind: "schedules" });
+  if (startDeadline < Number.POSITIVE_INFINITY) hints.push({ kind: "startDeadline", inMs: startDeadline - result.at });
   return hints;
 }
 
@@ -60,7 +68,10 @@ const hasDueTime = (run: NewRun) => run.due.kind !== "held" && run.due.kind !== 
 export function hintsOfStarts(starts: readonly NewRun[]): Hint[] {
   const workflows = new Set<string>();
   for (const run of starts) if (hasDueTime(run)) workflows.add(run.route ?? run.workflow);
-  return workflows.size > 0 ? [{ kind: "ready", workflows: [...workflows] }] : [];
+  const hints: Hint[] = workflows.size > 0 ? [{ kind: "ready", workflows: [...workflows] }] : [];
+  // The instant of the commit is not known here, so the workers are told to look at once.
+  if (starts.some(({ startBy }) => startBy !== undefined)) hints.push({ kind: "startDeadline", inMs: 0 });
+  return hints;
 }
 
 export function hintsOfMessages(messages: readonly Message[]): Hint[] {

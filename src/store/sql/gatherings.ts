@@ -12,6 +12,7 @@ import { type RunGathering, readGathering, writeGathering } from "../../core/gat
 import { baseRouteOf } from "../../core/naming/route.js";
 import type { GatherCall, Gatherings, GatherResult } from "../contract/gatherings.js";
 import type { RefusedStart, RunRecord } from "../contract/store.js";
+import { hintsOfStarts } from "../shared/hint-emitter.js";
 import type { Bind, Dialect, Queryable, SqlRow } from "./dialect.js";
 import { splitRows } from "./insert-rows.js";
 import { buildStatement, type Column, type LimitsDialect, type SqlText } from "./limits/dialect.js";
@@ -36,8 +37,8 @@ export class SqlGatherings implements Gatherings {
       const written = await this.#gather(db, calls, mayRepeat);
       return { shouldCommit: written.kind === "gathered", result: written };
     });
-    if (result.kind === "gathered")
-      this.#port.emitHints([{ kind: "ready", workflows: [...new Set(calls.map(({ run }) => run.workflow))] }]);
+    // A run that was created before may be due earlier now, so every start gives a hint.
+    if (result.kind === "gathered") this.#port.emitHints(hintsOfStarts(calls.map(({ run }) => run)));
     return result;
   }
 

@@ -22,6 +22,7 @@ import { deletesOfGathered } from "./gatherings.js";
 import { SqlQuestions } from "./questions.js";
 import { decodeWorkflow, isOwned, numberOrNull, openTaskStateSql, taskState, workflowColumns } from "./records.js";
 import { readSize } from "./size.js";
+import { SqlStartDeadlines } from "./start-deadlines.js";
 
 export interface WriteStatement {
   readonly text: string;
@@ -41,6 +42,7 @@ const runsPerTransaction = 500;
 export class SqlMaintenance implements Maintenance {
   readonly audit: SqlAudit;
   readonly questions: SqlQuestions;
+  readonly startDeadlines: SqlStartDeadlines;
   readonly #db: MaintenancePort;
   readonly #dialect: Dialect;
 
@@ -49,6 +51,7 @@ export class SqlMaintenance implements Maintenance {
     this.#dialect = dialect;
     this.audit = new SqlAudit(db, dialect);
     this.questions = new SqlQuestions(db, dialect);
+    this.startDeadlines = new SqlStartDeadlines(db, dialect);
   }
 
   async rootRuns({ createdBefore, workflow, after, limit }: RootRunsPage): Promise<readonly RootRun[]> {
@@ -105,7 +108,13 @@ export class SqlMaintenance implements Maintenance {
     });
     const endedIds = rows.map((row) => row.id as string);
     if (endedIds.length === 0) return 0;
-    const keys = { events: "run_id, seq", inbox: "run_id, id", cursors: "run_id, node", runs: "id" } as const;
+    const keys = {
+      events: "run_id, seq",
+      inbox: "run_id, id",
+      cursors: "run_id, node",
+      start_deadlines: "run_id",
+      runs: "id",
+    } as const;
     const deletes = (Object.keys(keys) as (keyof typeof keys)[]).map((name): WriteStatement => {
       const { bind, values } = createStatement(this.#dialect);
       const isEnded = this.#dialect.oneOf(name === "runs" ? "id" : "run_id", endedIds, bind);

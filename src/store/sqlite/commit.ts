@@ -10,6 +10,7 @@ import type { Batch, CommitResult, CursorWrite, Fence, NextTaskState, Transition
 import { packEvents } from "../shared/event-rows.js";
 import { taskState } from "../sql/records.js";
 import type { Connection } from "./connection.js";
+import { applyKeyChange } from "./key-changes.js";
 import { deliverMessages, drainMessages, releaseTasks } from "./messages.js";
 import { startChildren, startRuns } from "./starts.js";
 
@@ -78,7 +79,10 @@ export const upsertCursor = `INSERT INTO pawl_cursors (run_id, node, cursor, pro
   at = excluded.at`;
 
 /** The caller must roll back unless the result is "committed": part of the batch may have been written. */
-export function applyBatch(db: Connection, { fence, transitions, starts }: Batch, at: number): CommitResult {
+export function applyBatch(db: Connection, batch: Batch, at: number): CommitResult {
+  const { fence, transitions, starts, keyChange } = batch;
+  const keyConflict = keyChange === undefined ? null : applyKeyChange(db, keyChange, at);
+  if (keyConflict !== null) return keyConflict;
   const worker = fence === null ? null : db.get(selectWorker, fence.workerId, fence.epoch);
   if (worker === undefined) return { kind: "fenced" };
   const notParked: string[] = [];
@@ -101,6 +105,8 @@ export function applyBatch(db: Connection, { fence, transitions, starts }: Batch
     if (hasMessagesLeft ?? db.get(selectTaskWithMessages, runId) !== undefined) ownedWithMessages.push(runId);
   }
   const refused = starts.length > 0 ? startRuns(db, starts, fence, at) : [];
+  const [refusal] = keyChange === undefined ? [] : refused;
+  if (refusal !== undefined) return { kind: "conflict", runId: refusal.existing.id };
   return { kind: "committed", at, notParked, ownedWithMessages, refused };
 }
 

@@ -1,6 +1,6 @@
 /** Limits on SQLite and libSQL. Rows of values are passed as JSON, so that one prepared statement serves any number of rows. */
 import type { Dialect } from "../sql/dialect.js";
-import { buildStatement, type Column, type LimitsDialect } from "../sql/limits/dialect.js";
+import { buildStatement, type Column, isOneOfSlots, type LimitsDialect } from "../sql/limits/dialect.js";
 
 export const sqliteLimitsDialect = (base: Dialect): LimitsDialect => ({
   base,
@@ -9,6 +9,7 @@ export const sqliteLimitsDialect = (base: Dialect): LimitsDialect => ({
   // A transaction that writes excludes all others.
   lock: { wait: "", skip: "", share: "" },
   isOneOf: (column, texts, bind) => `${column} IN (SELECT value FROM json_each(${bind(JSON.stringify(texts))}))`,
+  isOneOfSlots,
   forEach: (columns, rows, select) =>
     rows.map((row, index) =>
       buildStatement(base, (bind) =>

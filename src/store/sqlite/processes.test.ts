@@ -1,11 +1,12 @@
 /** Tests of several processes on one file, and of processes that are killed, with SQLite and with libSQL. */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { sized } from "../../../test/support/effort.js";
 import type { Store } from "../contract/store.js";
 import { loadLibsql } from "../libsql/driver.js";
 import { openLibsql } from "../libsql/index.js";
@@ -19,9 +20,10 @@ let files = 0;
 const newFile = () => join(folder, `${++files}.db`);
 
 beforeAll(() => {
-  // The child processes are plain Node, which runs no TypeScript. Type errors are left to the type check.
-  const tsc = join(root, "node_modules/typescript/bin/tsc");
-  spawnSync(process.execPath, [tsc, "-p", join(root, "tsconfig.build.json"), "--outDir", join(folder, "pawl")]);
+  // The child processes are plain Node, which runs no TypeScript.
+  if (!existsSync(join(root, "dist/index.js")))
+    throw new Error("The library is not built: run `npm test`, or `npm run build` before vitest.");
+  symlinkSync(join(root, "dist"), join(folder, "pawl"));
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
 });
@@ -102,11 +104,13 @@ const killedDuringMigration = `
   await store.migrate();
 `;
 
+const writerRounds = sized(50, 150);
+
 const busyWriter = `
   const store = await open(process.argv[2], { onWarning: (message) => print(message) });
   await store.migrate();
   const fence = await store.registerWorker(workerInfo());
-  for (let round = 0; round < 150; round += 1) {
+  for (let round = 0; round < ${writerRounds}; round += 1) {
     const runs = Array.from({ length: 5 }, () => newRun({ workflow: "shared" }));
     await store.commit(batch(null, [], runs));
     const { tasks } = await store.claim({ fence, routes: [{ workflow: "shared", version: "" }], limit: 5, limitPerRoute: 5 });
@@ -185,8 +189,8 @@ describe.each(["sqlite", "libsql"] as const)("%s", (name) => {
     await store.close();
   }
 
-  test("a migration that was killed at any of its statements is completed by the next process", async () => {
-    for (let statement = 0; ; statement += 3) {
+  test("a migration that was killed at one of its statements is completed by the next process", async () => {
+    for (let statement = 0; ; statement += sized(11, 3)) {
       const file = newFile();
       const { signal, errors } = await run("killed", killedDuringMigration, file, `${statement}`).ended;
       expect(errors).toBe("");
@@ -208,13 +212,13 @@ describe.each(["sqlite", "libsql"] as const)("%s", (name) => {
     const claimed = writers.flatMap((writer) => writer.lines);
     expect(new Set(claimed).size).toBe(claimed.length);
     const store = await open(file);
-    expect(await store.runs({ limit: 10_000 })).toHaveLength(8 * 150 * 5);
+    expect(await store.runs({ limit: 10_000 })).toHaveLength(8 * writerRounds * 5);
     const logs = await store.logs(claimed);
     for (const id of claimed) expect(logs.get(id)).toHaveLength(1);
     await store.close();
   }, 120_000);
 
-  test("every commit of another process causes a hint at once", async () => {
+  test("every commit of another process causes a hint", async () => {
     const file = newFile();
     const store = await openMigrated(file);
     let hints = 0;
@@ -223,13 +227,10 @@ describe.each(["sqlite", "libsql"] as const)("%s", (name) => {
     });
     const { child, lines, ended } = run("starter", starter, file);
     await waitUntil(() => lines.includes("ready"));
-    const latencies: number[] = [];
     for (let round = 0; round < 40; round += 1) {
       const before = hints;
-      const since = performance.now();
       child.stdin?.write("go\n");
       await waitUntil(() => hints > before);
-      latencies.push(performance.now() - since);
       await waitUntil(() => lines.length === round + 2);
       // After the checkpoint the WAL file stays, and SQLite writes it from its start again.
       if (round === 20) await checkpoint(file);
@@ -237,8 +238,6 @@ describe.each(["sqlite", "libsql"] as const)("%s", (name) => {
     }
     child.stdin?.end();
     await ended;
-    const median = latencies.sort((a, b) => a - b)[20] as number;
-    expect(median).toBeLessThan(100);
     stop();
     await store.close();
   });

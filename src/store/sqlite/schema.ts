@@ -23,6 +23,7 @@
  * - pawl_gatherings: leads starts of one key to the run that gathers them, until it begins; see contract/gatherings.ts.
  * - pawl_gathered: the starts of a run whose input is a list, with their inputs until it begins.
  * - pawl_slots: one row per held slot. The rows of a lane are what it has in use.
+ * - pawl_start_deadlines: one row per run that must begin by an instant. It stays until the instant has come.
  * - pawl_schedules: one row per schedule. `next_for` is the instant of its next occurrence, `next_at` when it must be looked
  *   at, because that occurrence is due (with jitter) or a run of it has ended.
  * - pawl_occurrences: the ledger, one row per occurrence of a schedule, or for consecutive skipped ones. The id is that of
@@ -194,6 +195,10 @@ const tables = [
     at INTEGER NOT NULL,
     PRIMARY KEY (run_id, lane, node)
   )`,
+  `CREATE TABLE pawl_start_deadlines (
+    run_id TEXT NOT NULL PRIMARY KEY,
+    at INTEGER NOT NULL
+  )`,
   `CREATE TABLE pawl_schedules (
     name TEXT NOT NULL PRIMARY KEY,
     app TEXT,
@@ -253,6 +258,7 @@ const indexes = [
   // An admission reads the classes of a route that are not blocked, those with the lowest turns first.
   "CREATE INDEX pawl_classes_open ON pawl_classes (route, version, blocked_on, turn)",
   "CREATE INDEX pawl_classes_blocked ON pawl_classes (blocked_on, turn)",
+  "CREATE INDEX pawl_start_deadlines_next ON pawl_start_deadlines (at, run_id)",
   "CREATE INDEX pawl_slots_lane ON pawl_slots (lane, waits, rank_no, at)",
   "CREATE INDEX pawl_lanes_opens ON pawl_lanes (opens_at) WHERE opens_at IS NOT NULL",
   "CREATE UNIQUE INDEX pawl_gathered_of_run ON pawl_gathered (run_id, position)",

@@ -1,34 +1,49 @@
 /** Creates runs: a row in pawl_runs and one in pawl_tasks. */
 
+import { startDeadlineOf } from "../../core/run/transition.js";
 import type { Fence, NewRun, RefusedStart } from "../contract/store.js";
+import { isPlainRun } from "../shared/plain-run.js";
 import type { Queryable, SqlRow } from "../sql/dialect.js";
 import { decodeRun, encodeTags, runColumns, taskState } from "../sql/records.js";
 import type { Connection } from "./connection.js";
 
-const insertRun = `INSERT INTO pawl_runs (id, workflow, version, queue, priority, status, input, hero_type, hero_id,
-  hero_key, start_key, tags, parent_id, parent_node, parent_index, parent_attempt, created_at)
-  VALUES (?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
-/** Few starts have an origin (a person or a schedule that has started them), so the others do not bind values for it. */
-const insertRunWithOrigin = insertRun
-  .replace("created_at)", "created_at, started_by, schedule)")
-  .replace(/\?\)$/, "?, ?, ?)");
+const commonColumns = "id, workflow, version, queue, priority, input, created_at";
+const rareColumns =
+  "hero_type, hero_id, hero_key, start_key, tags, parent_id, parent_node, parent_index, parent_attempt";
+const originColumns = "started_by, schedule";
+
+const insertInto = (...columns: string[]): string => {
+  const list = columns.join(", ");
+  return `INSERT INTO pawl_runs (${list}, status) VALUES (${list.replace(/\w+/g, "?")}, 'pending')`;
+};
+const insertPlainRun = insertInto(commonColumns);
+const insertRun = insertInto(commonColumns, rareColumns);
+const insertRunWithOrigin = insertInto(commonColumns, rareColumns, originColumns);
+
+/** The statements that insert a run, with the columns that `runValues` has values for. */
+const statementsWith = (suffix: string) => {
+  const plain = `${insertPlainRun} ${suffix}`;
+  const usual = `${insertRun} ${suffix}`;
+  const withOrigin = `${insertRunWithOrigin} ${suffix}`;
+  return (run: NewRun): string => (isPlainRun(run) ? plain : hasOrigin(run) ? withOrigin : usual);
+};
+const hasOrigin = ({ startedBy, schedule }: NewRun) => startedBy !== undefined || schedule !== undefined;
 
 /** Changes no row if another run has the id or a key. Only then does `startRuns` query which of them it is. */
-export const insertRunUnlessTaken = (run: NewRun): string =>
-  hasOrigin(run) ? insertWithOriginUnlessTaken : insertUnlessTaken;
-const insertUnlessTaken = `${insertRun} ON CONFLICT DO NOTHING`;
-const insertWithOriginUnlessTaken = `${insertRunWithOrigin} ON CONFLICT DO NOTHING`;
-const hasOrigin = ({ startedBy, schedule }: NewRun) => startedBy !== undefined || schedule !== undefined;
+export const insertRunUnlessTaken = statementsWith("ON CONFLICT DO NOTHING");
 
 /**
  * Changes no row if the child exists, because an earlier attempt of the same parent has created it. Fails if another
  * run has one of the child's keys.
  */
-export const insertChild = `${insertRun} ON CONFLICT (id) DO NOTHING`;
+export const insertChild = statementsWith("ON CONFLICT (id) DO NOTHING");
 
 export const insertTaskInto = `INSERT INTO pawl_tasks (run_id, workflow, version, priority, state, due_at, owner, epoch,
   deliveries, pending_messages, fresh)`;
 const insertTask = `${insertTaskInto} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;
+
+export const insertStartDeadlineInto = "INSERT INTO pawl_start_deadlines (run_id, at)";
+const insertStartDeadline = `${insertStartDeadlineInto} VALUES (?, ?)`;
 
 const selectRun = `SELECT ${runColumns("pawl_tasks")} FROM pawl_runs r WHERE`;
 const selectById = "SELECT 1 FROM pawl_runs WHERE id = ?";
@@ -37,8 +52,13 @@ const selectByHeroKey = `${selectRun} r.hero_key = ?`;
 
 export function startChildren(db: Connection, children: readonly NewRun[], fence: Fence | null, at: number): void {
   for (const run of children) {
-    if (db.run(insertChild, ...runValues(run, at)) === 1) db.run(insertTask, ...taskValues(run, fence, at));
+    if (db.run(insertChild(run), ...runValues(run, at)) === 1) createTask(db, run, fence, at);
   }
+}
+
+function createTask(db: Connection, run: NewRun, fence: Fence | null, at: number): void {
+  db.run(insertTask, ...taskValues(run, fence, at));
+  if (run.startBy !== undefined) db.run(insertStartDeadline, run.id, startDeadlineOf(run, at));
 }
 
 /** Creates the runs and returns those refused because a key is taken. A run that already exists is not refused. */
@@ -46,7 +66,7 @@ export function startRuns(db: Connection, runs: readonly NewRun[], fence: Fence 
   const refused: RefusedStart[] = [];
   for (const run of runs) {
     if (db.run(insertRunUnlessTaken(run), ...runValues(run, at)) === 1) {
-      db.run(insertTask, ...taskValues(run, fence, at));
+      createTask(db, run, fence, at);
     } else if (db.get(selectById, run.id) === undefined) {
       const startKeyOwner = run.startKey === null ? undefined : db.get(selectByStartKey, run.workflow, run.startKey);
       refused.push(refusalOf(run, startKeyOwner, startKeyOwner ?? db.get(selectByHeroKey, run.heroKey)));
@@ -65,6 +85,7 @@ export async function startRunsAsync(db: Queryable, runs: readonly NewRun[], at:
     const inserted = await db.query(`${insertRunUnlessTaken(run)} RETURNING id`, runValues(run, at));
     if (inserted.length === 1) {
       await db.query(insertTask, taskValues(run, null, at));
+      if (run.startBy !== undefined) await db.query(insertStartDeadline, [run.id, startDeadlineOf(run, at)]);
     } else if ((await db.query(selectById, [run.id])).length === 0) {
       const startKeyOwners =
         run.startKey === null ? [] : await db.query(selectByStartKey, [run.workflow, run.startKey]);
@@ -83,25 +104,12 @@ function refusalOf(run: NewRun, startKeyOwner: SqlRow | undefined, existing: Sql
 }
 
 export function runValues(run: NewRun, at: number): unknown[] {
-  return [
-    run.id,
-    run.workflow,
-    run.version,
-    run.queue,
-    run.priority,
-    run.input,
-    run.heroType,
-    run.heroId,
-    run.heroKey,
-    run.startKey,
-    encodeTags(run.tags),
-    run.parentId,
-    run.parentNode,
-    run.parentIndex,
-    run.parentAttempt,
-    at,
-    ...(hasOrigin(run) ? [run.startedBy ?? null, run.schedule ?? null] : []),
-  ];
+  const commonValues = [run.id, run.workflow, run.version, run.queue, run.priority, run.input, at];
+  if (isPlainRun(run)) return commonValues;
+  const keyValues = [run.heroType, run.heroId, run.heroKey, run.startKey, encodeTags(run.tags)];
+  const parentValues = [run.parentId, run.parentNode, run.parentIndex, run.parentAttempt];
+  const originValues = hasOrigin(run) ? [run.startedBy ?? null, run.schedule ?? null] : [];
+  return [...commonValues, ...keyValues, ...parentValues, ...originValues];
 }
 
 export function taskValues(run: NewRun, fence: Fence | null, at: number): unknown[] {

@@ -8,6 +8,7 @@ import type { Fence, HeartbeatResult, ScheduleInterest, WorkerInfo } from "../co
 import type { SqlRow } from "../sql/dialect.js";
 import { nextScheduleSql, noInterest } from "../sql/next-schedule.js";
 import { type LoadColumns, numberOrNull, taskState } from "../sql/records.js";
+import { nextStartDeadlineSql } from "../sql/start-deadlines.js";
 import type { Connection } from "./connection.js";
 
 const selectFence = "SELECT 1 FROM pawl_workers WHERE id = ? AND epoch = ? AND live = 1";
@@ -40,6 +41,7 @@ const selectHeartbeatReport = `SELECT 'run_with_messages' AS kind, run_id AS sub
   UNION ALL SELECT 'expired_lease', NULL WHERE EXISTS (SELECT 1 FROM pawl_workers WHERE live = 1 AND heartbeat_at + lease_ms < ?)
   UNION ALL SELECT 'paused_queue', name FROM pawl_queues
   UNION ALL SELECT 'next_schedule', ${nextScheduleSql("pawl_schedules", "''", "?")}
+  UNION ALL SELECT 'next_start_deadline', ${nextStartDeadlineSql("pawl_start_deadlines")}
   UNION ALL SELECT 'schedule_set', set_key FROM pawl_schedule_apps WHERE app = ?
   ORDER BY subject`;
 
@@ -87,18 +89,23 @@ export const fencedHeartbeat: Omit<HeartbeatResult, "reapedWorkerIds"> = {
   ownedWithMessages: [],
   pausedQueues: [],
   nextScheduleInMs: null,
+  nextStartDeadlineInMs: null,
   scheduleSetInForce: null,
 };
 
-/** Reads the rows of the report that are about schedules. */
+/** Reads the rows of the report that are about schedules and start deadlines. */
 export function scheduleReport(
   rows: readonly SqlRow[],
   at: number,
-): Pick<HeartbeatResult, "nextScheduleInMs" | "scheduleSetInForce"> {
+): Pick<HeartbeatResult, "nextScheduleInMs" | "nextStartDeadlineInMs" | "scheduleSetInForce"> {
   const subjectOf = (kind: string) => rows.find((row) => row.kind === kind)?.subject ?? null;
-  const nextAt = numberOrNull(subjectOf("next_schedule"));
+  const untilInstantOf = (kind: string) => {
+    const instant = numberOrNull(subjectOf(kind));
+    return instant === null ? null : instant - at;
+  };
   return {
-    nextScheduleInMs: nextAt === null ? null : nextAt - at,
+    nextScheduleInMs: untilInstantOf("next_schedule"),
+    nextStartDeadlineInMs: untilInstantOf("next_start_deadline"),
     scheduleSetInForce: subjectOf("schedule_set") as string | null,
   };
 }

@@ -23,7 +23,8 @@ import type { StoreHarness, TestRunner } from "./harness.js";
 type Committed = Extract<CommitResult, { kind: "committed" }>;
 type ClaimedTasks = Extract<ClaimResult, { kind: "claimed" }>;
 
-const timeoutMs = 10_000;
+/** Only what hangs takes so long: a busy machine is no failure. */
+const timeoutMs = 100_000;
 
 export class Fixture {
   readonly harness: StoreHarness;
@@ -36,6 +37,11 @@ export class Fixture {
     this.harness = harness;
     this.test = harness.runner.test;
     this.expect = harness.runner.expect;
+  }
+
+  /** How often a test repeats, of so many times without the harness's `effort`. */
+  rounds(usual: number): number {
+    return Math.max(1, Math.ceil(usual * (this.harness.effort ?? 1)));
   }
 
   /** The store under test; the tests of a topic share it, and its database. */

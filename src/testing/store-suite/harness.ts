@@ -60,6 +60,11 @@ export interface StoreHarness {
   readonly notifiesAcrossInstances: boolean;
   /** Whether an empty database has pending migrations. */
   readonly hasMigrations: boolean;
+  /**
+   * How often tests of random operations and of concurrent writers repeat, as a share of what they do without it: 0.3 for a store
+   * whose tests run many times a day. Default 1.
+   */
+  readonly effort?: number;
   /** Leave it out if `beginTransaction` gives no handle to write with and `startInTransaction` is not possible. */
   readonly transactions?: TransactionHarness;
   /** Removes everything that `fresh` has created. */

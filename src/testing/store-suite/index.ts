@@ -28,6 +28,7 @@ import { routingTests } from "./routing.js";
 import { scheduleTests } from "./schedules.js";
 import { sizeTests } from "./size.js";
 import { startTests } from "./start.js";
+import { startDeadlineTests } from "./start-deadlines.js";
 import { transactionTests } from "./transaction.js";
 import { workerTests } from "./workers.js";
 
@@ -36,6 +37,7 @@ export type { StoreHarness, TransactionHarness } from "./harness.js";
 const topics: Record<string, (fixture: Fixture) => void> = {
   "opening and closing": openingTests,
   starting: startTests,
+  "start deadlines": startDeadlineTests,
   keys: keyTests,
   "the log": logTests,
   committing: commitTests,

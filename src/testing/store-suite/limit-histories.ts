@@ -48,7 +48,9 @@ export function limitHistoryTests(fixture: Fixture): void {
     const lanes = names.flatMap((name) => ["a", "b"].map((key) => laneIdOf(name, key)));
     const concurrency = new Map(names.map((name, index) => [name, [2, 1, 3][index] as number]));
     const workflow = uniqueName("random");
-    const runs = Array.from({ length: 60 }, () => newRun({ workflow, priority: random.integerBelow(2) }));
+    const runs = Array.from({ length: fixture.rounds(60) }, () =>
+      newRun({ workflow, priority: random.integerBelow(2) }),
+    );
     await fixture.startAll(runs);
     const classes = new Map(
       runs.map((run) => {

@@ -15,12 +15,12 @@ const changingRouteSeeds = 6;
 const operations = 60;
 
 export function modelTests(fixture: Fixture): void {
-  for (let seed = 1; seed <= seeds; seed += 1) {
+  for (let seed = 1; seed <= fixture.rounds(seeds); seed += 1) {
     fixture.test(`random operations have the same result as in the memory store (seed ${seed})`, () =>
       runRandomOperations(fixture, seed, "fixed"),
     );
   }
-  for (let seed = 1; seed <= changingRouteSeeds; seed += 1) {
+  for (let seed = 1; seed <= fixture.rounds(changingRouteSeeds); seed += 1) {
     fixture.test(
       `random operations that change routes have the same result as in the memory store (seed ${seed})`,
       () => runRandomOperations(fixture, seed, "changing"),

@@ -21,9 +21,9 @@ export function randomQuestionTests(fixture: Fixture): void {
     const random = new SeededRandom(7);
     const runs = new RandomRuns(stores, random);
     await stores.registerWorker();
-    for (let round = 0; round < rounds; round += 1) await runs.change();
+    for (let round = 0; round < fixture.rounds(rounds); round += 1) await runs.change();
     await stores.compare();
-    for (let count = 0; count < queries; count += 1) await compareRuns(stores, runs.randomQuery());
+    for (let count = 0; count < fixture.rounds(queries); count += 1) await compareRuns(stores, runs.randomQuery());
     for (const cap of [1, 2, 5, 20, 10_000]) await compareCounts(stores, cap);
   });
 }

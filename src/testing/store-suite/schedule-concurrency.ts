@@ -15,7 +15,7 @@ import {
   update,
 } from "./schedule-fixture.js";
 
-const longTimeoutMs = 60_000;
+const longTimeoutMs = 300_000;
 
 const namesOf = (result: ScheduleResult): ReadonlySet<string> =>
   result.kind === "applied" ? result.names : new Set<string>();
@@ -127,7 +127,7 @@ export function scheduleConcurrencyTests(fixture: Fixture, schedules: ScheduleFi
       const rows = ["a", "b", "\uff5e", "🪝"].map((tail) => scheduleRow({ name: `${stem}${tail}`, setKey: "crossed" }));
       await schedules.apply(rows.map((row) => creation(row)));
       const names = rows.map(({ name }) => name);
-      const rounds = 120;
+      const rounds = fixture.rounds(120);
       let appliedCount = 0;
       const appliers = stores.map(async (store, number) => {
         for (let round = 0; round < rounds; round += 1) {

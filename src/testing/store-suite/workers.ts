@@ -169,6 +169,7 @@ export function workerTests(fixture: Fixture): void {
         reapedWorkerIds: [],
         pausedQueues: [],
         nextScheduleInMs: null,
+        nextStartDeadlineInMs: null,
         scheduleSetInForce: null,
       });
       await store.deregisterWorker(stale);
@@ -190,6 +191,7 @@ export function workerTests(fixture: Fixture): void {
       reapedWorkerIds: [],
       pausedQueues: [],
       nextScheduleInMs: null,
+      nextStartDeadlineInMs: null,
       scheduleSetInForce: null,
     });
     expect(await readWorker(expired)).toMatchObject({ live: true });

@@ -200,11 +200,14 @@ async function spawnChildren<I, O>(
     );
     for (let index = spawnedCount; index < end; index += 1) {
       if (isAdopted(index)) continue;
-      const spec = specs[index - spawnedCount] as ChildRunSpec;
+      const { startBy, ...spec } = specs[index - spawnedCount] as ChildRunSpec;
+      const isReleased = index < releasedCount;
       turn.pendingWrites.starts.push({
         ...spec,
         id: childId(turn, key, index),
-        due: { kind: index < releasedCount ? "now" : "held" },
+        due: { kind: isReleased ? "now" : "held" },
+        // The map itself keeps the other children from beginning, for as long as the children before them take.
+        ...(isReleased && startBy !== undefined ? { startBy } : {}),
       });
     }
     const settings = { workflow: nameOf(child), count, concurrency, tolerate };
@@ -253,6 +256,7 @@ async function createSpecFactory<I, O>(
   const registration = definition === null ? await readForTurn(turn, () => turn.host.findRegistration(name)) : null;
   const schema = definition?.inputSchema ?? null;
   const hero = checkHero(name, definition?.hero ?? registration?.hero ?? defaultHeroPolicy, options.hero);
+  const startByMs = (definition ?? registration)?.startByMs ?? null;
   const sharedFields = {
     workflow: name,
     version: definition?.version ?? registration?.version ?? "",
@@ -266,6 +270,7 @@ async function createSpecFactory<I, O>(
     parentId: turn.runId,
     parentNode: childNode(turn.state, key),
     parentAttempt: null,
+    ...(startByMs === null ? {} : { startBy: { kind: "in" as const, ms: startByMs } }),
   };
   return async (input: unknown, parentIndex: number | null): Promise<ChildRunSpec> => {
     if (schema !== null) await validate(schema, input, `input of child workflow "${name}"`);
@@ -356,6 +361,6 @@ export async function resolveMap(turn: AnsweringTurn, key: string, op: MapOp, ca
 
 function errorOf(run: RunRecord): Error {
   const failure = run.error === null ? null : (decode(run.error) as Failure);
-  if (run.status === "canceled") return new RunCanceledError(run.id, failure?.message);
+  if (run.status === "canceled") return new RunCanceledError(run.id, failure?.message, failure?.code);
   return new RunFailedError(run.id, failure === null ? undefined : reviveFailure(failure));
 }

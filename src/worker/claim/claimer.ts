@@ -24,6 +24,8 @@ export interface ClaimerOptions {
   readonly log: Logger;
   readonly concurrency: number;
   readonly pollMs: number;
+  /** How long after a claim has failed the database may still execute it. */
+  readonly lateClaimMs: number;
   /** The session that executes the claimed runs; null while nothing may be claimed. */
   readonly session: () => Session | null;
   /** How many runs the worker is executing. */
@@ -42,6 +44,7 @@ export class Claimer {
   #pollTimer: Timer | null = null;
   #dueTimer: Timer | null = null;
   #refillTimer: Timer | null = null;
+  #lateClaimTimer: Timer | null = null;
   #currentClaim: Promise<void> | null = null;
   #mustClaimAgain = false;
   /** When the earliest known parked run becomes due, in the store's time. */
@@ -75,7 +78,8 @@ export class Claimer {
   /** Resolves when the current claim has ended. */
   async stop(): Promise<void> {
     this.#isRunning = false;
-    for (const timer of [this.#pollTimer, this.#dueTimer, this.#refillTimer]) this.#runtime.clearTimeout(timer);
+    const timers = [this.#pollTimer, this.#dueTimer, this.#refillTimer, this.#lateClaimTimer];
+    for (const timer of timers) this.#runtime.clearTimeout(timer);
     await this.#currentClaim;
   }
 
@@ -167,9 +171,20 @@ export class Claimer {
       warnOfRetry(log, `Worker "${workerName}" could not claim runs.`, error);
       this.#mustReconcile = true;
       if (!session.isDead) this.#runtime.setTimeout(() => this.claimSoon(), errorRetryDelayMs).unref();
+      this.#reconcileLater();
     } finally {
       this.#reservedSlots -= limit;
     }
+  }
+
+  /**
+   * A server that has lost the connection may execute the claim after the owned runs were read again, and no other worker
+   * takes these runs as long as this one is alive.
+   */
+  #reconcileLater(): void {
+    this.#runtime.clearTimeout(this.#lateClaimTimer);
+    const timer = this.#runtime.setTimeout(() => this.reconcileSoon(), this.#options.lateClaimMs);
+    this.#lateClaimTimer = timer.unref();
   }
 
   /** Called when the session released a run, so that a slot is free; `parking` is set if the run becomes due later. */

@@ -66,6 +66,30 @@ const createTransition = (runId: string, ...types: string[]) =>
 const runsOf = (batch: Batch | undefined) => batch?.transitions.map(({ runId }) => runId);
 
 describe("the group committer", () => {
+  test("recognises its own commit that the server executed after the connection had failed, and after it had looked", async () => {
+    const { committer, batches, storeState, write } = createCommitter(
+      () => Promise.reject(connectionLostError()),
+      (batch) => {
+        write(batch);
+        return { kind: "conflict", runId: "a" };
+      },
+    );
+    expect(await committer.submit(createTransition("a", "x"))).toMatchObject({ kind: "committed", at: 5 });
+    expect(batches).toHaveLength(2);
+    expect(storeState.uncertain).toBe(1);
+  });
+
+  test("does not take an event of another writer for its own commit", async () => {
+    const { committer, write } = createCommitter(
+      () => Promise.reject(connectionLostError()),
+      () => {
+        write({ fence: null, transitions: [createTransition("a", "y")], starts: [] });
+        return { kind: "conflict", runId: "a" };
+      },
+    );
+    expect(await committer.submit(createTransition("a", "x"))).toMatchObject({ kind: "evicted" });
+  });
+
   test("starts a second flush beside the first when enough is queued, but never with a run of the first", async () => {
     let completeFirstCommit = (_: CommitResult) => {};
     const { committer, batches } = createCommitter(

@@ -240,18 +240,20 @@ export class GroupCommitter {
 
   async #write(entries: QueuedTransition[], starts: readonly QueuedStart[]): Promise<void> {
     const backoff = new Backoff(this.runtime);
-    let isUncertain = false;
+    let [isUncertain, hasFailed] = [false, false];
     while (entries.length > 0 || starts.length > 0) {
       const batch = this.#createBatch(entries, starts);
       let result: CommitResult & { readonly found?: true };
       try {
         const ownCommit = isUncertain ? await this.#findOwnCommit(batch) : null;
         result = ownCommit ?? (await this.#store.commit(batch));
+        // The server may execute a commit long after its connection has failed, also between the check and the next try.
+        if (result.kind === "conflict" && hasFailed) result = (await this.#findOwnCommit(batch)) ?? result;
       } catch (error) {
         if (this.#hasGivenUp) return this.#rejectAll(entries, starts);
         if (isTransient(error)) {
           // The connection may have failed after the commit succeeded, so the log is checked before writing again.
-          isUncertain = true;
+          isUncertain = hasFailed = true;
           this.#options.onTransientError("commit", error);
           await backoff.wait();
           continue;
@@ -321,14 +323,16 @@ export class GroupCommitter {
     return { kind: "committed", at, notParked: [], ownedWithMessages: [], refused: [], found: true };
   }
 
-  async #readWrittenAt({ runId, afterSeq }: Transition): Promise<number | null> {
-    const [event] = await this.#store.log(runId, { after: afterSeq, limit: 1 });
-    return event?.at ?? null;
+  /** An event of another writer, which came first, is no proof of the own commit. */
+  async #readWrittenAt({ runId, afterSeq, events }: Transition): Promise<number | null> {
+    const [found] = await this.#store.log(runId, { after: afterSeq, limit: 1 });
+    const isOwn = found?.type === events[0]?.type && found?.node === events[0]?.node;
+    return found !== undefined && isOwn ? found.at : null;
   }
 
   /**
-   * Returns null if this worker still owns the run. Otherwise the commit released the run, because only the owner can. If the
-   * commit succeeded but messages kept the run from being parked, null leads to a second commit, which is harmless.
+   * Null if this worker still owns the run. Otherwise the commit released the run, because only the owner can. If messages
+   * kept the run from being parked, null leads to a second commit, which is harmless.
    */
   async #readReleasedAt({ runId }: Transition): Promise<number | null> {
     const [task] = await this.#store.tasks([runId]);
@@ -336,10 +340,7 @@ export class GroupCommitter {
     return task?.owner === workerId && task.epoch === epoch ? null : this.#store.now();
   }
 
-  /**
-   * Finds the run whose data cannot be written (for example because it exceeds a packet) by halving the batch
-   * repeatedly.
-   */
+  /** Finds the run whose data cannot be written (it exceeds a packet, for example) by halving the batch repeatedly. */
   async #isolate(entries: QueuedTransition[], starts: readonly QueuedStart[], error: unknown): Promise<void> {
     if (entries.length + starts.length === 1) {
       for (const entry of entries) deliverReceipt(entry, { kind: "evicted", error });

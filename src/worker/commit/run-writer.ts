@@ -80,6 +80,11 @@ export class RunWriter {
     return this.#unacknowledgedCount > 0 || this.#exclusiveLock !== null;
   }
 
+  /** Resolves when the transactional step that writes to the log has ended; null when there is none. */
+  get exclusiveLock(): Promise<void> | null {
+    return this.#exclusiveLock;
+  }
+
   /** The sequence number of the next event after all submitted and pending events. */
   get nextSeq(): number {
     return this.#nextSeq + this.pendingWrites.events.length;
@@ -134,8 +139,8 @@ export class RunWriter {
     this.#noteStoreTime(receipt.at);
     this.#owner.publish(events, afterSeq, receipt.at, receipt.isStillOwned ? keepOwner : next, newChildren);
     if (receipt.hasMessages && !isDecision) this.#owner.onMessagesWaiting();
-    if (next.kind === "keep") this.#applyEvents(events, afterSeq, receipt.at);
-    else this.#endTurn(receipt.isStillOwned ? { how: "has messages" } : turnEndOf(next, receipt.at));
+    if (next.kind === "keep") return this.#applyEvents(events, afterSeq, receipt.at);
+    this.#endTurn(receipt.isStillOwned ? { how: "has messages" } : turnEndOf(next, receipt.at));
     return true;
   }
 
@@ -161,8 +166,7 @@ export class RunWriter {
       this.#noteStoreTime(exclusiveWrite.at);
       this.#owner.publish(exclusiveWrite.events, after, exclusiveWrite.at, keepOwner, []);
       if (exclusiveWrite.hasMessages) this.#owner.onMessagesWaiting();
-      this.#applyEvents(exclusiveWrite.events, after, exclusiveWrite.at);
-      return true;
+      return this.#applyEvents(exclusiveWrite.events, after, exclusiveWrite.at);
     } finally {
       this.#exclusiveLock = null;
       unlock();
@@ -222,14 +226,20 @@ export class RunWriter {
     this.#lastStoreTimeMonotonic = this.#committer.runtime.monotonic();
   }
 
-  #applyEvents(events: readonly NewEvent[], after: number, at: number): void {
-    if (this.#isClosed) return;
+  /** Events that cannot be folded must end this turn alone, not the process with all of its runs. */
+  #applyEvents(events: readonly NewEvent[], after: number, at: number): boolean {
+    if (this.#isClosed) return true;
     let seq = after;
-    for (const { type, node, attempt, outcome, data } of events) {
-      seq += 1;
-      evolve(this.#owner.state, { seq, type, node, attempt, outcome, data, at });
+    try {
+      for (const { type, node, attempt, outcome, data } of events) {
+        seq += 1;
+        evolve(this.#owner.state, { seq, type, node, attempt, outcome, data, at });
+      }
+    } catch (error) {
+      return this.#endTurn({ how: "evicted", error });
     }
     this.#owner.onWritten(events, at);
+    return true;
   }
 
   /** The end of the run was not written, so the turn continues at the previous end of the log. */

@@ -61,6 +61,10 @@ export class LaneWaker {
     this.#sendSoon();
   }
 
+  get hasFreed(): boolean {
+    return this.#freed.size > 0;
+  }
+
   /** What an admission that begins now has to look at. The caller must call `free` again if the admission fails. */
   takeFreed(): readonly FreedSlots[] {
     const freed = [...this.#freed].map(([lane, count]) => ({ lane, count }));

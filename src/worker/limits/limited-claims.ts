@@ -1,12 +1,20 @@
 /** Claims runs of workflows with limits: sorts what is due into classes, and asks for the admission of the first of them. */
 import type { Logger } from "../../define/context.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
-import type { AdmittedTask, FreedSlots, SortedTask, UnsortedTask } from "../../store/contract/limits.js";
+import type { Runtime } from "../../runtime/runtime.js";
+import type {
+  AdmissionRequest,
+  AdmittedTask,
+  FreedSlots,
+  SortedTask,
+  UnsortedTask,
+} from "../../store/contract/limits.js";
 import type { Fence, Route, Store } from "../../store/contract/store.js";
 import type { LaneWaker } from "./lane-waker.js";
 import { classOfRun, hasOpenLimits } from "./limited-workflows.js";
 
 export interface LimitedClaimsOptions {
+  readonly runtime: Pick<Runtime, "monotonic">;
   readonly store: Store;
   readonly log: Logger;
   readonly waker: LaneWaker;
@@ -32,22 +40,36 @@ const pageSize = 500;
  * after this many pages, runs are admitted in between.
  */
 const maxPagesPerClaim = 20;
+/**
+ * When slots have become free, the runs that wait for them are admitted without another look for due tasks if the last look is
+ * not older than this. So a lane with one slot and short runs costs one look for many runs.
+ */
+const maxLookAgeMs = 20;
 
 export class LimitedClaims {
   readonly #options: LimitedClaimsOptions;
+  /** When due tasks were last looked for and all found ones sorted, by the monotonic clock of this process. */
+  #lookedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: LimitedClaimsOptions) {
     this.#options = options;
   }
 
   async claim(fence: Fence, limit: number): Promise<LimitedClaim> {
-    const { store, waker } = this.#options;
+    const { runtime, store, waker } = this.#options;
     await waker.settled();
     const routes = this.#options.routes();
     if (routes.length === 0 || limit <= 0) {
       waker.sendFreed();
       return { kind: "claimed", at: await store.now(), tasks: [], nextDueAt: null, hasMore: false };
     }
+    if (waker.hasFreed && runtime.monotonic() - this.#lookedAt < maxLookAgeMs) {
+      const freed = waker.takeFreed();
+      const claim = await this.#admit({ fence, routes, limit, freed });
+      // What became due meanwhile is found by the look that follows.
+      return claim.kind === "fenced" ? claim : { ...claim, nextDueAt: claim.at + maxLookAgeMs };
+    }
+    const lookedAt = runtime.monotonic();
     let unsorted = await store.limits.unsorted({ routes, limit: pageSize });
     let { hasOpenClasses } = unsorted;
     let isSorted = false;
@@ -59,17 +81,25 @@ export class LimitedClaims {
       unsorted = await store.limits.unsorted({ routes, limit: pageSize });
     }
     const { at, nextDueAt } = unsorted;
+    const isComplete = unsorted.tasks.length === 0 || isSorted;
+    if (isComplete) this.#lookedAt = lookedAt;
     const opened = unsorted.openedLanes.map((lane): FreedSlots => ({ lane, count: limit }));
     const freed = mergedSlots([...opened, ...waker.takeFreed()]);
     if (!hasOpenClasses && freed.length === 0) return { kind: "claimed", at, tasks: [], nextDueAt, hasMore: false };
+    const claim = await this.#admit({ fence, routes, limit, freed });
+    return claim.kind === "fenced" ? claim : { ...claim, nextDueAt, hasMore: claim.hasMore || !isComplete };
+  }
+
+  async #admit(request: AdmissionRequest): Promise<LimitedClaim> {
+    const { store, waker } = this.#options;
     try {
-      const admission = await store.limits.admit({ fence, routes, limit, freed });
+      const admission = await store.limits.admit(request);
       if (admission.kind === "fenced") return admission;
       waker.free(admission.lanesToWake);
-      const hasMore = admission.hasMore || (unsorted.tasks.length > 0 && !isSorted);
-      return { kind: "claimed", at: admission.at, tasks: admission.tasks, nextDueAt, hasMore };
+      const { at, tasks, hasMore } = admission;
+      return { kind: "claimed", at, tasks, nextDueAt: null, hasMore };
     } catch (error) {
-      waker.free(freed);
+      waker.free(request.freed ?? []);
       throw error;
     }
   }
@@ -81,7 +111,7 @@ export class LimitedClaims {
       return found === undefined ? [] : [{ route, run, definition: found }];
     });
     const openLanes = await this.#openLanesOf(
-      known.flatMap((task) => (hasOpenLimits(task.definition) && task.run.startedAt !== null ? [task.run.id] : [])),
+      known.flatMap((task) => (hasOpenLimits(task.definition) ? [task.run.id] : [])),
     );
     return known.map(({ route, run, definition: found }) => {
       const runClass = classOfRun(found, { route, run, held: openLanes.get(run.id) ?? [] }, log);
@@ -89,7 +119,10 @@ export class LimitedClaims {
     });
   }
 
-  /** The lanes in which these runs hold a slot until they end: they need no further one. */
+  /**
+   * The lanes in which these runs hold a slot until they end: they need no further one. A run whose worker died before its first
+   * commit has not begun according to its row, and holds its slots nevertheless.
+   */
   async #openLanesOf(runIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
     const lanesOf = new Map<string, string[]>();
     if (runIds.length === 0) return lanesOf;

@@ -3,7 +3,7 @@
  * and given back meanwhile is gathered for the next, so many steps cost few transactions.
  */
 import { InvalidInputError } from "../../core/errors/errors.js";
-import { laneIdOf } from "../../core/limits/lane.js";
+import { laneIdOf, slotNodeOf } from "../../core/limits/lane.js";
 import type { Logger } from "../../define/context.js";
 import type { LimitDefinition, StepLimit } from "../../define/limit.js";
 import { maxTimerMs, type Runtime, type Timer } from "../../runtime/runtime.js";
@@ -17,8 +17,6 @@ const errorRetryDelayMs = 200;
 /** A hint that a step got a slot may be lost. */
 const pollWithHintsMs = 1_000;
 const pollWithoutHintsMs = 20;
-/** The column of nodes holds 255 bytes, and the number makes the node unique. */
-const maxKeyLength = 50;
 
 export interface StepSlotsOptions {
   readonly runtime: Runtime;
@@ -68,7 +66,7 @@ export class StepSlots {
     return {
       acquire: (onAcquired) => {
         this.#count += 1;
-        const node = `${this.#count} ${key.slice(0, maxKeyLength)}`;
+        const node = slotNodeOf(this.#count, key);
         const request = { runId: run.id, node, lane, priority: run.priority, units };
         const release = () => this.#release(node);
         this.#entries.set(node, { request, onGranted: () => onAcquired(release), isGranted: false });
@@ -99,7 +97,7 @@ export class StepSlots {
   }
 
   get isSettled(): boolean {
-    return this.#pending === null;
+    return this.#pending === null && !this.#hasWork;
   }
 
   /** Resolves when the store knows of everything that was asked for and given back so far. */
@@ -110,7 +108,7 @@ export class StepSlots {
   /** From now on nothing is sent: the session is over, and its slots are free when its worker is deregistered or reaped. */
   close(): void {
     this.#isClosed = true;
-    this.#options.runtime.clearTimeout(this.#timer);
+    this.#stopTimer();
   }
 
   #register(limit: LimitDefinition): void {
@@ -144,14 +142,14 @@ export class StepSlots {
   async #send(): Promise<void> {
     // Steps that begin in the same turn of the event loop ask together.
     await null;
-    const { runtime, log } = this.#options;
+    const { log } = this.#options;
     try {
       while (this.#hasWork && !this.#isClosed) await this.#sendChanges();
       this.#schedulePoll(null);
     } catch (error) {
       warnOfRetry(log, "Slots of limits could not be asked for or given back; that is tried again.", error);
       this.#mustLook = true;
-      this.#timer = runtime.setTimeout(() => this.#sendSoon(), errorRetryDelayMs).unref();
+      this.#startTimer(errorRetryDelayMs);
     } finally {
       this.#pending = null;
     }
@@ -206,17 +204,25 @@ export class StepSlots {
 
   /** @param rateDelayMs when the rate of a lane lets the next step begin; null if no rate delays a step */
   #schedulePoll(rateDelayMs: number | null): void {
-    const { runtime, store } = this.#options;
+    const { store } = this.#options;
     if (rateDelayMs === null && this.#timer !== null) return;
-    runtime.clearTimeout(this.#timer);
-    this.#timer = null;
-    if (this.#isClosed || !this.#hasWaiting) return;
+    if (this.#isClosed || !this.#hasWaiting) return this.#stopTimer();
     const pollMs = store.hasCrossProcessHints ? pollWithHintsMs : pollWithoutHintsMs;
-    const delayMs = Math.min(rateDelayMs ?? pollMs, pollMs, maxTimerMs);
-    this.#timer = runtime
+    this.#startTimer(Math.min(rateDelayMs ?? pollMs, pollMs, maxTimerMs));
+  }
+
+  #stopTimer(): void {
+    this.#options.runtime.clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+
+  #startTimer(delayMs: number): void {
+    this.#stopTimer();
+    this.#timer = this.#options.runtime
       .setTimeout(() => {
         this.#timer = null;
-        this.onHint();
+        this.#mustLook = true;
+        this.#sendSoon();
       }, delayMs)
       .unref();
   }

@@ -52,6 +52,7 @@ export class WorkerLimits {
     this.#settings = limitSettingsOf(registry.limitedDefinitions);
     this.#waker = new LaneWaker(store.limits, log, runtime);
     this.claims = new LimitedClaims({
+      runtime,
       store,
       log,
       waker: this.#waker,

@@ -35,8 +35,10 @@ function resolveFromOp(runId: string, key: string, op: Op, call: Deferred): void
       return call.resolve(op.phase === "completed" ? op.signals.map(readSignal) : null);
     case "child":
       if (op.phase === "completed") return call.resolve(dataOf(op, "child.completed").output);
-      if (op.phase === "canceled")
-        return call.reject(new RunCanceledError(op.runId, dataOf(op, "child.canceled").reason));
+      if (op.phase === "canceled") {
+        const { reason, code } = dataOf(op, "child.canceled");
+        return call.reject(new RunCanceledError(op.runId, reason, code));
+      }
       return call.reject(new RunFailedError(op.runId, reviveFailure(dataOf(op, "child.failed").error)));
     case "branch":
       return call.resolve(op.choice);

@@ -342,7 +342,8 @@ export class Session {
 
   /**
    * Called when the store refused the writes of a run. If the session no longer owns the run, it drops the run. If the log has
-   * lost events of this worker (a standby database without the last writes took over), the run is reopened from that log.
+   * lost events of this worker (a standby database without the last writes took over), or has events that this worker was
+   * told had failed (the server executed a commit after its connection was lost), the run is reopened from that log.
    * Otherwise the run is paused with the error.
    */
   #evict(runId: string, route: string, error: unknown): Promise<void> {
@@ -358,7 +359,7 @@ export class Session {
             this.#options.slots?.forget(runId);
             return log.warn(`Run ${runId} is no longer owned by this worker, which drops it.`);
           }
-          if (lastSeq < error.after) {
+          if (lastSeq !== error.after) {
             log.warn(
               `The log of run ${runId} ends at event ${lastSeq}, not at ${error.after}: the run is replayed from there.`,
             );

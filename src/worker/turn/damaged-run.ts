@@ -8,6 +8,7 @@ import { type Failure, toFailure } from "../../core/encoding/error-record.js";
 import { DamagedDataError } from "../../core/errors/errors.js";
 import { cancelChildren } from "../../core/run/cancel-children.js";
 import { decide } from "../../core/run/decide.js";
+import { startQueuedRuns } from "../../core/run/decide-queued-starts.js";
 import { type NewEvent, newEvent } from "../../core/run/event.js";
 import { finishRun } from "../../core/run/finish.js";
 import { foldBeforeDamage } from "../../core/run/fold.js";
@@ -44,7 +45,7 @@ export function damagedRun({ run, log, inbox, claimedAt }: TurnSnapshot, lastSeq
       transition: createTransition(run.id, lastSeq, {
         events: eventsWithCancel,
         drainedInboxIds,
-        ...finishRun(run, end, state.startedAt, cancelChildren(run.id, state)),
+        ...finishRun(run, end, state.startedAt, [...cancelChildren(run.id, state), ...startQueuedRuns(state)]),
       }),
       reason,
     };

@@ -1,10 +1,11 @@
 /** What happens to a run when its handler returns, throws or raises flow control. */
 import { encode } from "../../core/encoding/encode.js";
-import { type Failure, reviveFailure, toFailure } from "../../core/encoding/error-record.js";
+import { reviveFailure, toFailure } from "../../core/encoding/error-record.js";
 import { PauseError } from "../../core/errors/errors.js";
 import { toSafeThrown } from "../../core/errors/safe-thrown.js";
 import { nextDelayMs } from "../../core/naming/retry-policy.js";
 import { cancelChildren } from "../../core/run/cancel-children.js";
+import { cancelFailure } from "../../core/run/cancel-reason.js";
 import { openCompensations } from "../../core/run/compensation.js";
 import { type NewEvent, newEvent } from "../../core/run/event.js";
 import { FlowControlInterrupt } from "../../core/run/flow-control.js";
@@ -238,7 +239,7 @@ export function cancelWithoutCompensation(
   reason: string | null,
   stepEndEvents: readonly NewEvent[] = [],
 ): Promise<void> | void {
-  const error: Failure | null = reason === null ? null : { name: "RunCanceledError", message: reason };
+  const error = cancelFailure(reason, turn.state.cancelRequest?.code);
   return endRun(turn, { status: "canceled", events: stepEndEvents, output: null, error });
 }
 

@@ -131,14 +131,21 @@ export class InboxProcessor implements InboxPort {
     // The other rows stay in the inbox for the next check.
     if (inbox.length < allRows.length) void this.#checkNext();
     // A child may end before the commit that created it is acknowledged. Until then, the state does not contain the call.
-    if (inbox.some(({ kind }) => isFromChild(kind))) await turn.writer.waitForSubmitted();
+    // A step may end before a command about it is processed. Until its result is acknowledged, the state does not contain it.
+    if (inbox.some(({ kind }) => isFromChild(kind) || isAboutStep(kind))) await turn.writer.waitForSubmitted();
     if (turn.isOver) return;
     if (inbox.length > 0) turn.parkDelay.expectMessages();
     for (const row of inbox) turn.pendingWrites.drainedInboxIds.push(row.id);
     const receivedMessages = inbox.flatMap((row) => this.#decodeRow(row));
     let receivedCommands: readonly ReceivedCommand[] = receivedMessages;
     for (let isFirstPass = true; ; isFirstPass = false) {
-      const decidedEvents = decide(turn.state, receivedCommands, now, turn.writer.nextSeq, turn.withdrawnKeys);
+      // Events name signals by their numbers. While a transactional step has exclusive use of the log, the next number is
+      // not known.
+      while (turn.writer.exclusiveLock !== null) await turn.writer.exclusiveLock;
+      if (turn.isOver) return;
+      const { state, writer, withdrawnKeys, attempts } = turn;
+      const isExecuting = (key: string) => attempts.has(key);
+      const decidedEvents = decide(state, receivedCommands, now, writer.nextSeq, withdrawnKeys, isExecuting);
       const events =
         turn.definition.declared === null
           ? decidedEvents
@@ -233,4 +240,5 @@ function limitInboxBytes(inbox: readonly InboxRow[]): readonly InboxRow[] {
   return inbox;
 }
 
+const isAboutStep = (kind: string) => kind === "skip" || kind === "resume";
 const isFromChild = (kind: string) => kind === "child" || kind === "children" || kind === "nodes";

@@ -2,7 +2,9 @@
 
 import type { Failure } from "../../core/encoding/error-record.js";
 import { InvalidStateError } from "../../core/errors/errors.js";
+import { cancelFailure } from "../../core/run/cancel-reason.js";
 import { decide } from "../../core/run/decide.js";
+import { startQueuedRuns } from "../../core/run/decide-queued-starts.js";
 import { type NewEvent, newEvent, type StoredEvent } from "../../core/run/event.js";
 import { finishRun } from "../../core/run/finish.js";
 import { fold } from "../../core/run/fold.js";
@@ -12,7 +14,7 @@ import { decodeMessage } from "../../core/run/message.js";
 import { writeParkingNote } from "../../core/run/parking-note.js";
 import { type RunState, statusOf } from "../../core/run/state.js";
 import { onFailureStep } from "../../core/run/step-name.js";
-import { createTransition, emptyList, keepOwner } from "../../core/run/transition.js";
+import { createTransition, keepOwner } from "../../core/run/transition.js";
 import type {
   CursorRow,
   CursorWrite,
@@ -67,7 +69,7 @@ export async function inheritFromPredecessor(snapshot: TurnSnapshot, options: In
   });
   if (predecessor.status === "completed") {
     // The predecessor completed before its cancel took effect, so this run completes with the same output.
-    const end = createEnd(run, "completed", predecessor.output, null);
+    const end = createEnd(run, fold(toLog), "completed", predecessor.output, null);
     const { isStillOwned } = await submit(snapshot, options, { events: fork.events, ...end });
     return { kind: isStillOwned ? "has messages" : "finished" };
   }
@@ -122,7 +124,8 @@ async function parkUntilPredecessorEnds(snapshot: TurnSnapshot, options: Inherit
   const drainedInboxIds = inbox.map(({ id }) => id);
   if (state.cancelRequest !== null) {
     // The run has not executed any step, so there is nothing to compensate.
-    const end = createEnd(run, "canceled", null, createCancelError(state.cancelRequest.reason));
+    const { reason, code } = state.cancelRequest;
+    const end = createEnd(run, state, "canceled", null, cancelFailure(reason, code));
     const { isStillOwned } = await submit(snapshot, options, { events, drainedInboxIds, ...end });
     return { kind: isStillOwned ? "has messages" : "finished" };
   }
@@ -159,16 +162,19 @@ async function submit(
 
 function createEnd(
   run: RunRecord,
+  state: RunState,
   status: "completed" | "canceled",
   output: string | null,
   failure: Failure | null,
 ): Pick<Transition, "next" | "messages"> {
   // The run has not started any children yet.
-  return finishRun(run, { status, output, error: failure }, status === "completed" ? "now" : null, emptyList);
+  return finishRun(
+    run,
+    { status, output, error: failure },
+    status === "completed" ? "now" : null,
+    startQueuedRuns(state),
+  );
 }
-
-const createCancelError = (reason: string | null): Failure | null =>
-  reason === null ? null : { name: "RunCanceledError", message: reason };
 
 const createPredecessorMissingError = (run: RunRecord, predecessorId: string) =>
   new InvalidStateError(

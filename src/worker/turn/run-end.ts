@@ -2,9 +2,13 @@
 
 import type { Failure } from "../../core/encoding/error-record.js";
 import { cancelChildren } from "../../core/run/cancel-children.js";
+import { expiredCode } from "../../core/run/cancel-reason.js";
+import { startQueuedRuns } from "../../core/run/decide-queued-starts.js";
 import type { NewEvent } from "../../core/run/event.js";
 import { findFailedStep } from "../../core/run/failed-step.js";
 import { finishRun } from "../../core/run/finish.js";
+import type { Message } from "../../core/run/message.js";
+import type { RunState } from "../../core/run/state.js";
 import type { TerminalStatus } from "../../store/contract/store.js";
 import { createAttemptReport } from "./attempt-report.js";
 import type { WholeTurn } from "./ports.js";
@@ -40,8 +44,8 @@ function writeEnd(turn: WholeTurn, runEnd: RunEnd): void {
   const { next, messages } = finishRun(
     run,
     outcome,
-    state.startedAt ?? turn.claimedAt,
-    cancelChildren(run.id, state),
+    state.startedAt ?? (isOverdue(turn) ? null : turn.claimedAt),
+    messagesOfEnd(run.id, state),
     attempt,
   );
   for (const message of messages) pendingWrites.messages.push(message);
@@ -55,6 +59,15 @@ function writeEnd(turn: WholeTurn, runEnd: RunEnd): void {
   });
   turn.writer.post(events, next, noop);
 }
+
+/** Cancels the children that are open, and lets the runs begin that wait for the end of this one. */
+const messagesOfEnd = (runId: string, state: RunState): readonly Message[] =>
+  state.queuedStarts === null
+    ? cancelChildren(runId, state)
+    : [...cancelChildren(runId, state), ...startQueuedRuns(state)];
+
+/** Whether the run is canceled because it has not begun in time: then it has no time of its start. */
+const isOverdue = ({ state }: WholeTurn): boolean => state.cancelRequest?.code === expiredCode;
 
 /** Processes the messages that arrived before the end was written, and ends the run unless they cancel or pause it. */
 async function readInboxAndEnd(turn: WholeTurn, runEnd: RunEnd): Promise<void> {

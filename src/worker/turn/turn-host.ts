@@ -17,6 +17,8 @@ export interface WorkflowSummary {
   readonly queue: string;
   readonly version: string;
   readonly priority: number;
+  /** How soon its runs must begin; null: whenever a worker is free. */
+  readonly startByMs: number | null;
   readonly tags: readonly string[];
   /** The queues that the workflow's steps use now or used in earlier code. */
   readonly stepQueues: readonly string[];

@@ -1,5 +1,8 @@
 /** The start of a turn: messages and due times are processed first, then the code is called if there is work for it. */
+import { cancelData, expiredCode, expiredReason } from "../../core/run/cancel-reason.js";
 import { newEvent } from "../../core/run/event.js";
+import { decodeMessage } from "../../core/run/message.js";
+import type { Command } from "../../core/run/stored-schema.js";
 import { publishStatus } from "../../telemetry/publish.js";
 import { releaseChildren } from "../children/children.js";
 import { countWorkerDeaths, passesCrashLoopCheck } from "./crash-loop.js";
@@ -15,6 +18,8 @@ type NewTurn = WholeTurn & {
   willRecordStart: boolean;
 };
 
+type Overdue = Extract<Command, { type: "startOverdue" }>;
+
 export function startTurn(turn: NewTurn, snapshot: TurnSnapshot): void {
   const { state, host } = turn;
   publishStatus(host.log, turn.run, "running", snapshot.claimedAt);
@@ -23,6 +28,8 @@ export function startTurn(turn: NewTurn, snapshot: TurnSnapshot): void {
     return pauseRunOnError(turn, () => startUnlessCrashLooping(turn, snapshot, deaths));
   if (state.startedAt === null && state.paused !== null)
     return pauseRunOnError(turn, () => startIfResumed(turn, snapshot));
+  const overdue = state.startedAt === null && deaths === 0 ? findOverdue(snapshot) : null;
+  if (overdue !== null) return pauseRunOnError(turn, () => cancelOverdue(turn, snapshot, overdue));
   recordTurnStart(turn, snapshot);
   continueRun(turn, snapshot);
 }
@@ -43,6 +50,26 @@ async function startIfResumed(turn: NewTurn, snapshot: TurnSnapshot): Promise<vo
   if (turn.isOver) return;
   if (turn.state.paused !== null) return turn.park();
   recordTurnStart(turn, snapshot);
+  advanceWhenIdle(turn);
+}
+
+/**
+ * The message that the start deadline of the run has passed. It was sent while no worker owned the run, so no code of the run
+ * was executed before it.
+ */
+function findOverdue({ inbox, deliveries }: TurnSnapshot): Overdue | null {
+  if (deliveries > 1) return null;
+  const row = inbox.find(({ kind }) => kind === "startOverdue");
+  const command = row === undefined ? null : decodeMessage(row);
+  return command?.type === "startOverdue" ? command : null;
+}
+
+/** Cancels the run before any of its code is executed. Its other messages are recorded, and their senders hear of the end. */
+async function cancelOverdue(turn: NewTurn, snapshot: TurnSnapshot, { startBy }: Overdue): Promise<void> {
+  await turn.inboxProcessor.process(snapshot.inbox, snapshot.claimedAt);
+  if (turn.isOver) return;
+  const data = cancelData(expiredReason(startBy), expiredCode);
+  if (turn.state.cancelRequest === null && !(await turn.submit([newEvent("run.cancel_requested", {}, data)]))) return;
   advanceWhenIdle(turn);
 }
 

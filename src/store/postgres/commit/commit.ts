@@ -10,12 +10,20 @@ import { runOfDuplicateEvent } from "../connection/errors.js";
 import { isRunId } from "../ids.js";
 import type { Tables } from "../tables.js";
 import { plainArray } from "./arrays.js";
+import { applyKeyChange } from "./key-changes.js";
 import { findKeyHolders } from "./key-holders.js";
 import { cursorSections, eventsSection, ownEventsSection } from "./log-sections.js";
 import { SingleCursorCommit } from "./single-cursor-commit.js";
 import { SingleEventCommit } from "./single-event-commit.js";
 import { plainSlotsSection, slotsSection } from "./slot-sections.js";
-import { childrenSection, newChildrenSection, newStartsSection, startsSection } from "./start-sections.js";
+import { childDeadlinesSection, startDeadlinesSection } from "./start-deadline-sections.js";
+import {
+  childrenSection,
+  newChildrenSection,
+  newStartsSection,
+  similarStartsSection,
+  startsSection,
+} from "./start-sections.js";
 import { type Section, StatementBuilder } from "./statement.js";
 import {
   changedAndDrainedTasksSection,
@@ -50,10 +58,13 @@ const sections: readonly Section[] = [
   endedSchedulesSection,
   messagesSection,
   releasesSection,
+  similarStartsSection,
   newStartsSection,
   newChildrenSection,
   startsSection,
   childrenSection,
+  startDeadlinesSection,
+  childDeadlinesSection,
   ...cursorSections,
 ];
 
@@ -86,6 +97,10 @@ export class Committer {
     assertOwnedStartsAreFenced(batch);
     const invalidTransition = batch.transitions.find(({ runId }) => !isRunId(runId));
     if (invalidTransition !== undefined) return { kind: "conflict", runId: invalidTransition.runId };
+    const { keyChange } = batch;
+    const conflict =
+      keyChange === undefined ? null : await applyKeyChange(execute, keyChange, this.#tables, this.#clock);
+    if (conflict !== null) return conflict;
     const work = toCommitWork(batch, isOptimistic, this.#isLogEndKnown);
     const singleWriteQuery = this.#singleEventCommit.query(work) ?? this.#singleCursorCommit.query(work);
     const writtenRow = singleWriteQuery === null ? undefined : (await execute(singleWriteQuery))[0];
@@ -125,6 +140,8 @@ export class Committer {
     const areAllStartsCreated =
       work.areAllRunsNew || work.starts.length === 0 || row.created_starts === work.starts.length;
     const refused = areAllStartsCreated ? [] : await this.#resolveStarts(execute, batch);
+    const [refusal] = batch.keyChange === undefined ? [] : refused;
+    if (refusal !== undefined) return { kind: "conflict", runId: refusal.existing.id };
     return { kind: "committed", at, notParked, ownedWithMessages, refused };
   }
 
@@ -236,8 +253,9 @@ export class Committer {
   }
 }
 
-/** True when the batch sends a message to a child that it creates, which needs two statements in a transaction. */
-export function needsTransaction({ transitions }: Batch): boolean {
+/** True when the batch sends a message to a child that it creates, or changes keys: both need several statements. */
+export function needsTransaction({ transitions, keyChange }: Batch): boolean {
+  if (keyChange !== undefined) return true;
   const hasAny = (field: "newChildren" | "messages") => transitions.some((transition) => transition[field].length > 0);
   if (!hasAny("newChildren") || !hasAny("messages")) return false;
   const newRunIds = new Set(transitions.flatMap(({ newChildren }) => newChildren.map(({ id }) => id)));

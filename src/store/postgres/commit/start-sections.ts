@@ -1,6 +1,7 @@
 /** The sections of a commit that create runs. */
 
 import type { NewRun } from "../../contract/store.js";
+import { isPlainRun } from "../../shared/plain-run.js";
 import { encodeTags, taskState } from "../../sql/records.js";
 import type { CommitWork } from "../commit-work.js";
 import { plainArray, textArray } from "./arrays.js";
@@ -9,6 +10,57 @@ import type { Section, SectionContext } from "./statement.js";
 const { parked, ready, owned } = taskState;
 
 type SelectRuns = (work: CommitWork) => readonly NewRun[];
+
+/**
+ * Creates new runs that differ only in their ids and inputs, as those of one busy workflow do. Everything else is bound once,
+ * and columns that are NULL are left out: each array that `unnest` reads costs the server 0.05 to 0.2 µs per run, and a start
+ * without this section binds 21 of them.
+ */
+export const similarStartsSection: Section = {
+  letter: "a",
+  values: (work) => (areSimilarStarts(work) ? similarValues(work.starts) : null),
+  parts: ({ tables, bind, workerId, epoch }) => {
+    const [ids, inputs] = [`${bind()}::uuid[]`, `${bind()}::text[]`];
+    const [route, workflow, version, queue] = ["text", "text", "text", "text"].map((type) => `${bind()}::${type}`);
+    const [priority, isOwned] = [`${bind()}::int4`, `${bind()}::bool`];
+    const ifOwned = (value: string | number, otherwise: string | number) =>
+      `CASE WHEN ${isOwned} THEN ${value} ELSE ${otherwise} END`;
+    const stateOfTask = `${ifOwned(owned, ready)}, ${ifOwned("NULL", "gate.at")}, ${ifOwned(workerId, "NULL")}, ${ifOwned(epoch, "NULL")}`;
+    return {
+      writes: [
+        `created_similar AS (INSERT INTO ${tables.runs} (id, input, workflow, version, queue, priority, status, created_at)
+          SELECT u.*, ${workflow}, ${version}, ${queue}, ${priority}, 'pending', gate.at FROM gate, unnest(${ids}, ${inputs}) u(id, input))`,
+        `tasks_of_similar AS (INSERT INTO ${tables.tasks}
+            (run_id, workflow, version, priority, state, due_at, owner, epoch, deliveries, pending_messages, fresh)
+          SELECT u.id, ${route}, ${version}, ${priority}, ${stateOfTask}, ${isOwned}::int, 0, NOT ${isOwned} FROM gate, unnest(${ids}) u(id))`,
+      ],
+    };
+  },
+};
+
+const similarValues = (runs: readonly NewRun[]): readonly unknown[] => {
+  const { workflow, version, queue, priority, due, route } = runs[0] as NewRun;
+  return [
+    plainArray(runs.map(({ id }) => id)),
+    textArray(runs.map(({ input }) => input)),
+    ...[route ?? workflow, workflow, version, queue, priority, due.kind === "owned"],
+  ];
+};
+
+function areSimilarStarts({ areAllRunsNew, starts }: CommitWork): boolean {
+  const [first] = starts;
+  if (!areAllRunsNew || first === undefined || (first.due.kind !== "now" && first.due.kind !== "owned")) return false;
+  return starts.every(
+    (run) =>
+      isPlainRun(run) &&
+      run.workflow === first.workflow &&
+      run.version === first.version &&
+      run.queue === first.queue &&
+      run.priority === first.priority &&
+      run.route === first.route &&
+      run.due.kind === first.due.kind,
+  );
+}
 
 /**
  * Creates runs that are assumed to be new: they have no keys, and usually their ids were not sent before. A plain
@@ -70,7 +122,9 @@ function buildInserts({ tables, bind, workerId, epoch }: SectionContext) {
   };
 }
 
-export const newStartsSection = createNewRunSection("n", "starts", ({ starts }) => starts);
+export const newStartsSection = createNewRunSection("n", "starts", (work) =>
+  areSimilarStarts(work) ? [] : work.starts,
+);
 export const newChildrenSection = createNewRunSection("b", "children", ({ children }) => children);
 
 /** A start whose key is taken is not inserted; `findKeyHolders` then finds the run that holds the key. */

@@ -255,7 +255,7 @@ export const releasesSection: Section = {
  * look again. The rows are locked in the order of their names, after the tasks.
  */
 export const endedSchedulesSection: Section = {
-  letter: "x",
+  letter: "g",
   values: ({ endedSchedules }) => (endedSchedules.length === 0 ? null : [textArray(endedSchedules)]),
   parts: ({ tables, bind }) => ({
     writes: [

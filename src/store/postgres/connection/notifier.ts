@@ -40,6 +40,7 @@ function isKnownHint(hint: Hint): boolean {
   return (
     hint.kind === "anything" ||
     hint.kind === "schedules" ||
+    (hint.kind === "startDeadline" && typeof hint.inMs === "number") ||
     hint.kind === "slots" ||
     ((hint.kind === "messages" || hint.kind === "done") && Array.isArray(hint.runIds))
   );
@@ -123,6 +124,7 @@ class HintBuffer {
   #hasReadyOfUnknownWorkflow = false;
   #hasSchedules = false;
   #hasFiredSchedules = false;
+  #startDeadlineInMs = Number.POSITIVE_INFINITY;
   #hasSlots = false;
   readonly #readyWorkflows = new Set<string>();
   readonly #receiverIds = new Set<string>();
@@ -133,6 +135,7 @@ class HintBuffer {
       !this.#hasAnything &&
       !this.#hasSchedules &&
       !this.#hasFiredSchedules &&
+      this.#startDeadlineInMs === Number.POSITIVE_INFINITY &&
       !this.#hasSlots &&
       !this.#hasReadyOfUnknownWorkflow &&
       this.#readyWorkflows.size + this.#receiverIds.size + this.#finishedIds.size === 0
@@ -144,6 +147,7 @@ class HintBuffer {
       if (hint.kind === "anything") this.#hasAnything = true;
       else if (hint.kind === "schedules" && hint.areFired) this.#hasFiredSchedules = true;
       else if (hint.kind === "schedules") this.#hasSchedules = true;
+      else if (hint.kind === "startDeadline") this.#startDeadlineInMs = Math.min(this.#startDeadlineInMs, hint.inMs);
       else if (hint.kind === "slots") this.#hasSlots = true;
       else if (hint.kind === "messages") for (const id of hint.runIds) this.#receiverIds.add(id);
       else if (hint.kind === "done") for (const id of hint.runIds) this.#finishedIds.add(id);
@@ -161,6 +165,8 @@ class HintBuffer {
     if (this.#finishedIds.size > 0) hints.push({ kind: "done", runIds: [...this.#finishedIds] });
     if (this.#hasSchedules) hints.push({ kind: "schedules" });
     else if (this.#hasFiredSchedules) hints.push({ kind: "schedules", areFired: true });
+    const inMs = this.#startDeadlineInMs;
+    if (inMs < Number.POSITIVE_INFINITY) hints.push({ kind: "startDeadline", inMs });
     if (this.#hasSlots) hints.push({ kind: "slots" });
     return hints;
   }

@@ -59,17 +59,18 @@ export function selectCandidates(
 ): readonly SqlText[] {
   const classes = d.base.table("classes");
   const maxClasses = classesToRead(limit);
-  return [
+  return joined([
     ...d.forEach(
       [
         ["v_route", "text"],
         ["v_version", "text"],
+        ["v_count", "number"],
       ],
-      routes.map(({ workflow, version }) => [workflow, version]),
+      routes.map(({ workflow, version }) => [workflow, version, maxClasses]),
       (columnOf) =>
         `SELECT ${classColumns} FROM ${classes} c
         WHERE c.route = ${columnOf("v_route")} AND c.version = ${columnOf("v_version")} AND c.blocked_on = ''
-        ORDER BY c.turn LIMIT ${maxClasses}`,
+        ORDER BY c.turn LIMIT ${columnOf("v_count")}`,
     ),
     ...d.forEach(
       [
@@ -80,7 +81,7 @@ export function selectCandidates(
       (columnOf) =>
         `SELECT ${classColumns} FROM ${classes} c WHERE c.blocked_on = ${columnOf("v_lane")} ORDER BY c.turn LIMIT ${columnOf("v_count")}`,
     ),
-  ];
+  ]);
 }
 
 export function decodeCandidates(rows: readonly (readonly SqlRow[])[], limit: number): readonly CandidateClass[] {
@@ -105,7 +106,7 @@ export function* admitRuns(
   const { fence, limit, freed = [] } = request;
   const laneIds = [...new Set([...freed.map(({ lane }) => lane), ...candidates.flatMap(({ lanes }) => lanes)])].sort();
   yield* lockLanes(d, laneIds);
-  const [fenceRows = [], classRows = [], stateRows = []] = yield [
+  const [fenceRows = [], classRows = [], stateRows = []] = yield joined([
     buildStatement(d.base, (bind) => d.selectFence(fence, bind)),
     lockClasses(d, candidates),
     selectLaneStates(
@@ -113,7 +114,7 @@ export function* admitRuns(
       laneIds,
       candidates.map(({ id }) => id),
     ),
-  ];
+  ]);
   if (fenceRows.length === 0) return { writes: null, result: () => fenced };
   const { at, lanes, heldOpen } = decodeLaneStates(stateRows, laneIds);
   // A class that was blocked on another lane meanwhile, or that needs lanes which are not locked, is left alone.
@@ -147,24 +148,24 @@ export function* admitRuns(
   // A class of which nothing is left was either read to its end or not read at all, because its lanes have no room.
   const emptied = requests.flatMap(({ runClass }) => (heads.get(runClass.id)?.length === 0 ? [runClass] : []));
   const reads = admitted.length === 0 ? [] : [selectOpenSlots(d, runIds), selectRuns(d, runIds)];
-  const writes = joined([
+  const writes = [
     ...ownTasks(d, request, admitted),
     ...takeSlots(d, request, admitted, heldOpen, at),
     ...updateClasses(d, plan, classes),
     ...updateLanes(d, lanes, plan.lanes),
-  ]);
+  ];
   // The tasks must have their owner before their class can be empty.
   const deletes = deleteEmptyClasses(d, emptied);
   const isLeft = ({ id }: CandidateClass) => !plan.blockedOn.has(id) && (heads.get(id)?.length ?? 0) > 0;
   const hasMore = plan.turns.length >= limit || candidates.length >= classesToRead(limit) || mine.some(isLeft);
   return {
-    writes: [...writes, ...deletes, ...reads],
+    writes: [...joined([...writes, ...reads]), ...deletes],
     result: (rows) => {
-      const [openSlotRows = [], runRows = []] = rows.slice(writes.length + deletes.length);
+      const [openSlotRows = [], runRows = []] = rows.slice(writes.length, writes.length + reads.length);
       const answer: Admitted = {
         kind: "admitted",
         at,
-        tasks: decodeAdmitted(admitted, runRows, openSlotRows),
+        tasks: decodeAdmitted(admitted, runRows, openSlotRows, heldOpen),
         hasMore,
         lanesToWake: [...lanes.values()].flatMap(({ id, blocksOthers }) => {
           const room = plan.roomOf.get(id) ?? 0;
@@ -306,7 +307,7 @@ const selectRuns = (d: LimitsDialect, ids: readonly string[]): SqlText =>
       `SELECT ${runColumnsWith(taskState.owned)} FROM ${d.base.table("runs")} r WHERE ${d.base.oneOf("r.id", ids, bind)}`,
   );
 
-/** The slots that these runs hold until they end, also those that they took when they began. */
+/** The slots that these runs took when they began, and hold until they end. */
 const selectOpenSlots = (d: LimitsDialect, ids: readonly string[]): SqlText =>
   buildStatement(
     d.base,
@@ -318,13 +319,15 @@ function decodeAdmitted(
   admitted: readonly AdmittedRun[],
   runRows: readonly SqlRow[],
   openSlotRows: readonly SqlRow[],
+  heldOpen: ReadonlySet<string>,
 ): readonly AdmittedTask[] {
   const runs = new Map(runRows.map((row) => [row.id as string, decodeRun(row)]));
   return admitted.flatMap(({ runClass: { route, lanes }, head }) => {
     const run = runs.get(head.runId);
     if (run === undefined) return [];
     const { deliveries, pendingMessages, isFresh } = head;
-    const openLanes = openSlotRows.filter((row) => row.run_id === head.runId).map((row) => row.lane as string);
+    const takenBefore = openSlotRows.filter((row) => row.run_id === head.runId).map((row) => row.lane as string);
+    const openLanes = [...new Set([...lanes.filter((lane) => heldOpen.has(lane)), ...takenBefore])];
     return [
       {
         run,

@@ -11,11 +11,11 @@ import { type Bind, createStatement, type Dialect, type SqlRow } from "../dialec
 export interface SqlText {
   readonly text: string;
   readonly values: readonly unknown[];
-  /** Whether the statement may be sent as one with the next: neither reads what the other writes. */
+  /** Whether the statement may be sent as one with the next: neither reads what the other writes or locks. */
   readonly joinsNext?: true;
 }
 
-/** Marks all statements but the last as independent of the next. */
+/** Marks all statements but the last as independent of the next. Only reads return rows. */
 export const joined = (statements: readonly SqlText[]): readonly SqlText[] =>
   statements.map((statement, index) => (index < statements.length - 1 ? { ...statement, joinsNext: true } : statement));
 
@@ -34,6 +34,19 @@ export type ColumnType = "text" | "id" | "number";
 /** A column of a relation that is made of bound values. Its name must not be that of a column of a table. */
 export type Column = readonly [name: string, type: ColumnType];
 
+/** The primary key of the table of slots. */
+export interface SlotKey {
+  readonly runId: string;
+  readonly lane: string;
+  readonly node: string;
+}
+
+/** For databases that search the primary key once for each of the alternatives. */
+export const isOneOfSlots = (slots: readonly SlotKey[], bind: Bind): string =>
+  `(${slots
+    .map(({ runId, lane, node }) => `(run_id = ${bind(runId)} AND lane = ${bind(lane)} AND node = ${bind(node)})`)
+    .join(" OR ")})`;
+
 export interface LimitsDialect {
   readonly base: Dialect;
   /** Selects a row if the fence is valid, and keeps other workers from reaping the worker until the transaction ends. */
@@ -42,6 +55,8 @@ export interface LimitsDialect {
   readonly lock: { readonly wait: string; readonly skip: string; readonly share: string };
   /** A condition: the column is one of these texts. */
   isOneOf(column: string, texts: readonly string[], bind: Bind): string;
+  /** A condition: the row of the table of slots is one of these. */
+  isOneOfSlots(slots: readonly SlotKey[], bind: Bind): string;
   /** Statements that run `select` once for each row; `columnOf` names the values of the row, and `n` is its number, from 1. */
   forEach(
     columns: readonly Column[],

@@ -12,7 +12,7 @@ import type {
 import type { Route } from "../../contract/store.js";
 import type { Bind, SqlRow } from "../dialect.js";
 import { decodeRun, numberOrNull, runColumnsWith, taskState } from "../records.js";
-import { buildStatement, type LimitsDialect, type SqlText } from "./dialect.js";
+import { buildStatement, joined, type LimitsDialect, type SqlText } from "./dialect.js";
 import { decodeOverride, decodeSettings } from "./settings.js";
 
 type Read = (statements: readonly SqlText[]) => Promise<readonly (readonly SqlRow[])[]>;
@@ -33,41 +33,43 @@ export async function readUnsorted(
 ): Promise<UnsortedTasks> {
   const { column, order } = d.base.readyRank;
   const { isParked } = d.base;
-  const [openingRows = [], ...results] = await read([
-    buildStatement(
-      d.base,
-      (bind) =>
-        `SELECT l.id, l.opens_at, ${d.base.now(bind)} AS at FROM ${d.base.table("lanes")} l WHERE l.opens_at IS NOT NULL ORDER BY l.opens_at LIMIT ${maxOpeningLanes}`,
-    ),
-    ...d.forEach(
-      [
-        ["v_route", "text"],
-        ["v_version", "text"],
-      ],
-      routes.map(({ workflow, version }) => [workflow, version]),
-      (columnOf, bind) => {
-        // Called once for each use, because every placeholder needs a value of its own, in the order of the text.
-        const isOfRoute = () => `t.workflow = ${columnOf("v_route")} AND t.version = ${columnOf("v_version")}`;
-        const runId = d.base.idAsText("t.run_id");
-        const select = (kind: number) =>
-          `SELECT ${kind} AS kind, ${runId} AS run_id, t.workflow AS route, t.priority, t.due_at FROM ${d.tasksByRoute} WHERE`;
-        const now = () => d.base.now(bind);
-        const parts = [
-          () =>
-            `${select(rowKind.ready)} t.state = ${taskState.ready} AND ${isOfRoute()} ORDER BY ${column} ${order}, t.due_at LIMIT ${limit}`,
-          () =>
-            `${select(rowKind.parked)} ${isParked} AND ${isOfRoute()} AND t.due_at <= ${now()} ORDER BY t.due_at LIMIT ${limit}`,
-          () =>
-            `${select(rowKind.next)} ${isParked} AND ${isOfRoute()} AND t.due_at > ${now()} ORDER BY t.due_at LIMIT 1`,
-          () => `SELECT ${rowKind.open} AS kind, NULL AS run_id, c.route, 0 AS priority, 0 AS due_at FROM ${d.base.table("classes")} c
+  const [openingRows = [], ...results] = await read(
+    joined([
+      buildStatement(
+        d.base,
+        (bind) =>
+          `SELECT l.id, l.opens_at, ${d.base.now(bind)} AS at FROM ${d.base.table("lanes")} l WHERE l.opens_at IS NOT NULL ORDER BY l.opens_at LIMIT ${maxOpeningLanes}`,
+      ),
+      ...d.forEach(
+        [
+          ["v_route", "text"],
+          ["v_version", "text"],
+        ],
+        routes.map(({ workflow, version }) => [workflow, version]),
+        (columnOf, bind) => {
+          // Called once for each use, because every placeholder needs a value of its own, in the order of the text.
+          const isOfRoute = () => `t.workflow = ${columnOf("v_route")} AND t.version = ${columnOf("v_version")}`;
+          const runId = d.base.idAsText("t.run_id");
+          const select = (kind: number) =>
+            `SELECT ${kind} AS kind, ${runId} AS run_id, t.workflow AS route, t.priority, t.due_at FROM ${d.tasksByRoute} WHERE`;
+          const now = () => d.base.now(bind);
+          const parts = [
+            () =>
+              `${select(rowKind.ready)} t.state = ${taskState.ready} AND ${isOfRoute()} ORDER BY ${column} ${order}, t.due_at LIMIT ${limit}`,
+            () =>
+              `${select(rowKind.parked)} ${isParked} AND ${isOfRoute()} AND t.due_at <= ${now()} ORDER BY t.due_at LIMIT ${limit}`,
+            () =>
+              `${select(rowKind.next)} ${isParked} AND ${isOfRoute()} AND t.due_at > ${now()} ORDER BY t.due_at LIMIT 1`,
+            () => `SELECT ${rowKind.open} AS kind, NULL AS run_id, c.route, 0 AS priority, 0 AS due_at FROM ${d.base.table("classes")} c
             WHERE c.route = ${columnOf("v_route")} AND c.version = ${columnOf("v_version")} AND c.blocked_on = '' LIMIT 1`,
-        ];
-        return parts
-          .map((part, index) => `SELECT p${index}.*, ${now()} AS at FROM (${part()}) p${index}`)
-          .join(" UNION ALL ");
-      },
-    ),
-  ]);
+          ];
+          return parts
+            .map((part, index) => `SELECT p${index}.*, ${now()} AS at FROM (${part()}) p${index}`)
+            .join(" UNION ALL ");
+        },
+      ),
+    ]),
+  );
   const rows = results.flat();
   const ofKind = (kind: number) => rows.filter((row) => Number(row.kind) === kind);
   const due = [...ofKind(rowKind.ready), ...ofKind(rowKind.parked)].sort(byPriorityThenTime);

@@ -33,10 +33,10 @@ export function* changeStepSlots(
     ...deleteSlots(d, released),
   ];
   if (asked.length > 0) yield [insertWaiting(d, fence, asked, Number(clockRows[0]?.at))];
-  const [fenceRows = [], stateRows = []] = yield [
+  const [fenceRows = [], stateRows = []] = yield joined([
     buildStatement(d.base, (bind) => d.selectFence(fence, bind)),
     selectLaneStates(d, laneIds, []),
-  ];
+  ]);
   if (fenceRows.length === 0)
     return { writes: null, result: () => ({ answer: { kind: "fenced" }, concernsOthers: false }) };
   const { at, lanes } = decodeLaneStates(stateRows, laneIds);
@@ -79,9 +79,7 @@ export function* changeStepSlots(
 
 function deleteSlots(d: LimitsDialect, slots: readonly StepSlot[]): readonly SqlText[] {
   if (slots.length === 0) return [];
-  return [
-    buildStatement(d.base, (bind) => `DELETE FROM ${d.base.table("slots")} WHERE ${isOneOfSlots(d, slots, bind)}`),
-  ];
+  return [buildStatement(d.base, (bind) => `DELETE FROM ${d.base.table("slots")} WHERE ${isOneOf(d, slots, bind)}`)];
 }
 
 /** A row that exists is a step that asked before; it is not changed. */
@@ -139,18 +137,16 @@ function grantSlots(d: LimitsDialect, granted: readonly StepSlot[], at: number):
   return [
     buildStatement(
       d.base,
-      (bind) =>
-        `UPDATE ${d.base.table("slots")} SET waits = 0, at = ${bind(at)} WHERE ${isOneOfSlots(d, granted, bind)}`,
+      (bind) => `UPDATE ${d.base.table("slots")} SET waits = 0, at = ${bind(at)} WHERE ${isOneOf(d, granted, bind)}`,
     ),
   ];
 }
 
-/** Written as alternatives, each of which is one entry of the primary key. */
-function isOneOfSlots(d: LimitsDialect, slots: readonly StepSlot[], bind: (value: unknown) => string): string {
-  const alternatives = [...slots]
-    .sort((a, b) => compare(a.runId, b.runId) || compare(a.lane, b.lane) || compare(a.node, b.node))
-    .map(({ runId, lane, node }) => `(run_id = ${bind(runId)} AND lane = ${bind(lane)} AND node = ${bind(node)})`);
-  return d.base.isId(slots[0]?.runId ?? "") ? `(${alternatives.join(" OR ")})` : "1 = 0";
+function isOneOf(d: LimitsDialect, slots: readonly StepSlot[], bind: (value: unknown) => string): string {
+  const sorted = [...slots].sort(
+    (a, b) => compare(a.runId, b.runId) || compare(a.lane, b.lane) || compare(a.node, b.node),
+  );
+  return d.isOneOfSlots(sorted, bind);
 }
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,0 +1,112 @@
+/** Calls that the database executes although, or after, the worker was told that they had failed; and signals that arrive while a transaction is open. */
+import { Pawl, workflow } from "pawl";
+import { expect, onTestFinished, test } from "vitest";
+import { StoreError } from "../../src/core/errors/errors.js";
+import type { Batch, ClaimRequest, CommitResult, Store } from "../../src/store/contract/store.js";
+import { MemoryStore } from "../../src/store/memory/index.js";
+import { silent, world } from "../support/virtual-worlds.js";
+import { gate, until } from "../support/waiting.js";
+
+const connectionLost = () => new StoreError("the connection is gone", { transient: true, unreachable: true });
+
+test("signals that arrive while a transactional step is open complete the wait that they are for", async () => {
+  const w = await world();
+  const open = gate();
+  const begun = gate();
+  const wf = workflow("parallel", async (ctx) => {
+    const paid = ctx.waitForSignal("paid");
+    const booked = ctx.transaction("book", async () => {
+      begun.open();
+      await open.opened;
+      return "booked";
+    });
+    return [await booked, await paid];
+  });
+  const worker = await w.worker([wf]);
+  const run = await w.pawl.start(wf);
+  const settled = worker.settle();
+  await begun.opened;
+  await run.signal("paid", "in full");
+  // All that the worker can do about the signal while the transaction is open.
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  open.open();
+  await settled;
+  await worker.settle();
+  expect(await run.result()).toEqual(["booked", "in full"]);
+  expect((await w.pawl.verify()).differences).toEqual([]);
+});
+
+/** A worker on a store whose calls the test may replace. */
+async function workerOn(members: (inner: MemoryStore) => Partial<Store>, wf: ReturnType<typeof workflow<any, any>>) {
+  const inner = new MemoryStore();
+  const own = members(inner);
+  const store = new Proxy<Store>(inner, {
+    get: (target, name) => {
+      const value = Reflect.get(Object.hasOwn(own, name) ? own : target, name) as unknown;
+      return typeof value === "function" ? value.bind(inner) : value;
+    },
+  });
+  const pawl = new Pawl(store, silent);
+  onTestFinished(() => pawl.close());
+  return { pawl, worker: pawl.worker({ workflows: [wf], lease: 600, poll: 20 }), client: new Pawl(inner, silent) };
+}
+
+test("a claim that is executed long after its connection failed does not strand the runs that it took", async () => {
+  const wf = workflow("stranded", async (ctx) => ctx.step("work", () => 1));
+  let claims = 0;
+  let failedClaim: ClaimRequest | null = null;
+  const { worker, client } = await workerOn(
+    (inner) => ({
+      claim: async (request) => {
+        claims += 1;
+        if (claims === 1) {
+          failedClaim = request;
+          throw connectionLost();
+        }
+        if (claims === 2) {
+          // The worker has read which runs it owns; now the server executes the claim.
+          await client.start(wf);
+          await inner.claim(failedClaim as ClaimRequest);
+        }
+        return inner.claim(request);
+      },
+    }),
+    wf,
+  );
+  await worker.start();
+  await until(async () => (await client.runs()).runs.some(({ status }) => status === "completed"));
+});
+
+test("a commit that is executed after its connection failed neither pauses the run nor repeats a step", async () => {
+  let bodies = 0;
+  const wf = workflow("late", async (ctx) => {
+    await ctx.step("once", () => {
+      bodies += 1;
+    });
+    return bodies;
+  });
+  let fail = true;
+  const { worker, client } = await workerOn(
+    (inner) => ({
+      commit: async (batch: Batch): Promise<CommitResult> => {
+        const isLate = fail && batch.transitions.some(({ events }) => events.some(({ node }) => node === "once"));
+        if (!isLate) return inner.commit(batch);
+        fail = false;
+        // The worker looks into the log before it tries again, and the server executes the commit after that.
+        const log = inner.log.bind(inner);
+        inner.log = async (...args) => {
+          inner.log = log;
+          const page = await log(...args);
+          await inner.commit(batch);
+          return page;
+        };
+        throw connectionLost();
+      },
+    }),
+    wf,
+  );
+  const run = await client.start(wf);
+  await worker.start();
+  expect(await run.result({ timeout: "100s" })).toBe(1);
+  expect((await run.history()).some(({ type }) => type === "run.paused")).toBe(false);
+});

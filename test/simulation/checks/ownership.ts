@@ -1,0 +1,86 @@
+/**
+ * I7: which worker owned which run, recomputed from what the database has accepted. Fences only grow, a run has one owner, and nothing is
+ * accepted from any other. I14, I23: of a workflow with a limit, no more runs are owned at a time than it allows.
+ */
+import type { Fence } from "../../../src/store/contract/store.js";
+import { type Evidence, isSameFence, type Report } from "../evidence.js";
+
+/** By run: who owned it from which entry of the journal on. */
+export type Ownership = ReadonlyMap<string, readonly { readonly from: number; readonly owner: Fence | null }[]>;
+
+export function ownerAt(ownership: Ownership, run: string, seq: number): Fence | null {
+  return ownership.get(run)?.findLast(({ from }) => from <= seq)?.owner ?? null;
+}
+
+export function checkOwnership(evidence: Evidence, report: Report): Ownership {
+  const owners = new Map<string, Fence>();
+  const history = new Map<string, { from: number; owner: Fence | null }[]>();
+  const epochs = new Map<string, number>();
+  const workflows = new Map(evidence.runs.map(({ id, workflow }) => [id, workflow]));
+  const ended = new Set<string>();
+  const held = new Map<string, number>();
+
+  const setOwner = (run: string, owner: Fence | null, from: number) => {
+    const workflow = workflows.get(run) ?? "";
+    const change = (owner === null ? 0 : 1) - (owners.has(run) ? 1 : 0);
+    const count = (held.get(workflow) ?? 0) + change;
+    held.set(workflow, count);
+    const limit = evidence.limits.get(workflow);
+    if (change > 0 && limit !== undefined && count > limit)
+      report("I14", run, `${count} runs of ${workflow} were owned at a time; the limit is ${limit}.`);
+    if (owner === null) owners.delete(run);
+    else owners.set(run, owner);
+    const changes = history.get(run);
+    if (changes === undefined) history.set(run, [{ from, owner }]);
+    else changes.push({ from, owner });
+  };
+  const free = (workerId: string, from: number) => {
+    for (const [run, owner] of [...owners]) if (owner.workerId === workerId) setOwner(run, null, from);
+  };
+
+  for (const entry of evidence.journal) {
+    const { seq } = entry;
+    if (entry.kind === "registered") {
+      const { workerId, epoch } = entry.fence;
+      if (epoch <= (epochs.get(workerId) ?? 0))
+        report("I7", null, `Worker ${workerId} was registered with epoch ${epoch} again.`);
+      epochs.set(workerId, epoch);
+      free(workerId, seq);
+    } else if (entry.kind === "freed") for (const id of entry.workerIds) free(id, seq);
+    else if (entry.kind === "claimed") {
+      for (const run of entry.runIds) {
+        if (owners.has(run))
+          report(
+            "I7",
+            run,
+            `It was claimed by ${fenceText(entry.fence)} while ${fenceText(owners.get(run) as Fence)} owned it.`,
+          );
+        if (ended.has(run)) report("I9", run, "It was claimed after it had ended.");
+        setOwner(run, entry.fence, seq);
+      }
+    } else if (entry.kind === "commit" && entry.result.kind === "committed") {
+      const { batch, result } = entry;
+      for (const { runId, next } of batch.transitions) {
+        if (ended.has(runId)) report("I9", runId, "It was written to after it had ended.");
+        if (!isSameFence(owners.get(runId) ?? null, batch.fence))
+          report(
+            "I7",
+            runId,
+            `A write of ${fenceText(batch.fence)} was accepted; its owner was ${fenceText(owners.get(runId) ?? null)}.`,
+          );
+        if (next.kind === "finish") ended.add(runId);
+        const isReleased =
+          next.kind === "finish" ||
+          (next.kind === "park" && !result.notParked.includes(runId) && next.keepsDueTime !== true);
+        if (isReleased && owners.has(runId)) setOwner(runId, null, seq);
+      }
+      const refused = new Set(result.refused.map(({ runId }) => runId));
+      for (const { id, due } of batch.starts)
+        if (due.kind === "owned" && !refused.has(id) && !history.has(id)) setOwner(id, batch.fence, seq);
+    }
+  }
+  return history;
+}
+
+const fenceText = (fence: Fence | null) =>
+  fence === null ? "a client" : `worker ${fence.workerId.slice(-6)}/${fence.epoch}`;

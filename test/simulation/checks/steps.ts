@@ -1,0 +1,125 @@
+/**
+ * I3: one recorded result for each step. I4: an execution has returned it. I5, I20: no body begins after it was recorded, except in a process that
+ * does not own the run any more. I6: a body runs again only for a reason. I13, I21: rows of transactional steps are there exactly if their records are.
+ */
+
+import { type Evidence, isSameFence, type ReadEvent, type Report } from "../evidence.js";
+import type { BodyEntry } from "../ledger.js";
+import type { Facts } from "./facts.js";
+import { ownerAt } from "./ownership.js";
+
+/** After these, calls are made again. */
+const startsOver = (event: ReadEvent) =>
+  event.type === "run.moved" ||
+  event.type === "node.reopened" ||
+  event.type === "dag.imported" ||
+  ((event.type === "run.reattempted" || event.type === "step.reattempted") && event.parsed.rewind === true);
+
+export function checkSteps(evidence: Evidence, facts: Facts, report: Report): void {
+  const bodies = new Map<string, BodyEntry[]>();
+  for (const body of evidence.bodies) {
+    const key = `${body.run} ${body.step}`;
+    const group = bodies.get(key);
+    if (group === undefined) bodies.set(key, [body]);
+    else group.push(body);
+  }
+  for (const run of evidence.runs) {
+    const completed = new Map<string, ReadEvent>();
+    for (const event of facts.log(run.id)) {
+      if (startsOver(event)) completed.clear();
+      if ((event.type !== "step.completed" && event.type !== "step.skipped") || event.node === null) continue;
+      if (completed.has(event.node))
+        report(
+          "I3",
+          run.id,
+          `Step ${event.node} has two results, events ${completed.get(event.node)?.seq} and ${event.seq}.`,
+        );
+      completed.set(event.node, event);
+      if (event.type === "step.completed") checkOrigin(event, run.id, bodies, facts, report);
+    }
+  }
+  for (const group of bodies.values()) checkBegins(group, facts, report);
+  checkUserRows(evidence, facts, report);
+}
+
+/** The tokens of bodies have this form; other results are not compared. */
+const isToken = (value: unknown): value is string => typeof value === "string" && /#\d+$/.test(value);
+
+function checkOrigin(
+  event: ReadEvent,
+  run: string,
+  bodies: ReadonlyMap<string, readonly BodyEntry[]>,
+  facts: Facts,
+  report: Report,
+): void {
+  const { output } = event.parsed;
+  if (!isToken(output) || event.parsed.by === "operator") return;
+  // The result of a step may be that of a step within it, and the result of a node that of the run that executed its job.
+  const step = output.replace(/#\d+$/, "");
+  const owners = step === event.node ? [run] : [run, ...facts.attemptRuns(run, event.node)];
+  const body = owners.flatMap((owner) => bodies.get(`${owner} ${step}`) ?? []).find(({ token }) => token === output);
+  if (body === undefined || body.end !== "value")
+    report("I4", run, `Step ${event.node} has the result ${output}, which no execution returned.`);
+  else if (body.begunAfter >= facts.committedAt(run, event.seq))
+    report("I4", run, `The result of step ${event.node} was recorded before its execution began.`);
+}
+
+const ends = new Set(["step.completed", "step.failed", "step.reattempted", "step.skipped", "step.canceled"]);
+
+function checkBegins(bodies: readonly BodyEntry[], facts: Facts, report: Report): void {
+  const { run, step } = bodies[0] as BodyEntry;
+  const log = facts.log(run).filter(({ node }) => node === step);
+  const isUndo = facts.isUndo(step);
+  const recorded = log.filter(
+    ({ type, attempt }) => ends.has(type) && (attempt !== null || type === "step.completed") && !isUndo,
+  );
+  const completion = isUndo ? undefined : log.find(({ type }) => type === "step.completed");
+  const completedAt = completion === undefined ? Number.POSITIVE_INFINITY : facts.committedAt(run, completion.seq);
+  // Only a transaction is executed again because its commit has failed; what it writes then is refused.
+  const isExempt = completion !== undefined && facts.isTransactional(step) && facts.wasLate(run, completion.seq);
+  let unexplained = 0;
+  for (const body of bodies) {
+    if (
+      body.begunAfter >= completedAt &&
+      isSameFence(body.fence, ownerAt(facts.ownership, run, body.begunAfter)) &&
+      !facts.canStartOver(run) &&
+      !isExempt
+    )
+      report("I5", run, `Step ${step} began (${body.nth}) in ${body.process} after its result was recorded.`);
+    if (!facts.wasInterrupted(body)) unexplained += 1;
+  }
+  // One more may be under way, or be the last of a run that ended without it.
+  const allowed = Math.max(1, recorded.length + (facts.hasEndedEarly(run) ? 1 : 0));
+  if (!isUndo && !isExempt && unexplained > allowed && !facts.canStartOver(run))
+    report(
+      "I6",
+      run,
+      `Step ${step} was executed ${bodies.length} times; ${recorded.length} ends are recorded, and ${bodies.length - unexplained} were interrupted.`,
+    );
+}
+
+function checkUserRows(evidence: Evidence, facts: Facts, report: Report): void {
+  const rows = new Map<string, string[]>();
+  for (const { run, step, token } of evidence.userRows)
+    rows.set(`${run} ${step}`, [...(rows.get(`${run} ${step}`) ?? []), token]);
+  for (const { id } of evidence.runs) {
+    for (const event of facts.log(id)) {
+      if (event.type !== "step.completed" || !facts.isTransactional(event.node) || event.parsed.by === "operator")
+        continue;
+      const written = rows.get(`${id} ${event.node}`) ?? [];
+      if (written.length !== 1 || written[0] !== event.parsed.output)
+        report(
+          "I13",
+          id,
+          `Transactional step ${event.node} has the result ${event.parsed.output}, and wrote ${written.join() || "nothing"}.`,
+        );
+      rows.delete(`${id} ${event.node}`);
+    }
+  }
+  for (const [key, tokens] of rows)
+    report(
+      "I13",
+      key.split(" ")[0] as string,
+      `Rows of step ${key.split(" ")[1]} exist without its record: ${tokens.join()}.`,
+    );
+}

@@ -1,0 +1,67 @@
+/** What a campaign has exercised. Each of the mechanisms that faults are for must have fired at least once, or the campaign proves nothing. */
+import type { Evidence } from "./evidence.js";
+import { faultKinds } from "./kernel/faults.js";
+import type { World } from "./world.js";
+
+export type Counts = Record<string, number>;
+
+const warned: Readonly<Record<string, RegExp>> = {
+  "a worker lost its lease": /lost its lease/,
+  "a run was dropped by a worker that did not own it any more": /is no longer owned by this worker/,
+  "a run was replayed because its log had changed": /is replayed from there/,
+  "a claim failed": /could not claim runs/,
+  "a commit failed and was repeated": /commit failed, trying again/,
+  "runs of a dead worker were freed": /Freed the runs of/,
+};
+
+/** What every campaign must count; the types of events and the faults come on top. */
+export function countCoverage(world: World, evidence: Evidence): Counts {
+  const counts: Counts = {};
+  const add = (name: string, count = 1) => {
+    counts[name] = (counts[name] ?? 0) + count;
+  };
+  for (const kind of faultKinds) add(`fault: ${kind}`, world.faults.injected.get(kind) ?? 0);
+  for (const [name, pattern] of Object.entries(warned))
+    for (const text of evidence.warnings) if (pattern.test(text)) add(name);
+  for (const entry of evidence.journal) {
+    if (entry.kind === "fenced") add("a call was fenced");
+    else if (entry.kind === "freed") add("a worker was reaped or left", entry.workerIds.length);
+    else if (entry.kind === "claimed")
+      for (const deliveries of entry.deliveries) if (deliveries > 1) add("a run was reclaimed");
+    if (entry.kind !== "commit") continue;
+    if (entry.result.kind === "conflict")
+      add(entry.result.hasUnreadMessages ? "an end was refused because of a message" : "a commit was refused");
+    else if (entry.isLate && entry.result.kind === "committed") add("a commit took effect late");
+    if (entry.result.kind === "committed" && entry.result.notParked.length > 0)
+      add("a run was not parked because of a message");
+  }
+  for (const [, log] of evidence.logs)
+    for (const { type, data, outcome } of log) {
+      add(`event: ${type}`);
+      if (outcome !== null && outcome !== "success") add(`outcome: ${outcome}`);
+      if (type === "step.failed" && data?.includes('"retryMs"')) add("a step was retried");
+      if (type === "run.paused" && data?.includes("QUARANTINED")) add("a run was quarantined");
+    }
+  for (const { status } of evidence.runs) add(`run: ${status}`);
+  for (const { end } of evidence.bodies) if (end === null) add("a body was cut off");
+  for (const { outcome, command } of evidence.commands) add(`command: ${command} ${outcome}`);
+  return counts;
+}
+
+export const requiredCoverage: readonly string[] = [
+  ...faultKinds.map((kind) => `fault: ${kind}`),
+  ...Object.keys(warned),
+  "a call was fenced",
+  "a run was reclaimed",
+  "an end was refused because of a message",
+  "a commit was refused",
+  "a commit took effect late",
+  "a run was not parked because of a message",
+  "a step was retried",
+  "a run was quarantined",
+  "a body was cut off",
+];
+
+export function addCounts(total: Counts, counts: Counts): void {
+  for (const [name, count] of Object.entries(counts)) total[name] = (total[name] ?? 0) + count;
+}

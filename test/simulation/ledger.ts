@@ -1,0 +1,77 @@
+/** What happened outside of the database: bodies that ran, what clients were told. The checker compares it with what is stored. */
+import type { Fence } from "../../src/store/contract/store.js";
+
+export interface BodyEntry {
+  readonly run: string;
+  /** The key of the step in the log. */
+  readonly step: string;
+  /** Which execution of this step's body it is, from 1. */
+  readonly nth: number;
+  readonly process: string;
+  /** The fence of the worker whose process began it. */
+  readonly fence: Fence | null;
+  /** The number of the last entry in the journal of the database when it began. */
+  readonly begunAfter: number;
+  readonly begunAt: number;
+  readonly isPoison: boolean;
+  readonly attempt: number | null;
+  end: "value" | "error" | null;
+  token: string | null;
+}
+
+export interface ItemEntry {
+  readonly run: string;
+  readonly step: string;
+  readonly item: number;
+  readonly process: string;
+  readonly begunAfter: number;
+}
+
+export interface AcknowledgedStart {
+  readonly plan: number;
+  readonly workflow: string;
+  readonly key: string;
+  readonly run: string;
+}
+
+export interface AcknowledgedSignal {
+  readonly run: string;
+  readonly name: string;
+  readonly key: string;
+  /** The number of the last entry in the journal when it was sent first, and when it was acknowledged. */
+  readonly sentAfter: number;
+  readonly acknowledgedAfter: number;
+}
+
+export interface CommandEntry {
+  readonly run: string;
+  readonly command: string;
+  readonly at: number;
+  outcome: "sent" | "done" | "refused";
+}
+
+export interface ResultEntry {
+  readonly run: string;
+  readonly output: unknown;
+}
+
+export class Ledger {
+  readonly bodies: BodyEntry[] = [];
+  readonly items: ItemEntry[] = [];
+  readonly starts: AcknowledgedStart[] = [];
+  readonly signals: AcknowledgedSignal[] = [];
+  readonly commands: CommandEntry[] = [];
+  readonly results: ResultEntry[] = [];
+  /** By process: when it crashed or was stopped, in entries of the journal. */
+  readonly deaths: { readonly process: string; readonly after: number }[] = [];
+  /** Schedules that a client put, with the period in milliseconds. */
+  readonly schedules: { readonly name: string; readonly everyMs: number }[] = [];
+  readonly #counts = new Map<string, number>();
+
+  countBody(run: string, step: string): number {
+    const key = `${run}\u0000${step}`;
+    const nth = (this.#counts.get(key) ?? 0) + 1;
+    this.#counts.set(key, nth);
+    return nth;
+  }
+}

@@ -1,0 +1,61 @@
+/** Runs the world of one seed and judges it. */
+import { findViolations } from "./checker.js";
+import { type Counts, countCoverage } from "./coverage.js";
+import { collectEvidence, type Violation } from "./evidence.js";
+import { Trace } from "./kernel/trace.js";
+import { World } from "./world.js";
+
+export interface SeedOptions {
+  readonly seed: number;
+  readonly keepsTrace?: boolean;
+  /** Items of the plan that are left out. */
+  readonly dropped?: ReadonlySet<string>;
+  /** Kinds of faults that are left out. */
+  readonly withoutFaults?: ReadonlySet<string>;
+  /** Only so many faults of calls and hints are injected. */
+  readonly maxFaults?: number;
+}
+
+export interface SeedResult {
+  readonly seed: number;
+  readonly violations: readonly Violation[];
+  /** The same for two worlds in which the same happened. */
+  readonly hash: string;
+  readonly trace: readonly string[];
+  readonly coverage: Counts;
+  readonly events: number;
+  readonly faults: number;
+  /** The items of the plan that can be left out. */
+  readonly items: readonly string[];
+}
+
+export async function runSeed(options: SeedOptions): Promise<SeedResult> {
+  const { seed, dropped, withoutFaults, maxFaults, keepsTrace = false } = options;
+  const trace = new Trace({ keepsLines: keepsTrace });
+  const faults = {
+    ...(withoutFaults === undefined ? {} : { without: withoutFaults }),
+    ...(maxFaults === undefined ? {} : { limit: maxFaults }),
+  };
+  const world = new World({ seed, trace, faults, ...(dropped === undefined ? {} : { dropped }) });
+  await world.run();
+  const evidence = await collectEvidence(world);
+  return {
+    seed,
+    violations: findViolations(evidence),
+    hash: trace.hash,
+    trace: trace.lines,
+    coverage: countCoverage(world, evidence),
+    events: world.scheduler.eventCount,
+    faults: world.faults.count,
+    items: world.items,
+  };
+}
+
+/** The command that runs this world again. */
+export function commandOf({ seed, dropped, withoutFaults, maxFaults }: SeedOptions): string {
+  const drop = dropped === undefined || dropped.size === 0 ? "" : ` --drop ${[...dropped].join()}`;
+  const without =
+    withoutFaults === undefined || withoutFaults.size === 0 ? "" : ` --without ${[...withoutFaults].join()}`;
+  const most = maxFaults === undefined ? "" : ` --max-faults ${maxFaults}`;
+  return `npm run simulate -- --seed ${seed}${drop}${without}${most} --trace`;
+}
