@@ -59,7 +59,7 @@ export interface HandleServices {
   retry(id: string, options: Pick<CommandOptions, "by" | "reason">): Promise<RunHandle<any, any>>;
 }
 
-type StartResult = Pick<RunHandle, "warning" | "created" | "replaced" | "startsAfter">;
+type StartResult = Pick<RunHandle, "warning" | "created" | "merged" | "replaced" | "startsAfter">;
 
 /**
  * The handle of one run. Its methods throw RunNotFoundError if the run does not exist, and commands throw

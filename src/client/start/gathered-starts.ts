@@ -60,7 +60,11 @@ export function gatheringOf(
       `The key of the debounce of startMany("${workflow}") must be a function of { input, hero, tags }; with one key, all of these starts would be merged.`,
     );
   }
-  return (run) => {
+  // The time in which the run must begin counts from when it is due, which may be up to `max` after the first start.
+  const movedMs = rule.kind === "debounce" ? rule.maxMs - rule.quietMs : 0;
+  return (created) => {
+    const { startBy } = created;
+    const run = startBy?.kind === "in" ? { ...created, startBy: { ...startBy, ms: startBy.ms + movedMs } } : created;
     const key = debounceKeyOf(workflow, debounce, () => factsOf(run));
     return { id: gatheringIdOf(rule, key, run), key, rule, run, startKey: null };
   };

@@ -2,7 +2,7 @@
 import type { GatherCall, GatherOutcome } from "../../core/gathering/plan-gathering.js";
 import { readGathering } from "../../core/gathering/run-gathering.js";
 import type { Store } from "../../store/contract/store.js";
-import { batch, finish, transition, uniqueName } from "./builders.js";
+import { batch, delay, finish, transition, uniqueName } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 import { batchRule, debounceRule, gather, newCall } from "./gatherings.js";
 import { SeededRandom } from "./seeded-random.js";
@@ -28,7 +28,7 @@ export function gatheringHistoryTests(fixture: Fixture): void {
       const { tasks, nextDueAt } = await fixture.claim(worker, [{ workflow, version: "" }], { limit: 3 }, store);
       if (tasks.length === 0) {
         if (isLast && nextDueAt === null) return;
-        await new Promise((resolve) => setImmediate(resolve));
+        await delay(1);
         continue;
       }
       const ids = tasks.map(({ run }) => run.id);

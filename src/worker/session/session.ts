@@ -195,7 +195,7 @@ export class Session {
       const [logs, inboxes, begunRuns] = await this.#retryUntilReachable(() =>
         Promise.all([
           store.logs(ids),
-          idsWithMessages.length > 0 ? store.inbox(idsWithMessages) : noInboxes,
+          idsWithMessages.length > 0 ? store.inbox(idsWithMessages) : new Map<string, readonly InboxRow[]>(),
           beginGathered(store, tasksToRead),
         ]),
       );
@@ -397,5 +397,3 @@ export class Session {
     await this.committer.submit(unwritableRun(runId, after, error, waiting));
   }
 }
-
-const noInboxes: ReadonlyMap<string, readonly InboxRow[]> = new Map();
