@@ -6,6 +6,7 @@ export type { DamagedField } from "./client/inspect/damaged-data.js";
 export type { ExecutionInfo } from "./client/inspect/executions.js";
 export type { Explanation } from "./client/inspect/explanation.js";
 export type { FindBy } from "./client/inspect/find-runs.js";
+export type { GatheredInfo } from "./client/inspect/gathered.js";
 export type { HistoryEvent } from "./client/inspect/history.js";
 export type { RunsFilter, RunsPage } from "./client/inspect/list-runs.js";
 export type { NodeInfo } from "./client/inspect/nodes.js";
@@ -44,8 +45,10 @@ export type {
 } from "./client/schedules/schedule-options.js";
 export type { Schedules } from "./client/schedules/schedules.js";
 export type { BuildOptions } from "./client/start/build.js";
+export type { DebounceOptions } from "./client/start/debounce.js";
 export type { NamedWorkflow } from "./client/start/named-workflow.js";
 export type { OnConflict, StartOptions } from "./client/start/new-run.js";
+export type { CollectingStartOptions } from "./client/start/start-args.js";
 export { type ConnectOptions, connect, Pawl } from "./connect.js";
 export {
   AlreadyActiveError,
@@ -79,6 +82,7 @@ export type { DagOptions, FrozenDag, FrozenNode } from "./core/graph/frozen-dag.
 export type { Duration } from "./core/naming/duration.js";
 export type { RetryOptions } from "./core/naming/retry-policy.js";
 export type { Aliases, Waiting } from "./core/run/stored-schema.js";
+export type { BatchOptions, BatchSettings } from "./define/batch.js";
 export type { Condition } from "./define/class/class-types.js";
 export type { ExceptionAction, ExceptionPolicy, ExceptionRule } from "./define/class/exceptions.js";
 export type { Pages, StepIterator } from "./define/class/iterator.js";

@@ -5,7 +5,7 @@
  */
 import type { RunHandle } from "../client/run-handle.js";
 import type { Pawl } from "../connect.js";
-import { isUuid } from "../core/naming/ids.js";
+import { parseRunId } from "../core/naming/element-id.js";
 import { CliError } from "./cli-error.js";
 import type { Call } from "./command.js";
 import { withPawl } from "./database.js";
@@ -27,7 +27,7 @@ export function withRun<T>(call: Call, work: (run: RunHandle, pawl: Pawl) => Pro
 
 export async function findRunId(pawl: Pawl, text: string): Promise<string> {
   const idPart = text.toLowerCase();
-  if (isUuid(idPart)) return idPart;
+  if (parseRunId(idPart) !== null) return idPart;
   if (!/^[0-9a-f-]+$/.test(idPart))
     throw new CliError(
       `"${text}" is not the id of a run; \`pawl runs\` shows them, \`pawl runs --key ${text}\` those with this idempotency key.`,

@@ -27,6 +27,7 @@ const info: RunView["info"] = {
   tags: [],
   idempotencyKey: null,
   schedule: null,
+  gathered: null,
   parentId: null,
   createdAt: new Date(now.getTime() - 60_000),
   startedAt: null,

@@ -31,6 +31,7 @@ type Run = Pick<
   | "tags"
   | "idempotencyKey"
   | "schedule"
+  | "gathered"
   | "createdAt"
   | "startedAt"
   | "finishedAt"
@@ -73,6 +74,7 @@ function drawHeader(info: Run, { paint, now }: Output): string[] {
     ["tags", info.tags.length === 0 ? null : info.tags.join(", ")],
     ["key", info.idempotencyKey],
     ["schedule", scheduleText(info, now())],
+    ["gathered", gatheredText(info, now())],
     ["created", absoluteAndRelativeTime(createdAt, now())],
     [
       "ended",
@@ -102,6 +104,15 @@ function scheduleText({ schedule }: Run, now: number): string | null {
     missed === 0 ? null : `also for ${missed.toLocaleString("en")} that did not run`,
   ];
   return parts.filter((part) => part !== null).join(", ");
+}
+
+function gatheredText({ gathered }: Run, now: number): string | null {
+  if (gathered === null) return null;
+  const { by, key, starts, lastAt, position } = gathered;
+  const what = by === "batch" ? "batch of" : "debounced,";
+  const ofKey = key === "" ? "" : ` with the key ${key}`;
+  const which = position === null ? "" : `, of which this is number ${position + 1}`;
+  return `${what} ${formatCount(starts, "start")}${ofKey}, the last ${absoluteAndRelativeTime(lastAt, now)}${which}`;
 }
 
 /** The input of a run that was built at run time is its whole graph, which is too long to show here. */

@@ -3,6 +3,7 @@
 import { RunNotFoundError } from "../core/errors/errors.js";
 import type { FrozenDag } from "../core/graph/frozen-dag.js";
 import { checkOptions } from "../core/naming/check-options.js";
+import { parseRunId } from "../core/naming/element-id.js";
 import { isUuid } from "../core/naming/ids.js";
 import { checkName } from "../core/naming/names.js";
 import type { InputOf, OutputOf } from "../define/class/class-types.js";
@@ -17,7 +18,7 @@ import type { Store } from "../store/contract/store.js";
 import { RunTally } from "../telemetry/run-tally.js";
 import { cancelIfOpen } from "./command/cancel-if-open.js";
 import { RunCommands } from "./command/run-commands.js";
-import { type FindBy, findRuns, findSingleRun } from "./inspect/find-runs.js";
+import { type FindBy, findRunId, findSingleRun } from "./inspect/find-runs.js";
 import { listRuns, type RunsFilter, type RunsPage } from "./inspect/list-runs.js";
 import { ResultWaiter } from "./inspect/result-waiter.js";
 import { Limits } from "./limits/limits.js";
@@ -230,8 +231,8 @@ export class Client {
   /** Finds a run of a workflow that is given by its name. */
   find(workflow: string, by: FindBy): Promise<RunHandle | null>;
   async find(workflow: AnyWorkflow | string, by: FindBy): Promise<RunHandle<any, any> | null> {
-    const [run] = await findRuns(this.store, nameOf(workflow), by, 1);
-    return run === undefined ? null : this.#createHandle(run.id);
+    const id = await findRunId(this.store, workflow, by);
+    return id === null ? null : this.#createHandle(id);
   }
 
   /**
@@ -393,7 +394,7 @@ export class Client {
   }
 
   #createHandle(id: string): RunHandle<any, any> {
-    if (typeof id !== "string" || !isUuid(id)) throw new RunNotFoundError(String(id));
+    if (typeof id !== "string" || parseRunId(id) === null) throw new RunNotFoundError(String(id));
     return new RunHandle(id, this.#handles);
   }
 }

@@ -7,25 +7,26 @@ import {
   RunCanceledError,
   RunFailedError,
   RunNotFoundError,
-  TimeoutError,
 } from "../core/errors/errors.js";
 import type { FrozenDag } from "../core/graph/frozen-dag.js";
 import { checkOptions } from "../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../core/naming/duration.js";
+import { parseRunId } from "../core/naming/element-id.js";
 import { checkName, checkReason } from "../core/naming/names.js";
 import { readParkingNote } from "../core/run/parking-note.js";
 import type { Command } from "../core/run/stored-schema.js";
 import { currentStep } from "../core/run/waiting.js";
 import type { Logger, SignalArgs, SignalName, SignalOptions } from "../define/context.js";
-import { maxTimerMs, type Runtime, type Timer } from "../runtime/runtime.js";
+import type { Runtime } from "../runtime/runtime.js";
 import type { RunRecord, RunStatus, Store } from "../store/contract/store.js";
 import { auditField, type CommandOptions, commandOptionNames, expectedLastEvent } from "./command/command-options.js";
 import { type ResumeOptions, resumeCommand } from "./command/resume-command.js";
 import type { RunCommands } from "./command/run-commands.js";
-import { checkEventsReadable, decodeColumn, foldLog, rethrowAsRunDamage, toRunDamage } from "./inspect/damaged-data.js";
+import { checkEventsReadable, foldLog, rethrowAsRunDamage, toRunDamage } from "./inspect/damaged-data.js";
 import { type ExecutionInfo, executionsOf } from "./inspect/executions.js";
 import { explainDue, explainRun } from "./inspect/explain.js";
 import type { Explanation } from "./inspect/explanation.js";
+import { checkIsWhole, outputOfPosition, withGatheredInput } from "./inspect/gathered-input.js";
 import { type HistoryEvent, readHistory } from "./inspect/history.js";
 import { nodesAsMermaid } from "./inspect/mermaid.js";
 import { readNextStep } from "./inspect/next-step.js";
@@ -37,6 +38,7 @@ import { checkUndamaged, errorOf, type RunInfo, toRunInfo } from "./inspect/run-
 import { readLog } from "./inspect/run-log.js";
 import { type RunSnapshot, snapshotAt } from "./inspect/snapshot.js";
 import { type TimelineInterval, timelineOf } from "./inspect/timeline.js";
+import { waitForEnd } from "./inspect/wait-for-end.js";
 
 const parkedStepOf = (run: RunRecord) => readParkingNote(run.waiting).step ?? null;
 
@@ -57,22 +59,27 @@ export interface HandleServices {
   retry(id: string, options: Pick<CommandOptions, "by" | "reason">): Promise<RunHandle<any, any>>;
 }
 
-type StartResult = Pick<RunHandle, "warning" | "created" | "replaced" | "startsAfter">;
+type StartResult = Pick<RunHandle, "warning" | "created" | "merged" | "replaced" | "startsAfter">;
 
 /**
  * The handle of one run. Its methods throw RunNotFoundError if the run does not exist, and commands throw
  * InvalidStateError if the run is not in a state for them.
  */
 export class RunHandle<Input = unknown, Output = unknown> {
-  /** The id of the run. */
+  /** The id of the run; for one start of a batch, that of the run followed by its position: "….3". */
   readonly id: string;
+  /** The id of the run alone. */
+  readonly runId: string;
   /** After `start`: a warning for the caller, such as that no live worker has the workflow; otherwise null. */
   readonly warning: string | null;
   /**
-   * On a handle that `start` returned: whether the call created the run; false if a run with this idempotency key existed.
-   * On other handles null.
+   * On a handle that `start` returned: whether the call created the run; false if a run with this idempotency key existed, or
+   * if the start was merged. On other handles null.
    */
   readonly created: boolean | null;
+  /** Whether the start was added to a run that had not begun, by `debounce` or by the `batch` of its workflow. */
+  readonly merged: boolean;
+  readonly #position: number | null;
   /** After `start` with `onConflict: "replace"`: whether it replaced what this run was started with; otherwise null. */
   readonly replaced: boolean | null;
   /** After `start` with `onConflict`: the open run for whose end this run waits; otherwise null. */
@@ -83,6 +90,10 @@ export class RunHandle<Input = unknown, Output = unknown> {
   /** @internal */
   constructor(id: string, services: HandleServices, startResult: Partial<StartResult> = {}) {
     this.id = id;
+    const { runId, position } = parseRunId(id) ?? { runId: id, position: null };
+    this.runId = runId;
+    this.#position = position;
+    this.merged = startResult.merged ?? false;
     this.warning = startResult.warning ?? null;
     this.created = startResult.created ?? null;
     this.replaced = startResult.replaced ?? null;
@@ -95,7 +106,8 @@ export class RunHandle<Input = unknown, Output = unknown> {
   async get(): Promise<RunInfo<Input, Output>> {
     const run = await this.#readRun();
     const position = await this.#currentStep(run);
-    return { ...checkUndamaged(toRunInfo(run, position)), explanation: await this.#dueExplanation(run) };
+    const info = { ...checkUndamaged(toRunInfo(run, position)), explanation: await this.#dueExplanation(run) };
+    return info.gathered === null ? info : withGatheredInput(this.#store, run, info, this.#position);
   }
 
   async #dueExplanation(run: RunRecord): Promise<string | null> {
@@ -115,7 +127,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
    * ```
    */
   async explain(): Promise<Explanation> {
-    return rethrowAsRunDamage(this.id, async () =>
+    return rethrowAsRunDamage(this.runId, async () =>
       explainRun(this.#store, await this.#readRun(), this.#services.runtime),
     );
   }
@@ -145,8 +157,8 @@ export class RunHandle<Input = unknown, Output = unknown> {
   }
 
   async #readRun(): Promise<RunRecord> {
-    const run = await this.#store.run(this.id);
-    if (run === null) throw new RunNotFoundError(this.id);
+    const run = await this.#store.run(this.runId);
+    if (run === null) throw new RunNotFoundError(this.runId);
     return run;
   }
 
@@ -169,42 +181,12 @@ export class RunHandle<Input = unknown, Output = unknown> {
   ): Promise<Output> {
     checkOptions("result()", options, resultOptions);
     const timeoutMs = options.timeout === undefined ? null : parseDuration(options.timeout, "timeout of result()");
-    const run = await this.#waitForEnd(timeoutMs, options.signal);
-    if (run.status === "completed") return decodeColumn(run, "output") as Output;
+    const run = await waitForEnd(this.#services, this.runId, { timeoutMs, signal: options.signal });
+    if (run.status === "completed") return outputOfPosition(run, this.#position) as Output;
     const error = errorOf(run);
     if (run.status === "canceled")
-      throw new RunCanceledError(this.id, error?.message, (error as { readonly code?: unknown } | null)?.code);
-    throw new RunFailedError(this.id, error ?? undefined);
-  }
-
-  #waitForEnd(timeoutMs: number | null, signal: AbortSignal | undefined): Promise<RunRecord> {
-    const { runtime, results } = this.#services;
-    return new Promise((resolve, reject) => {
-      let timer: Timer | undefined;
-      if (signal?.aborted === true) return reject(signal.reason);
-      const stopWaiting = results.wait(this.id, (run) => {
-        runtime.clearTimeout(timer);
-        signal?.removeEventListener("abort", onAbort);
-        if (!(run instanceof Error)) resolve(run);
-        else reject(run.message === "unknown" ? new RunNotFoundError(this.id) : run);
-      });
-      const onAbort = () => {
-        stopWaiting();
-        runtime.clearTimeout(timer);
-        reject(signal?.reason);
-      };
-      signal?.addEventListener("abort", onAbort, { once: true });
-      if (timeoutMs === null || timeoutMs > maxTimerMs) return;
-      timer = runtime.setTimeout(() => {
-        stopWaiting();
-        signal?.removeEventListener("abort", onAbort);
-        reject(
-          new TimeoutError(
-            `Run ${this.id} did not end within ${timeoutMs} ms. It goes on; call result() again later, or explain() to see why.`,
-          ),
-        );
-      }, timeoutMs);
-    });
+      throw new RunCanceledError(this.runId, error?.message, (error as { readonly code?: unknown } | null)?.code);
+    throw new RunFailedError(this.runId, error ?? undefined);
   }
 
   /**
@@ -227,12 +209,14 @@ export class RunHandle<Input = unknown, Output = unknown> {
     const encoded = encode(payload, { label: `the payload of signal "${name}"` });
     const command = { type: "signal", name, payload: encoded, key, ...auditField(options) } as const;
     if (options.tx === undefined) return this.#send(command);
-    await this.#services.commands.sendInTransaction(options.tx, this.id, command);
+    checkIsWhole(this);
+    await this.#services.commands.sendInTransaction(options.tx, this.runId, command);
   }
 
-  #send(command: Command, options: CommandOptions = {}): Promise<void> {
-    return this.#services.commands.send(this.id, command, expectedLastEvent(options)).catch((error: unknown) => {
-      throw toRunDamage(this.id, error);
+  async #send(command: Command, options: CommandOptions = {}): Promise<void> {
+    checkIsWhole(this);
+    return this.#services.commands.send(this.runId, command, expectedLastEvent(options)).catch((error: unknown) => {
+      throw toRunDamage(this.runId, error);
     });
   }
 
@@ -299,7 +283,8 @@ export class RunHandle<Input = unknown, Output = unknown> {
    */
   async retry(options: Pick<CommandOptions, "by" | "reason"> = {}): Promise<RunHandle<Input, Output>> {
     checkOptions("retry()", options, retryOptions);
-    return this.#services.retry(this.id, options);
+    checkIsWhole(this);
+    return this.#services.retry(this.runId, options);
   }
 
   /** Reads the log of the run, a page of events at a time. */
@@ -318,11 +303,11 @@ export class RunHandle<Input = unknown, Output = unknown> {
   async executions(): Promise<ExecutionInfo[]> {
     const run = await this.#readRun();
     const log = await readLog(this.#store, run);
-    checkEventsReadable(this.id, log);
-    return rethrowAsRunDamage(this.id, async () => {
+    checkEventsReadable(this.runId, log);
+    return rethrowAsRunDamage(this.runId, async () => {
       const dag = frozenGraphOf(run, log);
       const next = await readNextStep(this.#store, run, log);
-      return executionsOf(this.id, log, next).map((execution) => ({
+      return executionsOf(this.runId, log, next).map((execution) => ({
         ...execution,
         step: nodeName(dag, execution.node),
       }));
@@ -348,7 +333,7 @@ export class RunHandle<Input = unknown, Output = unknown> {
 
   async #readGraph(knownRun?: RunRecord) {
     const run = knownRun ?? (await this.#readRun());
-    return rethrowAsRunDamage(this.id, () => readGraph(this.#store, run));
+    return rethrowAsRunDamage(this.runId, () => readGraph(this.#store, run));
   }
 
   /** Starts a run that was built with `{ start: false }`. */
@@ -389,12 +374,12 @@ export class RunHandle<Input = unknown, Output = unknown> {
     if (!Number.isInteger(seq) || seq < 0)
       throw new InvalidInputError(`stateAt(seq) takes the number of an event, not ${seq}.`);
     const log = await readLog(this.#store, await this.#readRun());
-    return rethrowAsRunDamage(this.id, () => snapshotAt(log, seq));
+    return rethrowAsRunDamage(this.runId, () => snapshotAt(log, seq));
   }
 
   /** Reads the progress that the run and its steps reported with `progress(done, total, message)`. */
   async progress(): Promise<ProgressInfo[]> {
-    const cursors = await this.#store.cursors(this.id);
-    return rethrowAsRunDamage(this.id, () => progressOf(cursors));
+    const cursors = await this.#store.cursors(this.runId);
+    return rethrowAsRunDamage(this.runId, () => progressOf(cursors));
   }
 }

@@ -2,6 +2,7 @@
 
 import type { RetryPolicy } from "../core/naming/retry-policy.js";
 import type { Aliases, DeclaredNode, HeroPolicy } from "../core/run/stored-schema.js";
+import type { BatchSettings } from "./batch.js";
 import type { WorkflowContext } from "./context.js";
 import type { LimitDefinition, LimitKey } from "./limit.js";
 import { definitionBrand, type RunnableDefinition } from "./runnable.js";
@@ -91,6 +92,8 @@ export interface WorkflowDefinition<Input = any, Output = any> extends RunnableD
   readonly limits: readonly LimitDefinition[];
   /** Runs with different keys get their turns independently of each other; null: there is nothing to share fairly. */
   readonly fairBy: LimitKey | null;
+  /** How its starts are gathered in batches; null: each start has a run of its own. */
+  readonly batch: BatchSettings | null;
   /** The steps that a class or graph declares; null for a function, whose steps are known only as its code runs. */
   readonly declared: DeclaredStepsInfo | null;
   /** For a job: the delay in milliseconds before its node is tried again after this error; null: the node has failed. */

@@ -23,7 +23,6 @@ import type { HeroRef } from "../define/hero.js";
 import { type AnyWorkflow, asDefinition, asDefinitions } from "../define/resolve.js";
 import type { ScheduleDefinition } from "../define/schedule/schedule.js";
 import { systemRuntime } from "../runtime/system.js";
-import type { Limits } from "../store/contract/limits.js";
 import type { Batch, Fence, NewRun, Store, StoreTransaction } from "../store/contract/store.js";
 import type { Worker } from "../worker/worker.js";
 import { openTestStore } from "./open-test-store.js";
@@ -293,7 +292,7 @@ class CrashingStore {
 
   #method(inner: Store, name: string | symbol): unknown {
     const value = Reflect.get(inner, name) as unknown;
-    if (isMethod(name, "limits")) return this.#mortalLimits(inner.limits);
+    if (isMethod(name, "limits") || isMethod(name, "gatherings")) return this.#mortal(value as object);
     if (typeof value !== "function") return value;
     return (...args: unknown[]) => {
       if (this.#hasCrashed) return isMethod(name, "watch") ? () => {} : new Promise(() => {});
@@ -309,8 +308,9 @@ class CrashingStore {
     };
   }
 
-  #mortalLimits(limits: Limits): Limits {
-    return new Proxy(limits, {
+  /** A part of the store. */
+  #mortal(part: object): object {
+    return new Proxy(part, {
       get: (target, name) => {
         const method = Reflect.get(target, name) as (...args: unknown[]) => Promise<unknown>;
         return async (...args: unknown[]) => {

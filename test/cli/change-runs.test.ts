@@ -51,6 +51,22 @@ test("start prints the id of the run and stores its options", async () => {
   );
 });
 
+test("start merges a debounced start with the one before it, and show says so", async () => {
+  const { folder } = samples;
+  const flags = ["--debounce", "d1", "--quiet", "1h", "--max", "2h", "--keep", "last"];
+  const first = await folder.json("start", "order", '{"sku": "D-1"}', ...flags);
+  expect(first).toMatchObject({ created: true, merged: false });
+  expect(await folder.text("start", "order", '{"sku": "D-2"}', ...flags)).toBe(
+    `Added to a run that has not begun: order ${first.id}\n`,
+  );
+  expect(await folder.json("show", first.id)).toMatchObject({
+    input: { sku: "D-2" },
+    gathered: { by: "debounce", key: "d1", starts: 2 },
+    why: { because: "gathering" },
+  });
+  expect(await folder.text("show", first.id)).toContain("debounced, 2 starts with the key d1, the last");
+});
+
 test("start also reads its input from standard input", async () => {
   const { stdout } = await samples.folder.pawlWith({ input: '{"sku": "C-3"}' }, "start", "order", "-", "--json");
   expect(JSON.parse(stdout)).toMatchObject({ workflow: "order", input: { sku: "C-3" } });

@@ -118,6 +118,7 @@ forEachStore((kind) => {
       parentId: null,
       retryOf: null,
       schedule: null,
+      gathered: null,
       startedBy: null,
       failedStep: null,
       fingerprint: null,

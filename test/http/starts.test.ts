@@ -4,6 +4,8 @@ import { expect, test } from "vitest";
 import { serve } from "./served-pawl.js";
 
 const order = workflow("order", async () => "done");
+const sized = { batch: { key: "input.user", size: 2, within: "1h" } };
+const mail = workflow("mail", sized, async (_ctx, mails: { user: string }[]) => mails.map(({ user }) => `to ${user}`));
 const pack = job("pack", async () => {});
 
 test("Location leads to the run, also behind a base path", async () => {
@@ -34,6 +36,54 @@ test("a batch refuses an idempotency key, which it could not keep", async () => 
   const batch = await post("/api/v1/workflows/order/runs/batch", { inputs: [1, 2] }, { "idempotency-key": "k" });
   expect(batch).toMatchObject({ status: 400, json: { code: "BAD_REQUEST" } });
   expect((await get("/api/v1/runs")).json.runs).toEqual([]);
+});
+
+test("a debounced start is merged with the one before it, whether the server has the code or only the name", async () => {
+  for (const options of [{ workflows: [order] }, {}]) {
+    const { get, post, pawl } = await serve(options);
+    await pawl.createWorkflow("order");
+    const begin = (input: unknown, keep = "last") =>
+      post("/api/v1/workflows/order/runs", { input, debounce: { key: "d1", quiet: "1h", keep } });
+    const first = await begin("a");
+    expect(first).toMatchObject({ status: 201, json: { created: true, merged: false } });
+    const second = await begin("b");
+    expect(second).toMatchObject({ status: 200, json: { id: first.json.id, created: false, merged: true } });
+    expect((await get(`/api/v1/runs/${first.json.id}`)).json).toMatchObject({
+      status: "pending",
+      input: "b",
+      gathered: { by: "debounce", key: "d1", starts: 2, isOpen: true, position: null },
+    });
+    expect((await begin("c", "most")).status).toBe(400);
+    expect(await post("/api/v1/workflows/order/runs", { debounce: { key: "d1" } })).toMatchObject({ status: 400 });
+    const both = { debounce: { key: "d1", quiet: "1h" }, delay: "1h" };
+    expect(await post("/api/v1/workflows/order/runs", both)).toMatchObject({ json: { code: "INVALID_INPUT" } });
+  }
+});
+
+test("each start of a batch has an id of its own, with which its result is read", async () => {
+  const { get, post, pawl } = await serve({ registered: [mail] });
+  const begin = (user: string) => post("/api/v1/workflows/mail/runs", { input: { user } });
+  const first = await begin("ada");
+  const second = await begin("ada");
+  const runId = first.json.id.split(".")[0];
+  expect([first.json, second.json]).toMatchObject([
+    { id: `${runId}.0`, created: true, merged: false },
+    { id: `${runId}.1`, created: false, merged: true },
+  ]);
+  await pawl.run(runId).result({ timeout: "1m" });
+  expect((await get(`/api/v1/runs/${second.json.id}`)).json).toMatchObject({
+    id: `${runId}.1`,
+    status: "completed",
+    input: { user: "ada" },
+    output: "to ada",
+    gathered: { by: "batch", position: 1 },
+  });
+  const refused = await post(`/api/v1/runs/${second.json.id}/cancel`, {});
+  expect(refused).toMatchObject({ status: 409, json: { code: "INVALID_STATE" } });
+  expect((await get(`/api/v1/runs/${second.json.id}/result`)).json).toMatchObject({ output: "to ada" });
+  expect((await get(`/api/v1/runs/${second.json.id}/history`)).status).toBe(200);
+  expect((await get(`/api/v1/runs/${second.json.id}/step?node=x`)).status).toBe(404);
+  expect((await get(`/api/v1/runs/${runId}.x`)).status).toBe(404);
 });
 
 test("startBy is a duration or an instant with its zone, and the explanation has when the run expires", async () => {

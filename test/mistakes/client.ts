@@ -24,6 +24,33 @@ export const mistakes: readonly Mistake[] = [
     sentence: "The retention is at least a minute, not 5000 ms; without one nothing is deleted.",
   },
   {
+    what: "a debounce without a pause",
+    code: 'await pawl.start(order, { sku: "A-1", cents: 1 }, { debounce: { key: "A-1" } });',
+    compiler: "Property 'quiet' is missing in type '{ key: string; }' but required in type",
+  },
+  {
+    what: "a debounce whose key is empty",
+    code: 'await pawl.start(order, { sku: "", cents: 1 }, { debounce: { key: "", quiet: "5s" } });',
+    sentence:
+      'The key of the debounce of start("order") must be a text that is not empty, or a number, not "": starts with the same key are merged.',
+  },
+  {
+    what: "a debounce whose longest time is shorter than its pause",
+    code: 'await pawl.start(order, { sku: "A-1", cents: 1 }, { debounce: { key: "A-1", quiet: "5s", max: "1s" } });',
+    sentence: 'The max of the debounce of start("order") is 1s, less than its quiet, 5s.',
+  },
+  {
+    what: "one key for many debounced starts",
+    code: 'await pawl.startMany(order, [{ sku: "A-1", cents: 1 }, { sku: "A-2", cents: 1 }], { debounce: { key: "A", quiet: "5s" } });',
+    sentence:
+      'The key of the debounce of startMany("order") must be a function of { input, hero, tags }; with one key, all of these starts would be merged.',
+  },
+  {
+    what: "a list of inputs for a workflow that takes one",
+    code: 'await pawl.start(order, { sku: "A-1", cents: 1 }, { debounce: { key: "A-1", quiet: "5s", keep: "all" } });',
+    compiler: 'Type \'"all"\' is not assignable to type \'"last" | "first"\'',
+  },
+  {
     what: "a client that is not awaited",
     code: 'connect("memory:").start(order, { sku: "A-1", cents: 1 });',
     compiler: "Property 'start' does not exist on type 'Promise<Pawl>'.",

@@ -63,6 +63,16 @@ export const mistakes: readonly CommandMistake[] = [
       'The older-than "30 dayz" has an unknown unit "dayz"; write "2 days", "1h 30m", "250ms", a number of milliseconds or { days: 2 }.',
   },
   {
+    what: "a debounce without a pause",
+    args: ["start", "order", "{}", "--debounce", "A-1"],
+    sentence: "--debounce needs --quiet, such as --quiet 5s.",
+  },
+  {
+    what: "a pause without a key",
+    args: ["start", "order", "{}", "--quiet", "5s"],
+    sentence: "--quiet says how starts are merged; it needs --debounce <key>.",
+  },
+  {
     what: "a misspelt setting",
     args: ["runs"],
     files: { "pawl.config.json": '{ "ulr": "sqlite:./pawl.db" }\n' },

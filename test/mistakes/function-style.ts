@@ -5,7 +5,23 @@ export const mistakes: readonly Mistake[] = [
     what: "a misspelt option of a workflow",
     code: 'workflow("mistake", { retires: { attempts: 3 } }, async () => {});',
     compiler:
-      "Object literal may only specify known properties, and 'retires' does not exist in type 'WorkflowOptions<any> & { readonly input?: NoSchema; readonly output?: StandardSchemaV1<void, any> | undefined; }'.",
+      "Object literal may only specify known properties, and 'retires' does not exist in type 'WorkflowOptions<any> & { readonly batch?: undefined; readonly input?: NoSchema; readonly output?: StandardSchemaV1<void, any> | undefined; }'.",
+  },
+  {
+    what: "a batch without a size",
+    code: 'workflow("mistake", { batch: { within: "2s" } }, async (_ctx, _ns: number[]) => {});',
+    compiler: "Property 'size' is missing in type '{ within: \"2s\"; }' but required in type 'BatchOptions<any>'.",
+  },
+  {
+    what: "a batch of no start",
+    code: 'workflow("mistake", { batch: { size: 0, within: "2s" } }, async (_ctx, _ns: number[]) => {});',
+    sentence: 'The size of the batch of workflow "mistake" must be a whole number from 1 to 10,000, not 0.',
+  },
+  {
+    what: "a key of a batch that is no path",
+    code: 'workflow("mistake", { batch: { key: "user", size: 2, within: "2s" } }, async (_ctx, _ns: number[]) => {});',
+    sentence:
+      'The key of the batch of workflow "mistake" must be a function, or a path that begins with input, hero or tags, such as "input.user", not "user".',
   },
   {
     what: "a time limit in a unit that does not exist",

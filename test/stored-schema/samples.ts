@@ -200,6 +200,7 @@ const registered: Full<RegisteredWorkflow> = {
   ],
   isChain: true,
   inputSchema: { type: "object" },
+  batch: { key: "input.user", size: 50, withinMs: 2_000 },
 };
 
 const shaped = {

@@ -147,7 +147,8 @@ class MortalStore {
 
   #member(inner: object, name: string | symbol): unknown {
     const value = Reflect.get(inner, name) as unknown;
-    if (name === "limits") return new Proxy(value as object, { get: (target, member) => this.#member(target, member) });
+    if (name === "limits" || name === "gatherings")
+      return new Proxy(value as object, { get: (target, member) => this.#member(target, member) });
     if (typeof value !== "function") return value;
     return (...args: unknown[]) => {
       if (this.#dead) return name === "watch" ? () => {} : new Promise(() => {});
@@ -158,7 +159,7 @@ class MortalStore {
         if (name === "claim" || name === "admit")
           this.#onClaimed((answer as { tasks?: readonly unknown[] }).tasks?.length ?? 0);
         if (this.#dead) return new Promise(() => {});
-        return name === "begin" ? this.#mortal(answer as StoreTransaction) : answer;
+        return name === "beginTransaction" ? this.#mortal(answer as StoreTransaction) : answer;
       });
     };
   }

@@ -4,10 +4,15 @@
 import {
   type ChildHandle,
   connect,
+  type GraphDefinition,
+  graph,
   type MapResult,
   type Pawl,
   type RunHandle,
+  type StepContext,
   signal,
+  step,
+  Workflow,
   type WorkflowContext,
   type WorkflowDefinition,
   workflow,
@@ -185,5 +190,66 @@ test("handles by name are typed by type arguments", () => {
     expectTypeOf(await run.result()).toEqualTypeOf<{ path: string }>();
     expectTypeOf(await pawl.run("id").result()).toEqualTypeOf<unknown>();
     expectTypeOf(connect).returns.resolves.toEqualTypeOf<Pawl>();
+  });
+});
+
+test("a workflow with batches has lists in its code, and one input and output for each start", () => {
+  const batch = { size: 2, within: "1s" } as const;
+  const wf = workflow("batch", { batch }, async (ctx, mails: { to: string }[]) => {
+    expectTypeOf(ctx.input).toEqualTypeOf<{ to: string }[]>();
+    return mails.map(({ to }) => to.length);
+  });
+  expectTypeOf(wf).toEqualTypeOf<WorkflowDefinition<{ to: string }, number>>();
+  const silent = workflow("batch", { batch }, async (_ctx, _mails: string[]) => {});
+  expectTypeOf(silent).toEqualTypeOf<WorkflowDefinition<string, void>>();
+  const checked = workflow("batch", { batch, input: z.coerce.date() }, (_ctx, dates) => {
+    expectTypeOf(dates).toEqualTypeOf<Date[]>();
+    return dates.map((date) => date.getTime());
+  });
+  expectTypeOf(checked).toEqualTypeOf<WorkflowDefinition<unknown, number>>();
+  const drawn = graph("batch", [step("s", (ctx: StepContext<number[]>) => ctx.input.map(String))], { batch });
+  expectTypeOf(drawn).toEqualTypeOf<GraphDefinition<number, string>>();
+  class Mails extends Workflow<null, number[], string[]> {
+    static readonly batch = { size: 2, within: "1s" } as const;
+  }
+  typeCheckOnly(async () => {
+    const run = await pawl.start(wf, { to: "ada" });
+    expectTypeOf(await run.result()).toEqualTypeOf<number>();
+    expectTypeOf((await run.get()).input).toEqualTypeOf<{ to: string }>();
+    expectTypeOf(await (await pawl.start(Mails, 1)).result()).toEqualTypeOf<string>();
+    expectTypeOf(await pawl.startMany(Mails, [1, 2])).toEqualTypeOf<RunHandle<number, string>[]>();
+    // @ts-expect-error: a start has one element
+    await pawl.start(wf, [{ to: "ada" }]);
+    // @ts-expect-error: a start has one element
+    await pawl.start(Mails, [1]);
+    // @ts-expect-error: the code must return a list
+    workflow("batch", { batch }, async (_ctx, _mails: string[]) => "done");
+    // @ts-expect-error: the code gets a list
+    workflow("batch", { batch }, async (_ctx, mail: string) => [mail]);
+    // @ts-expect-error: the static property must have a size
+    await pawl.start(Unsized, 1);
+  });
+  class Unsized extends Workflow<null, number[], string[]> {
+    static readonly batch = { within: "1s" } as const;
+  }
+});
+
+test("a debounced start that collects inputs has one element of the list that the workflow takes", () => {
+  const debounce = { key: "k", quiet: "1s" } as const;
+  const one = workflow("one", async (_ctx, n: number) => n);
+  const many = workflow("many", async (_ctx, ns: number[]) => ns.length);
+  typeCheckOnly(async () => {
+    await pawl.start(one, 1, { debounce });
+    await pawl.start(one, 1, { debounce: { ...debounce, keep: "first" } });
+    await pawl.start(many, 1, { debounce: { ...debounce, keep: "all" } });
+    await pawl.start(many, [1], { debounce });
+    await pawl.startMany(one, [1], { debounce: { quiet: "1s", key: ({ input }) => input.id } });
+    await pawl.workflow("many").trigger(1, { debounce: { ...debounce, keep: "all" } });
+    // @ts-expect-error: the workflow takes no list
+    await pawl.start(one, 1, { debounce: { ...debounce, keep: "all" } });
+    // @ts-expect-error: an element of the list is a number
+    await pawl.start(many, "1", { debounce: { ...debounce, keep: "all" } });
+    // @ts-expect-error: a start that replaces the input has all of it
+    await pawl.start(many, 1, { debounce });
   });
 });

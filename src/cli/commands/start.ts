@@ -25,6 +25,23 @@ export const start = command({
     "start-by": { type: "string", value: "<time>", about: 'Cancel it if it has not begun by then: "10m", or a date' },
     priority: { type: "string", value: "<n>", about: "Higher goes first" },
     tag: { type: "string", multiple: true, value: "<tag>", about: "A tag; may be given several times" },
+    debounce: { type: "string", value: "<key>", about: "Merge it with other starts of this key; needs --quiet" },
+    quiet: {
+      type: "string",
+      value: "<duration>",
+      about: "With --debounce: due when there was no further start for so long",
+    },
+    max: {
+      type: "string",
+      value: "<duration>",
+      about: "With --debounce: due at the latest so long after the first start",
+    },
+    keep: {
+      type: "string",
+      value: "<which>",
+      choices: ["last", "first", "all"],
+      about: "With --debounce: the input that the run gets",
+    },
     wait: { type: "boolean", about: "Wait for the end, and print the result" },
     timeout: { type: "string", value: "<duration>", about: "With --wait: stop waiting after this time" },
   },
@@ -39,14 +56,16 @@ export const start = command({
     await withPawl(call, async (pawl) => {
       const run = await pawl.workflow(workflow).trigger(input, triggerOptions).catch(rethrowForCli);
       if (options.wait === true) return waitForResult(run, timeoutMs, out);
-      out.print({ ...(await run.get()), created: run.created }, () => startedText(run, `${workflow}`));
+      const { created, merged } = run;
+      out.print({ ...(await run.get()), created, merged }, () => startedText(run, `${workflow}`));
     });
   },
 });
 
-/** Tells the user whether the run was started now or earlier with the same key. */
-function startedText({ id, created, replaced, startsAfter }: RunHandle, workflow: string | null): string {
+/** Tells the user whether the run was started now, or earlier with the same key. */
+function startedText({ id, created, merged, replaced, startsAfter }: RunHandle, workflow: string | null): string {
   const workflowText = workflow === null ? "" : ` ${workflow}`;
+  if (merged) return `Added to a run that has not begun:${workflowText} ${id}`;
   if (replaced === true) return `Replaced what was started before, with this key:${workflowText} ${id}`;
   if (startsAfter !== null) return `Started${workflowText}: ${id}, which begins after the end of ${startsAfter}`;
   return created === false ? `Started before, with this key:${workflowText} ${id}` : `Started${workflowText}: ${id}`;
@@ -79,9 +98,34 @@ interface StartFlags {
   readonly "start-by"?: string;
   readonly priority?: string;
   readonly tag?: readonly string[];
+  readonly debounce?: string;
+  readonly quiet?: string;
+  readonly max?: string;
+  readonly keep?: string;
 }
 
-function parseStartOptions({ key, hero, delay, priority, tag, ...flags }: StartFlags): StartOptions {
+/** The values are checked by `trigger`. */
+function parseDebounce({ debounce: key, quiet, max, keep }: StartFlags): Pick<StartOptions, "debounce"> {
+  const others = Object.entries({ quiet, max, keep }).filter(([, value]) => value !== undefined);
+  if (key === undefined) {
+    if (others.length > 0)
+      throw new CliError(`--${others[0]?.[0]} says how starts are merged; it needs --debounce <key>.`);
+    return {};
+  }
+  if (quiet === undefined) throw new CliError("--debounce needs --quiet, such as --quiet 5s.");
+  const quietMs = durationArgument("quiet", quiet);
+  const maxMs = durationArgument("max", max);
+  const debounce = {
+    key,
+    quiet: quietMs,
+    ...(maxMs === undefined ? {} : { max: maxMs }),
+    ...(keep === undefined ? {} : { keep }),
+  };
+  return { debounce: debounce as NonNullable<StartOptions["debounce"]> };
+}
+
+function parseStartOptions(flags: StartFlags): StartOptions {
+  const { key, hero, delay, priority, tag } = flags;
   const startBy = durationOrDateArgument("start-by", flags["start-by"]);
   const heroRef = heroArgument(hero);
   const delayMs = durationArgument("delay", delay);
@@ -94,6 +138,7 @@ function parseStartOptions({ key, hero, delay, priority, tag, ...flags }: StartF
     ...(flags["on-conflict"] === undefined ? {} : { onConflict: flags["on-conflict"] as OnConflict }),
     ...(priorityNumber === undefined ? {} : { priority: priorityNumber }),
     ...(tag === undefined ? {} : { tags: tag }),
+    ...parseDebounce(flags),
   };
 }
 

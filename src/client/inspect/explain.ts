@@ -15,6 +15,7 @@ import { canExecute, findLiveWorkers, isWorkerLive } from "../../store/contract/
 import type { InboxRow, PausedQueue, RunRecord, Store, TaskRecord, WorkerRecord } from "../../store/contract/store.js";
 import { pausedQueueOf } from "../operate/queues.js";
 import { executingCountOf } from "../operate/workers.js";
+import { explainGathering } from "./explain-gathering.js";
 import { explainLimited } from "./explain-limited.js";
 import { explainQueued } from "./explain-queued.js";
 import { withStartDeadline } from "./explain-start-deadline.js";
@@ -55,7 +56,8 @@ async function explainState(store: Store, run: RunRecord, runtime: Runtime): Pro
     return explainOwned(worker, hasExpiredLease, { log, state, dag, pendingRequest });
   }
   if (state.paused !== null) return explainPaused(state.paused, dag);
-  if (state.startedAt === null) return (await explainQueued(store, run, task)) ?? explainPlanned(run, task);
+  if (state.startedAt === null)
+    return explainGathering(run, task) ?? (await explainQueued(store, run, task)) ?? explainPlanned(run, task);
   return { ...(await explainWaiting(store, { log, state, dag })), until: toDate(task.dueAt) };
 }
 

@@ -13,6 +13,7 @@ export interface Explanation {
     | "waiting"
     | "queue_paused"
     | "no_worker"
+    | "gathering"
     | "limited"
     | "about_to_run";
   /** The reason in one or two sentences. */

@@ -1,8 +1,10 @@
 /** Finds runs by their idempotency key or their hero, for callers that do not know the id. */
 import { InvalidInputError, InvalidStateError, RunNotFoundError } from "../../core/errors/errors.js";
 import { checkOptions } from "../../core/naming/check-options.js";
+import { elementIdOf } from "../../core/naming/element-id.js";
 import { checkName } from "../../core/naming/names.js";
 import type { HeroRef } from "../../define/hero.js";
+import { type AnyWorkflow, asDefinition, nameOf } from "../../define/resolve.js";
 import type { RunRecord, Store } from "../../store/contract/store.js";
 
 /** How `pawl.find` and `pawl.signal` find a run: by its idempotency key or by its hero. */
@@ -18,13 +20,19 @@ export type FindBy =
 
 const findOptions = new Set(["idempotencyKey", "hero"]);
 
+/** Returns the id of a run, or of the start of a batch that has the key; null if there is none. */
+export async function findRunId(store: Store, workflow: AnyWorkflow | string, by: FindBy): Promise<string | null> {
+  const name = nameOf(workflow);
+  const [run] = await findRuns(store, name, by, 1);
+  if (run !== undefined) return run.id;
+  const hasNoBatches = typeof workflow !== "string" && asDefinition(workflow).batch === null;
+  if (hasNoBatches || !("idempotencyKey" in by)) return null;
+  const item = await store.gatherings.itemOfKey(name, by.idempotencyKey);
+  return item === null ? null : elementIdOf(item.runId, item.position);
+}
+
 /** Returns the active runs, newest first; if no run is active, the newest run that has ended. */
-export async function findRuns(
-  store: Store,
-  workflow: string,
-  by: FindBy,
-  limit: number,
-): Promise<readonly RunRecord[]> {
+async function findRuns(store: Store, workflow: string, by: FindBy, limit: number): Promise<readonly RunRecord[]> {
   const filter = { workflow: checkName("workflow", workflow), ...filterOf(by) };
   if (filter.startKey !== undefined) return store.runs({ ...filter, limit: 1 });
   const activeRuns = await store.runs({ ...filter, active: true, limit });

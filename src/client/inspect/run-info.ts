@@ -13,6 +13,7 @@ import { type ScheduleContext, toScheduleContext } from "../../define/schedule/s
 import type { RunRecord, RunStatus } from "../../store/contract/store.js";
 import { originOf } from "../start/start-origin.js";
 import { type DamagedField, damagedColumnError, decodeColumn } from "./damaged-data.js";
+import { type GatheredInfo, gatheredInfoOf } from "./gathered.js";
 
 /** A run, as `run.get()` and `pawl.runs()` return it. */
 export interface RunInfo<Input = unknown, Output = unknown> {
@@ -64,6 +65,8 @@ export interface RunInfo<Input = unknown, Output = unknown> {
   readonly startsAfter: string | null;
   /** The occurrence of a schedule that it was started for; null if no schedule has started it. */
   readonly schedule: ScheduleContext | null;
+  /** The starts that it has gathered, by `debounce` or by the `batch` of its workflow; null if it has one start of its own. */
+  readonly gathered: GatheredInfo | null;
   /** When it was created. */
   readonly createdAt: Date;
   /** When it started; null if it has not started. */
@@ -137,6 +140,7 @@ export function toRunInfo(run: RunRecord, position: StepPosition = null): RunInf
     startedBy: startedByOf(run),
     startsAfter: originOf(run).after ?? null,
     schedule: scheduleOf(run),
+    gathered: gatheredInfoOf(run),
     createdAt: new Date(run.createdAt),
     startedAt: run.startedAt === null ? null : new Date(run.startedAt),
     finishedAt: run.finishedAt === null ? null : new Date(run.finishedAt),

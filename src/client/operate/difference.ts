@@ -65,6 +65,7 @@ export type DifferenceKind =
   | "inbox.without_task"
   /** A cursor exists for a run that does not exist. */
   | "cursor.without_run"
+  | "gathered.without_run"
   | "start_deadline.without_run"
   /** The run has started a child that does not exist. */
   | "child.missing"

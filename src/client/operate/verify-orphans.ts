@@ -9,6 +9,7 @@ const orphanKinds: readonly { readonly table: OrphanTable; readonly kind: Differ
   { table: "tasks", kind: "task.without_run", what: "has a task" },
   { table: "events", kind: "log.without_run", what: "has a log" },
   { table: "cursors", kind: "cursor.without_run", what: "has a cursor" },
+  { table: "gathered", kind: "gathered.without_run", what: "has gathered starts" },
   { table: "start_deadlines", kind: "start_deadline.without_run", what: "has a start deadline" },
   { table: "inbox", kind: "inbox.without_task", what: "has messages in its inbox" },
 ];

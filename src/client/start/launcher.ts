@@ -97,6 +97,14 @@ export class Launcher {
     }
   }
 
+  /** Returns the warning for runs that other code has written. */
+  warningFor(runs: readonly NewRun[]): Promise<string | null> {
+    return this.#warningFor(
+      runs,
+      runs.map(() => null),
+    );
+  }
+
   async #warningFor(runs: readonly NewRun[], refusals: readonly (RefusedStart | null)[]): Promise<string | null> {
     const [{ route, workflow, version, due }] = runs as [NewRun];
     const needsNoWarning = due.kind === "held" || refusals.every((refusal) => refusal !== null);

@@ -25,7 +25,8 @@ export class NamedWorkflow<Input = unknown, Output = unknown> {
    * Starts a run. Throws WorkflowNotFoundError if no process has registered the name. The worker checks the input, and
    * a run with an invalid input fails.
    */
-  async trigger(...[input, options]: StartArgs<Input>): Promise<RunHandle<Input, Output>> {
+  async trigger(...args: StartArgs<Input>): Promise<RunHandle<Input, Output>> {
+    const [input, options] = args as [Input, StartOptions?];
     if (options !== undefined) checkOptions(`trigger() of "${this.name}"`, options, startOptions);
     return (await this.#port.start([input as Input], options))[0] as RunHandle<Input, Output>;
   }

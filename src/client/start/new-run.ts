@@ -13,6 +13,7 @@ import { parseStartBy } from "../../define/start-by.js";
 import type { NewRun } from "../../store/contract/store.js";
 import { collectStartTags } from "../../telemetry/call-interception.js";
 import { auditField } from "../command/command-options.js";
+import type { DebounceOptions } from "./debounce.js";
 import type { IdSource } from "./new-id.js";
 
 /**
@@ -55,6 +56,11 @@ export interface StartOptions {
   readonly by?: string | undefined;
   /** Why the run is started; shown beside `by`. */
   readonly reason?: string | undefined;
+  /**
+   * Merges this start with others of the same key: the run is due when there was none for `quiet`, and gets the last input.
+   * Once the run has begun, the next start creates another.
+   */
+  readonly debounce?: DebounceOptions;
   /** Your own open transaction (one connection, not a pool): the run is created if and when it commits. */
   readonly tx?: unknown;
 }
@@ -71,6 +77,7 @@ export const startOptions: ReadonlySet<string> = new Set([
   "tags",
   "by",
   "reason",
+  "debounce",
   "tx",
 ] satisfies (keyof StartOptions)[]);
 

@@ -7,7 +7,7 @@ import { jsonSchemaOf } from "../../define/standard-schema.js";
 import { stepQueues } from "../../define/step-queues.js";
 import type { Store, WorkflowRecord } from "../../store/contract/store.js";
 import { shapeRegistration } from "../operate/shape-registry.js";
-import { type Registration, registrationOf, stepQueuesOf } from "./registration.js";
+import { type Registration, registeredBatchOf, registrationOf, stepQueuesOf } from "./registration.js";
 import { WorkflowNames } from "./workflow-names.js";
 
 const maxSingleReads = 3;
@@ -34,16 +34,19 @@ export class Registrar {
     const earlierQueues = await this.#readEarlierQueues(newDefinitions);
     const shapes = newDefinitions.flatMap((definition) => shapeRegistration(definition) ?? []);
     await this.#store.registerWorkflows([
-      ...newDefinitions.map(({ name, queue, version, priority, startByMs, tags, declared, hero, inputSchema }) => {
-        const queues = stepQueues(declared, earlierQueues.get(name));
-        const isChain = declared?.kind === "chain" ? { isChain: true } : {};
-        const steps = declared === null ? {} : { hero, stepQueues: [...queues], nodes: declared.nodes, ...isChain };
-        const jsonSchema = jsonSchemaOf(inputSchema);
-        const form = jsonSchema === null ? {} : { inputSchema: jsonSchema };
-        const limits = startByMs === null ? {} : { startByMs };
-        const registered: RegisteredWorkflow = { priority, tags, ...limits, ...steps, ...form };
-        return { name, queue, version, signature: null, graph: JSON.stringify(registered) };
-      }),
+      ...newDefinitions.map(
+        ({ name, queue, version, priority, startByMs, tags, declared, hero, inputSchema, batch }) => {
+          const queues = stepQueues(declared, earlierQueues.get(name));
+          const isChain = declared?.kind === "chain" ? { isChain: true } : {};
+          const steps = declared === null ? {} : { hero, stepQueues: [...queues], nodes: declared.nodes, ...isChain };
+          const jsonSchema = jsonSchemaOf(inputSchema);
+          const form = jsonSchema === null ? {} : { inputSchema: jsonSchema };
+          const batching = batch === null ? {} : { batch: registeredBatchOf(batch) };
+          const limits = startByMs === null ? {} : { startByMs };
+          const registered: RegisteredWorkflow = { priority, tags, ...limits, ...steps, ...form, ...batching };
+          return { name, queue, version, signature: null, graph: JSON.stringify(registered) };
+        },
+      ),
       ...shapes,
     ]);
     for (const definition of newDefinitions) this.#registeredDefinitions.add(definition);

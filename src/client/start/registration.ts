@@ -1,9 +1,11 @@
 /** Reads the registry's record of a workflow, for processes that do not have its code. */
 import { DamagedDataError } from "../../core/errors/errors.js";
 import { routeOf } from "../../core/naming/route.js";
-import type { DeclaredNode, HeroPolicy, RegisteredWorkflow } from "../../core/run/stored-schema.js";
+import type { DeclaredNode, HeroPolicy, RegisteredBatch, RegisteredWorkflow } from "../../core/run/stored-schema.js";
+import type { BatchSettings } from "../../define/batch.js";
 import { defaultHeroPolicy } from "../../define/hero.js";
 import type { WorkflowRecord } from "../../store/contract/store.js";
+import type { StartBatching } from "./gathered-starts.js";
 
 export interface Registration {
   readonly queue: string;
@@ -20,6 +22,8 @@ export interface Registration {
   readonly isChain: boolean;
   /** The JSON Schema of its inputs; null if it is not known. */
   readonly inputSchema: Readonly<Record<string, unknown>> | null;
+  /** How its starts are gathered in batches; null if each start has a run of its own. */
+  readonly batch: StartBatching;
 }
 
 /** @throws DamagedDataError if the record cannot be read, because a run must not start without the registered hero rules */
@@ -42,9 +46,30 @@ export function registrationOf({ name, queue, version, graph }: WorkflowRecord):
     nodes = null,
     isChain = false,
     inputSchema = null,
+    batch,
   } = registered;
-  return { queue, version, priority, startByMs, tags, stepQueues, hero, nodes, isChain, inputSchema };
+  return {
+    queue,
+    version,
+    priority,
+    startByMs,
+    tags,
+    stepQueues,
+    hero,
+    nodes,
+    isChain,
+    inputSchema,
+    batch: batchingOf(batch),
+  };
 }
+
+function batchingOf(batch: RegisteredBatch | undefined): StartBatching {
+  if (batch === undefined) return null;
+  return batch.key === undefined ? { key: "function" } : { ...batch, key: batch.key };
+}
+
+export const registeredBatchOf = ({ key, size, withinMs }: BatchSettings): RegisteredBatch =>
+  typeof key === "function" ? { size, withinMs } : { key, size, withinMs };
 
 export const isReadable = ({ graph }: WorkflowRecord): boolean => parseRegistration(graph) !== null;
 

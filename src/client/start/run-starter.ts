@@ -1,6 +1,7 @@
 /** Starts runs: of a definition, of a workflow that is known by its name only, and retries of failed runs. */
 
 import { RunNotFoundError, WorkflowNotFoundError } from "../../core/errors/errors.js";
+import type { GatherCall } from "../../core/gathering/plan-gathering.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import { validate } from "../../define/standard-schema.js";
 import type { NewRun, RefusedStart } from "../../store/contract/store.js";
@@ -9,6 +10,7 @@ import type { CommandOptions } from "../command/command-options.js";
 import { type HandleServices, RunHandle } from "../run-handle.js";
 import { checkTransaction } from "./callers-transaction.js";
 import { existingRunId } from "./duplicate-start.js";
+import { GatheredStarts, gatheringOf, type StartBatching } from "./gathered-starts.js";
 import { KeyConflicts, type LatePolicy } from "./key-conflict.js";
 import type { Launcher, LaunchResult } from "./launcher.js";
 import type { IdSource } from "./new-id.js";
@@ -23,6 +25,7 @@ export class RunStarter {
   readonly #ids: IdSource;
   readonly #registrar: Registrar;
   readonly #launcher: Launcher;
+  readonly #gatheredStarts: GatheredStarts;
   readonly #keyConflicts: KeyConflicts;
   /** Cancels the runs that have not begun in time. */
   readonly overdueStarts: OverdueStarts;
@@ -33,6 +36,8 @@ export class RunStarter {
     this.#ids = ids;
     this.#registrar = registrar;
     this.#launcher = launcher;
+    const { store, runtime, log } = services;
+    this.#gatheredStarts = new GatheredStarts(store, runtime, (run, at) => publishStatus(log, run, "pending", at));
     this.overdueStarts = new OverdueStarts(services.store, services.commands);
     this.#keyConflicts = new KeyConflicts(services);
   }
@@ -48,17 +53,20 @@ export class RunStarter {
   }
 
   async startRuns<Input, Output>(
-    definition: StartableDefinition & Pick<WorkflowDefinition, "inputSchema">,
+    definition: StartableDefinition & Pick<WorkflowDefinition, "inputSchema"> & { readonly batch: StartBatching },
     inputs: readonly Input[],
     options: StartOptions = {},
   ): Promise<RunHandle<Input, Output>[]> {
-    const { name, inputSchema } = definition;
+    const { name, inputSchema, batch } = definition;
+    const toCall = gatheringOf(name, batch, options, inputs.length);
+    const launch = (runs: readonly NewRun[]) =>
+      toCall === null ? this.launchRuns(runs, options) : this.#gather(runs, toCall);
     const createRun = newRunFactory(definition, options, this.#ids);
     const checkInput = (input: Input) =>
       inputSchema === null ? undefined : validate(inputSchema, input, `input of workflow "${name}"`);
     if (inputs.length <= runsPerPage) {
       if (inputSchema !== null) await Promise.all(inputs.map(checkInput));
-      return this.launchRuns(inputs.map(createRun), options);
+      return launch(inputs.map(createRun));
     }
     const handles: RunHandle<Input, Output>[] = [];
     const checkAndCreateRun = async (input: Input) => {
@@ -70,7 +78,7 @@ export class RunStarter {
       inputSchema === null ? createRun : checkAndCreateRun,
       this.#services.runtime,
     )) {
-      for (const handle of await this.launchRuns(page, options)) handles.push(handle);
+      for (const handle of await launch(page)) handles.push(handle);
     }
     return handles;
   }
@@ -106,6 +114,12 @@ export class RunStarter {
       ...result,
       replaced: result.replaced ?? (policy === "replace" ? false : null),
     });
+  }
+
+  async #gather(runs: readonly NewRun[], toCall: (run: NewRun) => GatherCall): Promise<RunHandle<any, any>[]> {
+    const starts = await this.#gatheredStarts.start(runs.map(toCall));
+    const warning = runs.length === 0 ? null : await this.#launcher.warningFor(runs);
+    return starts.map(({ id, ...start }) => new RunHandle(id, this.#services, { warning, ...start }));
   }
 
   async retry(id: string, options: Pick<CommandOptions, "by" | "reason">): Promise<RunHandle<any, any>> {

@@ -7,12 +7,26 @@ import type { WorkflowDefinition } from "../../define/definition.js";
 import type { HeroRef } from "../../define/hero.js";
 import type { AnyWorkflow } from "../../define/resolve.js";
 import type { RunHandle } from "../run-handle.js";
+import type { DebounceOptions } from "./debounce.js";
 import type { StartOptions } from "./new-run.js";
 
 /** The arguments of `start` after the workflow. The input may be left out if its type is void. */
 export type StartArgs<Input> = [Input] extends [void]
   ? [input?: Input, options?: StartOptions]
-  : [input: Input, options?: StartOptions];
+  : unknown extends Input
+    ? [input: Input, options?: StartOptions | CollectingStartOptions]
+    : [Input] extends [readonly (infer Element)[]]
+      ? [input: Input, options?: StartOptions] | [input: Element, options: CollectingStartOptions<Element>]
+      : [input: Input, options?: StartOptions];
+
+/** The options of a debounced start whose run gets a list of the inputs of all starts. */
+export type CollectingStartOptions<Input = any> = Omit<StartOptions, "debounce"> & {
+  /** Merges this start with others of the same key, and gives the run a list of their inputs. */
+  readonly debounce: DebounceOptions<Input, "all"> & {
+    /** The run gets a list of the inputs of all starts. */
+    readonly keep: "all";
+  };
+};
 
 /** The options of `start` for a class: like `StartOptions`, with the hero that the class declares. */
 type ClassStartOptions<C extends WorkflowClass> = Omit<StartOptions, "hero"> &

@@ -1,6 +1,7 @@
 /** What is written when a run ends: its result, a message to its parent, and messages that cancel its children. */
 import { encode } from "../encoding/encode.js";
 import type { Failure } from "../encoding/error-record.js";
+import { readGathering } from "../gathering/run-gathering.js";
 import type { RunSchedule } from "../schedule/schedule-data.js";
 import { fingerprintOf, withFingerprint } from "./fingerprint.js";
 import { createParentMessage, type Message } from "./message.js";
@@ -43,7 +44,9 @@ export function finishRun(
       output,
       error: encodeError(status, error, failedStep),
       startedAt,
-      ...(run.schedule === undefined ? {} : { scheduleName: scheduleNameOf(run.schedule) }),
+      ...(run.schedule === undefined || readGathering(run.schedule) !== null
+        ? {}
+        : { scheduleName: scheduleNameOf(run.schedule) }),
     },
     messages: parentMessage === null ? cancelMessages : [...cancelMessages, parentMessage],
   };

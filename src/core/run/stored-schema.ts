@@ -254,6 +254,16 @@ export interface RegisteredWorkflow {
   readonly isChain?: boolean;
   /** The JSON Schema of its inputs, if its schema library offers one. */
   readonly inputSchema?: Readonly<Record<string, unknown>>;
+  /** How its starts are gathered in batches; absent if each start has a run of its own. */
+  readonly batch?: RegisteredBatch;
+}
+
+/** What a process without the code has to know of `batch`. */
+export interface RegisteredBatch {
+  /** The path of the key; null: all starts share batches; absent: the key is a function. */
+  readonly key?: string | null;
+  readonly size: number;
+  readonly withinMs: number;
 }
 
 /** The rules of a workflow for the heroes of its runs. */

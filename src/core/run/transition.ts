@@ -30,7 +30,10 @@ export interface RunSpec {
   readonly startKey: string | null;
   /** Who started the run and why: the JSON of a `CommandAudit`. Absent when that is not known, and in claimed runs. */
   readonly startedBy?: string;
-  /** The occurrence of a schedule that the run belongs to: the JSON of a `RunSchedule`. Absent when it belongs to none. */
+  /**
+   * The occurrence of a schedule that the run belongs to: the JSON of a `RunSchedule`. Or what the run has gathered: that of a
+   * `RunGathering`, which changes until the run begins. Absent when neither applies.
+   */
   readonly schedule?: string;
   /** The run that started this one; null when a client did. */
   readonly parentId: string | null;

@@ -151,7 +151,7 @@ export interface Occurrence {
   readonly detail: OccurrenceDetail;
 }
 
-/** The column `schedule` of pawl_runs: the occurrence that a run belongs to. */
+/** The column `schedule` of pawl_runs: the occurrence that a run belongs to. A run that gathers starts has a `RunGathering` there. */
 export interface RunSchedule {
   readonly name: string;
   readonly scheduledFor: number;

@@ -1,5 +1,7 @@
 /** Types that are derived from workflow classes, for declaring their steps and for starting them. */
+
 import type { Awaitable } from "../awaitable.js";
+import type { BatchOptions, ElementOf } from "../batch.js";
 import type { AnyInstance, WorkflowClass, WorkflowInstance } from "./workflow-instance.js";
 
 /** The names of the methods that a class adds to `Workflow`. */
@@ -27,12 +29,15 @@ export type Condition<W> = boolean | ConditionName<W> | ((w: W) => Awaitable<boo
 /** The type of the hero of a workflow class. */
 export type HeroOf<C extends WorkflowClass> =
   C extends WorkflowClass<WorkflowInstance<infer Hero, any, any>> ? Hero : never;
-/** The type of the input of a workflow class. */
+/** The type of the input of a workflow class: what `start` takes. */
 export type InputOf<C extends WorkflowClass> =
-  C extends WorkflowClass<WorkflowInstance<any, infer Input, any>> ? Input : never;
-/** The type of the output of a workflow class. */
+  C extends WorkflowClass<WorkflowInstance<any, infer Input, any>> ? OfOneStart<C, Input> : never;
+/** The type of the output of a workflow class: what `result` returns. */
 export type OutputOf<C extends WorkflowClass> =
-  C extends WorkflowClass<WorkflowInstance<any, any, infer Output>> ? Output : never;
+  C extends WorkflowClass<WorkflowInstance<any, any, infer Output>> ? OfOneStart<C, Output> : never;
+
+/** The code of a class with `static batch` has lists of inputs and outputs; a start has one of each. */
+type OfOneStart<C, List> = C extends { readonly batch: BatchOptions } ? ElementOf<List> : List;
 
 /** The `heroType` of a class. With `static readonly heroType = "User"` it is the literal "User", so no other type compiles. */
 export type HeroTypeOf<C> = C extends { readonly heroType: infer Type extends string } ? Type : string;

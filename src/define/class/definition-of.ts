@@ -7,6 +7,7 @@ import { checkName } from "../../core/naming/names.js";
 import { resolveRetry } from "../../core/naming/retry-policy.js";
 import type { DeclaredNode } from "../../core/run/stored-schema.js";
 import { checkAliases } from "../aliases.js";
+import { type BatchOptions, checkBatch } from "../batch.js";
 import type { WorkflowContext } from "../context.js";
 import type { WorkflowDefinition } from "../definition.js";
 import type { JobDefinition } from "../dynamic/job.js";
@@ -40,7 +41,8 @@ export function definitionOf(workflow: WorkflowClass): WorkflowDefinition {
 }
 
 /** Static members of user classes. `Workflow` cannot declare them, because the type of `loadHero` depends on the class. */
-interface HeroStatics {
+interface Statics {
+  readonly batch?: BatchOptions;
   readonly heroType?: unknown;
   readonly loadHero?: unknown;
 }
@@ -70,7 +72,7 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
   for (const condition of cancelIf) checkMember(name, condition, workflow);
   for (const declaration of declarations) declaration.isSealed = true;
 
-  const { heroType = null, loadHero = null } = workflow as HeroStatics;
+  const { heroType = null, loadHero = null, batch } = workflow as Statics;
   if (loadHero !== null && typeof loadHero !== "function")
     throw new InvalidInputError(`loadHero of workflow ${name} must be a function.`);
   const mayProceedWithoutHero = options.mayProceedWithoutHero ?? false;
@@ -119,6 +121,7 @@ function compile(workflow: WorkflowClass): WorkflowDefinition {
     aliases: checkAliases(`workflow ${name}`, options.aliases),
     limits: checkLimits(`workflow ${name}`, options.limits),
     fairBy: options.fairBy === undefined ? null : checkKey(`fairBy of workflow ${name}`, options.fairBy),
+    batch: checkBatch(`workflow ${name}`, batch),
     declared: {
       kind: isChain ? ("chain" as const) : ("graph" as const),
       signature: shapeSignature(nodes),

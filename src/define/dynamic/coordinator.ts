@@ -36,6 +36,7 @@ export const coordinator: WorkflowDefinition<FrozenDag, void> = Object.freeze({
   aliases: null,
   limits: [],
   fairBy: null,
+  batch: null,
   declared: { kind: "graph" as const, signature: "", nodes: [], queues: [], hasStepRouting: false },
   nodeRetryDelayMs: null,
   handler: (ctx: WorkflowContext<FrozenDag>, storedDag: FrozenDag) =>

@@ -87,7 +87,7 @@ export function job<Args = void, Output = void>(
   checkOptions(`Job "${name}"`, options, jobOptions);
   const definition = workflow(
     jobWorkflow(name),
-    options as WorkflowOptions & { input?: undefined; output?: undefined },
+    options as WorkflowOptions & { input?: undefined; output?: undefined; batch?: undefined },
     (ctx: WorkflowContext<JobInput<Args>>, input: JobInput<Args>) => fn(input.args, toolsOf(ctx, input)),
   );
   return Object.freeze({

@@ -7,6 +7,7 @@ import { checkName, checkTags } from "../../core/naming/names.js";
 import { type RetryOptions, resolveRetry } from "../../core/naming/retry-policy.js";
 import type { Aliases } from "../../core/run/stored-schema.js";
 import { checkAliases } from "../aliases.js";
+import { type BatchOptions, checkBatch, type ElementOf } from "../batch.js";
 import type { SignalHandle } from "../context.js";
 import type { ErrorReporter, FailureInfo, Handler, WorkflowDefinition } from "../definition.js";
 import { defaultHeroPolicy } from "../hero.js";
@@ -51,6 +52,11 @@ export interface WorkflowOptions<Input = any> extends StepHooks<Input> {
    * turn, however many runs of the one key wait.
    */
   readonly fairBy?: LimitKey;
+  /**
+   * Gathers starts: the handler gets a list of the inputs of up to `size` starts with the same key, and returns a list of as many
+   * outputs. Each start gets its own output.
+   */
+  readonly batch?: BatchOptions;
   /** Called as the last step of a run that fails, and recorded like a step; not called for a run that is canceled. */
   readonly onFailure?: (info: FailureInfo<Input>) => unknown;
   /** Called for every exception in a step of the workflow, even if the step is retried. */
@@ -79,6 +85,31 @@ export function workflow<Input = void, Output = void>(
   handler: Handler<Input, Output>,
 ): WorkflowDefinition<Input, Output>;
 /**
+ * Defines a workflow that gathers its starts, with a schema for the input of one start.
+ *
+ * @example
+ * ```ts
+ * const Mail = z.object({ user: z.string(), text: z.string() });
+ * export const mail = workflow("mail", { batch: { size: 50, within: "2s" }, input: Mail }, async (ctx, mails) => {
+ *   await ctx.step("send", () => mailer.sendAll(mails));
+ * });
+ * ```
+ */
+export function workflow<
+  Schema extends StandardSchemaV1<any, any>,
+  Outputs extends readonly unknown[] | void = void,
+  Options extends WorkflowOptions = WorkflowOptions,
+>(
+  name: string,
+  options: Options & {
+    /** How its starts are gathered. */
+    readonly batch: BatchOptions;
+    /** The schema of the input of one start. */
+    readonly input: Schema;
+  },
+  handler: Handler<InferOutput<Schema>[], Outputs>,
+): WorkflowDefinition<InferInput<Schema>, OutputOf<Options, ElementOf<Outputs>>>;
+/**
  * Defines a durable workflow with a schema: `start` takes an input that the schema accepts, and the handler gets the value
  * that the schema returns.
  *
@@ -97,6 +128,8 @@ export function workflow<
 >(
   name: string,
   options: Options & {
+    /** Each start has a run of its own. */
+    readonly batch?: undefined;
     /** The schema of the input. */
     readonly input: Schema;
     /** The schema of the output. */
@@ -104,6 +137,36 @@ export function workflow<
   },
   handler: Handler<InferOutput<Schema>, Output>,
 ): WorkflowDefinition<InferInput<Schema>, OutputOf<Options, Output>>;
+/**
+ * Defines a workflow that gathers its starts: the handler gets a list of inputs and returns a list of as many outputs, in the
+ * same order. Each start takes one input and gets its own output.
+ *
+ * @example
+ * ```ts
+ * export const mail = workflow(
+ *   "mail",
+ *   { batch: { key: "input.user", size: 50, within: "2s" } },
+ *   async (ctx, mails: { user: string; text: string }[]) => {
+ *     const ids = await ctx.step("send", () => mailer.sendAll(mails));
+ *     return ids; // one for each mail
+ *   },
+ * );
+ * ```
+ */
+export function workflow<
+  Input = void,
+  Outputs extends readonly unknown[] | void = void,
+  Options extends WorkflowOptions = WorkflowOptions,
+>(
+  name: string,
+  options: Options & {
+    /** How its starts are gathered. */
+    readonly batch: BatchOptions;
+    /** No schema: the handler's own type of the inputs applies. */
+    readonly input?: NoSchema;
+  },
+  handler: Handler<Input[], Outputs>,
+): WorkflowDefinition<Input, OutputOf<Options, ElementOf<Outputs>>>;
 /**
  * Defines a durable workflow with options.
  *
@@ -117,6 +180,8 @@ export function workflow<
 export function workflow<Input = void, Output = void, Options extends WorkflowOptions = WorkflowOptions>(
   name: string,
   options: Options & {
+    /** Each start has a run of its own. */
+    readonly batch?: undefined;
     /** No schema: the handler's own type of the input applies. */
     readonly input?: NoSchema;
     /** The schema of the output. */
@@ -128,7 +193,7 @@ export function workflow(
   name: string,
   optionsOrHandler: WorkflowOptions | Handler<any, any>,
   maybeHandler?: Handler<any, any>,
-): WorkflowDefinition {
+): WorkflowDefinition<any, any> {
   const [options, handler] =
     typeof optionsOrHandler === "function" ? [{}, optionsOrHandler] : [optionsOrHandler, maybeHandler];
   checkName("workflow", name);
@@ -154,6 +219,7 @@ export function workflow(
     aliases: checkAliases(`workflow "${name}"`, options.aliases),
     limits: checkLimits(`workflow "${name}"`, options.limits),
     fairBy: options.fairBy === undefined ? null : checkKey(`fairBy of workflow "${name}"`, options.fairBy),
+    batch: checkBatch(`workflow "${name}"`, options.batch),
     declared: null,
     nodeRetryDelayMs: null,
     handler,
@@ -173,6 +239,7 @@ export const workflowOptions: ReadonlySet<string> = new Set([
   "aliases",
   "limits",
   "fairBy",
+  "batch",
   "onFailure",
   "onError",
   ...hookNames,

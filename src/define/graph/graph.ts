@@ -1,6 +1,7 @@
 /** Graph style: a workflow whose shape is data, known before it runs. */
 import { checkOptions, checkWholeNumber } from "../../core/naming/check-options.js";
 import { checkName } from "../../core/naming/names.js";
+import type { BatchOptions, ElementOf } from "../batch.js";
 import type { WorkflowDefinition } from "../definition.js";
 import { type WorkflowOptions, workflow, workflowOptions } from "../function/function.js";
 import { type StepEngine, stepEngineKey } from "../step-engine.js";
@@ -17,6 +18,9 @@ export interface GraphOptions extends WorkflowOptions {
   /** The names of steps that you removed from the graph. Open runs that recorded them continue without them. */
   readonly removedSteps?: readonly string[];
 }
+
+/** The steps of a graph with `batch` have lists of inputs and outputs; a start has one of each. */
+type OfOneStart<Options, List> = Options extends { readonly batch: BatchOptions } ? ElementOf<List> : List;
 
 const graphOnlyOptions = ["concurrency", "removedSteps"] satisfies (keyof GraphOptions)[];
 const graphOptions = new Set([...workflowOptions, ...graphOnlyOptions]);
@@ -43,17 +47,17 @@ export interface GraphDefinition<Input = any, Output = any> extends WorkflowDefi
  * export const order = graph("order", [validate, charge.after(validate)]);
  * ```
  */
-export function graph<const Nodes extends readonly AnyNode[]>(
+export function graph<const Nodes extends readonly AnyNode[], Options extends GraphOptions = GraphOptions>(
   name: string,
   nodes: Nodes,
-  options: GraphOptions = {},
-): GraphDefinition<GraphInput<Nodes>, GraphOutput<Nodes>> {
+  options: Options = {} as Options,
+): GraphDefinition<OfOneStart<Options, GraphInput<Nodes>>, OfOneStart<Options, GraphOutput<Nodes>>> {
   checkOptions(`Graph "${name}"`, options, graphOptions);
-  const { concurrency = Number.POSITIVE_INFINITY, removedSteps = [], ...rest } = options;
+  const { concurrency = Number.POSITIVE_INFINITY, removedSteps = [], ...rest }: GraphOptions = options;
   if (concurrency !== Number.POSITIVE_INFINITY) checkWholeNumber(`The concurrency of graph "${name}"`, concurrency);
   const removed = new Set(removedSteps.map((step) => checkName("step", step)));
   const shape = shapeOf(name, nodes);
-  const definition = workflow(name, rest as WorkflowOptions & { input?: undefined }, () => {});
+  const definition = workflow(name, rest as WorkflowOptions & { input?: undefined; batch?: undefined }, () => {});
   const plan = createGraphPlan(shape, definition, { concurrency, removed });
   const signature = signatureOf(shape);
   return Object.freeze({

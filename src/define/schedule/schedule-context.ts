@@ -1,4 +1,5 @@
 /** `ctx.schedule`, and how it is read from the row of a run. */
+import { readGathering } from "../../core/gathering/run-gathering.js";
 import type { RunSchedule } from "../../core/schedule/schedule-data.js";
 
 /** `ctx.schedule`: the occurrence of a schedule that a run stands for. */
@@ -20,10 +21,10 @@ export interface ScheduleContext {
 /**
  * A new object for each call, so that no code sees what other code has changed in it.
  *
- * @param text the JSON of a `RunSchedule`; undefined: the run belongs to no schedule
+ * @param text the JSON of a `RunSchedule`; undefined, or that of a `RunGathering`: the run belongs to no schedule
  */
 export function toScheduleContext(text: string | undefined): ScheduleContext | null {
-  if (text === undefined) return null;
+  if (text === undefined || readGathering(text) !== null) return null;
   const { name, scheduledFor, firedAt, missed, manual = false, backfill = false } = JSON.parse(text) as RunSchedule;
   return { name, scheduledFor: new Date(scheduledFor), firedAt: new Date(firedAt), missed, manual, backfill };
 }

@@ -134,7 +134,7 @@ export const inspectRoutes = [
     async (call) => {
       const { after = 0, limit = 200 } = call.query;
       // Read before the events: a command with `ifLastEvent` must not rest on an event that the answer does not show.
-      const lastEvent = await call.pawl.internals.store.maintenance.questions.lastEventSeq(runOf(call).id);
+      const lastEvent = await call.pawl.internals.store.maintenance.questions.lastEventSeq(runOf(call).runId);
       const events = await runOf(call).history({ after, limit });
       return { json: { events: events.map((event) => eventView(event, call.writer, aboutRun(call))), lastEvent } };
     },
@@ -182,7 +182,7 @@ export const inspectRoutes = [
       answers: { 200: stepSchema },
     },
     async (call) => {
-      const step = await readStepDetail(call.pawl.internals.store, runOf(call).id, call.query.node);
+      const step = await readStepDetail(call.pawl.internals.store, runOf(call).runId, call.query.node);
       return { json: stepView(step, call.writer, aboutRun(call)) };
     },
   ),
@@ -319,7 +319,7 @@ async function readRun(call: Call): Promise<RunInfo> {
   try {
     return await runOf(call).get();
   } catch (error) {
-    const run = error instanceof DamagedDataError ? await call.pawl.internals.store.run(runOf(call).id) : null;
+    const run = error instanceof DamagedDataError ? await call.pawl.internals.store.run(runOf(call).runId) : null;
     if (run === null) throw error;
     return toRunInfo(run);
   }
@@ -357,7 +357,7 @@ const eventsPerPage = 200;
  */
 async function followRun(call: Call<{ readonly after?: number }>): Promise<Answer> {
   const run = runOf(call);
-  const runId = run.id;
+  const { runId } = run;
   await run.status(); // A run that does not exist is answered with 404.
   const lastSeen = call.headers.get("last-event-id");
   let position = lastSeen !== null && /^\d{1,15}$/.test(lastSeen) ? Number(lastSeen) : (call.query.after ?? 0);

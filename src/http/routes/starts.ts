@@ -2,29 +2,52 @@
 import type { BuildOptions, GraphBuilder, RunHandle, StartOptions } from "../../index.js";
 import { HttpError } from "../problem.js";
 import { type Answer, type Call, route } from "../route.js";
-import { flag, integer, list, named, nullable, object, oneOf, optional, text } from "../schema.js";
+import { duration, flag, integer, list, named, nullable, object, oneOf, optional, text } from "../schema.js";
 import { auditOf, emptyBody, keyedStartFields, readValue, startFields, valueField } from "./common.js";
 
 const startedSchema = named(
   "Started",
   object("A run that was started.", {
     id: text("The id of the run."),
-    created: flag("False if a run with this idempotency key existed; it is returned then."),
+    created: flag(
+      "False if a run with this idempotency key existed, or if the start was merged; that run is returned then.",
+    ),
+    merged: flag(
+      "Whether the start was added to a run that had not begun, by `debounce` or by the `batch` of its workflow.",
+    ),
     replaced: optional(flag("With `onConflict: replace`: whether the start replaced what the run was started with.")),
     startsAfter: optional(text("With `onConflict`: the open run for whose end the run waits.")),
     warning: nullable(text("A warning, such as that no live worker has the workflow.")),
   }),
 );
 
-const startedView = ({ id, created, replaced, startsAfter, warning }: RunHandle) => ({
+const startedView = ({ id, created, merged, replaced, startsAfter, warning }: RunHandle) => ({
   id,
   created: created === true,
+  merged,
   ...(replaced === null ? {} : { replaced }),
   ...(startsAfter === null ? {} : { startsAfter }),
   warning,
 });
 
-const startBody = object("", { input: optional(valueField("The input.")), ...keyedStartFields });
+const debounceField = object("Merges this start with others of the same key, as long as their run has not begun.", {
+  key: text("Starts of the workflow with the same key are merged.", { maxLength: 4_000 }),
+  quiet: duration("The run is due when there was no further start for so long."),
+  max: optional(duration("The run is due at the latest so long after its first start. Default: ten times `quiet`.")),
+  keep: optional(
+    oneOf("The input that the run gets: of the last start (the default), of the first, or a list of all.", [
+      "last",
+      "first",
+      "all",
+    ]),
+  ),
+});
+
+const startBody = object("", {
+  input: optional(valueField("The input.")),
+  ...keyedStartFields,
+  debounce: optional(debounceField),
+});
 
 const startManyBody = object("", {
   inputs: list("One input for each run.", valueField("An input."), 10_000),

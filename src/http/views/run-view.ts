@@ -60,6 +60,17 @@ export const runSchema = named(
         backfill: flag("Whether it is part of a backfill."),
       }),
     ),
+    gathered: nullable(
+      object("The starts that it has gathered, by `debounce` or by the `batch` of its workflow.", {
+        by: oneOf("What has gathered them.", ["debounce", "batch"]),
+        key: text("The key of these starts."),
+        starts: integer("How many starts there were.", 1),
+        firstAt: time("When the first of them was made."),
+        lastAt: time("When the last of them was made."),
+        isOpen: flag("Whether further starts may be added, because no worker has begun the run."),
+        position: nullable(integer("If this is one start of a batch: its position, from 0.", 0)),
+      }),
+    ),
     createdAt: time("When it was created."),
     startedAt: nullable(time("When it started.")),
     finishedAt: nullable(time("When it ended.")),
@@ -102,6 +113,15 @@ export function runView(run: RunInfo, writer: PayloadWriter): Record<string, unk
             ...run.schedule,
             scheduledFor: run.schedule.scheduledFor.toISOString(),
             firedAt: run.schedule.firedAt.toISOString(),
+          },
+    gathered:
+      run.gathered === null
+        ? null
+        : {
+            ...run.gathered,
+            key: writer.text(run.gathered.key, about),
+            firstAt: run.gathered.firstAt.toISOString(),
+            lastAt: run.gathered.lastAt.toISOString(),
           },
     createdAt: run.createdAt.toISOString(),
     startedAt: isoOrNull(run.startedAt),

@@ -46,7 +46,7 @@ export interface AuditedRun {
 }
 
 /** The tables whose rows belong to a run. */
-export type OrphanTable = "tasks" | "events" | "inbox" | "cursors" | "start_deadlines";
+export type OrphanTable = "tasks" | "events" | "inbox" | "cursors" | "gathered" | "start_deadlines";
 
 export interface AuditPage {
   /** The page contains only ids that are greater than this one; null starts with the smallest id. */

@@ -15,6 +15,8 @@ export const tableNames = [
   "lanes",
   "classes",
   "slots",
+  "gatherings",
+  "gathered",
   "start_deadlines",
   "schedules",
   "occurrences",

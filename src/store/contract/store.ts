@@ -11,6 +11,7 @@
 import type { StoredEvent } from "../../core/run/event.js";
 import type { Message, NewRun } from "../../core/run/transition.js";
 import type { Batch, CommitResult, RefusedStart } from "./commit.js";
+import type { Gatherings } from "./gatherings.js";
 import type { Hint } from "./hint.js";
 import type { Limits } from "./limits.js";
 import type { Maintenance } from "./maintenance.js";
@@ -242,6 +243,8 @@ export interface Store {
   readonly maintenance: Maintenance;
   /** Runs of workflows with limits: their classes, lanes and slots. */
   readonly limits: Limits;
+  /** Starts that are gathered before their run begins: debounced ones, and those of workflows with `batch`. */
+  readonly gatherings: Gatherings;
   /** Schedules and their occurrences. */
   readonly schedules: Schedules;
 

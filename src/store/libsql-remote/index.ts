@@ -28,13 +28,16 @@ import type {
 } from "../contract/store.js";
 import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
 import type { Dialect } from "../sql/dialect.js";
+import { SqlGatherings } from "../sql/gatherings.js";
 import type { SqlLimits } from "../sql/limits/limits.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
 import { encodeLoad } from "../sql/records.js";
+import type { SchedulePort } from "../sql/schedule-port.js";
 import { SqlSchedules } from "../sql/schedules.js";
 import { sqliteDialect } from "../sqlite/dialect.js";
+import { sqliteLimitsDialect } from "../sqlite/limits-dialect.js";
 import { migrations } from "../sqlite/schema.js";
 import { parseRemoteAddress, type RemoteAddress } from "./address.js";
 import { claimStateStatement, emptyClaimOf, planClaim } from "./claim.js";
@@ -97,6 +100,7 @@ class RemoteLibsqlStore extends SqlReads implements Store {
   readonly maintenance: SqlMaintenance;
   readonly limits: SqlLimits;
   readonly schedules: SqlSchedules;
+  readonly gatherings: SqlGatherings;
   readonly #db: RemoteDatabase;
   readonly #runtime: Runtime;
   readonly #serverClock: ServerClock;
@@ -121,14 +125,13 @@ class RemoteLibsqlStore extends SqlReads implements Store {
       dialect,
     );
     this.limits = createRemoteLimits(db, dialect, (hints) => this.#hints.emit(hints));
-    this.schedules = new SqlSchedules(
-      {
-        query: (sql, values) => db.query(sql, values),
-        transaction: (work) => runScheduleTransaction(db, () => this.#clock(), work),
-        emitHints: (hints) => this.#hints.emit(hints),
-      },
-      dialect,
-    );
+    const schedulePort: SchedulePort = {
+      query: (sql, values) => db.query(sql, values),
+      transaction: (work) => runScheduleTransaction(db, () => this.#clock(), work),
+      emitHints: (hints) => this.#hints.emit(hints),
+    };
+    this.schedules = new SqlSchedules(schedulePort, dialect);
+    this.gatherings = new SqlGatherings(schedulePort, sqliteLimitsDialect(dialect));
     this.#db = db;
     this.#runtime = runtime;
     this.#serverClock = new ServerClock(runtime);

@@ -1,6 +1,7 @@
 /** The audit of the memory store. It reads the store's own maps. */
 import { dueAtOf } from "../../core/limits/order.js";
 import type { Audit, AuditedRun, AuditPage, OrphanTable } from "../contract/audit.js";
+import type { GatheredItem } from "../contract/gatherings.js";
 import type { InboxRow, StoredEvent } from "../contract/store.js";
 import { type MemoryRun, type MemoryTask, publicRouteOf } from "./task.js";
 
@@ -10,6 +11,7 @@ export interface AuditedRows {
   readonly events: ReadonlyMap<string, readonly StoredEvent[]>;
   readonly inboxes: ReadonlyMap<string, readonly InboxRow[]>;
   readonly cursors: ReadonlyMap<string, ReadonlyMap<string, unknown>>;
+  readonly gathered: ReadonlyMap<string, GatheredItem>;
   readonly startDeadlines: ReadonlyMap<string, number>;
 }
 
@@ -29,7 +31,7 @@ export class MemoryAudit implements Audit {
   }
 
   async orphanedRunIds(table: OrphanTable, page: AuditPage): Promise<readonly string[]> {
-    const { runs, tasks, events, inboxes, cursors, startDeadlines } = this.#rows;
+    const { runs, tasks, events, inboxes, cursors, gathered, startDeadlines } = this.#rows;
     // A SQL store has no rows where this store has an empty list, so an empty list is no orphan here either.
     const nonEmptyKeys = (lists: ReadonlyMap<string, readonly unknown[]>) =>
       [...lists].flatMap(([id, list]) => (list.length > 0 ? id : []));
@@ -38,6 +40,7 @@ export class MemoryAudit implements Audit {
       events: () => nonEmptyKeys(events),
       inbox: () => nonEmptyKeys(inboxes),
       cursors: () => [...cursors.keys()],
+      gathered: () => [...new Set([...gathered.values()].map(({ runId }) => runId))],
       start_deadlines: () => [...startDeadlines.keys()],
     }[table]();
     const parentRows = table === "inbox" ? tasks : runs;

@@ -21,6 +21,7 @@ import type {
   Hint,
   InboxRow,
   Message,
+  NewRun,
   RunFilter,
   RunRecord,
   ScheduleInterest,
@@ -39,6 +40,7 @@ import type {
 import { HintEmitter, hintsOfCommit, hintsOfMessages } from "../shared/hint-emitter.js";
 import { MemoryCommitter, takeOwnership } from "./commit.js";
 import { matches, newestFirst } from "./filter.js";
+import { MemoryGatherings } from "./gatherings.js";
 import { MemoryLimits } from "./limits.js";
 import { MemoryMaintenance } from "./maintenance.js";
 import { MemoryRows } from "./rows.js";
@@ -60,6 +62,7 @@ export class MemoryStore implements Store {
   readonly maintenance: MemoryMaintenance;
   readonly limits: MemoryLimits;
   readonly schedules: MemorySchedules;
+  readonly gatherings: MemoryGatherings;
 
   /** Creates an empty store. */
   constructor(options: Pick<StoreOptions, "clock" | "runtime"> = {}) {
@@ -68,12 +71,14 @@ export class MemoryStore implements Store {
     this.#clock = options.clock ?? (() => runtime.now());
     this.limits = new MemoryLimits(this.#rows, this.#clock, (hints) => this.#hints.emit(hints));
     this.maintenance = new MemoryMaintenance(this.#rows, this.#clock, this.#hints, this.limits);
-    this.schedules = new MemorySchedules({
+    const port = {
       rows: this.#rows,
       hints: this.#hints,
       now: this.#clock,
-      start: (starts, at) => this.#committer.createAllRuns(starts, at),
-    });
+      start: (starts: readonly NewRun[], at: number) => this.#committer.createAllRuns(starts, at),
+    };
+    this.schedules = new MemorySchedules(port);
+    this.gatherings = new MemoryGatherings(port);
   }
 
   async migrate(): Promise<void> {}

@@ -19,6 +19,7 @@ import type { DatabaseSize } from "../contract/size.js";
 import type { WorkflowRecord } from "../contract/store.js";
 import type { HintEmitter } from "../shared/hint-emitter.js";
 import { MemoryAudit } from "./audit.js";
+import { MemoryGatherings } from "./gatherings.js";
 import type { MemoryLimits } from "./limits.js";
 import { MemoryQuestions } from "./questions.js";
 import { type MemoryRows, startKeyOf } from "./rows.js";
@@ -86,6 +87,7 @@ export class MemoryMaintenance implements Maintenance {
       this.#rows.cursors.delete(id);
       this.#rows.startDeadlines.delete(id);
       if (run.startKey !== null) this.#rows.startKeys.delete(startKeyOf(run));
+      MemoryGatherings.forget(this.#rows, run);
       this.#rows.runs.delete(id);
     }
     return deletedCount;

@@ -1,4 +1,6 @@
 /** The rows of the memory store: one map for each table of the SQL stores, and one for each unique key. */
+
+import type { GatheredItem } from "../contract/gatherings.js";
 import type {
   CursorRow,
   Fence,
@@ -27,6 +29,10 @@ export class MemoryRows {
   readonly schedules = new Map<string, ScheduleRecord>();
   readonly occurrences = new Map<string, OccurrenceRecord>();
   readonly scheduleApps = new Map<string, ScheduleApp>();
+  /** The run that gathers, by the id of the gathering. */
+  readonly gatherings = new Map<string, string>();
+  /** By the id of the call. */
+  readonly gathered = new Map<string, GatheredItem>();
   readonly startKeys = new Map<string, MemoryRun>();
   readonly heroKeys = new Map<string, MemoryRun>();
   readonly taskQueues = new TaskQueues();

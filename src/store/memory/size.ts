@@ -21,6 +21,8 @@ export function sizeOf(
     ["lanes", others.lanes],
     ["classes", others.classes],
     ["slots", others.slots],
+    ["gatherings", rows.gatherings.size],
+    ["gathered", rows.gathered.size],
     ["start_deadlines", rows.startDeadlines.size],
     ["schedules", rows.schedules.size],
     ["occurrences", rows.occurrences.size],

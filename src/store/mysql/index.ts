@@ -22,6 +22,7 @@ import type {
   WorkerLoad,
 } from "../contract/store.js";
 import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
+import { SqlGatherings } from "../sql/gatherings.js";
 import type { SqlLimits } from "../sql/limits/limits.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
@@ -34,7 +35,7 @@ import { commitBatch, readConflict } from "./commit.js";
 import { Database } from "./database.js";
 import { mysqlDialect } from "./dialect.js";
 import { loadDriver, parseUrl } from "./driver.js";
-import { createMysqlLimits } from "./limits.js";
+import { createMysqlLimits, mysqlLimitsDialect } from "./limits.js";
 import { sendMessages } from "./messages.js";
 import { migrationPort } from "./migrate.js";
 import { createSchedulePort } from "./schedule-port.js";
@@ -69,6 +70,7 @@ class MysqlStore extends SqlReads implements Store {
   readonly maintenance: SqlMaintenance;
   readonly limits: SqlLimits;
   readonly schedules: SqlSchedules;
+  readonly gatherings: SqlGatherings;
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #hints = new HintEmitter();
@@ -89,10 +91,9 @@ class MysqlStore extends SqlReads implements Store {
     );
     this.limits = createMysqlLimits(db, dialect, (hints) => this.#hints.emit(hints));
     const emitHints = (hints: readonly Hint[]) => this.#hints.emit(hints);
-    this.schedules = new SqlSchedules(
-      createSchedulePort(db, () => this.#now(), emitHints),
-      dialect,
-    );
+    const schedulePort = createSchedulePort(db, () => this.#now(), emitHints);
+    this.schedules = new SqlSchedules(schedulePort, dialect);
+    this.gatherings = new SqlGatherings(schedulePort, mysqlLimitsDialect(dialect));
     this.#db = db;
     this.description = description;
     this.#clock = clock;

@@ -49,7 +49,7 @@ export function createMysqlLimits(
 const toSql = ({ text, values }: SqlText): Sql => sql(text, values as readonly Value[]);
 const rowsOf = (results: readonly Result[]) => results.map(({ rows }) => rows);
 
-const mysqlLimitsDialect = (base: Dialect): LimitsDialect => ({
+export const mysqlLimitsDialect = (base: Dialect): LimitsDialect => ({
   base,
   selectFence: ({ workerId, epoch }, bind) =>
     `SELECT 1 AS one FROM pawl_workers WHERE id = ${bind(workerId)} AND epoch = ${bind(epoch)} AND live = 1 LOCK IN SHARE MODE`,
@@ -82,6 +82,7 @@ const mysqlLimitsDialect = (base: Dialect): LimitsDialect => ({
   tasksByRoute: "pawl_tasks t FORCE INDEX (due)",
   tasksByKey: `pawl_tasks t ${forcePrimaryKey}`,
   whenReady: ", rank_no = -priority",
+  whenParked: ", rank_no = 0",
   whenOwned: ", fresh = 0, rank_no = 0",
 });
 

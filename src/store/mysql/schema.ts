@@ -18,6 +18,8 @@
  * pawl_lanes       One row per lane, the part of a limit that belongs to one key. Transactions that take slots lock it.
  * pawl_classes     One row per class, a set of ready tasks that need slots in the same lanes; its id is their route.
  *                  `turn` orders the classes, `blocked_on` names the lane that had no free slot ('' when there is none).
+ * pawl_gatherings  Leads starts of one key to the run that gathers them, until it begins; see contract/gatherings.ts.
+ * pawl_gathered    The starts of a run whose input is a list, with their inputs until it begins.
  * pawl_start_deadlines
  *                  One row per run that must begin by an instant. It stays until the instant has come.
  * pawl_slots       One row per held slot. The rows of a lane are what it has in use.
@@ -208,6 +210,20 @@ export const migrations: readonly Migration[] = [
         blocked_on VARBINARY(255) NOT NULL,
         KEY open (route, version, blocked_on, turn),
         KEY blocked (blocked_on, turn)
+      ) ${tableOptions}`,
+      `CREATE TABLE IF NOT EXISTS pawl_gatherings (
+        id VARBINARY(36) NOT NULL PRIMARY KEY,
+        run_id VARBINARY(36) NULL
+      ) ${tableOptions}`,
+      `CREATE TABLE IF NOT EXISTS pawl_gathered (
+        call_id VARBINARY(36) NOT NULL PRIMARY KEY,
+        run_id VARBINARY(36) NOT NULL,
+        position INT NOT NULL,
+        workflow VARBINARY(255) NOT NULL,
+        start_key VARBINARY(255) NULL,
+        input LONGTEXT NULL,
+        UNIQUE KEY of_run (run_id, position),
+        UNIQUE KEY start_key (workflow, start_key)
       ) ${tableOptions}`,
       `CREATE TABLE IF NOT EXISTS pawl_slots (
         run_id VARBINARY(36) NOT NULL,

@@ -104,7 +104,7 @@ function named(text: string, values: readonly unknown[]): PgQuery {
   return { name, text, values };
 }
 
-const postgresLimitsDialect = (tables: Tables, base: Dialect): LimitsDialect => ({
+export const postgresLimitsDialect = (tables: Tables, base: Dialect): LimitsDialect => ({
   base,
   // FOR KEY SHARE conflicts with reaping, but not with the worker's own heartbeats; see `fenceClause`.
   selectFence: ({ workerId, epoch }, bind) =>
@@ -144,6 +144,7 @@ const postgresLimitsDialect = (tables: Tables, base: Dialect): LimitsDialect => 
   tasksByRoute: `${tables.tasks} t`,
   tasksByKey: `${tables.tasks} t`,
   whenReady: "",
+  whenParked: "",
   whenOwned: ", fresh = false",
 });
 

@@ -1,10 +1,15 @@
 /** What the shared SQL of maintenance and schedules gets of this store. */
 import type { Hint, NewRun } from "../contract/store.js";
+import type { Dialect } from "../sql/dialect.js";
+import { SqlGatherings } from "../sql/gatherings.js";
 import type { MaintenancePort } from "../sql/maintenance.js";
 import type { SchedulePort, ScheduleTransaction } from "../sql/schedule-port.js";
+import { SqlSchedules } from "../sql/schedules.js";
 import type { Committer } from "./commit/commit.js";
 import type { Database } from "./connection/database.js";
+import { postgresLimitsDialect } from "./limits.js";
 import type { OperationTracker } from "./operation-tracker.js";
+import type { Tables } from "./tables.js";
 
 export interface PortServices {
   readonly db: Database;
@@ -26,11 +31,18 @@ export const createMaintenancePort = ({ db, operations, emitHints }: PortService
   emitHints,
 });
 
-export const createSchedulePort = (services: PortServices): SchedulePort => ({
+const createSchedulePort = (services: PortServices): SchedulePort => ({
   query: (text, values) => services.operations.run(() => services.db.read({ text, values })),
   emitHints: services.emitHints,
   transaction: (work) => services.operations.run(() => runScheduleTransaction(services, work)),
 });
+
+/** Schedules and gathered starts are written in the same way: in a transaction in which runs begin. */
+export function createSchedules(services: PortServices, tables: Tables, dialect: Dialect) {
+  const port = createSchedulePort(services);
+  const gatherings = new SqlGatherings(port, postgresLimitsDialect(tables, dialect));
+  return { schedules: new SqlSchedules(port, dialect), gatherings };
+}
 
 /** A transaction in which schedules change and their runs begin. */
 async function runScheduleTransaction<T>(

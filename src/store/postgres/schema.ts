@@ -24,6 +24,8 @@
  * - `pawl_lanes`: one row per lane, the part of a limit that belongs to one key. Transactions that take slots lock it.
  * - `pawl_classes`: one row per class, a set of ready tasks that need slots in the same lanes; its id is their route.
  *   `turn` orders the classes, and `blocked_on` names the lane that had no free slot ('' when there is none).
+ * - `pawl_gatherings`: leads starts of one key to the run that gathers them, until it begins; see contract/gatherings.ts.
+ * - `pawl_gathered`: the starts of a run whose input is a list, with their inputs until it begins.
  * - `pawl_start_deadlines`: one row per run that must begin by an instant. It stays until the instant has come.
  * - `pawl_slots`: one row per held slot. The rows of a lane are what it has in use.
  * - `pawl_schedules`: one row per schedule. `next_for` is the instant of its next occurrence, `next_at` when it must be looked
@@ -268,6 +270,18 @@ const createTables = (t: Tables): readonly string[] => [
   // An admission reads the classes of a route that are not blocked, those with the lowest turns first.
   `CREATE INDEX pawl_classes_open ON ${t.classes} (route, version, blocked_on, turn)`,
   `CREATE INDEX pawl_classes_blocked ON ${t.classes} (blocked_on, turn)`,
+  `CREATE TABLE ${t.gatherings} (id uuid PRIMARY KEY, run_id uuid) WITH (fillfactor = 50, ${frequentVacuum})`,
+  `CREATE TABLE ${t.gathered} (
+    call_id uuid PRIMARY KEY,
+    run_id uuid NOT NULL,
+    position integer NOT NULL,
+    workflow text COLLATE "C" NOT NULL,
+    start_key text COLLATE "C",
+    input text
+  )`,
+  `CREATE UNIQUE INDEX pawl_gathered_of_run ON ${t.gathered} (run_id, position)`,
+  `CREATE UNIQUE INDEX pawl_gathered_start_key ON ${t.gathered} (workflow, start_key) WHERE start_key IS NOT NULL`,
+
   `CREATE TABLE ${t.slots} (
     run_id uuid NOT NULL,
     epoch bigint,

@@ -38,7 +38,6 @@ import type { SqlLimits } from "../sql/limits/limits.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
-import { SqlSchedules } from "../sql/schedules.js";
 import { Claimer } from "./claim/claim.js";
 import { ClaimBoundsTracker } from "./claim/claim-bounds.js";
 import { createSqlClock, type SqlClock } from "./clock.js";
@@ -53,7 +52,7 @@ import { createPostgresLimits, type PostgresLimitsPort } from "./limits.js";
 import { LostWriteDetector } from "./lost-write-detector.js";
 import { createMigrationPort } from "./migrate.js";
 import { OperationTracker } from "./operation-tracker.js";
-import { createMaintenancePort, createSchedulePort, type PortServices } from "./ports.js";
+import { createMaintenancePort, createSchedules, type PortServices } from "./ports.js";
 import { migrationsOf } from "./schema.js";
 import type { Tables } from "./tables.js";
 import { assertTransaction, type CallerTransaction, PostgresTransaction } from "./transaction.js";
@@ -73,7 +72,8 @@ export class PostgresStore implements Store {
   readonly description: string;
   readonly maintenance: SqlMaintenance;
   readonly limits: SqlLimits;
-  readonly schedules: SqlSchedules;
+  readonly schedules: Store["schedules"];
+  readonly gatherings: Store["gatherings"];
   readonly #parts: PostgresStoreParts;
   readonly #db: Database;
   readonly #clock: SqlClock;
@@ -107,7 +107,7 @@ export class PostgresStore implements Store {
     const committer = () => this.#committer;
     const ports: PortServices = { db, operations: this.#operations, committer, emitHints: this.#emitHints };
     this.maintenance = new SqlMaintenance(createMaintenancePort(ports), dialect);
-    this.schedules = new SqlSchedules(createSchedulePort(ports), dialect);
+    ({ schedules: this.schedules, gatherings: this.gatherings } = createSchedules(ports, tables, dialect));
     const underFence: PostgresLimitsPort["underFence"] = <R extends { readonly kind: string }>(
       fence: Fence,
       work: () => Promise<R>,

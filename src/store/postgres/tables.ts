@@ -23,6 +23,8 @@ export function tablesIn(schema: string): Tables {
     lanes: table("lanes"),
     classes: table("classes"),
     slots: table("slots"),
+    gatherings: table("gatherings"),
+    gathered: table("gathered"),
     start_deadlines: table("start_deadlines"),
     schedules: table("schedules"),
     occurrences: table("occurrences"),

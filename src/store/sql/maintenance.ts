@@ -18,6 +18,7 @@ import type { Hint, RunStatus, WorkflowRecord } from "../contract/store.js";
 import { SqlAudit } from "./audit.js";
 import { SqlBacklog } from "./backlog.js";
 import { type Bind, createStatement, type Dialect, type Queryable, type SqlRow } from "./dialect.js";
+import { deletesOfGathered } from "./gatherings.js";
 import { SqlQuestions } from "./questions.js";
 import { decodeWorkflow, isOwned, numberOrNull, openTaskStateSql, taskState, workflowColumns } from "./records.js";
 import { readSize } from "./size.js";
@@ -103,7 +104,7 @@ export class SqlMaintenance implements Maintenance {
   async #deleteEndedRuns(runIds: readonly string[]): Promise<number> {
     const rows = await this.#query((bind, table) => {
       const isRequested = this.#dialect.oneOf("r.id", runIds, bind);
-      return `SELECT r.id FROM ${table("runs")} r WHERE ${isRequested} AND r.finished_at IS NOT NULL ORDER BY r.id`;
+      return `SELECT r.id, r.schedule FROM ${table("runs")} r WHERE ${isRequested} AND r.finished_at IS NOT NULL ORDER BY r.id`;
     });
     const endedIds = rows.map((row) => row.id as string);
     if (endedIds.length === 0) return 0;
@@ -122,7 +123,7 @@ export class SqlMaintenance implements Maintenance {
         values,
       };
     });
-    await this.#db.writeAtomically(deletes);
+    await this.#db.writeAtomically([...deletesOfGathered(rows, this.#dialect), ...deletes]);
     return endedIds.length;
   }
 

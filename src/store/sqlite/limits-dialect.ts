@@ -35,6 +35,7 @@ export const sqliteLimitsDialect = (base: Dialect): LimitsDialect => ({
   tasksByRoute: "pawl_tasks t",
   tasksByKey: "pawl_tasks t",
   whenReady: "",
+  whenParked: "",
   whenOwned: ", fresh = 0",
 });
 

@@ -20,6 +20,8 @@
  * - pawl_lanes: one row per lane, the part of a limit that belongs to one key. Transactions that take slots lock it.
  * - pawl_classes: one row per class, a set of ready tasks that need slots in the same lanes; its id is their route. `turn`
  *   orders the classes, and `blocked_on` names the lane that had no free slot ('' when there is none).
+ * - pawl_gatherings: leads starts of one key to the run that gathers them, until it begins; see contract/gatherings.ts.
+ * - pawl_gathered: the starts of a run whose input is a list, with their inputs until it begins.
  * - pawl_slots: one row per held slot. The rows of a lane are what it has in use.
  * - pawl_start_deadlines: one row per run that must begin by an instant. It stays until the instant has come.
  * - pawl_schedules: one row per schedule. `next_for` is the instant of its next occurrence, `next_at` when it must be looked
@@ -172,6 +174,15 @@ const tables = [
     turn INTEGER NOT NULL,
     blocked_on TEXT NOT NULL
   )`,
+  "CREATE TABLE pawl_gatherings (id TEXT NOT NULL PRIMARY KEY, run_id TEXT)",
+  `CREATE TABLE pawl_gathered (
+    call_id TEXT NOT NULL PRIMARY KEY,
+    run_id TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    workflow TEXT NOT NULL,
+    start_key TEXT,
+    input TEXT
+  )`,
   `CREATE TABLE pawl_slots (
     run_id TEXT NOT NULL,
     lane TEXT NOT NULL,
@@ -250,6 +261,8 @@ const indexes = [
   "CREATE INDEX pawl_start_deadlines_next ON pawl_start_deadlines (at, run_id)",
   "CREATE INDEX pawl_slots_lane ON pawl_slots (lane, waits, rank_no, at)",
   "CREATE INDEX pawl_lanes_opens ON pawl_lanes (opens_at) WHERE opens_at IS NOT NULL",
+  "CREATE UNIQUE INDEX pawl_gathered_of_run ON pawl_gathered (run_id, position)",
+  "CREATE UNIQUE INDEX pawl_gathered_start_key ON pawl_gathered (workflow, start_key) WHERE start_key IS NOT NULL",
   // Workers look for due schedules of their own set and of those that were put by the API.
   "CREATE INDEX pawl_schedules_next ON pawl_schedules (set_key, next_at, name) WHERE next_at IS NOT NULL",
   "CREATE INDEX pawl_occurrences_of_schedule ON pawl_occurrences (schedule, scheduled_for, id)",

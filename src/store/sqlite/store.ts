@@ -23,11 +23,13 @@ import type {
   WorkflowRegistration,
 } from "../contract/store.js";
 import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
+import { SqlGatherings } from "../sql/gatherings.js";
 import type { SqlLimits } from "../sql/limits/limits.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
 import { migrate, pendingMigrations } from "../sql/migrations.js";
 import { SqlReads } from "../sql/reads.js";
 import { encodeLoad } from "../sql/records.js";
+import type { SchedulePort } from "../sql/schedule-port.js";
 import { SqlSchedules } from "../sql/schedules.js";
 import { claim, readEmptyClaim } from "./claim.js";
 import { applyBatch, isCommitted } from "./commit.js";
@@ -36,6 +38,7 @@ import { sqliteDialect } from "./dialect.js";
 import type { SqliteDriver } from "./driver.js";
 import { FileWatch } from "./file-watch.js";
 import { createSqliteLimits } from "./limits.js";
+import { sqliteLimitsDialect } from "./limits-dialect.js";
 import { deliverMessages, deliverMessagesAsync } from "./messages.js";
 import { migrationPort } from "./migrate.js";
 import { type DatabaseLocation, openConnection } from "./open.js";
@@ -56,6 +59,7 @@ export class SqliteStore extends SqlReads implements Store {
   readonly maintenance: SqlMaintenance;
   readonly limits: SqlLimits;
   readonly schedules: SqlSchedules;
+  readonly gatherings: SqlGatherings;
   readonly #access: ConnectionAccess;
   readonly #options: StoreOptions;
   readonly #clock: () => number;
@@ -100,17 +104,16 @@ export class SqliteStore extends SqlReads implements Store {
       dialect,
     );
     this.limits = createSqliteLimits(access, dialect, (hints) => this.#hints.emit(hints));
-    this.schedules = new SqlSchedules(
-      {
-        query: (sql, values) =>
-          isSelect(sql)
-            ? access.read((db) => db.query(sql, values))
-            : access.writeWithoutTransaction((db) => db.query(sql, values)),
-        transaction: (work) => runScheduleTransaction(access, clock, work),
-        emitHints: (hints) => this.#hints.emit(hints),
-      },
-      dialect,
-    );
+    const schedulePort: SchedulePort = {
+      query: (sql, values) =>
+        isSelect(sql)
+          ? access.read((db) => db.query(sql, values))
+          : access.writeWithoutTransaction((db) => db.query(sql, values)),
+      transaction: (work) => runScheduleTransaction(access, clock, work),
+      emitHints: (hints) => this.#hints.emit(hints),
+    };
+    this.schedules = new SqlSchedules(schedulePort, dialect);
+    this.gatherings = new SqlGatherings(schedulePort, sqliteLimitsDialect(dialect));
     this.description = access.location.description;
     this.#access = access;
     this.#options = options;

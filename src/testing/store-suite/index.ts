@@ -4,6 +4,8 @@ import { clockTests } from "./clock.js";
 import { commitTests } from "./commit.js";
 import { concurrencyTests } from "./concurrency.js";
 import { Fixture } from "./fixture.js";
+import { gatheringHistoryTests } from "./gathering-histories.js";
+import { gatheringTests } from "./gatherings.js";
 import { guardTests } from "./guards.js";
 import type { StoreHarness } from "./harness.js";
 import { hintTests } from "./hints.js";
@@ -57,6 +59,8 @@ const topics: Record<string, (fixture: Fixture) => void> = {
   "limits under load": limitHistoryTests,
   "rates and overrides of limits": limitRateTests,
   "limits of steps": limitStepTests,
+  "gathered starts": gatheringTests,
+  "gathered starts under load": gatheringHistoryTests,
   schedules: scheduleTests,
   hints: hintTests,
   transactions: transactionTests,

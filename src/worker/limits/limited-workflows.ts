@@ -1,6 +1,7 @@
 /** The workflows of a worker that have limits, and the classes of their runs. */
 import { decode } from "../../core/encoding/decode.js";
 import { InvalidInputError } from "../../core/errors/errors.js";
+import { type RunGathering, readGathering } from "../../core/gathering/run-gathering.js";
 import { laneIdOf, type RunClass, runClassOf } from "../../core/limits/lane.js";
 import type { Logger } from "../../define/context.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
@@ -77,8 +78,19 @@ export function keyOf(
 }
 
 /** The input is decoded once, and only if a key needs it. */
-function factsOf({ input, heroType, heroId, tags }: RunRecord): () => LimitedRun {
+function factsOf({ input, heroType, heroId, tags, schedule }: RunRecord): () => LimitedRun {
   let facts: LimitedRun | null = null;
-  return () =>
-    (facts ??= { input: decode(input), hero: heroId === null ? null : { type: heroType, id: heroId }, tags });
+  const hero = heroId === null ? null : { type: heroType, id: heroId };
+  return () => (facts ??= { input: inputOf(input, readGathering(schedule)), hero, tags });
+}
+
+/**
+ * The keys of a batch are those of its first start. A debounced run that gets a list has a list before it begins, too, although
+ * its row has only the first input until then.
+ */
+function inputOf(text: string, gathering: RunGathering | null): unknown {
+  const input = decode(text);
+  if (gathering?.list === undefined) return input;
+  if (gathering.gathering === "batch") return gathering.begun ? (input as readonly unknown[])[0] : input;
+  return gathering.begun ? input : [input];
 }

@@ -25,6 +25,7 @@ import { Turn } from "../turn/turn.js";
 import type { HostedTurn, TurnHost, TurnSnapshot } from "../turn/turn-host.js";
 import { pauseRunOnError } from "../turn/user-code.js";
 import { toRunRecord } from "./adopted-run.js";
+import { beginGathered, mustBegin } from "./begin-gathered.js";
 import { toAdmittedTasks } from "./forgotten-tasks.js";
 import { type Opening, OpeningRuns } from "./opening-runs.js";
 import type { SessionOptions } from "./session-options.js";
@@ -135,7 +136,7 @@ export class Session {
       this.#endEarlierTurn(task.run.id);
     }
     const needsNoReads = (task: ClaimedTask) =>
-      task.isFresh && task.pendingMessages === 0 && retriedRunIdOf(task.run) === null;
+      task.isFresh && task.pendingMessages === 0 && retriedRunIdOf(task.run) === null && !mustBegin(task);
     for (const task of tasks) {
       if (needsNoReads(task))
         void this.#startTurn({
@@ -153,14 +154,19 @@ export class Session {
     const ids = tasksToRead.map((task) => task.run.id);
     await this.#whileOpening(ids, async (opening) => {
       const idsWithMessages = tasksToRead.filter((task) => task.pendingMessages > 0).map((task) => task.run.id);
-      const [logs, inboxes] = await this.#retryUntilReachable(() =>
-        Promise.all([store.logs(ids), idsWithMessages.length > 0 ? store.inbox(idsWithMessages) : noInboxes]),
+      const [logs, inboxes, begunRuns] = await this.#retryUntilReachable(() =>
+        Promise.all([
+          store.logs(ids),
+          idsWithMessages.length > 0 ? store.inbox(idsWithMessages) : new Map<string, readonly InboxRow[]>(),
+          beginGathered(store, tasksToRead),
+        ]),
       );
       const startedTurns = tasksToRead.map((task) => {
         const { id } = task.run;
         if (!opening.isLatest(id)) return undefined;
         return this.#startRun({
           ...task,
+          run: begunRuns.get(id) ?? task.run,
           log: logs.get(id) ?? emptyList,
           inbox: inboxes.get(id) ?? emptyList,
           claimedAt,
@@ -368,5 +374,3 @@ export class Session {
     await this.committer.submit(unwritableRun(runId, after, error, waiting));
   }
 }
-
-const noInboxes: ReadonlyMap<string, readonly InboxRow[]> = new Map();

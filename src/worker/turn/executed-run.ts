@@ -13,6 +13,7 @@ import type { RunRecord } from "../../store/contract/store.js";
 import { logPause, publishCommit } from "../../telemetry/publish.js";
 import { boundLogger } from "../../telemetry/safe-logger.js";
 import type { RunWriter } from "../commit/run-writer.js";
+import { withBatchInput } from "./batch.js";
 import { createParentLookup } from "./node-parents.js";
 import type { RunPort } from "./ports.js";
 import { StoredInput } from "./stored-input.js";
@@ -39,10 +40,10 @@ export abstract class ExecutedRun implements RunPort {
     this.host = host;
     this.definition = definition;
     this.snapshot = snapshot;
-    this.run = snapshot.run;
+    this.run = withBatchInput(definition, snapshot.run);
     this.state = fold(snapshot.log);
     this.#pausedBefore = this.state.paused;
-    this.storedInput = new StoredInput(snapshot.run.input);
+    this.storedInput = new StoredInput(this.run.input);
     this.parentsOf = createParentLookup(snapshot.run, this.state, this.storedInput, definition);
     this.openedAt = host.runtime.monotonic();
   }

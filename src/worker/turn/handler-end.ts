@@ -17,6 +17,7 @@ import { createContext } from "../replay/context.js";
 import { compensate } from "../step/compensation.js";
 import { pausedBy } from "../step/pause-event.js";
 import { describePostponedTooOften, isPostponedTooOften } from "../step/postponement.js";
+import { checkOutputs, outputOfBatch } from "./batch.js";
 import type { WholeTurn } from "./ports.js";
 import { endRun } from "./run-end.js";
 import { warnOfInvalidOptions } from "./user-code.js";
@@ -144,7 +145,8 @@ async function reattemptRun(turn: WholeTurn, waitMs: number, rewind: boolean, is
 }
 
 function completeRun(turn: WholeTurn, output: unknown, stepEndEvents: readonly NewEvent[] = []): Promise<void> | void {
-  const { name, outputSchema } = turn.definition;
+  const { name, outputSchema, batch } = turn.definition;
+  if (batch !== null) return completeBatch(turn, output, stepEndEvents);
   if (outputSchema !== null) return completeWithSchema(turn, output, outputSchema, stepEndEvents);
   let text: string;
   try {
@@ -153,6 +155,26 @@ function completeRun(turn: WholeTurn, output: unknown, stepEndEvents: readonly N
     return failRun(turn, error, stepEndEvents);
   }
   return endRun(turn, { status: "completed", events: stepEndEvents, output: text, error: null });
+}
+
+/** Each start has an output of its own, so together they may be larger than one output. */
+async function completeBatch(turn: WholeTurn, output: unknown, stepEndEvents: readonly NewEvent[]): Promise<void> {
+  const { name, outputSchema } = turn.definition;
+  const label = `output of workflow "${name}"`;
+  let text: string;
+  try {
+    let outputs = checkOutputs(turn.definition, output, turn.storedInput.value);
+    if (outputSchema !== null)
+      outputs = await turn.attempts.preventParkingDuring(() =>
+        Promise.all(outputs.map((value) => validate(outputSchema, value, label))),
+      );
+    for (const value of outputs) encode(value, { label: `the ${label}` });
+    const whole = outputOfBatch(turn.definition, turn.run, outputs);
+    text = encode(whole, { label: `the ${label}`, limitBytes: Number.POSITIVE_INFINITY });
+  } catch (error) {
+    return failRun(turn, error, stepEndEvents);
+  }
+  await endRun(turn, { status: "completed", events: stepEndEvents, output: text, error: null });
 }
 
 async function completeWithSchema(

@@ -40,7 +40,11 @@ export function readInputOfStart({ state, storedInput }: WholeTurn): unknown {
 
 async function validateInput(turn: WholeTurn, schema: StandardSchemaV1, inputOfStart: unknown): Promise<unknown> {
   const label = `input of workflow "${turn.definition.name}"`;
-  const text = encodeInput(await validate(schema, inputOfStart, label), label);
+  const isBatch = turn.definition.batch !== null;
+  const validated = isBatch
+    ? await Promise.all((inputOfStart as readonly unknown[]).map((input) => validate(schema, input, label)))
+    : await validate(schema, inputOfStart, label);
+  const text = encodeInput(validated, label, isBatch);
   if (text === turn.run.input) {
     recordValidation(turn, {});
     return inputOfStart;
@@ -52,9 +56,10 @@ async function validateInput(turn: WholeTurn, schema: StandardSchemaV1, inputOfS
   return decode(text);
 }
 
-function encodeInput(value: unknown, label: string): string {
+function encodeInput(value: unknown, label: string, isBatch: boolean): string {
   try {
-    return encode(value, { label: `the validated ${label}` });
+    const limit = isBatch ? { limitBytes: Number.POSITIVE_INFINITY } : {};
+    return encode(value, { label: `the validated ${label}`, ...limit });
   } catch (error) {
     throw new InvalidInputError(`The ${label} cannot be recorded: ${toFailure(error).message}`, { cause: error });
   }

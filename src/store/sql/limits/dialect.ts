@@ -78,8 +78,9 @@ export interface LimitsDialect {
   /** The table of tasks as `t`, with the index of ready and parked tasks by route, or with its primary key. */
   readonly tasksByRoute: string;
   readonly tasksByKey: string;
-  /** Further assignments to a task that becomes ready, or that gets an owner. */
+  /** Further assignments to a task that becomes ready, is parked, or gets an owner. */
   readonly whenReady: string;
+  readonly whenParked: string;
   readonly whenOwned: string;
 }
 
