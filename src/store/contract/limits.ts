@@ -134,6 +134,16 @@ export interface LaneRecord {
   readonly opensAt: number | null;
 }
 
+/** How much of a limit is used, in all its lanes together. */
+export interface LimitUsage {
+  readonly name: string;
+  readonly inUse: number;
+  /** How many steps wait for a slot. */
+  readonly waitingSteps: number;
+  /** Whether there are more rows than were counted. */
+  readonly isCapped: boolean;
+}
+
 export interface SlotRecord {
   readonly runId: string;
   /** The attempt at a step that has the slot; "" if the run has it. */
@@ -196,8 +206,15 @@ export interface Limits {
 
   /** All limits that were ever registered, ordered by name. */
   list(): Promise<readonly StoredLimit[]>;
-  /** The lanes of a limit that have slots in use or wait for their rate, ordered by id. */
-  lanes(limit: string, page: { readonly after: string | null; readonly limit: number }): Promise<readonly LaneRecord[]>;
+  /** How much of each limit is used; at most `cap` slots and waiting steps of each are counted. */
+  usage(names: readonly string[], cap: number): Promise<readonly LimitUsage[]>;
+  /** The lanes of a limit that have slots in use or wait for their rate, ordered by id; or the one that `id` names. */
+  lanes(
+    limit: string,
+    page: { readonly after: string | null; readonly limit: number; readonly id?: string },
+  ): Promise<readonly LaneRecord[]>;
+  /** The slots that are held in these lanes, at most `limit` of each, those that have been held the longest first. */
+  holders(lanes: readonly string[], limit: number): Promise<readonly SlotRecord[]>;
   /**
    * The slots that are held and the steps that wait for one, ordered by run, lane and node: of one lane, of these runs, or a
    * page of all, whose first run follows `afterRunId`. A run's rows are never split between pages.
@@ -211,6 +228,16 @@ export interface Limits {
     of: { readonly ids: readonly string[] } | { readonly afterId: string | null },
     limit: number,
   ): Promise<readonly ClassRecord[]>;
+  /**
+   * The classes that are blocked on each of these lanes, or on the lanes of each of these limits, or that are not blocked: at
+   * most `limit` of each. Those of one lane are ordered by turn.
+   */
+  blockedClasses(
+    on: { readonly lanes: readonly string[] } | { readonly limits: readonly string[] } | { readonly nothing: true },
+    limit: number,
+  ): Promise<readonly ClassRecord[]>;
+  /** The waiting runs of a class that come first, in the order of their admission. */
+  heads(runClass: Pick<RunClass, "id" | "version">, limit: number): Promise<readonly string[]>;
   /** How many tasks wait in each of these classes, counted up to `cap`. */
   waiting(classIds: readonly string[], cap: number): Promise<ReadonlyMap<string, number>>;
 }

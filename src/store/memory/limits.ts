@@ -1,6 +1,6 @@
 /** Limits in the memory store: the executable specification of `Limits`. */
 import { type ClassState, classesToRead, headsToLock, planAdmission } from "../../core/limits/admission.js";
-import { laneOf, laneRangeOf, type RunClass } from "../../core/limits/lane.js";
+import { laneOf, type RunClass } from "../../core/limits/lane.js";
 import { grantSteps, type LaneState, opensAtOf, roomIn } from "../../core/limits/lane-state.js";
 import { resumedOffsetMs, TurnCounter } from "../../core/limits/order.js";
 import { correctedPace } from "../../core/limits/rate.js";
@@ -9,12 +9,9 @@ import type {
   AdmissionRequest,
   AdmissionResult,
   AdmittedTask,
-  ClassRecord,
   FreedSlots,
-  LaneRecord,
   LimitSettings,
   Limits,
-  SlotRecord,
   SortedTask,
   StepSlotChanges,
   StepSlotResult,
@@ -24,31 +21,29 @@ import type {
 } from "../contract/limits.js";
 import type { Fence, Hint, Route } from "../contract/store.js";
 import { takeOwnership } from "./commit.js";
+import { byTurn, type MemoryClass, MemoryLimitReads, type Pace } from "./limit-reads.js";
 import type { MemoryRows } from "./rows.js";
 import type { MemorySlot } from "./slots.js";
 import type { MemoryTask } from "./task.js";
 
-interface MemoryClass extends RunClass {
-  turn: number;
-  blockedOn: string | null;
-}
-
-/** What a lane remembers although no slot is held. */
-type Pace = Pick<LaneState, "pacedUntilUs" | "opensAt">;
-
 const noPace: Pace = { pacedUntilUs: 0, opensAt: null };
 
-export class MemoryLimits implements Limits {
+export class MemoryLimits extends MemoryLimitReads implements Limits {
   readonly #rows: MemoryRows;
   readonly #clock: () => number;
   readonly #emit: (hints: readonly Hint[]) => void;
   readonly #limits = new Map<string, StoredLimit>();
-  readonly #classes = new Map<string, MemoryClass>();
-  readonly #paces = new Map<string, Pace>();
+  readonly #classes: Map<string, MemoryClass>;
+  readonly #paces: Map<string, Pace>;
   readonly #turns = new TurnCounter();
 
   constructor(rows: MemoryRows, clock: () => number, emit: (hints: readonly Hint[]) => void) {
+    const classes = new Map<string, MemoryClass>();
+    const paces = new Map<string, Pace>();
+    super({ rows, clock, classes, paces });
     this.#rows = rows;
+    this.#classes = classes;
+    this.#paces = paces;
     this.#clock = clock;
     this.#emit = emit;
   }
@@ -198,12 +193,6 @@ export class MemoryLimits implements Limits {
     return due.length > 0;
   }
 
-  #waitingIn(classId: string): number {
-    let count = 0;
-    for (const { route, state } of this.#rows.tasks.values()) if (route === classId && state !== "owned") count += 1;
-    return count;
-  }
-
   #admit(runClass: MemoryClass, task: MemoryTask, fence: Fence, at: number): AdmittedTask {
     const { isFresh } = task;
     const runId = task.run.id;
@@ -315,50 +304,6 @@ export class MemoryLimits implements Limits {
   async list(): Promise<readonly StoredLimit[]> {
     return [...this.#limits.values()].sort((a, b) => compare(a.name, b.name));
   }
-
-  async lanes(
-    limit: string,
-    page: { readonly after: string | null; readonly limit: number },
-  ): Promise<readonly LaneRecord[]> {
-    const [from, to] = laneRangeOf(limit);
-    const opening = [...this.#paces].flatMap(([id, { opensAt }]) => (opensAt === null ? [] : [id]));
-    const ids = new Set([...this.#rows.slots.all().map(({ lane }) => lane), ...opening]);
-    return [...ids]
-      .filter((id) => id >= from && id < to && (page.after === null || id > page.after))
-      .sort(compare)
-      .slice(0, page.limit)
-      .map((id) => ({
-        id,
-        inUse: this.#rows.slots.inUse(id),
-        waitingSteps: this.#rows.slots.waiting(id).length,
-        opensAt: this.#paces.get(id)?.opensAt ?? null,
-      }));
-  }
-
-  async slots(of: Parameters<Limits["slots"]>[0], limit: number): Promise<readonly SlotRecord[]> {
-    const isAskedFor = ({ runId, lane }: SlotRecord) =>
-      "lane" in of
-        ? lane === of.lane
-        : "runIds" in of
-          ? of.runIds.includes(runId)
-          : of.afterRunId === null || runId > of.afterRunId;
-    const slots = this.#rows.slots.all().filter(isAskedFor).slice(0, limit);
-    return slots.map(({ rank, units, ...record }) => record);
-  }
-
-  async classes(of: Parameters<Limits["classes"]>[0], limit: number): Promise<readonly ClassRecord[]> {
-    const isAskedFor = ({ id }: RunClass) =>
-      "ids" in of ? of.ids.includes(id) : of.afterId === null || id > of.afterId;
-    return [...this.#classes.values()]
-      .filter(isAskedFor)
-      .sort((a, b) => compare(a.id, b.id))
-      .slice(0, limit)
-      .map((runClass) => ({ ...runClass }));
-  }
-
-  async waiting(classIds: readonly string[], cap: number): Promise<ReadonlyMap<string, number>> {
-    return new Map(classIds.map((id) => [id, Math.min(cap, this.#waitingIn(id))]));
-  }
 }
 
 function lanesToWake(lanes: ReadonlyMap<string, LaneState>, roomOf: ReadonlyMap<string, number>): FreedSlots[] {
@@ -369,7 +314,6 @@ function lanesToWake(lanes: ReadonlyMap<string, LaneState>, roomOf: ReadonlyMap<
 }
 
 const isOf = ({ owner, epoch }: MemorySlot, fence: Fence) => owner === fence.workerId && epoch === fence.epoch;
-const byTurn = (a: MemoryClass, b: MemoryClass) => a.turn - b.turn;
 const isOneOf = ({ route, version }: RunClass, routes: readonly Route[]) =>
   routes.some((candidate) => candidate.workflow === route && candidate.version === version);
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

@@ -295,4 +295,48 @@ export function limitTests(fixture: Fixture): void {
     expect(await limits.waiting([id], 1)).toEqual(new Map([[id, 1]]));
     expect((await limits.slots({ runIds: [ofA[0]?.id as string] }, 10)).map((slot) => slot.lane)).toEqual([a]);
   });
+
+  test("what uses a limit, what holds its slots and what waits in which order can be read, bounded", async () => {
+    const worker = await fixture.registerWorker();
+    const { limits } = fixture.store;
+    const [name, other] = [await newLimit(2), await newLimit(1)];
+    const [a, b] = [laneIdOf(name, "a"), laneIdOf(name, "b")];
+    const workflow = uniqueName("usage");
+    const ofA = await startSorted(5, [a], { workflow });
+    const ofB = await startSorted(1, [b], { workflow });
+    const urgent = await startSorted(1, [a], { workflow, priority: 5 });
+    const held = idsOf((await admit(worker, ofA)).tasks);
+    expect(held).toHaveLength(3);
+    expect(await limits.usage([other, name], 100)).toEqual([
+      { name: other, inUse: 0, waitingSteps: 0, isCapped: false },
+      { name, inUse: 3, waitingSteps: 0, isCapped: false },
+    ]);
+    expect(await limits.usage([name], 2)).toEqual([{ name, inUse: 2, waitingSteps: 0, isCapped: true }]);
+    expect(await limits.usage([], 2)).toEqual([]);
+    expect(await limits.lanes(name, { after: null, limit: 10, id: b })).toMatchObject([{ id: b, inUse: 1 }]);
+    expect(await limits.lanes(name, { after: null, limit: 10, id: laneIdOf(name, "c") })).toEqual([]);
+
+    const holders = await limits.holders([b, a, laneIdOf(name, "c")], 1);
+    expect(holders.map(({ lane, isWaiting }) => [lane, isWaiting]).sort()).toEqual([
+      [a, false],
+      [b, false],
+    ]);
+    expect((await limits.holders([a], 10)).map(({ runId }) => runId).sort()).toEqual(
+      held.filter((id) => id !== ofB[0]?.id).sort(),
+    );
+
+    const runClass = classOf(ofA[0] as NewRun, [a]);
+    const blocked = await limits.blockedClasses({ lanes: [a, b] }, 10);
+    expect(blocked).toMatchObject([{ id: runClass.id, blockedOn: a }]);
+    expect(await limits.blockedClasses({ limits: [other, name] }, 10)).toEqual(blocked);
+    expect(await limits.blockedClasses({ lanes: [a] }, 0)).toEqual([]);
+    const isOurs = ({ route }: { readonly route: string }) => route === workflow;
+    expect((await limits.blockedClasses({ nothing: true }, 1_000)).filter(isOurs)).toEqual([]);
+    // The urgent run was admitted first, and one of the others after it.
+    expect(held).toContain(urgent[0]?.id);
+    expect(await limits.heads(runClass, 10)).toEqual(ofA.slice(1).map(({ id }) => id));
+    expect(await limits.heads(runClass, 2)).toEqual(ofA.slice(1, 3).map(({ id }) => id));
+    await limits.wake([{ lane: a, count: 1 }]);
+    expect((await limits.blockedClasses({ nothing: true }, 1_000)).filter(isOurs)).toMatchObject([{ id: runClass.id }]);
+  });
 }

@@ -19,6 +19,7 @@ import { countWaiting, readClasses, readLanes, readLimits, readSlots, readUnsort
 import { encodeSettings } from "./settings.js";
 import { sortTasks } from "./sort.js";
 import { addUnits, changeStepSlots } from "./steps.js";
+import { readBlockedClasses, readHeads, readHolders, readUsage } from "./usage.js";
 import { findWakeableLanes, removeLeftOvers, wakeLanes } from "./wake.js";
 
 /** What a store provides. */
@@ -137,8 +138,16 @@ export class SqlLimits implements Limits {
     return readLimits(this.#dialect, this.#read);
   }
 
-  lanes(limit: string, page: { readonly after: string | null; readonly limit: number }) {
+  usage(names: readonly string[], cap: number) {
+    return readUsage(this.#dialect, this.#read, names, cap);
+  }
+
+  lanes(limit: string, page: Parameters<Limits["lanes"]>[1]) {
     return readLanes(this.#dialect, this.#read, limit, page);
+  }
+
+  holders(lanes: readonly string[], limit: number) {
+    return readHolders(this.#dialect, this.#read, lanes, limit);
   }
 
   slots(of: Parameters<Limits["slots"]>[0], limit: number) {
@@ -147,6 +156,14 @@ export class SqlLimits implements Limits {
 
   classes(of: Parameters<Limits["classes"]>[0], limit: number) {
     return readClasses(this.#dialect, this.#read, of, limit);
+  }
+
+  blockedClasses(on: Parameters<Limits["blockedClasses"]>[0], limit: number) {
+    return readBlockedClasses(this.#dialect, this.#read, on, limit);
+  }
+
+  heads(runClass: Parameters<Limits["heads"]>[0], limit: number) {
+    return readHeads(this.#dialect, this.#read, runClass, limit);
   }
 
   waiting(classIds: readonly string[], cap: number) {

@@ -15,7 +15,7 @@ import { decodeRun, numberOrNull, runColumnsWith, taskState } from "../records.j
 import { buildStatement, joined, type LimitsDialect, type SqlText } from "./dialect.js";
 import { decodeOverride, decodeSettings } from "./settings.js";
 
-type Read = (statements: readonly SqlText[]) => Promise<readonly (readonly SqlRow[])[]>;
+export type Read = (statements: readonly SqlText[]) => Promise<readonly (readonly SqlRow[])[]>;
 
 const rowKind = { ready: 0, parked: 1, next: 2, open: 3 } as const;
 
@@ -127,14 +127,15 @@ export async function readLanes(
   d: LimitsDialect,
   read: Read,
   limit: string,
-  page: { readonly after: string | null; readonly limit: number },
+  page: Parameters<Limits["lanes"]>[1],
 ): Promise<readonly LaneRecord[]> {
   const [from, to] = laneRangeOf(limit);
   const [rows = []] = await read([
     buildStatement(d.base, (bind) => {
       const isAfter = (column: string) =>
         page.after === null ? `${column} >= ${bind(from)}` : `${column} > ${bind(page.after)}`;
-      const inRange = (column: string) => `${isAfter(column)} AND ${column} < ${bind(to)}`;
+      const inRange = (column: string) =>
+        page.id === undefined ? `${isAfter(column)} AND ${column} < ${bind(to)}` : `${column} = ${bind(page.id)}`;
       const inUse = `SELECT s.lane AS id, count(*) - sum(s.waits) AS in_use, sum(s.waits) AS waiting, 0 AS opens_at
         FROM ${d.base.table("slots")} s WHERE ${inRange("s.lane")} GROUP BY s.lane ORDER BY s.lane LIMIT ${page.limit}`;
       const opening = `SELECT l.id, 0 AS in_use, 0 AS waiting, l.opens_at FROM ${d.base.table("lanes")} l
@@ -174,19 +175,23 @@ export async function readSlots(
     buildStatement(
       d.base,
       (bind) =>
-        `SELECT s.run_id, s.lane, s.node, s.waits, s.owner, s.epoch, s.at FROM ${d.base.table("slots")} s WHERE ${condition(bind)} ORDER BY s.run_id, s.lane, s.node LIMIT ${limit}`,
+        `SELECT ${slotColumns} FROM ${d.base.table("slots")} s WHERE ${condition(bind)} ORDER BY s.run_id, s.lane, s.node LIMIT ${limit}`,
     ),
   ]);
-  return rows.map((row) => ({
-    runId: row.run_id as string,
-    node: row.node as string,
-    lane: row.lane as string,
-    isWaiting: Number(row.waits) === 1,
-    owner: row.owner as string | null,
-    epoch: numberOrNull(row.epoch),
-    at: Number(row.at),
-  }));
+  return rows.map(decodeSlotRecord);
 }
+
+export const slotColumns = "s.run_id, s.lane, s.node, s.waits, s.owner, s.epoch, s.at";
+
+export const decodeSlotRecord = (row: SqlRow): SlotRecord => ({
+  runId: row.run_id as string,
+  node: row.node as string,
+  lane: row.lane as string,
+  isWaiting: Number(row.waits) === 1,
+  owner: row.owner as string | null,
+  epoch: numberOrNull(row.epoch),
+  at: Number(row.at),
+});
 
 export async function readClasses(
   d: LimitsDialect,
@@ -199,18 +204,22 @@ export async function readClasses(
     buildStatement(d.base, (bind) => {
       const condition =
         "ids" in of ? d.isOneOf("c.id", of.ids, bind) : of.afterId === null ? "1 = 1" : `c.id > ${bind(of.afterId)}`;
-      return `SELECT c.id, c.route, c.version, c.lanes, c.turn, c.blocked_on FROM ${d.base.table("classes")} c WHERE ${condition} ORDER BY c.id LIMIT ${limit}`;
+      return `SELECT ${classColumns} FROM ${d.base.table("classes")} c WHERE ${condition} ORDER BY c.id LIMIT ${limit}`;
     }),
   ]);
-  return rows.map((row) => ({
-    id: row.id as string,
-    route: row.route as string,
-    version: row.version as string,
-    lanes: JSON.parse(row.lanes as string),
-    turn: Number(row.turn),
-    blockedOn: row.blocked_on === "" ? null : (row.blocked_on as string),
-  }));
+  return rows.map(decodeClassRecord);
 }
+
+export const classColumns = "c.id, c.route, c.version, c.lanes, c.turn, c.blocked_on";
+
+export const decodeClassRecord = (row: SqlRow): ClassRecord => ({
+  id: row.id as string,
+  route: row.route as string,
+  version: row.version as string,
+  lanes: JSON.parse(row.lanes as string),
+  turn: Number(row.turn),
+  blockedOn: row.blocked_on === "" ? null : (row.blocked_on as string),
+});
 
 export async function countWaiting(
   d: LimitsDialect,
