@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../../test/support/databases.js";
-import { sized } from "../../test/support/effort.js";
+import { testDatabase } from "../../test/support/databases.js";
+import { forMemoryAnd, sized } from "../../test/support/effort.js";
 import { logOf } from "../../test/support/run-checks.js";
 import { world } from "../../test/support/virtual-worlds.js";
 import { gate, until } from "../../test/support/waiting.js";
@@ -20,7 +20,7 @@ function reset(subscribers: number): void {
   notifications.statements = [];
 }
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   const stage = stageOn(
     () => testDatabase(kind),
     [BulkNotificationWorkflow],
@@ -75,7 +75,7 @@ forEachStore((kind) => {
     });
 });
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   test("a worker that is killed in the middle of the mails repeats at most the mail in flight", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());

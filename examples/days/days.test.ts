@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { forEachStore, testDatabase } from "../../test/support/databases.js";
-import { sized } from "../../test/support/effort.js";
+import { testDatabase } from "../../test/support/databases.js";
+import { forMemoryAnd, sized } from "../../test/support/effort.js";
 import { crashEverywhere, executionsOf, stageOn } from "../class-style/harness.js";
 import { CloseLedger, type Closing } from "./days.js";
 import { ledger } from "./ledger.js";
@@ -17,7 +17,7 @@ function reset(): void {
   ledger.wrongDay = null;
 }
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   const stage = stageOn(() => testDatabase(kind), [CloseLedger], reset);
 
   test("each day is closed once, in order, a week per execution, and then the batches are archived", async () => {

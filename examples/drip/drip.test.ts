@@ -2,7 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import { AlreadyActiveError, type RunHandle } from "pawl";
 import { type TestPawl, testPawl } from "pawl/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { forEachStore, type TestDatabase, testDatabase } from "../../test/support/databases.js";
+import { type TestDatabase, testDatabase } from "../../test/support/databases.js";
+import { forMemoryAnd } from "../../test/support/effort.js";
 import { crashAndVerify, storyOf } from "../harness.js";
 import { dripWorkflow, type Ending, type User } from "./drip.js";
 import { Post } from "./post.js";
@@ -10,7 +11,7 @@ import { Post } from "./post.js";
 const ada: User = { id: "1", email: "ada@example.com" };
 const hero = { type: "User", id: ada.id };
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   const post = new Post();
   const drip = dripWorkflow(post);
   let database: TestDatabase;
@@ -110,7 +111,7 @@ forEachStore((kind) => {
   });
 });
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   const post = new Post();
   const drip = dripWorkflow(post);
   const points = kind === "memory" || kind === "sqlite" ? "all" : 8;

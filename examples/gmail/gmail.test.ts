@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { forEachStore, testDatabase } from "../../test/support/databases.js";
-import { sized } from "../../test/support/effort.js";
+import { testDatabase } from "../../test/support/databases.js";
+import { forMemoryAnd, sized } from "../../test/support/effort.js";
 import { crashEverywhere, executionsOf, stageOn } from "../class-style/harness.js";
 import { GmailSync } from "./gmail.js";
 import { archive, gmail, tokenOf } from "./google.js";
@@ -14,7 +14,7 @@ function reset(): void {
   archive.effects.forget();
 }
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   const stage = stageOn(() => testDatabase(kind), [GmailSync], reset);
 
   test("a mailbox is copied page by page; an empty page in the middle ends an execution, an empty last page ends the step", async () => {

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { type TestPawl, testPawl } from "pawl/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { forEachStore, type TestDatabase, testDatabase } from "../../test/support/databases.js";
-import { isAmong, sized } from "../../test/support/effort.js";
+import { type TestDatabase, testDatabase } from "../../test/support/databases.js";
+import { forMemoryAnd, isAmong, sized } from "../../test/support/effort.js";
 import { crashAndVerify, historyOf, storyOf } from "../harness.js";
 import { type Import, importWorkflows } from "./import.js";
 import { Crm, Files, Mail } from "./office.js";
@@ -16,7 +16,7 @@ function rowOf(index: number): string {
   return `c${index}@example.com,Customer ${index}`;
 }
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   const files = new Files();
   const crm = new Crm();
   const mail = new Mail();

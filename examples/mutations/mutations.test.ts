@@ -1,7 +1,8 @@
 import type { RunHandle } from "pawl";
 import { testPawl } from "pawl/testing";
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
-import { forEachStore, type TestDatabase, testDatabase } from "../../test/support/databases.js";
+import { type TestDatabase, testDatabase } from "../../test/support/databases.js";
+import { forMemoryAnd } from "../../test/support/effort.js";
 import { world } from "../../test/support/virtual-worlds.js";
 import { gate } from "../../test/support/waiting.js";
 import { Balances, Ledger, Mail } from "./bank.js";
@@ -18,7 +19,7 @@ async function statesOf(run: RunHandle): Promise<Record<string, number>> {
   return counts;
 }
 
-forEachStore((kind) => {
+forMemoryAnd("sqlite", (kind) => {
   const [ledger, balances, mail] = [new Ledger(), new Balances(), new Mail()];
   const { jobs, importMutations } = ledgerImport({ ledger, balances, mail });
   let database: TestDatabase;

@@ -3,13 +3,8 @@ import { createConnection } from "mysql2/promise";
 import type { RunHandle } from "pawl";
 import { type TestPawl, testPawl } from "pawl/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import {
-  forEachStore,
-  openStore,
-  type StoreKind,
-  type TestDatabase,
-  testDatabase,
-} from "../../test/support/databases.js";
+import { openStore, type StoreKind, type TestDatabase, testDatabase } from "../../test/support/databases.js";
+import { forMemoryAnd } from "../../test/support/effort.js";
 import { crashAndVerify, storyOf } from "../harness.js";
 import { type Books, createTable, type Entry, sqlBooks } from "./books.js";
 import { type Order, type Outcome, orderWorkflow } from "./order.js";
@@ -17,7 +12,7 @@ import { Payments, Warehouse } from "./shop.js";
 
 const lamp: Order = { id: "lamp", card: "visa", lines: [{ sku: "lamp", quantity: 2, cents: 2_100 }] };
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   const books = testBooks(kind);
   const payments = new Payments();
   const warehouse = new Warehouse();

@@ -1,7 +1,7 @@
 import { AlreadyActiveError } from "pawl";
 import { expect, test } from "vitest";
-import { forEachStore, testDatabase } from "../../test/support/databases.js";
-import { sized } from "../../test/support/effort.js";
+import { testDatabase } from "../../test/support/databases.js";
+import { forMemoryAnd, sized } from "../../test/support/effort.js";
 import { crashEverywhere, executionsOf, type Stage, stageOn } from "../class-style/harness.js";
 import { PaymentWorkflow } from "./payment.js";
 import { resumePayments } from "./repair.js";
@@ -20,7 +20,7 @@ function reset(): void {
   for (const { effects } of [gateway, receipts, inventory]) effects.forget();
 }
 
-forEachStore((kind) => {
+forMemoryAnd("sqlite", (kind) => {
   const stage = stageOn(() => testDatabase(kind), [PaymentWorkflow], reset);
 
   test("an order is charged, its receipt is sent, and its goods are taken", async () => {

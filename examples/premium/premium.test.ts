@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../../test/support/databases.js";
-import { sized } from "../../test/support/effort.js";
+import { testDatabase } from "../../test/support/databases.js";
+import { forMemoryAnd, sized } from "../../test/support/effort.js";
 import { world } from "../../test/support/virtual-worlds.js";
 import { crashEverywhere, executionsOf, firstDay, stageOn } from "../class-style/harness.js";
 import { type Customer, customers, service } from "./app.js";
@@ -15,7 +15,7 @@ function reset(): void {
   customers.save(ada);
 }
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   const stage = stageOn(() => testDatabase(kind), [Onboarding, PremiumOnboarding], reset);
 
   test("a premium customer gets the inherited steps and the added ones, each in its place", async () => {
@@ -107,7 +107,7 @@ forEachStore((kind) => {
     });
 });
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   test("a worker for one queue does not execute the runs of the other class", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { forEachStore, testDatabase } from "../../test/support/databases.js";
-import { sized } from "../../test/support/effort.js";
+import { testDatabase } from "../../test/support/databases.js";
+import { forMemoryAnd, sized } from "../../test/support/effort.js";
 import { crashEverywhere, executionsOf, firstDay, stageOn } from "../class-style/harness.js";
 import { copy, externalApi } from "./api.js";
 import { ApiSync } from "./rates.js";
@@ -12,7 +12,7 @@ function reset(): void {
   copy.effects.forget();
 }
 
-forEachStore((kind) => {
+forMemoryAnd("sqlite", (kind) => {
   const stage = stageOn(() => testDatabase(kind), [ApiSync], reset);
 
   test("whenever the API refuses, the run waits for as long as the API says", async () => {

@@ -1,7 +1,7 @@
 import { AlreadyActiveError } from "pawl";
 import { expect, test } from "vitest";
-import { forEachStore, testDatabase } from "../../test/support/databases.js";
-import { sized } from "../../test/support/effort.js";
+import { testDatabase } from "../../test/support/databases.js";
+import { forMemoryAnd, sized } from "../../test/support/effort.js";
 import { crashEverywhere, executionsOf, firstDay, stageOn } from "../class-style/harness.js";
 import { mailer, users } from "./app.js";
 import { SignupWorkflow } from "./signup.js";
@@ -17,7 +17,7 @@ function reset(): void {
   ]);
 }
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   const stage = stageOn(() => testDatabase(kind), [SignupWorkflow], reset);
 
   test("a user is welcomed, reminded on the third day, and onboarded on the tenth", async () => {

@@ -15,7 +15,8 @@ import {
   workflow,
 } from "pawl";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { type StoreKind, testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { silent } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
 
@@ -142,7 +143,7 @@ const three = step("three", () => {
 });
 const plan = graph("plan", [one, two.after(one), three.after(two)]);
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   test("runs that tenants start at the same time run without a tenant, in every piece of code", async () => {
     const pawl = await working(kind, [everything, leaf]);
     await forEachTenant(async (tenant) => {

@@ -1,7 +1,7 @@
 /** Hostile input for workflow classes: invalid values, unusual programs, and bursts of concurrent commands. */
 import { discoverWorkflows, type RunHandle, type StepIterator, Workflow, type WorkflowClass, workflow } from "pawl";
 import { describe, expect, test } from "vitest";
-import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { attemptsOf, expectSound } from "../support/run-checks.js";
 import { databaseFor, start, type World, world } from "../support/virtual-worlds.js";
 import { errorOf, gate } from "../support/waiting.js";
@@ -283,7 +283,7 @@ describe("a class", () => {
   });
 });
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   const database = databaseFor(kind);
   const longest = "x".repeat(200);
   const odd = [

@@ -3,7 +3,8 @@
  */
 import { type RunHandle, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { type StoreKind, testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { rawSql } from "../support/raw-sql.js";
 import { type MortalWorker, type World, world } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
@@ -66,7 +67,7 @@ for (const [name, statement] of Object.entries(bySql)) {
   };
 }
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   const kinds = Object.entries(damages).filter(([name]) => kind !== "memory" || !(name in bySql));
 
   describe.each(kinds)("a log that %s", (_name, damage) => {

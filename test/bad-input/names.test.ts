@@ -1,6 +1,7 @@
 import { workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { start, world } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
 
@@ -47,7 +48,7 @@ const wrong: unknown[] = [
   ["a"],
 ];
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   test("unusual names are accepted for workflows, steps, signals, sleeps, branches, keys, heroes, tags and queues", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { type StoreKind, testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { start, world } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
 
@@ -65,7 +66,7 @@ async function fresh(kind: StoreKind) {
   return { w, worker: await w.worker([everywhere]) };
 }
 
-forEachStore((kind) => {
+forMemoryAnd("sqlite", (kind) => {
   test("every storable value is restored unchanged as input, step output, signal payload and result", async () => {
     const { w, worker } = await fresh(kind);
     for (const [name, value] of Object.entries(good)) {

@@ -6,6 +6,7 @@ import { AlreadyActiveError, connect, type StepExecution, Workflow } from "pawl"
 import { describe, expect, onTestFinished, test } from "vitest";
 import { working } from "../support/class-workflows.js";
 import { type AnyStoreKind, forEachStore, testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { rawSql } from "../support/raw-sql.js";
 import { attemptsOf, expectSound, logOf } from "../support/run-checks.js";
 import { databaseFor, silent, start, world } from "../support/virtual-worlds.js";
@@ -144,7 +145,7 @@ describe("Core Features", () => {
   });
 
   describe("Lock-guarded execution", () => {
-    forEachStore((kind) => {
+    forMemoryAnd("sqlite", (kind) => {
       const database = databaseFor(kind);
 
       test("three workers at the same runs execute each step once", async () => {
@@ -203,7 +204,7 @@ describe("Core Features", () => {
   });
 
   describe("Single execution guarantee per workflow", () => {
-    forEachStore((kind) => {
+    forMemoryAnd("sqlite", (kind) => {
       const database = databaseFor(kind);
 
       test("a run never has two executions at a time, whichever commands it receives and however many workers there are", async () => {
@@ -617,7 +618,7 @@ describe("Flow Control", () => {
 
 describe("Scheduling", () => {
   describe("Forward scheduler (enqueue jobs early)", () => {
-    forEachStore((kind) => {
+    forMemoryAnd("sqlite", (kind) => {
       const database = databaseFor(kind);
 
       test("a step is scheduled as soon as the one before it ends, and no worker is needed until it is due", async () => {
@@ -752,7 +753,7 @@ describe("Exception Handling", () => {
   });
 
   describe("Store error message/backtrace", () => {
-    forEachStore((kind) => {
+    forMemoryAnd("sqlite", (kind) => {
       const database = databaseFor(kind);
 
       test("with the execution that threw", async () => {
@@ -939,7 +940,7 @@ describe("Rails Integration", () => {
 
 describe("Audit Trail", () => {
   describe("Step execution history preserved, with an outcome for each", () => {
-    forEachStore((kind) => {
+    forMemoryAnd("sqlite", (kind) => {
       const database = databaseFor(kind);
 
       test("remains complete and in order after the run has ended, with times and links", async () => {

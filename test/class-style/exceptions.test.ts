@@ -15,7 +15,7 @@ import {
 } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { working } from "../support/class-workflows.js";
-import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { attemptsOf, expectSound } from "../support/run-checks.js";
 import { databaseFor, silent, start } from "../support/virtual-worlds.js";
 import { errorOf, until } from "../support/waiting.js";
@@ -630,7 +630,7 @@ describe("an exception outside the body", () => {
 });
 
 describe("the stored error", () => {
-  forEachStore((kind) => {
+  forMemoryAnd("sqlite", (kind) => {
     const database = databaseFor(kind);
 
     test("has its message, stack and cause, in the execution and in the run", async () => {

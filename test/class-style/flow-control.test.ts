@@ -3,7 +3,7 @@ import { Workflow } from "pawl";
 import type { TestPawl } from "pawl/testing";
 import { describe, expect, test } from "vitest";
 import { working } from "../support/class-workflows.js";
-import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { type AnyRun, attemptsOf, expectSound, logOf, passedOver, recorded, refused } from "../support/run-checks.js";
 import { databaseFor, start, startInMemory } from "../support/virtual-worlds.js";
 import { errorOf, gate } from "../support/waiting.js";
@@ -662,7 +662,7 @@ describe("signal from outside", () => {
 });
 
 describe("commands to a parked run without any worker", () => {
-  forEachStore((kind) => {
+  forMemoryAnd("postgres", (kind) => {
     const database = databaseFor(kind);
 
     /** Starts a run that is parked by a worker, and stops that worker. */

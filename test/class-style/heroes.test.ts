@@ -7,7 +7,8 @@ import { AlreadyActiveError, connect, Pawl, type RunStatus, Workflow } from "paw
 import { describe, expect, onTestFinished, test } from "vitest";
 import { MemoryStore } from "../../src/store/memory/index.js";
 import { working } from "../support/class-workflows.js";
-import { forEachStore, type StoreKind } from "../support/databases.js";
+import type { StoreKind } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { type AnyRun, attemptsOf } from "../support/run-checks.js";
 import { databaseFor, silent, start } from "../support/virtual-worlds.js";
 import { errorOf, gate } from "../support/waiting.js";
@@ -37,7 +38,7 @@ class Onboarding extends Workflow<{ id: string }> {
   }
 }
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   const database = databaseFor(kind);
 
   test.each(["in processes without workers", "where workers take what is started beside them"])(

@@ -2,7 +2,7 @@
 import { job, Workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { expectSound } from "../support/run-checks.js";
 import { databaseFor, silent } from "../support/virtual-worlds.js";
 
@@ -40,7 +40,7 @@ const begin = async () => {
   return { t, run };
 };
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   const database = databaseFor(kind);
 
   test("nodes() and exportDag() of a class name the jobs of its steps", async () => {

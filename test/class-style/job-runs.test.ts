@@ -2,7 +2,8 @@
 import { job, Workflow, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { attemptsOf, expectSound, logOf } from "../support/run-checks.js";
 import { databaseFor, keepWorking, silent } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
@@ -15,7 +16,7 @@ beforeEach(() => {
 const jobRuns = async (w: { pawl: { runs(filter: object): Promise<{ runs: readonly { status: string }[] }> } }) =>
   (await w.pawl.runs({ workflow: "job:Charge" })).runs.map(({ status }) => status).toSorted();
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   const database = databaseFor(kind);
 
   test("a job that has completed on another worker is not run again when the worker of its class dies", async () => {

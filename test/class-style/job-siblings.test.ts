@@ -2,7 +2,7 @@
 import { job, PauseError, PermanentError, TransientError, Workflow, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { attemptsOf, expectSound, logOf } from "../support/run-checks.js";
 import { databaseFor, keepWorking, silent } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
@@ -36,7 +36,7 @@ class Jobs extends Workflow {
   }
 }
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   const database = databaseFor(kind);
 
   test.each([

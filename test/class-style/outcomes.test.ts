@@ -3,6 +3,7 @@ import { type ExecutionInfo, PauseError, PermanentError, TransientError, Workflo
 import { describe, expect, test } from "vitest";
 import { working } from "../support/class-workflows.js";
 import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { type AnyRun, attemptsOf, expectSound, recorded } from "../support/run-checks.js";
 import { databaseFor, start, world } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
@@ -459,7 +460,7 @@ describe("canceled from outside", () => {
 });
 
 describe("its worker died", () => {
-  forEachStore((kind) => {
+  forMemoryAnd("mysql", (kind) => {
     const database = databaseFor(kind);
 
     test("failed, abandoned; the run continues with a successor", async () => {

@@ -2,7 +2,8 @@
 import { Workflow, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { type StoreKind, testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 
 let paused: () => unknown = () => {};
 beforeEach(() => {
@@ -37,7 +38,7 @@ async function openTestPawl(kind: StoreKind) {
 
 const hour = 3_600_000;
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   test("a run that has not started is at its first step, which is scheduled for its start time", async () => {
     const { t, startAt } = await openTestPawl(kind);
     const run = await t.pawl.start(Onboarding, undefined, { delay: "3h" });

@@ -1,7 +1,8 @@
 /** Queue and priority of a class and of a step: which worker runs a step, and in which order. */
 import { Workflow } from "pawl";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { world } from "../support/virtual-worlds.js";
 
 let executed: string[] = [];
@@ -23,7 +24,7 @@ class Report extends Workflow<unknown, string> {
   }
 }
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   const newWorld = async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());

@@ -4,7 +4,7 @@
  */
 import { type ResumableStepOptions, type StepIterator, Workflow, type WorkflowClass } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
-import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { attemptsOf, expectSound } from "../support/run-checks.js";
 import { databaseFor, start } from "../support/virtual-worlds.js";
 import { gate } from "../support/waiting.js";
@@ -47,7 +47,7 @@ const boom = () => {
   throw new Error("boom");
 };
 
-forEachStore((kind) => {
+forMemoryAnd("sqlite", (kind) => {
   const database = databaseFor(kind);
 
   async function settled(type: WorkflowClass<Workflow>) {

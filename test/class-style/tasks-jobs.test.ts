@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { type JobDefinition, job, Workflow } from "pawl";
 import { type TestPawl, testPawl } from "pawl/testing";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { type AnyRun, attemptsOf, expectSound } from "../support/run-checks.js";
 import { databaseFor, silent, start } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
@@ -41,7 +41,7 @@ const outputsOf = async (run: AnyRun) =>
       .map(({ node, data }) => [node, data.output] as const),
   );
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   const database = databaseFor(kind);
 
   test("a job runs on the worker that has it, with the arguments of its node, and its return value is the node's output", async () => {

@@ -3,7 +3,7 @@
  */
 import { PermanentError, type StepDeclarationOptions, type StepExecution, Workflow } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
-import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { type AnyRun, attemptsOf, expectSound, logOf, recorded, refused } from "../support/run-checks.js";
 import { databaseFor, start, world } from "../support/virtual-worlds.js";
 import { errorOf, gate, until } from "../support/waiting.js";
@@ -189,7 +189,7 @@ describe("waits", () => {
   });
 });
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   const database = databaseFor(kind);
 
   test("pause: a node in flight finishes and is recorded, and nothing starts; resume retries the failed node", async () => {

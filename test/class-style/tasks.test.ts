@@ -4,7 +4,7 @@
 import { discoverWorkflows, Workflow, type WorkflowClass } from "pawl";
 import { beforeEach, describe, expect, test } from "vitest";
 import { seededRandom } from "../../src/core/naming/ids.js";
-import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { type AnyRun, attemptsOf, expectSound, recorded } from "../support/run-checks.js";
 import { databaseFor, type MortalWorker, start } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
@@ -87,7 +87,7 @@ async function killAndReplace(w: { worker(of: WorkflowClass[]): Promise<MortalWo
   await successor.settle();
 }
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   const database = databaseFor(kind);
 
   test("nodes whose predecessors have completed run in parallel, and the others do not start", async () => {

@@ -4,7 +4,8 @@
 
 import { PauseError, type RunHandle, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { type StoreKind, testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { logOf } from "../support/run-checks.js";
 import { type World, world } from "../support/virtual-worlds.js";
 import { errorOf, gate, until } from "../support/waiting.js";
@@ -47,7 +48,7 @@ async function unchanged(run: RunHandle<any, any>, command: () => Promise<void>)
   expect({ info: await run.get(), log: await logOf(run) }).toEqual(before);
 }
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   test("pause and resume take effect immediately, and a sleep keeps its original end", async () => {
     const { w, run, work } = await parked(kind, sleeper);
     const begin = w.clock.read();

@@ -1,7 +1,8 @@
 /** explain() names every reason why a run can make no progress. */
 import { PauseError, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { silent, world } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
 
@@ -15,7 +16,7 @@ const orderOf = (version: string) =>
   });
 const [first, second] = [orderOf("1"), orderOf("2")];
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   test("a run without a worker for its version waits, and explain() says so", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());

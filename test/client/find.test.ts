@@ -2,6 +2,7 @@
 import { connect, signal, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { logOf } from "../support/run-checks.js";
 import { libsqlTable, mysqlTable, postgresTable, sqliteTable } from "../support/user-table.js";
 import { silent, start, world } from "../support/virtual-worlds.js";
@@ -21,7 +22,7 @@ async function connected(kind: StoreKind) {
   return { pawl, url: database.url };
 }
 
-forEachStore((kind) => {
+forMemoryAnd("sqlite", (kind) => {
   test("a handle says whether start() created the run", async () => {
     const { pawl } = await connected(kind);
     const first = await pawl.start(echo, 1, { idempotencyKey: "k" });

@@ -1,7 +1,8 @@
 /** `cancel(reason, { force: true })` lets operators end any run immediately, without compensation. */
 import { workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { logOf } from "../support/run-checks.js";
 import { world } from "../support/virtual-worlds.js";
 import { errorOf, gate, until } from "../support/waiting.js";
@@ -13,7 +14,7 @@ const saga = workflow("saga", async (ctx) => {
   await ctx.run(child);
 });
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   test("a parked run ends immediately without a worker, its children are canceled and nothing is undone", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());

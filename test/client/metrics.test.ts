@@ -2,7 +2,8 @@
 import { InvalidInputError, PermanentError, Workflow, WorkflowNotFoundError, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { batch, finish, newRuns, transition, workerInfo } from "../../src/testing/store-suite/builders.js";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { world } from "../support/virtual-worlds.js";
 import { errorOf, gate, until } from "../support/waiting.js";
 
@@ -15,7 +16,7 @@ const nap = workflow("nap", async (ctx, ms: number) => {
 const listening = workflow("listening", (ctx) => ctx.waitForSignal("go"));
 const noMeasures = { mean: null, p50: null, p95: null, p99: null };
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   test("counts, rates, durations, waits, queue and workers match a count by hand", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());

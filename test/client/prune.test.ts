@@ -2,7 +2,8 @@
 import { InvalidInputError, RunNotFoundError, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { batch, finish, newRun, newRuns, transition, workerInfo } from "../../src/testing/store-suite/builders.js";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { rawSql } from "../support/raw-sql.js";
 import { world } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
@@ -28,7 +29,7 @@ class Loop extends Workflow {
 }
 const all = [leaf, branch, root, echo, listening, Loop];
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   async function prepared() {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());

@@ -1,6 +1,7 @@
 import { type ExecutionInfo, graph, type HistoryEvent, PermanentError, step, workflow } from "pawl";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { start, world } from "../support/virtual-worlds.js";
 import { errorOf, gate, until } from "../support/waiting.js";
 
@@ -11,7 +12,7 @@ const failing = workflow("failing", async () => {
 });
 const all = [echo, waiting, failing];
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   test("workers() reports what a worker serves, its process and, if there is one, its port", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());
@@ -265,7 +266,7 @@ test("the start time of an execution is when its body started, also if the start
   expect(took).toBe((completed.data as { ms: number }).ms);
 });
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   test("the start time of a run is when a worker claimed it, not when its first step was recorded", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());

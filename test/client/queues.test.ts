@@ -1,7 +1,8 @@
 /** Queues report what waits in them, and nothing starts in a paused queue. */
 import { InvalidInputError, job, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { logOf } from "../support/run-checks.js";
 import { world } from "../support/virtual-worlds.js";
 import { errorOf, gate, until } from "../support/waiting.js";
@@ -21,7 +22,7 @@ class Mailing extends Workflow {
 }
 const all = [echo, letter, napping, Mailing];
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   async function prepared() {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());

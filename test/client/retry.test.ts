@@ -1,7 +1,8 @@
 /** A failed run never changes; retrying it starts a new run that continues from the failure. */
 import { branch, graph, PermanentError, step, Workflow, workflow } from "pawl";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { logOf } from "../support/run-checks.js";
 import { world } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
@@ -33,7 +34,7 @@ const pay = workflow("pay", async (ctx, amount: number) => {
   return { order, who, doubled, many: [...many], receipt, at: await ctx.waitForSignal("later", { timeout: "1 hour" }) };
 });
 
-forEachStore((kind) => {
+forMemoryAnd("sqlite", (kind) => {
   test("completed steps are not repeated, the failed step is, and the two runs refer to each other", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());

@@ -1,7 +1,7 @@
 /** Lists of runs by step, error, duration and version, on every store. */
 import { PermanentError, type RunsFilter, Workflow, workflow } from "pawl";
 import { expect, test } from "vitest";
-import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { databaseFor } from "../support/virtual-worlds.js";
 
 const failing = workflow("failing", { version: "2" }, async (ctx, input: { step: string; message: string }) => {
@@ -23,7 +23,7 @@ class Onboarding extends Workflow {
   }
 }
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   const database = databaseFor(kind);
 
   test("runs are found by step, error text, duration and version", async () => {

@@ -2,7 +2,8 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { type Logger, PermanentError, type RunEvent, type RunStatusChange, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { silent, world } from "../support/virtual-worlds.js";
 
 function listen() {
@@ -30,7 +31,7 @@ const story = workflow("story", async (ctx) => {
   throw new PermanentError("that was it");
 });
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   test("published events match the logs, whichever process wrote them", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());

@@ -1,12 +1,12 @@
 /** The examples from the original design, on every store: an order, 200 mutations, a diamond with a reattempt. */
 import { job, PermanentError } from "pawl";
 import { expect, test } from "vitest";
-import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { gate } from "../support/waiting.js";
 import { eventsOf, jobWorld, nodesOf } from "./job-world.js";
 import { wrongHashes } from "./recompute-hashes.js";
 
-forEachStore((kind) => {
+forMemoryAnd("sqlite", (kind) => {
   test("an order: inventory and fraud in parallel, the charge after both, then the rest", async () => {
     const executed: string[] = [];
     const both = [gate(), gate()] as const;

@@ -1,7 +1,7 @@
 /** A node whose job no worker has: the run is paused and says what is missing, and there are two remedies. */
 import { GraphError, job } from "pawl";
 import { expect, test } from "vitest";
-import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { errorOf } from "../support/waiting.js";
 import { type AnyRun, eventsOf, idOf, jobWorld, nodesOf, startJobs } from "./job-world.js";
 
@@ -11,7 +11,7 @@ const recordingJob = (name: string) =>
     executed.push(`${node.name} by ${name}`);
   });
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   test("a graph whose job is missing is exported, edited, imported, resumed, and completes", async () => {
     executed.length = 0;
     const w = await jobWorld(kind, recordingJob("Here"), recordingJob("New"));

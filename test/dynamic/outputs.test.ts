@@ -1,12 +1,12 @@
 /** Arguments and outputs of jobs are passed unchanged, and a job gets complete information about its node. */
 import { job } from "pawl";
 import { expect, test } from "vitest";
-import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { idOf, jobWorld, nodesOf } from "./job-world.js";
 
 const values = [undefined, null, new Date(5), 6n, new Map([["a", new Set([1])]]), "\u0000 ' \" 🚀", -0, { $pawl: "x" }];
 
-forEachStore((kind) => {
+forMemoryAnd("sqlite", (kind) => {
   test("arguments and outputs may be any value that a payload may be", async () => {
     const receivedArgs: unknown[] = [];
     const echo = job("Echo", (args: { value: unknown }, { node }) => {

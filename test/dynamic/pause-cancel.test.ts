@@ -1,7 +1,8 @@
 /** A whole graph is paused or canceled while its nodes are in flight on other workers. */
 import { job, RunCanceledError } from "pawl";
 import { expect, test } from "vitest";
-import { forEachStore, type StoreKind } from "../support/databases.js";
+import type { StoreKind } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { errorOf, gate, until } from "../support/waiting.js";
 import { jobWorld, nodeRunsOf, nodesOf } from "./job-world.js";
 
@@ -32,7 +33,7 @@ async function startTwoInFlight(kind: StoreKind) {
   return { w, run, proceed, started, aborted, runToEnd };
 }
 
-forEachStore((kind) => {
+forMemoryAnd("sqlite", (kind) => {
   test("a pause lets nodes in flight finish and starts nothing; when the graph is resumed, the rest runs", async () => {
     const { w, run, proceed, started, runToEnd } = await startTwoInFlight(kind);
     await run.pause("lunch");

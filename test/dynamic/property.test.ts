@@ -5,7 +5,8 @@
 import { job, PermanentError } from "pawl";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { seededRandom } from "../../src/core/naming/ids.js";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { world } from "../support/virtual-worlds.js";
 import { CrashingWorkers } from "./crashing-workers.js";
 import { wrongHashes } from "./recompute-hashes.js";
@@ -41,7 +42,7 @@ function randomPlan(random: () => number): Plan {
 /** The output of a node depends only on the plan. */
 const outputOf = (plan: Plan, name: string) => `${name} after ${(plan.after.get(name) ?? []).join(" ")}`;
 
-forEachStore((kind) => {
+forMemoryAnd("sqlite", (kind) => {
   const seeds = Array.from({ length: kind === "memory" ? 30 : 3 }, (_, n) => `${kind} ${n}`);
   let deaths = 0;
   afterAll(() => expect(deaths).toBeGreaterThan(seeds.length));

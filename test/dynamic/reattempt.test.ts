@@ -1,7 +1,8 @@
 /** Retrying a node: when it is allowed, when it is refused, and that a refusal changes nothing. */
 import { InvalidInputError, InvalidStateError, job, PermanentError } from "pawl";
 import { expect, test } from "vitest";
-import { forEachStore, type StoreKind } from "../support/databases.js";
+import type { StoreKind } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { errorOf, gate, until } from "../support/waiting.js";
 import { type AnyRun, eventsOf, idOf, jobWorld, nodesOf } from "./job-world.js";
 
@@ -31,7 +32,7 @@ async function refusalOf(run: AnyRun, command: () => Promise<void>): Promise<Err
   return error;
 }
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   test("a node is not retried once a node after it has completed", async () => {
     const { w, run } = await buildHalfDone(kind);
     const error = await refusalOf(run, () => run.reattempt("A"));

@@ -12,14 +12,14 @@ import {
 } from "pawl";
 import { describe, expect, test } from "vitest";
 import { MemoryStore } from "../../src/store/memory/index.js";
-import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { silent, world } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
 import { jobWorld, nodeRunsOf, nodesOf } from "./job-world.js";
 
 const noop = job("Noop", () => {});
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   test("a graph that is built with start: false starts with start(), and only once", async () => {
     const w = await jobWorld(kind, noop);
     const run = await w.pawl.build("later", (g) => g.node("a", { job: noop }), { start: false });
@@ -117,7 +117,7 @@ test("a delay, a priority, a hero and tags apply to the run; the runs of its nod
   expect((await w.pawl.runs({ hero: options.hero })).runs.map(({ id }) => id)).toEqual([run.id]);
 });
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   test("one graph of a name is active for a hero at a time, unless several are allowed", async () => {
     const w = await jobWorld(kind, noop);
     const hero = { type: "User", id: "42" };

@@ -5,11 +5,11 @@
 import { job, TransientError, Workflow, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
-import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { silent } from "../support/virtual-worlds.js";
 import { jobWorld, nodeRunsOf, nodesOf, startJobs } from "./job-world.js";
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   test("a job that is postponed does not use up the attempts of its node", async () => {
     const attempts: number[] = [];
     const flaky = job(

@@ -2,7 +2,7 @@
 import { job, Workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { silent } from "../support/virtual-worlds.js";
 import { type AnyRun, jobWorld, nodeRunsOf, nodesOf } from "./job-world.js";
 
@@ -32,7 +32,7 @@ const isPausedFor = async (run: AnyRun, node: string) => {
   expect(paused?.data).toMatchObject({ error: { name: "MissingJobError", code: "MISSING_JOB" } });
 };
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   test("when no worker has the job any more, graphs and classes that wait for it are paused, and others are not", async () => {
     const w = await jobWorld(kind, Here);
     const coordinator = await w.worker([ClassWithJob], { jobs: [Here] });

@@ -3,12 +3,12 @@
  */
 import { job } from "pawl";
 import { expect, test } from "vitest";
-import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { gate, until } from "../support/waiting.js";
 import { eventsOf, jobWorld, nodeRunsOf, nodesOf } from "./job-world.js";
 import { wrongHashes } from "./recompute-hashes.js";
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   test("a node whose worker died is executed again, as the same attempt", async () => {
     const started = gate();
     const attempts: number[] = [];

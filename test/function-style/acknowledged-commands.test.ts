@@ -5,7 +5,8 @@
 import { Pawl, PermanentError, type RunHandle, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Store } from "../../src/store/contract/store.js";
-import { forEachStore, openStore, testDatabase } from "../support/databases.js";
+import { openStore, testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { logOf } from "../support/run-checks.js";
 import { silent, type World, world } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
@@ -35,7 +36,7 @@ async function openWorldAndClient(
 const waitUntilReleased = (w: World, run: RunHandle<any, any>) =>
   until(async () => (await w.store.tasks([run.id]))[0]?.state !== "owned");
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   for (const where of clientLocations)
     for (const command of ["pause", "cancel"] as const)
       describe(`a ${command} from ${where}`, () => {

@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import type { Store } from "../../src/store/contract/store.js";
 import { Frames } from "../../src/worker/watchdog/frames.js";
 import { LoopWatch } from "../../src/worker/watchdog/loop-watch.js";
-import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { logOf } from "../support/run-checks.js";
 import { databaseFor, type MortalWorker } from "../support/virtual-worlds.js";
 import { errorOf, until } from "../support/waiting.js";
@@ -42,7 +42,7 @@ async function block(
   await mortalWorker.kill();
 }
 
-forEachStore((kind) => {
+forMemoryAnd("sqlite", (kind) => {
   const database = databaseFor(kind);
 
   test("the run that blocked the event loop is paused after two workers, and the other runs do not count a crash", async () => {

@@ -5,7 +5,8 @@
 import { type RunHandle, TransientError, type WorkflowContext, type WorkflowOptions, workflow } from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { logOf } from "../support/run-checks.js";
 import { silent, type World, world } from "../support/virtual-worlds.js";
 import { errorOf, gate, until } from "../support/waiting.js";
@@ -66,7 +67,7 @@ async function reasonOf(run: RunHandle<any, any>): Promise<string> {
   return pauseReason as string;
 }
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   test("a renamed step does not run again: the run is paused, and the pause reason says how to continue", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());

@@ -12,7 +12,8 @@ import {
   workflow,
 } from "pawl";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { start, world } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
 
@@ -242,7 +243,7 @@ describe("function style", () => {
     expect(ofGraph).toThrow('afterStepExecution of workflow "misfit" must be a function.');
   });
 
-  forEachStore((kind) => {
+  forMemoryAnd("mysql", (kind) => {
     test("hooks of a transactional step are called while its transaction is open: an error in a hook rolls it back", async () => {
       const database = await testDatabase(kind);
       onTestFinished(() => database.drop());

@@ -3,7 +3,8 @@ import { randomUUID } from "node:crypto";
 import { graph, type StepContext, step, Workflow, workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { StandardSchemaV1 } from "../../src/define/standard-schema.js";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { accepting, making, refusing, schema } from "../support/standard-schemas.js";
 import { start, world } from "../support/virtual-worlds.js";
 import { errorOf, gate, until } from "../support/waiting.js";
@@ -51,7 +52,7 @@ const styles = {
   },
 };
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   async function fresh() {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());

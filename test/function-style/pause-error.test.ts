@@ -19,6 +19,7 @@ import { prometheus } from "pawl/prometheus";
 import { crashTest, testPawl } from "pawl/testing";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { rawSql } from "../support/raw-sql.js";
 import { tracing, treeOf } from "../support/spans.js";
 import { expectSameAsLogs, viewRows } from "../support/view-rows.js";
@@ -54,7 +55,7 @@ const styles = [
   ["handler", approvalHandler],
 ] as const;
 
-forEachStore((kind) => {
+forMemoryAnd("sqlite", (kind) => {
   test("the payload of the signal reaches the step in every style, also if the worker dies before the attempt", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());

@@ -7,7 +7,8 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { systemRuntime } from "../../src/runtime/system.js";
 import { workerInfo } from "../../src/testing/store-suite/builders.js";
 import { StuckRuns } from "../../src/worker/session/stuck-runs.js";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { silent, type World, world } from "../support/virtual-worlds.js";
 import { errorOf, until } from "../support/waiting.js";
 
@@ -28,7 +29,7 @@ const captureWarnings = () => {
   return { log, warnings };
 };
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   test("workers delete runs that ended longer ago than the retention", async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());

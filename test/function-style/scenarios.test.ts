@@ -4,7 +4,7 @@
  */
 import { PauseError, PermanentError, TransientError, workflow } from "pawl";
 import { beforeEach, expect, test } from "vitest";
-import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { expectSound } from "../support/run-checks.js";
 import { databaseFor } from "../support/virtual-worlds.js";
 import { errorOf, gate } from "../support/waiting.js";
@@ -14,7 +14,7 @@ beforeEach(() => {
   executed = [];
 });
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   const database = databaseFor(kind);
 
   test("success: the output and all steps are recorded, and nothing is left to do", async () => {

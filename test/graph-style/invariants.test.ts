@@ -4,7 +4,8 @@ import { beforeEach, describe, expect, expectTypeOf, onTestFinished, test } from
 import { dataOf, newEvent } from "../../src/core/run/event.js";
 import { fold } from "../../src/core/run/fold.js";
 import type { StepOp } from "../../src/core/run/state.js";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { start, world } from "../support/virtual-worlds.js";
 
 let executed: string[] = [];
@@ -38,7 +39,7 @@ const parity = graph("parity", [
   ask.after(nap),
 ]);
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   const newWorld = async () => {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());

@@ -1,7 +1,8 @@
 /** Fan-out in a graph: a step maps a child over the output of another step. */
 import { graph, type StepContext, step, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { start, world } from "../support/virtual-worlds.js";
 
 let sizes: string[] = [];
@@ -30,7 +31,7 @@ const album = graph("album", [list, thumbnails.after(list), large.after(list), p
 
 const published = ["a/1-80.png", "a/1-800.png", "a/2-80.png", "a/2-800.png"];
 
-forEachStore((kind) => {
+forMemoryAnd("sqlite", (kind) => {
   test("children run independently, two maps run in parallel, and the parent joins them", async () => {
     sizes = [];
     const database = await testDatabase(kind);

@@ -1,7 +1,8 @@
 /** Two people act on the same run at the same moment while a worker executes it, so that its inbox takes the commands. */
 import { type RunHandle, type Worker, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { forEachStore, type StoreKind } from "../support/databases.js";
+import type { StoreKind } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { gate, until } from "../support/waiting.js";
 import { type HttpAnswer, type Operator, serveUsers } from "./served-pawl.js";
 
@@ -73,7 +74,7 @@ async function expectRecorded(
   }
 }
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   const rounds = 4;
 
   test("two pauses at once: one is accepted, and the other is told who was first", async () => {

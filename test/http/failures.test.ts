@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { StoreError } from "../../src/core/errors/errors.js";
 import { CuttingProxy } from "../support/cutting-proxy.js";
 import { forEachStore, isLeftOut, testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { until } from "../support/waiting.js";
 import { readEvents } from "./event-reader.js";
 import { type ServedOptions, serve } from "./served-pawl.js";
@@ -159,7 +160,7 @@ forEachStore(
   (["postgres", "mysql"] as const).filter((kind) => !isLeftOut(kind)),
 );
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   test("a Pawl that was closed answers 503, and is alive but not ready", async () => {
     const { get, post, pawl, lines, runId } = await loggedServe({ kind });
     await pawl.close();

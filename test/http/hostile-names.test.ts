@@ -1,12 +1,12 @@
 /** Names that need quoting everywhere, and texts that a database cannot keep. */
 import { workflow } from "pawl";
 import { expect, test } from "vitest";
-import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { serve } from "./served-pawl.js";
 
 const quick = workflow("quick", async (_ctx, input: unknown) => input);
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   const names = [
     "a/b",
     "a%2fb",

@@ -1,7 +1,7 @@
 /** A run from start to result over HTTP, on every store. */
 import { PermanentError, workflow } from "pawl";
 import { expect, test } from "vitest";
-import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { until } from "../support/waiting.js";
 import { serve } from "./served-pawl.js";
 
@@ -17,7 +17,7 @@ const failing = workflow("failing", async (ctx) => {
   });
 });
 
-forEachStore((kind) => {
+forMemoryAnd("sqlite", (kind) => {
   test("a run is started, signalled, awaited and read over HTTP", async () => {
     const { get, post } = await serve({ kind, registered: [order] });
     const input = { sku: "A-1", at: { $pawl: "Date", v: "2026-01-31T09:00:00.000Z" } };

@@ -1,7 +1,7 @@
 /** Streams of server-sent events: nothing is missed, nothing comes twice, and hundreds of viewers cost what one does. */
 import { workflow } from "pawl";
 import { afterEach, describe, expect, test } from "vitest";
-import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { killAllProcesses, LibraryProcess } from "../support/library-process.js";
 import { seeded } from "../support/seeded-random.js";
 import { EventParser, type ServerEvent } from "./event-reader.js";
@@ -81,7 +81,7 @@ async function expectWholeLog({ pawl }: Pick<ServedPawl, "pawl">, id: string, cl
   expect(client.connections).toBeGreaterThan(3);
 }
 
-forEachStore((kind) => {
+forMemoryAnd("sqlite", (kind) => {
   describe("a client that is cut off at random sees each event once and in order, up to the end", () => {
     test("while a worker of the same process executes the run", async () => {
       const served = await serve({ kind, registered: [ticking] });

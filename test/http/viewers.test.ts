@@ -2,7 +2,8 @@
 import { Pawl, type RunHandle, workflow } from "pawl";
 import { type HttpHandler, httpHandler } from "pawl/http";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type AnyStoreKind, forEachStore, openStore, testDatabase } from "../support/databases.js";
+import { type AnyStoreKind, openStore, testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { silent } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
 import { EventParser, type ServerEvent } from "./event-reader.js";
@@ -101,7 +102,7 @@ const viewerCount = 200;
 const openViewers = (handle: HttpHandler, path: string) =>
   Promise.all(Array.from({ length: viewerCount }, () => Viewer.open(handle, path)));
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   test("200 viewers of a list ask the database once for each announcement", async () => {
     const { handle, runtime, store, start, get } = await watched(kind);
     const viewers = await openViewers(handle, "changes");

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { Pawl, StoreError, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import type { Store } from "../../src/store/contract/store.js";
-import { forEachStore } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { databaseFor, silent, start, type World } from "../support/virtual-worlds.js";
 
 const pass = ({ clock }: World, ms: number) => clock.moveTo(clock.read() + ms);
@@ -91,7 +91,7 @@ function withLostAnswers(store: Store, mode: (call: number) => When | null): Sto
   });
 }
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   const database = databaseFor(kind);
 
   /** Takes one batch of three starts to its end; the first worker dies at a write. */

@@ -3,6 +3,7 @@ import { job, PermanentError, Workflow, workflow } from "pawl";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { batch, finish, transition } from "../../src/testing/store-suite/builders.js";
 import { forEachStore, testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { logOf } from "../support/run-checks.js";
 import { mysqlTable, postgresTable, sqliteTable } from "../support/user-table.js";
 import { type Workflows, world } from "../support/virtual-worlds.js";
@@ -34,7 +35,7 @@ async function memoryWorld(...workflows: Workflows) {
   return { ...w, settle, runToEnd };
 }
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   async function worldOnStore(...workflows: Workflows) {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());

@@ -1,7 +1,8 @@
 /** External services must recognize a retry: an unfinished call keeps its idempotency key. */
 import { graph, PermanentError, step, Workflow, workflow } from "pawl";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { world } from "../support/virtual-worlds.js";
 import { Provider } from "./payment-provider.js";
 
@@ -44,7 +45,7 @@ const drawn = graph("drawn", [charge]);
 const parent = workflow("parent", once, async (ctx) => ctx.run(order, undefined));
 const many = workflow("many", once, async (ctx) => [...(await ctx.map(order, [undefined, undefined]))]);
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   async function worldOnStore() {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());

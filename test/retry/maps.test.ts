@@ -2,7 +2,8 @@
 import { PermanentError, workflow } from "pawl";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import type { Store } from "../../src/store/contract/store.js";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { world } from "../support/virtual-worlds.js";
 
 const count = 1_200;
@@ -29,7 +30,7 @@ const square = workflow("square", (ctx, n: number) =>
 );
 const all = workflow("all", async (ctx) => [...(await ctx.map(square, items, { concurrency: 50, tolerate: 30 }))]);
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   async function worldOnStore() {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());

@@ -1,7 +1,8 @@
 /** A run and its retry are pruned together, because the retry may use results of the first run's children. */
 import { PermanentError, workflow } from "pawl";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { world } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
 
@@ -21,7 +22,7 @@ const tree = workflow("tree", async (ctx) => {
 });
 const parentOfTree = workflow("above", (ctx) => ctx.run(tree, undefined).catch(() => "gave up"));
 
-forEachStore((kind) => {
+forMemoryAnd("sqlite", (kind) => {
   async function worldOnStore() {
     const database = await testDatabase(kind);
     onTestFinished(() => database.drop());

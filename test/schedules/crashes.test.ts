@@ -2,7 +2,8 @@
 import { type ScheduleSettings, schedule, workflow } from "pawl";
 import { crashTest } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
-import { forEachStore, testDatabase } from "../support/databases.js";
+import { testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { type Fault, FaultyStore } from "./support/faulty-store.js";
 import { type Cluster, type Process, report, runsOf, schedulesOn } from "./support/schedule-worlds.js";
 
@@ -89,7 +90,7 @@ async function tell(
   return { ledger, runs: (await runsOf(w.pawl, scheduled.name)).length - runsBefore, changes: faulty.changes };
 }
 
-forEachStore((kind) => {
+forMemoryAnd("mysql", (kind) => {
   const { cluster } = schedulesOn(kind);
 
   test.each(stories)(

@@ -2,7 +2,7 @@
  * How much the tests repeat. `npm test` has short forms of campaigns and random tests; `npm run test:long` has more rounds, more runs
  * and every store, for changes of what these tests are about.
  */
-import { type AnyStoreKind, chosenStore, type StoreKind, storeKinds } from "./databases.js";
+import { type AnyStoreKind, chosenStore, forEachStore, type StoreKind, storeKinds } from "./databases.js";
 
 const isLong = process.env.PAWL_TEST_LONG === "1";
 
@@ -19,3 +19,11 @@ export const isAmong = (kind: AnyStoreKind, ...brief: readonly StoreKind[]): boo
 /** The stores on which `isAmong` lets such a test run, for `forEachStore`. */
 export const briefly = (...brief: readonly StoreKind[]): readonly StoreKind[] =>
   storeKinds.filter((kind) => isAmong(kind, ...brief));
+
+/**
+ * The same tests in memory and on one SQL store, and on every store in `npm run test:long`: for behaviour of the engine, which
+ * sees of a store only what the conformance suite holds each of them to. Other files name another SQL store, so that each
+ * store meets many of these stories.
+ */
+export const forMemoryAnd = (store: Exclude<StoreKind, "memory">, define: (kind: StoreKind) => void): void =>
+  forEachStore(define, briefly("memory", store));

@@ -7,7 +7,8 @@ import { type Context, type ContextManager, context, ROOT_CONTEXT, trace } from 
 import { type AnyWorkflow, connect, graph, type Pawl, step, Workflow, workflow } from "pawl";
 import { traceRuns } from "pawl/otel";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
+import { type StoreKind, testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 import { tracing, treeOf } from "../support/spans.js";
 import { silent, world } from "../support/virtual-worlds.js";
 import { until } from "../support/waiting.js";
@@ -94,7 +95,7 @@ function traced(pawl: Pawl) {
 
 const client = (name: string) => `${name}: undefined`;
 
-forEachStore((kind) => {
+forMemoryAnd("postgres", (kind) => {
   test("client spans are children of the step or run whose code started them", async () => {
     const pawl = await working(kind, [everything, leaf, Chain, plan]);
     const { spans, stopAfter } = traced(pawl);

@@ -3,7 +3,8 @@ import { type AnyWorkflow, discoverWorkflows, graph, job, signal, step, Workflow
 import { testPawl } from "pawl/testing";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { forEachStore, isLeftOut, type TestDatabase, testDatabase } from "../support/databases.js";
+import { isLeftOut, type TestDatabase, testDatabase } from "../support/databases.js";
+import { forMemoryAnd } from "../support/effort.js";
 
 test("a value in workflows that is not a workflow is named in the error; discoverWorkflows selects the workflows of a module", async () => {
   const [quick, resize] = [workflow("quick", async () => "done"), job("Resize", () => "small")];
@@ -20,7 +21,7 @@ test("a value in workflows that is not a workflow is named in the error; discove
   expect([await run.status(), await graph.status()]).toEqual(["completed", "completed"]);
 });
 
-forEachStore((kind) => {
+forMemoryAnd("sqlite", (kind) => {
   let database: TestDatabase;
   beforeAll(async () => {
     database = await testDatabase(kind);
