@@ -78,7 +78,11 @@ const calls: Readonly<
   ],
   limit: [
     () => limit("per_tenant", wrong({ concurency: 2 })),
-    'Limit "per_tenant" has no option "concurency"; did you mean "concurrency"? Its options are key, concurrency.',
+    'Limit "per_tenant" has no option "concurency"; did you mean "concurrency"? Its options are key, concurrency, rate, while.',
+  ],
+  override: [
+    ({ pawl }) => pawl.limits.override("per_tenant", wrong({ concurency: 2 })),
+    'limits.override() has no option "concurency"; did you mean "concurrency"? Its options are concurrency, rate, until, reason, by.',
   ],
   put: [
     ({ pawl }) => pawl.schedules.put("nightly", wrong({ workflow: "charge", evry: "1h" })),

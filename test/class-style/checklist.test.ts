@@ -5,7 +5,7 @@
 import { AlreadyActiveError, connect, type StepExecution, Workflow } from "pawl";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { working } from "../support/class-workflows.js";
-import { type AnyStoreKind, forEachStore, testDatabase } from "../support/databases.js";
+import { type AnyStoreKind, emptyDatabase, forEachStore } from "../support/databases.js";
 import { forMemoryAnd } from "../support/effort.js";
 import { rawSql } from "../support/raw-sql.js";
 import { attemptsOf, expectSound, logOf } from "../support/run-checks.js";
@@ -921,7 +921,7 @@ describe("Rails Integration", () => {
   describe("Migration templates with database detection: connect() makes the tables that the database of its URL needs", () => {
     forEachStore((kind) => {
       test("once, or only checks that they are there", async () => {
-        const database = await testDatabase(kind);
+        const database = await emptyDatabase(kind);
         onTestFinished(() => database.drop());
         const { url } = database;
         expect(await errorOf(connect(url, { migrate: false, logger: silent }))).toMatchObject({

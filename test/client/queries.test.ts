@@ -121,6 +121,7 @@ forMemoryAnd("postgres", (kind) => {
       schedule: null,
       gathered: null,
       startedBy: null,
+      startsAfter: null,
       failedStep: null,
       fingerprint: null,
       pauseError: null,

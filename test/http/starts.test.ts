@@ -81,8 +81,8 @@ test("each start of a batch has an id of its own, with which its result is read"
   const refused = await post(`/api/v1/runs/${second.json.id}/cancel`, {});
   expect(refused).toMatchObject({ status: 409, json: { code: "INVALID_STATE" } });
   expect((await get(`/api/v1/runs/${second.json.id}/result`)).json).toMatchObject({ output: "to ada" });
-  expect((await get(`/api/v1/runs/${second.json.id}/history`)).status).toBe(200);
-  expect((await get(`/api/v1/runs/${second.json.id}/step?node=x`)).status).toBe(404);
+  for (const view of ["history", "step?node=x", "retry", "waterfall"])
+    expect((await get(`/api/v1/runs/${second.json.id}/${view}`)).status, view).toBe(200);
   expect((await get(`/api/v1/runs/${runId}.x`)).status).toBe(404);
 });
 

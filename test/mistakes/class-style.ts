@@ -606,7 +606,7 @@ await pawl.start(Mistake);`,
     code: `await pawl.start(Goodbye, { hero: Goodbye.heroOf(ada) });
 await pawl.start(Goodbye, { hero: Goodbye.heroOf(ada) });`,
     sentence:
-      'User 42 already has an active run of workflow "Goodbye": <id>. Wait for it, cancel it, or start with allowMultiple.',
+      'User 42 already has an active run of workflow "Goodbye": <id>. Wait for it, cancel it, or start with allowMultiple or onConflict.',
   },
   {
     what: "a misspelt step to resume at",

@@ -48,7 +48,7 @@ export const mistakes: readonly Mistake[] = [
   {
     what: "a list of inputs for a workflow that takes one",
     code: 'await pawl.start(order, { sku: "A-1", cents: 1 }, { debounce: { key: "A-1", quiet: "5s", keep: "all" } });',
-    compiler: 'Type \'"all"\' is not assignable to type \'"last" | "first"\'',
+    compiler: 'Type \'"all"\' is not assignable to type \'"first" | "last" | undefined\'',
   },
   {
     what: "a client that is not awaited",

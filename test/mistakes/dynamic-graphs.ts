@@ -93,7 +93,7 @@ await pawl.build("Goodbye", (g) => g.node("a", { job: "Sum" }));`,
 await pawl.build("mistake", (g) => g.node("a", { job: "Sum" }), { hero });
 await pawl.build("mistake", (g) => g.node("a", { job: "Sum" }), { hero });`,
     sentence:
-      'User 42 already has an active run of workflow "mistake": <id>. Wait for it, cancel it, or start with allowMultiple.',
+      'User 42 already has an active run of workflow "mistake": <id>. Wait for it, cancel it, or start with allowMultiple or onConflict.',
   },
   {
     what: "a node that is not there to be tried again",

@@ -5,12 +5,12 @@ export const mistakes: readonly Mistake[] = [
     what: "a misspelt option of a workflow",
     code: 'workflow("mistake", { retires: { attempts: 3 } }, async () => {});',
     compiler:
-      "Object literal may only specify known properties, and 'retires' does not exist in type 'WorkflowOptions<any> & { readonly batch?: undefined; readonly input?: NoSchema; readonly output?: StandardSchemaV1<void, any> | undefined; }'.",
+      "Object literal may only specify known properties, and 'retires' does not exist in type 'WorkflowOptions<any> & { readonly batch?: BatchOptions<any> | undefined; readonly input?: NoSchema; readonly output?: StandardSchemaV1<void, any> | undefined; }'.",
   },
   {
     what: "a batch without a size",
     code: 'workflow("mistake", { batch: { within: "2s" } }, async (_ctx, _ns: number[]) => {});',
-    compiler: "Property 'size' is missing in type '{ within: \"2s\"; }' but required in type 'BatchOptions<any>'.",
+    compiler: "Property 'size' is missing in type '{ within: string; }' but required in type 'BatchOptions<any>'.",
   },
   {
     what: "a batch of no start",
@@ -21,7 +21,7 @@ export const mistakes: readonly Mistake[] = [
     what: "a key of a batch that is no path",
     code: 'workflow("mistake", { batch: { key: "user", size: 2, within: "2s" } }, async (_ctx, _ns: number[]) => {});',
     sentence:
-      'The key of the batch of workflow "mistake" must be a function, or a path that begins with input, hero or tags, such as "input.user", not "user".',
+      'The key of the batch of workflow "mistake" must be a function, or a path that begins with input, hero or tags, such as "input.tenant", not "user".',
   },
   {
     what: "a time limit in a unit that does not exist",

@@ -333,9 +333,11 @@ forEachStore((kind) => {
       const sql = await open();
       const id = await sql.start("Onboarding", "null", hero("1"));
       expect((await pawl.run(id).get()).hero).toEqual({ type: "User", id: "1" });
-      const message = `User 1 already has an active run of workflow "Onboarding": ${id}. Wait for it, cancel it, or start with allowMultiple.`;
-      expect(await refusalOf(sql.start("Onboarding", "null", hero("1")))).toEqual(refusal("ALREADY_ACTIVE", message));
-      await expect(pawl.start(Onboarding, undefined, hero("1") as never)).rejects.toThrow(message);
+      const refused = `User 1 already has an active run of workflow "Onboarding": ${id}. Wait for it, cancel it, or start with allowMultiple`;
+      expect(await refusalOf(sql.start("Onboarding", "null", hero("1")))).toEqual(
+        refusal("ALREADY_ACTIVE", `${refused}.`),
+      );
+      await expect(pawl.start(Onboarding, undefined, hero("1") as never)).rejects.toThrow(`${refused} or onConflict.`);
       const second = await sql.start("Onboarding", "null", { ...hero("1"), allowMultiple: true });
       expect(second).not.toBe(id);
       await cancel(id);

@@ -55,7 +55,10 @@ async function rowsOf<Row>(connection: Connection, sql: string): Promise<Row[]> 
 
 const here = (column: string) => `${column} = DATABASE()`;
 
-/** Tables, columns, indexes, views, triggers and routines. */
+/**
+ * Tables, columns, indexes, views, triggers and routines, and the one table whose rows are kept: a test may have written that a newer
+ * Pawl has migrated the database.
+ */
 const schemaQueries = [
   `SELECT table_name, table_type, engine, table_collation FROM information_schema.tables WHERE ${here("table_schema")} ORDER BY 1`,
   `SELECT table_name, column_name, column_type, is_nullable, column_default, extra, collation_name
@@ -65,6 +68,7 @@ const schemaQueries = [
   `SELECT table_name, view_definition FROM information_schema.views WHERE ${here("table_schema")} ORDER BY 1`,
   `SELECT trigger_name, action_statement FROM information_schema.triggers WHERE ${here("trigger_schema")} ORDER BY 1`,
   `SELECT routine_name, routine_definition FROM information_schema.routines WHERE ${here("routine_schema")} ORDER BY 1`,
+  "SELECT * FROM pawl_migrations ORDER BY version",
 ];
 
 async function fingerprintOf(connection: Connection): Promise<string> {

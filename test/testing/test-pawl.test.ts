@@ -3,7 +3,7 @@ import { type AnyWorkflow, discoverWorkflows, graph, job, signal, step, Workflow
 import { testPawl } from "pawl/testing";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { isLeftOut, type TestDatabase, testDatabase } from "../support/databases.js";
+import { emptyDatabase, isLeftOut, type TestDatabase, testDatabase } from "../support/databases.js";
 import { forMemoryAnd } from "../support/effort.js";
 
 test("a value in workflows that is not a workflow is named in the error; discoverWorkflows selects the workflows of a module", async () => {
@@ -149,7 +149,7 @@ describe("a transactional step on the memory store", () => {
 
 describe.skipIf(isLeftOut("postgres"))("on PostgreSQL", () => {
   test("a test may have its own schema, for its crash tests as well", async () => {
-    const database = await testDatabase("postgres");
+    const database = await emptyDatabase("postgres");
     onTestFinished(() => database.drop());
     const quick = workflow("quick", (ctx) => ctx.step("only", () => "done"));
     const t = await testPawl({ workflows: [quick], store: database.url, schema: "tests_of_mine" });

@@ -97,7 +97,7 @@ export class Limits {
    */
   async override(name: string, options: OverrideOptions): Promise<LimitInfo> {
     const what = `limit "${checkName("limit", name)}"`;
-    checkOptions("limits.override", options, overrideOptions);
+    checkOptions("limits.override()", options, overrideOptions);
     const { concurrency, rate, until } = options;
     const { audit } = auditField(options);
     if (concurrency === undefined && rate === undefined)

@@ -65,7 +65,9 @@ export type DifferenceKind =
   | "inbox.without_task"
   /** A cursor exists for a run that does not exist. */
   | "cursor.without_run"
+  /** Starts were gathered for a run that does not exist. */
   | "gathered.without_run"
+  /** An instant by which a run must begin exists for a run that does not exist. */
   | "start_deadline.without_run"
   /** The run has started a child that does not exist. */
   | "child.missing"

@@ -18,6 +18,7 @@ const allowed: Readonly<Record<string, readonly [count: number, why: string]>> =
   "src/store/shared/event-rows.ts": [1, "an invariant: no commit has an empty list of events"],
   "src/store/mysql/starts.ts": [1, "an invariant: only workers commit owned runs"],
   "src/store/postgres/commit/commit.ts": [2, "invariants: only workers commit owned runs"],
+  "src/store/postgres/commit/statement.ts": [1, "an invariant: each section of a commit has a letter of its own"],
   "src/store/postgres/connection/listener.ts": [1, "for the log: the listener connects again"],
   "src/store/sqlite/starts.ts": [1, "an invariant: the run that conflicts with a start can be found"],
   "src/http/request-body.ts": [2, "for the log of the server; the client gets a problem without it"],

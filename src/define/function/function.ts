@@ -67,6 +67,9 @@ type OutputOf<Options, Output> = Options extends { readonly output: infer Schema
   ? InferOutput<Schema>
   : Output;
 
+/** Refuses a batch where the handler takes one input; a batch that is no `BatchOptions` is refused by `WorkflowOptions`. */
+type NoBatchOf<Options> = Options extends { readonly batch: BatchOptions } ? undefined : BatchOptions;
+
 /**
  * Defines a durable workflow: an async function whose calls of `ctx` are recorded. Throws an InvalidInputError if the name
  * or an option is invalid.
@@ -181,7 +184,7 @@ export function workflow<Input = void, Output = void, Options extends WorkflowOp
   name: string,
   options: Options & {
     /** Each start has a run of its own. */
-    readonly batch?: undefined;
+    readonly batch?: NoBatchOf<Options>;
     /** No schema: the handler's own type of the input applies. */
     readonly input?: NoSchema;
     /** The schema of the output. */

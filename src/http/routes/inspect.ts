@@ -206,10 +206,10 @@ export const inspectRoutes = [
       problems: [404],
     },
     async (call) => {
-      const { id } = runOf(call);
+      const { runId } = runOf(call);
       const { store } = call.pawl.internals;
-      const [run, retry] = [await store.run(id), await store.run(retryIdOf(id))];
-      if (run === null) throw new RunNotFoundError(id);
+      const [run, retry] = [await store.run(runId), await store.run(retryIdOf(runId))];
+      if (run === null) throw new RunNotFoundError(runId);
       return { json: { retry: retry === null ? null : { id: retry.id, status: retry.status } } };
     },
   ),

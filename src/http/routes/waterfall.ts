@@ -24,7 +24,7 @@ export const waterfallRoutes = [
       problems: [404],
     },
     async (call) => {
-      const { id: runId } = runOf(call);
+      const { runId } = runOf(call);
       const waterfall = await call.questions.ask(`waterfall ${runId} ${JSON.stringify(call.query)}`, () =>
         readWaterfall(call.pawl.internals.store, runId, call.query),
       );

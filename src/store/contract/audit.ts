@@ -57,6 +57,7 @@ export interface AuditPage {
 export interface Audit {
   /** A page of all runs, ordered by id. */
   runs(page: AuditPage): Promise<readonly AuditedRun[]>;
+  /** These runs, in the order of `ids`; runs that do not exist are missing from the result. */
   runsById(ids: readonly string[]): Promise<readonly AuditedRun[]>;
   /**
    * The run ids, in order, that occur in this table although no run with that id exists. For the inbox, the result also

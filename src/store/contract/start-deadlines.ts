@@ -8,7 +8,7 @@ export interface StartDeadline {
 }
 
 export interface StartDeadlines {
-  /** The earliest deadlines, ordered by instant and run, and the store's time; null if there are none. */
+  /** The earliest deadlines, ordered by instant, and the store's time; null if there are none. */
   earliest(limit: number): Promise<{ readonly now: number; readonly deadlines: readonly StartDeadline[] } | null>;
   /** The deadlines of these runs, in any order; runs without one are missing. */
   ofRuns(runIds: readonly string[]): Promise<readonly StartDeadline[]>;

@@ -300,7 +300,9 @@ const createTables = (t: Tables): readonly string[] => [
     run_id uuid PRIMARY KEY,
     at bigint NOT NULL
   ) WITH (${frequentVacuum})`,
-  `CREATE INDEX pawl_start_deadlines_next ON ${t.start_deadlines} (at, run_id)`,
+  // Without the id of the run: an index with both columns would have all that a search for runs reads, and a plan that was made
+  // while the table was empty would read all of that index.
+  `CREATE INDEX pawl_start_deadlines_next ON ${t.start_deadlines} (at)`,
 
   `CREATE TABLE ${t.cursors} (
     run_id uuid NOT NULL,

@@ -1,7 +1,7 @@
 /** The audit that all SQL stores share. Each page is one statement, so that all its rows are read at one instant. */
 import type { Audit, AuditedRun, AuditedTask, AuditPage, OrphanTable } from "../contract/audit.js";
 import { type Bind, createStatement, type Dialect, type Queryable, type SqlRow } from "./dialect.js";
-import { decodeDueAt, decodeRoute, numberOrNull, taskStateNames } from "./records.js";
+import { decodeDueAt, decodeRoute, numberOrNull, sortByIds, taskStateNames } from "./records.js";
 
 /** Longer lists are split, because databases limit the number of bound values. */
 const idsPerQuery = 500;
@@ -29,7 +29,7 @@ export class SqlAudit implements Audit {
     for (let from = 0; from < validIds.length; from += idsPerQuery) {
       const chunk = validIds.slice(from, from + idsPerQuery);
       const rows = await this.#query((bind) => `${this.#select()} WHERE ${this.#dialect.oneOf("r.id", chunk, bind)}`);
-      for (const row of rows) auditedRuns.push(decodeAuditedRun(row));
+      auditedRuns.push(...sortByIds(chunk, rows.map(decodeAuditedRun), (run) => run.id));
     }
     return auditedRuns;
   }

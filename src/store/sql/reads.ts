@@ -27,6 +27,7 @@ import {
   decodeWorker,
   decodeWorkflow,
   runColumns,
+  sortByIds,
   taskState,
   taskStateSubquery,
   workflowColumns,
@@ -279,10 +280,4 @@ function getOrCreateList<T>(lists: Map<string, T[]>, key: string): T[] {
     lists.set(key, list);
   }
   return list;
-}
-
-function sortByIds<T>(ids: readonly string[], items: readonly T[], idOf: (item: T) => string): T[] {
-  if (ids.length === 1) return items.slice();
-  const byId = new Map(items.map((item) => [idOf(item), item]));
-  return ids.flatMap((id) => byId.get(id) ?? []);
 }

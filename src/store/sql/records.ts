@@ -230,3 +230,10 @@ function tryParseJson(text: string): unknown {
 
 export const isOwned = (state: unknown) => state !== null && state !== undefined && Number(state) === taskState.owned;
 export const numberOrNull = (value: unknown) => (value === null || value === undefined ? null : Number(value));
+
+/** A database returns the rows of a list of ids in any order. */
+export function sortByIds<T>(ids: readonly string[], items: readonly T[], idOf: (item: T) => string): T[] {
+  if (ids.length === 1) return items.slice();
+  const byId = new Map(items.map((item) => [idOf(item), item]));
+  return ids.flatMap((id) => byId.get(id) ?? []);
+}

@@ -19,7 +19,7 @@ export class SqlStartDeadlines implements StartDeadlines {
   async earliest(limit: number) {
     const rows = await this.#query(
       (bind, table) =>
-        `SELECT d.run_id, d.at, ${this.#dialect.now(bind)} AS now FROM ${table} d ORDER BY d.at, d.run_id LIMIT ${bind(limit)}`,
+        `SELECT d.run_id, d.at, ${this.#dialect.now(bind)} AS now FROM ${table} d ORDER BY d.at LIMIT ${bind(limit)}`,
     );
     const [first] = rows;
     return first === undefined ? null : { now: Number(first.now), deadlines: rows.map(toDeadline) };
