@@ -55,6 +55,7 @@ export const mysqlLimitsDialect = (base: Dialect): LimitsDialect => ({
     `SELECT 1 AS one FROM pawl_workers WHERE id = ${bind(workerId)} AND epoch = ${bind(epoch)} AND live = 1 LOCK IN SHARE MODE`,
   lock: { wait: "FOR UPDATE", skip: "FOR UPDATE SKIP LOCKED", share: "LOCK IN SHARE MODE" },
   isOneOf: (column, texts, bind) => `${column} IN (${texts.map(bind).join(",")})`,
+  isNoneOf: (column, texts, bind) => `${column} NOT IN (${texts.map(bind).join(",")})`,
   isOneOfSlots,
   forEach: (columns, rows, select) =>
     rows.map((row, index) =>

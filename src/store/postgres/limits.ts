@@ -111,6 +111,7 @@ export const postgresLimitsDialect = (tables: Tables, base: Dialect): LimitsDial
     `SELECT 1 AS one FROM ${tables.workers} WHERE id = ${bind(workerId)}::text AND epoch = ${bind(epoch)}::bigint AND live ${serverConditionMarker} FOR KEY SHARE`,
   lock: { wait: "FOR UPDATE", skip: "FOR UPDATE SKIP LOCKED", share: "FOR SHARE" },
   isOneOf: (column, texts, bind) => `${column} = ANY (${bind(textArray(texts))}::text[])`,
+  isNoneOf: (column, texts, bind) => `${column} NOT IN (SELECT unnest(${bind(textArray(texts))}::text[]))`,
   isOneOfSlots: (slots, bind) => {
     const ids = () => `${bind(plainArray(slots.map(({ runId }) => runId)))}::uuid[]`;
     const texts = (column: "lane" | "node") => `${bind(textArray(slots.map((slot) => slot[column])))}::text[]`;

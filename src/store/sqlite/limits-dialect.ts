@@ -9,6 +9,7 @@ export const sqliteLimitsDialect = (base: Dialect): LimitsDialect => ({
   // A transaction that writes excludes all others.
   lock: { wait: "", skip: "", share: "" },
   isOneOf: (column, texts, bind) => `${column} IN (SELECT value FROM json_each(${bind(JSON.stringify(texts))}))`,
+  isNoneOf: (column, texts, bind) => `${column} NOT IN (SELECT value FROM json_each(${bind(JSON.stringify(texts))}))`,
   isOneOfSlots,
   forEach: (columns, rows, select) =>
     rows.map((row, index) =>

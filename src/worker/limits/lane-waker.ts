@@ -12,6 +12,8 @@ import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 /** A process may die, or lose its connection, between a commit that frees slots and the call that names them. */
 const sweepIntervalMs = 5_000;
 const sweepsPerTidying = 12;
+const maxLanesPerCall = 1_000;
+const keptFreedMs = 20;
 
 export class LaneWaker {
   readonly #limits: Limits;
@@ -21,6 +23,7 @@ export class LaneWaker {
   #mustSweep = false;
   #pending: Promise<void> | null = null;
   #sweepTimer: Timer | null = null;
+  #keepTimer: Timer | null = null;
   #sweepCount = 0;
   #admitSoon: (() => boolean) | null = null;
 
@@ -41,6 +44,7 @@ export class LaneWaker {
 
   stop(): void {
     this.#runtime.clearTimeout(this.#sweepTimer);
+    this.#runtime.clearTimeout(this.#keepTimer);
     this.#admitSoon = null;
   }
 
@@ -57,19 +61,34 @@ export class LaneWaker {
   free(slots: readonly FreedSlots[]): void {
     if (slots.length === 0) return;
     for (const { lane, count } of slots) this.#freed.set(lane, (this.#freed.get(lane) ?? 0) + count);
-    if (this.#admitSoon?.()) return;
-    this.#sendSoon();
+    if (this.#admitSoon === null) this.#sendSoon();
+    else if (!this.#admitSoon()) this.keepFreedBriefly();
   }
 
   get hasFreed(): boolean {
     return this.#freed.size > 0;
   }
 
-  /** What an admission that begins now has to look at. The caller must call `free` again if the admission fails. */
-  takeFreed(): readonly FreedSlots[] {
-    const freed = [...this.#freed].map(([lane, count]) => ({ lane, count }));
-    this.#freed = new Map();
+  /**
+   * What an admission that begins now has to look at, those first that were freed first. An admission locks all of these lanes,
+   * so it gets no more than it can use. The caller must call `free` again if the admission fails.
+   */
+  takeFreed(limit: number): readonly FreedSlots[] {
+    const freed = [...this.#freed].slice(0, limit).map(([lane, count]) => ({ lane, count }));
+    for (const { lane } of freed) this.#freed.delete(lane);
     return freed;
+  }
+
+  /**
+   * Called when the worker has no room for further runs. A run that gives its slot back makes room a moment later, so what is free
+   * is kept for the next admission, which takes it without a further statement. Then other workers may take it.
+   */
+  keepFreedBriefly(): void {
+    if (this.#freed.size === 0) return;
+    this.#keepTimer ??= this.#runtime.setTimeout(() => {
+      this.#keepTimer = null;
+      this.sendFreed();
+    }, keptFreedMs);
   }
 
   /** Tells the store what an admission was to take with it, because the worker admits nothing after all. */
@@ -92,7 +111,7 @@ export class LaneWaker {
     await null;
     try {
       while (this.#freed.size > 0 || this.#mustSweep) {
-        const freed = this.takeFreed();
+        const freed = this.takeFreed(maxLanesPerCall);
         const mustSweep = this.#mustSweep;
         this.#mustSweep = false;
         if (freed.length > 0) await this.#limits.wake(freed);

@@ -1,4 +1,5 @@
 /** Claims runs of workflows with limits: sorts what is due into classes, and asks for the admission of the first of them. */
+import { classesToRead } from "../../core/limits/admission.js";
 import type { Logger } from "../../define/context.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import type { Runtime } from "../../runtime/runtime.js";
@@ -64,7 +65,7 @@ export class LimitedClaims {
       return { kind: "claimed", at: await store.now(), tasks: [], nextDueAt: null, hasMore: false };
     }
     if (waker.hasFreed && runtime.monotonic() - this.#lookedAt < maxLookAgeMs) {
-      const freed = waker.takeFreed();
+      const freed = waker.takeFreed(classesToRead(limit));
       const claim = await this.#admit({ fence, routes, limit, freed });
       // What became due meanwhile is found by the look that follows.
       return claim.kind === "fenced" ? claim : { ...claim, nextDueAt: claim.at + maxLookAgeMs };
@@ -84,7 +85,7 @@ export class LimitedClaims {
     const isComplete = unsorted.tasks.length === 0 || isSorted;
     if (isComplete) this.#lookedAt = lookedAt;
     const opened = unsorted.openedLanes.map((lane): FreedSlots => ({ lane, count: limit }));
-    const freed = mergedSlots([...opened, ...waker.takeFreed()]);
+    const freed = mergedSlots([...opened, ...waker.takeFreed(classesToRead(limit))]);
     if (!hasOpenClasses && freed.length === 0) return { kind: "claimed", at, tasks: [], nextDueAt, hasMore: false };
     const claim = await this.#admit({ fence, routes, limit, freed });
     return claim.kind === "fenced" ? claim : { ...claim, nextDueAt, hasMore: claim.hasMore || !isComplete };
@@ -97,7 +98,8 @@ export class LimitedClaims {
       if (admission.kind === "fenced") return admission;
       waker.free(admission.lanesToWake);
       const { at, tasks, hasMore } = admission;
-      return { kind: "claimed", at, tasks, nextDueAt: null, hasMore };
+      if (tasks.length >= request.limit) waker.keepFreedBriefly();
+      return { kind: "claimed", at, tasks, nextDueAt: null, hasMore: hasMore || waker.hasFreed };
     } catch (error) {
       waker.free(request.freed ?? []);
       throw error;

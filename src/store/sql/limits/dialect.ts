@@ -55,6 +55,8 @@ export interface LimitsDialect {
   readonly lock: { readonly wait: string; readonly skip: string; readonly share: string };
   /** A condition: the column is one of these texts. */
   isOneOf(column: string, texts: readonly string[], bind: Bind): string;
+  /** A condition: the column is none of these texts. It is checked for many rows, so it must not compare with each text. */
+  isNoneOf(column: string, texts: readonly string[], bind: Bind): string;
   /** A condition: the row of the table of slots is one of these. */
   isOneOfSlots(slots: readonly SlotKey[], bind: Bind): string;
   /** Statements that run `select` once for each row; `columnOf` names the values of the row, and `n` is its number, from 1. */

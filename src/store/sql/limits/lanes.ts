@@ -52,7 +52,7 @@ export function selectLaneStates(d: LimitsDialect, laneIds: readonly string[], c
   return buildStatement(d.base, (bind) => {
     if (laneIds.length === 0) return `SELECT ${rowKind.clock} AS kind, ${d.base.now(bind)} AS value`;
     const table = (name: "classes" | "limits" | "slots" | "lanes") => d.base.table(name);
-    const isOther = () => (classIds.length === 0 ? "1 = 1" : `NOT (${d.isOneOf("c.id", classIds, bind)})`);
+    const isOther = () => (classIds.length === 0 ? "1 = 1" : d.isNoneOf("c.id", classIds, bind));
     return `SELECT ${rowKind.lane} AS kind, l.paced_until AS value, l.id AS name, '' AS settings, '' AS override, l.opens_at AS opens_at,
           (SELECT 1 FROM ${table("classes")} c WHERE c.blocked_on = l.id AND ${isOther()} LIMIT 1) AS others
         FROM ${table("lanes")} l WHERE ${d.isOneOf("l.id", laneIds, bind)}

@@ -2,16 +2,15 @@
 import { resumedOffsetMs, type TurnCounter } from "../../../core/limits/order.js";
 import type { SortedTask } from "../../contract/limits.js";
 import { taskState } from "../records.js";
-import { buildStatement, joined, type LimitsDialect, type TransactionSteps } from "./dialect.js";
+import { buildStatement, type LimitsDialect, type TransactionSteps } from "./dialect.js";
 
 /**
- * Classes and lanes are created first, in the order of their ids. A class that exists is locked, so that no admission deletes
- * it before its new tasks are committed. Tasks are locked last, and those that others have locked are skipped: they are
- * sorted next time.
+ * Classes are created first, in the order of their ids. A class that exists is locked, so that no admission deletes it before its
+ * new tasks are committed. Tasks are locked last, and those that others have locked are skipped: they are sorted next time.
+ * Lanes are created by the admission that looks at them first.
  */
 export function* sortTasks(d: LimitsDialect, turns: TurnCounter, tasks: readonly SortedTask[]): TransactionSteps<void> {
   const classes = [...new Map(tasks.map(({ runClass }) => [runClass.id, runClass])).values()];
-  const laneIds = [...new Set(classes.flatMap(({ lanes }) => lanes))].sort();
   const [clock] = yield [buildStatement(d.base, (bind) => `SELECT ${d.base.now(bind)} AS at`)];
   const at = Number(clock?.[0]?.at);
   const firstTurn = turns.take(at, classes.length);
@@ -48,8 +47,6 @@ export function* sortTasks(d: LimitsDialect, turns: TurnCounter, tasks: readonly
   ];
   const locked = new Map(lockedRows.map((row) => [row.run_id as string, row]));
   const movable = sorted.filter(({ runId, runClass }) => locked.get(runId)?.workflow === runClass.route);
-  const lanes = laneIds.map((id) => [id]);
-  const laneInserts = lanes.length === 0 ? [] : [d.insertOrLock(d.base.table("lanes"), [["id", "text"]], lanes, "id")];
   const moves =
     movable.length === 0
       ? []
@@ -70,5 +67,5 @@ export function* sortTasks(d: LimitsDialect, turns: TurnCounter, tasks: readonly
             ],
           ),
         ];
-  return { writes: joined([...laneInserts, ...moves]), result: () => undefined };
+  return { writes: moves, result: () => undefined };
 }

@@ -68,24 +68,24 @@ export async function wakeLanes(d: LimitsDialect, run: RunStatements, freed: rea
 const maxWokenPerLane = 256;
 
 const lanesPerPage = 100;
+const blockedPerRead = 500;
 
-/** Finds the lanes with room for runs or steps that wait for it. It jumps from lane to lane through the index. */
+/** Finds the lanes with room for runs or steps that wait for it, however many classes are blocked on each of them. */
 export async function findWakeableLanes(d: LimitsDialect, run: RunStatements): Promise<readonly FreedSlots[]> {
   const waitedFor = new Set<string>();
-  const jump = async (select: (after: string, bind: (value: unknown) => string) => string) => {
-    for (let after = ""; ; ) {
-      const from = after;
-      const [rows = []] = await run([buildStatement(d.base, (bind) => select(from, bind))]);
-      const lane = rows[0]?.lane as string | undefined;
-      if (lane === undefined) return;
-      waitedFor.add(lane);
-      after = lane;
-    }
-  };
-  await jump(
-    (after, bind) =>
-      `SELECT c.blocked_on AS lane FROM ${d.base.table("classes")} c WHERE c.blocked_on > ${bind(after)} ORDER BY c.blocked_on LIMIT 1`,
-  );
+  for (let after: string | null = ""; after !== null; ) {
+    const from: string = after;
+    const [rows = []] = await run([
+      buildStatement(
+        d.base,
+        (bind) =>
+          `SELECT c.blocked_on AS lane FROM ${d.base.table("classes")} c WHERE c.blocked_on > ${bind(from)} ORDER BY c.blocked_on LIMIT ${blockedPerRead}`,
+      ),
+    ]);
+    for (const row of rows) waitedFor.add(row.lane as string);
+    // The next read passes over the other classes that are blocked on the last lane.
+    after = rows.length < blockedPerRead ? null : (rows.at(-1)?.lane as string);
+  }
   const found: FreedSlots[] = [];
   const ids = [...waitedFor].sort();
   for (let from = 0; from < ids.length; from += lanesPerPage) {
