@@ -83,6 +83,8 @@ export type { Duration } from "./core/naming/duration.js";
 export type { RetryOptions } from "./core/naming/retry-policy.js";
 export type { Aliases, Waiting } from "./core/run/stored-schema.js";
 export type { BatchOptions, BatchSettings } from "./define/batch.js";
+export type { CallOptions } from "./define/call-options.js";
+export type * from "./define/children.js";
 export type { Condition } from "./define/class/class-types.js";
 export type { ExceptionAction, ExceptionPolicy, ExceptionRule } from "./define/class/exceptions.js";
 export type { Pages, StepIterator } from "./define/class/iterator.js";

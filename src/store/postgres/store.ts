@@ -1,7 +1,6 @@
 /** The PostgreSQL store, composed of its parts. */
 
 import { FencedError, StoreError } from "../../core/errors/errors.js";
-import { randomHex } from "../../runtime/random-hex.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import type {
   Batch,
@@ -32,7 +31,7 @@ import type {
   WorkflowRecord,
   WorkflowRegistration,
 } from "../contract/store.js";
-import { HintEmitter, hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
+import { hintsOfCommit, hintsOfMessages, hintsOfStarts } from "../shared/hint-emitter.js";
 import { closeTimeoutMs } from "../shared/reachability.js";
 import type { SqlLimits } from "../sql/limits/limits.js";
 import { SqlMaintenance } from "../sql/maintenance.js";
@@ -45,8 +44,7 @@ import { Committer, needsTransaction } from "./commit/commit.js";
 import type { Database } from "./connection/database.js";
 import type { ExecuteQuery, PgModule } from "./connection/driver.js";
 import { isFailedOptimisticCommit, runOfDuplicateEvent } from "./connection/errors.js";
-import { Listener } from "./connection/listener.js";
-import { channelOf, encodeHints, Notifier } from "./connection/notifier.js";
+import { HintExchange } from "./connection/hint-exchange.js";
 import { createPostgresDialect } from "./dialect.js";
 import { createPostgresLimits, type PostgresLimitsPort } from "./limits.js";
 import { LostWriteDetector } from "./lost-write-detector.js";
@@ -55,7 +53,7 @@ import { OperationTracker } from "./operation-tracker.js";
 import { createMaintenancePort, createSchedules, type PortServices } from "./ports.js";
 import { migrationsOf } from "./schema.js";
 import type { Tables } from "./tables.js";
-import { assertTransaction, type CallerTransaction, PostgresTransaction } from "./transaction.js";
+import { assertTransaction, PostgresTransaction } from "./transaction.js";
 import { fencedHeartbeat, Workers } from "./workers.js";
 
 export interface PostgresStoreParts {
@@ -82,22 +80,19 @@ export class PostgresStore implements Store {
   readonly #claimer: Claimer;
   readonly #workers: Workers;
   readonly #lostWriteDetector: LostWriteDetector;
-  readonly #hints = new HintEmitter();
+  readonly #hints: HintExchange;
   readonly #runtime: Runtime;
-  readonly #senderId: string;
-  readonly #channel: string;
-  readonly #notifier: Notifier | null;
   readonly #transactions = new Set<PostgresTransaction>();
   readonly #write: ExecuteQuery;
   readonly #operations = new OperationTracker();
-  #listener: Listener | null = null;
   #closing: Promise<void> | null = null;
 
   constructor(parts: PostgresStoreParts) {
     const { runtime, db, tables, description, options } = parts;
     this.#parts = parts;
+    const { pg, url } = parts;
+    this.#hints = new HintExchange({ runtime, pg, db, url, schema: tables.schema, options, onWarning: this.#warn });
     this.#runtime = runtime;
-    this.#senderId = randomHex(runtime, 16);
     this.description = description;
     this.#db = db;
     this.#write = (query) => db.write(query);
@@ -105,7 +100,7 @@ export class PostgresStore implements Store {
     const dialect = createPostgresDialect(tables, options.clock);
     this.#reads = new SqlReads({ query: (text, values) => db.read({ text, values }) }, dialect);
     const committer = () => this.#committer;
-    const ports: PortServices = { db, operations: this.#operations, committer, emitHints: this.#emitHints };
+    const ports: PortServices = { db, operations: this.#operations, committer, emitHints: this.#hints.emit };
     this.maintenance = new SqlMaintenance(createMaintenancePort(ports), dialect);
     ({ schedules: this.schedules, gatherings: this.gatherings } = createSchedules(ports, tables, dialect));
     const underFence: PostgresLimitsPort["underFence"] = <R extends { readonly kind: string }>(
@@ -122,14 +117,10 @@ export class PostgresStore implements Store {
       this.#lostWriteDetector.isLogEndKnown(runId, end),
     );
     this.#claimer = new Claimer(tables, this.#clock, new ClaimBoundsTracker(() => runtime.monotonic()), runtime);
-    this.#channel = channelOf(tables.schema);
-    this.#notifier =
-      options.notify === false ? null : new Notifier(this.#write, this.#channel, this.#senderId, this.#warn, runtime);
     const inTransaction = <T>(work: (execute: ExecuteQuery) => Promise<T>) => db.transaction(work);
-    const onTasksFreed = () => this.#emitHints([{ kind: "ready", workflows: [] }]);
+    const onTasksFreed = () => this.#hints.emit([{ kind: "ready", workflows: [] }]);
     this.#workers = new Workers(tables, this.#clock, inTransaction, onTasksFreed);
     db.setLostWriteDetector(this.#lostWriteDetector);
-    db.onPoolerDetected(() => this.#stopListening());
   }
 
   /** Does not report errors of an unreachable server, because `ServerReachability` has reported the outage. */
@@ -192,7 +183,7 @@ export class PostgresStore implements Store {
 
   #afterCommit(batch: Batch, result: CommitResult): void {
     if (result.kind === "committed") this.#lostWriteDetector.recordCommit(batch, result);
-    this.#emitHints(hintsOfCommit(batch, result));
+    this.#hints.emit(hintsOfCommit(batch, result));
   }
 
   async startInTransaction(
@@ -205,7 +196,7 @@ export class PostgresStore implements Store {
       async ({ text, values = [] }) => (await tx.query(text, values)).rows,
       starts,
     );
-    await this.#notifyInTransaction(tx, hintsOfStarts(starts));
+    await this.#hints.notifyInTransaction(tx, hintsOfStarts(starts));
     return result;
   }
 
@@ -215,14 +206,8 @@ export class PostgresStore implements Store {
     const notStarted = await this.#committer.findNotStarted(execute, messages);
     const deliverableMessages = messages.filter(({ to }) => !notStarted.includes(to));
     const deliveredIds = await this.#committer.send(execute, deliverableMessages);
-    await this.#notifyInTransaction(tx, hintsOfMessages(deliverableMessages));
+    await this.#hints.notifyInTransaction(tx, hintsOfMessages(deliverableMessages));
     return { undeliverable: deliverableMessages.map(({ to }) => to).filter((to) => !deliveredIds.has(to)), notStarted };
-  }
-
-  /** The server sends the notification when the caller commits, also to this process, which does not see the commit. */
-  async #notifyInTransaction(tx: CallerTransaction, hints: readonly Hint[]): Promise<void> {
-    if (this.#notifier === null || hints.length === 0) return;
-    await tx.query("SELECT pg_notify($1, $2)", [this.#channel, encodeHints(hints)]);
   }
 
   async send(messages: readonly Message[], seen?: SeenRun): Promise<{ readonly undeliverable: readonly string[] }> {
@@ -231,7 +216,7 @@ export class PostgresStore implements Store {
         ? this.#committer.send(this.#write, messages)
         : this.#db.transaction((execute) => this.#committer.sendIfUnchanged(execute, messages, seen));
     const deliveredIds = await this.#operations.run(deliver);
-    this.#emitHints(hintsOfMessages(messages));
+    this.#hints.emit(hintsOfMessages(messages));
     return { undeliverable: messages.map(({ to }) => to).filter((to) => !deliveredIds.has(to)) };
   }
 
@@ -347,44 +332,13 @@ export class PostgresStore implements Store {
     return this.#operations.run(() => this.#reads.workflow(name));
   }
 
-  /** A LISTEN through a pooler receives no notifications, so behind a pooler the option `listenUrl` is needed. */
   get hasCrossProcessHints(): boolean {
-    return this.#notifier !== null && (!this.#db.isPooled || this.#parts.options.listenUrl !== undefined);
+    return this.#hints.isCrossProcess;
   }
 
   watch(listener: (hint: Hint) => void): () => void {
-    if (this.hasCrossProcessHints && this.#closing === null) this.#listener ??= this.#listen();
     return this.#hints.watch(listener);
   }
-
-  /** Called when a pooler is detected: a listener that connects through it receives no notifications. */
-  #stopListening(): void {
-    if (this.hasCrossProcessHints) return;
-    void this.#listener?.close();
-    this.#listener = null;
-  }
-
-  #listen(): Listener {
-    const { pg, db, options } = this.#parts;
-    const url = options.listenUrl ?? this.#parts.url;
-    const emit = (hints: readonly Hint[]) => this.#hints.emit(hints);
-    const hintOptions = { channel: this.#channel, ownSenderId: this.#senderId, emit };
-    return new Listener({
-      runtime: this.#runtime,
-      pg,
-      connection: db.connectionConfig(url),
-      ...hintOptions,
-      reachability: db.reachability,
-      deadline: db.deadline,
-      onWarning: this.#warn,
-    });
-  }
-
-  /** Sends hints to this process at once, and to other processes through the server. */
-  readonly #emitHints = (hints: readonly Hint[]): void => {
-    this.#hints.emit(hints);
-    this.#notifier?.enqueue(hints);
-  };
 
   close(): Promise<void> {
     this.#closing ??= this.#close();
@@ -394,8 +348,8 @@ export class PostgresStore implements Store {
   async #close(): Promise<void> {
     // Without this timeout, a server that vanished without closing its connections would block closing indefinitely.
     const closeTimer = this.#runtime.setTimeout(() => this.#db.destroyConnections(), closeTimeoutMs);
-    await Promise.all([this.#operations.close(), this.#listener?.close()]);
-    await this.#notifier?.flush();
+    await Promise.all([this.#operations.close(), this.#hints.stopReceiving()]);
+    await this.#hints.flush();
     for (const transaction of this.#transactions) transaction.abandon();
     await this.#db.close();
     this.#runtime.clearTimeout(closeTimer);

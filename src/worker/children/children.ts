@@ -21,7 +21,7 @@ import type {
   MapFailure,
   MapOptions,
   MapResult,
-} from "../../define/context.js";
+} from "../../define/children.js";
 import { checkPriority } from "../../define/function/function.js";
 import { checkHero, defaultHeroPolicy } from "../../define/hero.js";
 import { asDefinition } from "../../define/resolve.js";

@@ -9,16 +9,18 @@ import { checkName, checkReason } from "../../core/naming/names.js";
 import { type NewEvent, newEvent } from "../../core/run/event.js";
 import { type FlowControlAction, FlowControlInterrupt } from "../../core/run/flow-control.js";
 import { onFailureStep } from "../../core/run/step-name.js";
+import type { CallOptions } from "../../define/call-options.js";
 import type {
-  AnySignal,
-  CallOptions,
   ChildArgs,
   ChildHandle,
   ChildOptions,
   ChildWorkflow,
-  Logger,
   MapOptions,
   MapResult,
+} from "../../define/children.js";
+import type {
+  AnySignal,
+  Logger,
   RaceWinner,
   ResumedBy,
   SignalName,
