@@ -24,6 +24,9 @@ const body = (total) => () => {
 
 const numbers = (count) => Array.from({ length: count }, (_, n) => n);
 
+/** The keys of which a run is being executed: the limit is one run per key. */
+const busyKeys = new Set();
+
 export const handlers = Object.fromEntries(
   Object.entries({
     one_step: (ctx, n) => ctx.step("charge", body(n)),
@@ -44,6 +47,13 @@ export const handlers = Object.fromEntries(
 
     fan_out: async (ctx, steps) => {
       await ctx.all(numbers(steps).map((n) => ctx.step(`part_${n}`, body(n))));
+    },
+
+    keyed: async (ctx, { n, key }) => {
+      if (busyKeys.has(key)) throw new Error(`Two runs of key ${key} are executed at a time.`);
+      busyKeys.add(key);
+      await ctx.step("charge", body(n));
+      busyKeys.delete(key);
     },
 
     child: (ctx, n) => ctx.step("part", body(n)),

@@ -30,6 +30,12 @@ const targets = [
   { id: "W4", atMost: 4, unit: "ms across processes", of: ({ pawl }) => pawl("W4x") },
   { id: "W5s", atMost: 0.05, unit: "s", of: ({ pawl }) => pawl("W5s") },
   { id: "W5c", atMost: 0.15, unit: "s", of: ({ pawl }) => pawl("W5c") },
+  {
+    id: "W8",
+    atLeast: 1,
+    unit: "× DBOS, partitioned queue",
+    of: ({ pawl, peer }) => times(pawl("W8"), peer("dbos-queue", "W8")),
+  },
   { id: "W2", atMost: 0.03, unit: "statements per step", of: ({ cost }) => cost("W2", "statements") },
   { id: "W2", atMost: 400, unit: "bytes of WAL per further step", of: furtherStepBytes, least: true },
   { id: "W1", atMost: 1700, unit: "bytes of WAL per run", of: ({ cost }) => cost("W1", "logBytes"), least: true },

@@ -71,6 +71,20 @@ export const workloads = [
     work: (contender, children) => contender.run("parent", children),
     value: (ms) => ms / 1000,
   },
+  {
+    id: "W8",
+    figure: "runs / s, one at a time of each of 100 keys",
+    better: "more",
+    unit: "run",
+    steps: (runs) => runs,
+    runs: (runs) => ({ keyed: runs }),
+    work: (contender, runs) =>
+      contender.runMany(
+        "keyed",
+        numbers(runs).map((n) => ({ n, key: `key-${n % 100}` })),
+      ),
+    value: (ms, runs) => (1000 * runs) / ms,
+  },
 ];
 
 /**

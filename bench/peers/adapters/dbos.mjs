@@ -17,14 +17,18 @@ export const dbosDirect = {
 };
 
 export const dbosQueue = {
-  settings: `a queue polled every ${pollMs} ms without limits, pool of ${poolSize}, no tracing`,
-  sizes: { W1: 1000, W2: 300, W3: 600, W4: 100, W5s: 1000, W5c: 1000 },
+  settings: `a queue polled every ${pollMs} ms without limits, for W8 one partitioned by key; pool of ${poolSize}, no tracing`,
+  sizes: { W1: 1000, W2: 300, W3: 600, W4: 100, W5s: 1000, W5c: 1000, W8: 1000 },
   open: (given) => open(given, { queueName: "bench" }),
 };
 
+const keyedQueue = "bench_keyed";
+const keyedParams = ({ key }) => ({ queueName: keyedQueue, enqueueOptions: { queuePartitionKey: key } });
+
 async function open({ url, meter }, params) {
   const workflows = new Map();
-  const start = (name, input) => DBOS.startWorkflow(workflows.get(name), params)(input);
+  const start = (name, input) =>
+    DBOS.startWorkflow(workflows.get(name), name === "keyed" ? keyedParams(input) : params)(input);
   const ctx = {
     step: (name, body) => DBOS.runStep(async () => body(), { name }),
     all: (promises) => Promise.all(promises),
@@ -40,7 +44,10 @@ async function open({ url, meter }, params) {
     );
   DBOS.setConfig({ name: "bench", systemDatabaseUrl: url, systemDatabasePoolSize: poolSize, logLevel: "error" });
   await DBOS.launch();
-  if (params.queueName) await DBOS.registerQueue(params.queueName, { minPollingIntervalMs: pollMs });
+  if (params.queueName) {
+    await DBOS.registerQueue(params.queueName, { minPollingIntervalMs: pollMs });
+    await DBOS.registerQueue(keyedQueue, { minPollingIntervalMs: pollMs, partitionConcurrency: 1 });
+  }
 
   const count = async (condition, values) =>
     (await meter.query(`SELECT count(*)::int AS n FROM dbos.workflow_status WHERE ${condition}`, values)).rows[0].n;

@@ -2,19 +2,20 @@
 
 import { createRequire } from "node:module";
 import { setTimeout as sleep } from "node:timers/promises";
-import { connect, workflow } from "../../../dist/index.js";
+import { connect, limit, workflow } from "../../../dist/index.js";
 import { latenciesElsewhere } from "../../workloads/start-latency.mjs";
 import { handlers, seen } from "../handlers.mjs";
 import { countStatements } from "../statements.mjs";
 
 const concurrency = 1000;
+const perKey = limit("bench_per_key", { key: "input.key", concurrency: 1 });
 
 // The library resolves the repository's driver, not the one of this folder.
 const statements = countStatements(createRequire(new URL("../../../package.json", import.meta.url))("pg"));
 
 export const pawl = {
   settings: `startMany; one worker for all workflows, concurrency ${concurrency}`,
-  sizes: { W1: 20000, W2: 3000, W3: 1500, W4: 200, W5s: 1000, W5c: 1000 },
+  sizes: { W1: 20000, W2: 3000, W3: 1500, W4: 200, W5s: 1000, W5c: 1000, W8: 1000 },
 
   async open({ url, meter }) {
     const pawl = await connect(url);
@@ -22,7 +23,9 @@ export const pawl = {
     for (const [name, handler] of Object.entries(handlers))
       definitions.set(
         name,
-        workflow(name, (ctx, input) => handler(withOurNames(ctx, definitions), input)),
+        workflow(name, { limits: name === "keyed" ? [perKey] : [] }, (ctx, input) =>
+          handler(withOurNames(ctx, definitions), input),
+        ),
       );
     const worker = pawl.worker({ workflows: [...definitions.values()], concurrency });
     await worker.start();
