@@ -24,6 +24,7 @@ export interface ItemEntry {
   readonly step: string;
   readonly item: number;
   readonly process: string;
+  readonly fence: Fence | null;
   readonly begunAfter: number;
 }
 

@@ -1,8 +1,12 @@
 /** What several checks derive from the evidence. */
 
-import type { Evidence, ReadEvent } from "../evidence.js";
+import type { Fence } from "../../../src/store/contract/store.js";
+import { type Evidence, isSameFence, type ReadEvent } from "../evidence.js";
 import type { BodyEntry } from "../ledger.js";
-import type { Ownership } from "./ownership.js";
+import { type Ownership, ownerAt } from "./ownership.js";
+
+/** A body that began, or an item of a resumable step. */
+type Execution = Pick<BodyEntry, "process" | "run" | "fence" | "begunAfter">;
 
 export class Facts {
   readonly ownership: Ownership;
@@ -15,8 +19,8 @@ export class Facts {
   /** By run: entries at which a write of a worker was refused. */
   readonly #evictions = new Map<string, { readonly seq: number; readonly process: string }[]>();
 
-  /** By run: entries at which a commit that had failed released it, so that its worker lost it without knowing. */
-  readonly #lateReleases = new Map<string, number[]>();
+  /** By run: entries at which a commit that had failed took effect, and released the run or set a cursor back, without its worker knowing. */
+  readonly #lateWrites = new Map<string, number[]>();
 
   constructor(evidence: Evidence, ownership: Ownership) {
     this.#evidence = evidence;
@@ -37,9 +41,9 @@ export class Facts {
       } else if (entry.kind === "fenced") addBreak(process, seq);
       else if (entry.kind === "freed") for (const id of entry.workerIds) addBreak(processOf.get(id) ?? "", seq);
       else if (entry.kind === "commit" && entry.result.kind === "committed") {
-        for (const { runId, events, next } of entry.batch.transitions) {
-          if (next.kind !== "keep" && entry.isLate)
-            this.#lateReleases.set(runId, [...(this.#lateReleases.get(runId) ?? []), seq]);
+        for (const { runId, events, next, cursors } of entry.batch.transitions) {
+          if (entry.isLate && (next.kind !== "keep" || cursors.length > 0))
+            this.#lateWrites.set(runId, [...(this.#lateWrites.get(runId) ?? []), seq]);
           let commits = this.#commits.get(runId);
           if (commits === undefined) this.#commits.set(runId, (commits = []));
           for (const _ of events) commits.push(seq);
@@ -86,18 +90,27 @@ export class Facts {
     return counts;
   }
 
-  /** Whether something happened to the process or to its hold on the run after the body began. */
-  wasInterrupted({ process, run, begunAfter }: Pick<BodyEntry, "process" | "run" | "begunAfter">): boolean {
-    const isBroken = this.#breaks.get(process)?.some((seq) => seq > begunAfter) === true;
-    return (
-      isBroken ||
-      this.#evictions.get(run)?.some((eviction) => eviction.seq > begunAfter && eviction.process === process) === true
-    );
+  /**
+   * How many of these executions were followed by another one although nothing had happened to their process or to its hold on the run. What happens
+   * later, such as the worker's proper end, is no reason, and executions in a process that did not own the run any more count neither way.
+   */
+  countRepeated(executions: readonly Execution[]): number {
+    const owned = executions.filter(({ run, fence, begunAfter }) => this.isOwner(run, fence, begunAfter));
+    return owned.slice(1).filter((next, index) => !this.#isInterrupted(owned[index] as Execution, next.begunAfter))
+      .length;
   }
 
-  /** Whether the run ended although bodies may have been under way: it was canceled, it failed, or its code did not wait for them. */
-  hasEndedEarly(run: string): boolean {
-    return this.#evidence.runs.find(({ id }) => id === run)?.finishedAt !== null;
+  isOwner(run: string, fence: Fence | null, seq: number): boolean {
+    return isSameFence(fence, ownerAt(this.ownership, run, seq));
+  }
+
+  #isInterrupted({ process, run, begunAfter }: Execution, again: number): boolean {
+    const isBetween = (seq: number) => seq > begunAfter && seq <= again;
+    return (
+      this.#breaks.get(process)?.some(isBetween) === true ||
+      this.#lateWrites.get(run)?.some(isBetween) === true ||
+      this.#evictions.get(run)?.some((eviction) => isBetween(eviction.seq) && eviction.process === process) === true
+    );
   }
 
   /** Whether the calls of the run may be made again after they were recorded. */

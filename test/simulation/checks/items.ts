@@ -10,9 +10,10 @@ export function checkItems(evidence: Evidence, facts: Facts, report: Report): vo
     done.set(key, [...(done.get(key) ?? []), entry]);
   }
   for (const [, entries] of done) {
-    for (const entry of entries.slice(0, -1))
-      if (!facts.wasInterrupted(entry))
-        report("I6", entry.run, `Item ${entry.item} was done again, although its execution was not interrupted.`);
+    const [{ run, item }] = entries as [ItemEntry];
+    const times = facts.countRepeated(entries);
+    if (times > 0)
+      report("I6", run, `Item ${item} was done ${times} more time(s), although its execution was not interrupted.`);
   }
   for (const { id, workflow, input } of evidence.runs) {
     if (workflow !== "Sweep") continue;

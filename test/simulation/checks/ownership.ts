@@ -16,6 +16,8 @@ export function checkOwnership(evidence: Evidence, report: Report): Ownership {
   const owners = new Map<string, Fence>();
   const history = new Map<string, { from: number; owner: Fence | null }[]>();
   const epochs = new Map<string, number>();
+  /** By id: the epoch of each worker that has neither stopped nor been given up. */
+  const live = new Map<string, number>();
   const workflows = new Map(evidence.runs.map(({ id, workflow }) => [id, workflow]));
   const ended = new Set<string>();
   const held = new Map<string, number>();
@@ -35,6 +37,7 @@ export function checkOwnership(evidence: Evidence, report: Report): Ownership {
     else changes.push({ from, owner });
   };
   const free = (workerId: string, from: number) => {
+    live.delete(workerId);
     for (const [run, owner] of [...owners]) if (owner.workerId === workerId) setOwner(run, null, from);
   };
 
@@ -46,8 +49,11 @@ export function checkOwnership(evidence: Evidence, report: Report): Ownership {
         report("I7", null, `Worker ${workerId} was registered with epoch ${epoch} again.`);
       epochs.set(workerId, epoch);
       free(workerId, seq);
+      live.set(workerId, epoch);
     } else if (entry.kind === "freed") for (const id of entry.workerIds) free(id, seq);
     else if (entry.kind === "claimed") {
+      if (live.get(entry.fence.workerId) !== entry.fence.epoch)
+        report("I7", entry.runIds[0] ?? null, `A claim of ${fenceText(entry.fence)} was accepted, which is not live.`);
       for (const run of entry.runIds) {
         if (owners.has(run))
           report(

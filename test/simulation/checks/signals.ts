@@ -9,12 +9,24 @@ export function checkSignals(evidence: Evidence, facts: Facts, report: Report): 
     const lastConsumed = new Map<string, number>();
     const names = new Map<number, string>();
     const given = new Map<string, number[]>();
+    const awaited = new Map<string, { readonly names: readonly string[]; readonly mode: "any" | "all" }>();
     for (const { type, seq, node, parsed } of facts.log(id)) {
       if (type === "signal.received") {
         names.set(seq, parsed.name);
         if (parsed.key === undefined) continue;
         if (byKey.has(parsed.key)) report("I10", id, `Signal ${parsed.key} was recorded twice.`);
         byKey.set(parsed.key, seq);
+      }
+      if (type === "wait.started") awaited.set(node ?? "", { names: parsed.names, mode: parsed.mode });
+      const wait = type === "wait.timed_out" ? awaited.get(node ?? "") : undefined;
+      if (wait !== undefined) {
+        const there = wait.names.map((name) => [...names].find(([at, of]) => of === name && !consumed.has(at))?.[0]);
+        if (wait.mode === "any" ? there.some((at) => at !== undefined) : !there.includes(undefined))
+          report(
+            "I10",
+            id,
+            `Wait ${node} timed out although signal ${there.find((at) => at !== undefined)} was there.`,
+          );
       }
       if (type === "wait.completed") given.set(node ?? "", parsed.signals);
       // The wait has lost a race: the signals that it was given, and that the code has not seen, are there again.

@@ -3,10 +3,9 @@
  * does not own the run any more. I6: a body runs again only for a reason. I13, I21: rows of transactional steps are there exactly if their records are.
  */
 
-import { type Evidence, isSameFence, type ReadEvent, type Report } from "../evidence.js";
+import type { Evidence, ReadEvent, Report } from "../evidence.js";
 import type { BodyEntry } from "../ledger.js";
 import type { Facts } from "./facts.js";
-import { ownerAt } from "./ownership.js";
 
 /** After these, calls are made again. */
 const startsOver = (event: ReadEvent) =>
@@ -64,37 +63,33 @@ function checkOrigin(
     report("I4", run, `The result of step ${event.node} was recorded before its execution began.`);
 }
 
-const ends = new Set(["step.completed", "step.failed", "step.reattempted", "step.skipped", "step.canceled"]);
+/** Ends of an execution after which there may be another one. */
+const failures = new Set(["step.failed", "step.reattempted", "step.skipped", "step.canceled"]);
 
 function checkBegins(bodies: readonly BodyEntry[], facts: Facts, report: Report): void {
   const { run, step } = bodies[0] as BodyEntry;
   const log = facts.log(run).filter(({ node }) => node === step);
   const isUndo = facts.isUndo(step);
-  const recorded = log.filter(
-    ({ type, attempt }) => ends.has(type) && (attempt !== null || type === "step.completed") && !isUndo,
-  );
+  const recorded = log.filter(({ type, attempt }) => failures.has(type) && attempt !== null);
   const completion = isUndo ? undefined : log.find(({ type }) => type === "step.completed");
   const completedAt = completion === undefined ? Number.POSITIVE_INFINITY : facts.committedAt(run, completion.seq);
   // Only a transaction is executed again because its commit has failed; what it writes then is refused.
   const isExempt = completion !== undefined && facts.isTransactional(step) && facts.wasLate(run, completion.seq);
-  let unexplained = 0;
   for (const body of bodies) {
     if (
       body.begunAfter >= completedAt &&
-      isSameFence(body.fence, ownerAt(facts.ownership, run, body.begunAfter)) &&
+      facts.isOwner(run, body.fence, body.begunAfter) &&
       !facts.canStartOver(run) &&
       !isExempt
     )
       report("I5", run, `Step ${step} began (${body.nth}) in ${body.process} after its result was recorded.`);
-    if (!facts.wasInterrupted(body)) unexplained += 1;
   }
-  // One more may be under way, or be the last of a run that ended without it.
-  const allowed = Math.max(1, recorded.length + (facts.hasEndedEarly(run) ? 1 : 0));
-  if (!isUndo && !isExempt && unexplained > allowed && !facts.canStartOver(run))
+  const repeated = facts.countRepeated(bodies);
+  if (!isUndo && !isExempt && repeated > recorded.length && !facts.canStartOver(run))
     report(
       "I6",
       run,
-      `Step ${step} was executed ${bodies.length} times; ${recorded.length} ends are recorded, and ${bodies.length - unexplained} were interrupted.`,
+      `Step ${step} was executed ${bodies.length} times; ${repeated} executions were repeated without an interruption, and ${recorded.length} have failed.`,
     );
 }
 

@@ -75,7 +75,10 @@ export class Bench {
   /** One item of a resumable step. */
   async item(run: string, step: string, item: number): Promise<void> {
     const { process, ledger, journal, random } = this.options;
-    ledger.items.push({ run, step, item, process: process.name, begunAfter: journal.seq });
+    ledger.items.push({
+      ...{ run, step, item, process: process.name, fence: this.options.fence() },
+      begunAfter: journal.seq,
+    });
     await this.sleep(random.between(1, 12));
   }
 }
