@@ -3,7 +3,7 @@ import { Pawl, PermanentError, Workflow } from "pawl";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { working } from "../support/class-workflows.js";
-import { attemptsOf, recorded } from "../support/run-checks.js";
+import { attemptsOf, expectSound, recorded } from "../support/run-checks.js";
 import { start, world } from "../support/virtual-worlds.js";
 import { errorOf, gate, until } from "../support/waiting.js";
 
@@ -237,23 +237,39 @@ test("a scheduled execution does not vanish from executions() when its run is ca
   expect(await attemptsOf(run)).toEqual(["work 1 completed reattempted", "work 2 canceled canceled_by_flow_control"]);
 });
 
-test("executions() shows an attempt as skipped when skip() arrives while the attempt runs", async () => {
+test.each([
+  ["returns keeps its result", (): string => "done", ["work 2 completed success"]],
+  [
+    "throws is followed by the skip",
+    boom,
+    ["work 2 failed reattempted_by_exception", "work 3 skipped skipped_by_flow_control"],
+  ],
+  [
+    "asks for another is followed by the skip",
+    (w: { reattempt(): never }) => w.reattempt(),
+    ["work 2 completed reattempted", "work 3 skipped skipped_by_flow_control"],
+  ],
+])("skip() during an attempt acts when it has ended: one that %s", async (_what, end, attempts) => {
   const started = gate();
   const finish = gate();
   const X = working(async (w) => {
     if (w.attempt === 1) w.reattempt();
     started.open();
     await finish.opened;
+    return end(w);
   });
   const t = await start(X);
   const run = await t.pawl.start(X);
   void t.settle();
   await started.opened;
   await run.skip();
-  await recorded(run, "step.skipped work");
+  // The worker reads the messages in order, so it has read the command when it has received the signal.
+  await run.signal("later");
+  await recorded(run, "signal.received");
   finish.open();
   await t.settle();
-  expect((await attemptsOf(run))[1]).toBe("work 2 skipped skipped_by_flow_control");
+  expect((await attemptsOf(run)).slice(1)).toEqual([...attempts, "after 1 completed success"]);
+  await expectSound(t);
 });
 
 test("a second pause of a run that is executing is refused, like that of a parked run", async () => {

@@ -249,18 +249,19 @@ describe("many commands at once", () => {
 });
 
 describe("commands that race with the worker", () => {
-  test("a skip during an attempt that then fails skips the step", async () => {
+  test("a skip during an attempt that then fails skips the step, also during the last one", async () => {
     const begun = gate();
     const finish = gate();
     let executions = 0;
     const crossing = workflow("crossing", async (ctx) => {
-      const value = await ctx.step("call", async ({ attempt }) => {
+      const fails = async ({ attempt }: { attempt: number }) => {
         executions += 1;
         if (attempt === 1) throw new Error("again");
         begun.open();
         await finish.opened;
         throw new Error("and again");
-      });
+      };
+      const value = await ctx.step("call", fails, { retry: { attempts: 2 } });
       await ctx.sleep("replay", "1h");
       return [value];
     });
@@ -271,13 +272,39 @@ describe("commands that race with the worker", () => {
     const settled = worker.settle();
     await begun.opened;
     await run.skip();
-    await until(async () => (await logOf(run)).includes("step.skipped call"));
+    await run.signal("later");
+    await until(async () => (await logOf(run)).some((line) => line.startsWith("signal.received")));
     finish.open();
     await settled;
     for (let due = await worker.settle(); due !== null; due = await worker.settle()) w.clock.moveTo(due);
     expect(await run.result({ timeout: "100s" })).toEqual([undefined]);
     expect(executions).toBe(2);
     expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+
+  test("a skip during an attempt is kept for the next owner if the worker dies", async () => {
+    const begun = gate();
+    const dying = workflow("dying", async (ctx) => {
+      const value = await ctx.step("call", ({ attempt }) => {
+        if (attempt === 1) throw new Error("again");
+        begun.open();
+        return new Promise(() => {});
+      });
+      return [value];
+    });
+    const w = await world();
+    const first = await w.worker([dying]);
+    const run = await w.pawl.start(dying);
+    w.clock.moveTo((await first.settle()) as number);
+    void first.settle();
+    await begun.opened;
+    await run.skip();
+    await run.signal("later");
+    await until(async () => (await logOf(run)).some((line) => line.startsWith("signal.received")));
+    await first.kill();
+    const second = await w.worker([dying]);
+    for (let due = await second.settle(); due !== null; due = await second.settle()) w.clock.moveTo(due);
+    expect(await run.result({ timeout: "100s" })).toEqual([undefined]);
   });
 
   test("a pause does not delay a cancellation that is being sent to the children", async () => {

@@ -4,7 +4,7 @@ import type { FrozenDag } from "../graph/frozen-dag.js";
 import { cancelData, expiredCode, expiredReason } from "./cancel-reason.js";
 import type { Decision } from "./decision.js";
 import { newEvent } from "./event.js";
-import { isDispatched, statusOf } from "./state.js";
+import { isDispatched, type RunState, statusOf } from "./state.js";
 import type { Command } from "./stored-schema.js";
 
 export function pauseRun(decision: Decision, reason: string | null): void {
@@ -91,6 +91,27 @@ function findStuckStep(decision: Decision, isUnowned = false): { readonly key: s
         return { key, attempt: op.attempt };
   }
   throw new InvalidStateError(describeNotStuck(decision));
+}
+
+/**
+ * The step that an operator wants to skip or provide an output for while the body of its next attempt is running. The command is
+ * decided about when the attempt has ended, because what the body returns counts.
+ */
+export function findExecutingStep(
+  state: RunState,
+  command: Command,
+  isExecuting: (key: string) => boolean,
+): string | null {
+  const isAboutStep = command.type === "skip" || (command.type === "resume" && command.output !== null);
+  if (!isAboutStep || state.paused?.node != null || (command.type === "resume" && state.paused === null)) return null;
+  let executing: string | null = null;
+  for (const [key, op] of state.ops) {
+    if (op.kind !== "step") continue;
+    if (op.phase === "awaiting_attempt" && !isExecuting(key)) return null;
+    // The start of an attempt that takes long is recorded while it runs.
+    if (op.phase === "awaiting_attempt" || (op.phase === "started" && isExecuting(key))) executing ??= key;
+  }
+  return executing;
 }
 
 /** The error message that says why `skip()` and `resume({ output })` are not possible, and which calls are. */

@@ -205,7 +205,7 @@ export class CallScope {
     const onSettled = () => {
       if (this.#isClosed) return;
       this.#openCallCount -= 1;
-      if (this.#openCallCount === 0) this.turn.attempts.retain();
+      if (this.#openCallCount === 0) this.turn.attempts.onBodyContinues(this.stepAttempt as TurnAttempt);
     };
     result.then(onSettled, onSettled);
   }
@@ -214,7 +214,7 @@ export class CallScope {
   close(): void {
     this.gate?.close();
     if (!this.#isClosed && this.#openCallCount > 0) {
-      this.turn.attempts.retain();
+      this.turn.attempts.onBodyContinues(this.stepAttempt as TurnAttempt);
       this.#withdrawOpenCalls();
     }
     this.#isClosed = true;

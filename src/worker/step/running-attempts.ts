@@ -41,6 +41,8 @@ interface AttemptsOwner {
  */
 export class RunningAttempts {
   readonly #runningAttempts = new Set<RunningAttempt>();
+  /** Of these, those whose bodies wait for the results of durable calls and do nothing else. */
+  readonly #waitingAttempts = new Set<RunningAttempt>();
   readonly #owner: AttemptsOwner;
   /** How many bodies and other operations prevent the run from being parked. */
   #busyCount = 0;
@@ -63,6 +65,13 @@ export class RunningAttempts {
     return false;
   }
 
+  /** Whether the code of this step is running, rather than waiting for something durable. */
+  isExecuting(key: string): boolean {
+    for (const attempt of this.#runningAttempts)
+      if (attempt.key === key && !this.#waitingAttempts.has(attempt)) return true;
+    return false;
+  }
+
   add(attempt: RunningAttempt): void {
     this.#busyCount += 1;
     this.#runningAttempts.add(attempt);
@@ -75,6 +84,7 @@ export class RunningAttempts {
     attempt.releaseSlot?.();
     attempt.scope?.close();
     this.#runningAttempts.delete(attempt);
+    this.#waitingAttempts.delete(attempt);
     this.#owner.host.executing.delete(attempt);
   }
 
@@ -114,8 +124,15 @@ export class RunningAttempts {
       const { remainingMs } = attempt;
       pendingWrites.addWaitEvent(attempt.createStartedEvent(), remainingMs === null ? {} : { inMs: remainingMs });
     }
+    this.#waitingAttempts.add(attempt);
     this.release();
     this.#owner.scheduleIdleCheck();
+  }
+
+  /** Called when a result that the body waited for is about to be delivered to it. */
+  onBodyContinues(attempt: RunningAttempt): void {
+    this.#waitingAttempts.delete(attempt);
+    this.retain();
   }
 
   /** From now on, the turn waits for none of the bodies and operations in progress. */
@@ -138,5 +155,6 @@ export class RunningAttempts {
 
   clear(): void {
     this.#runningAttempts.clear();
+    this.#waitingAttempts.clear();
   }
 }

@@ -255,7 +255,9 @@ export class Step {
       const createEvent = (output: unknown) => createCompletedEvent(this.#turn, this.#settings, attempt, output);
       const isRecorded = await inTransaction(turn, attempt, this.#body as never, timeoutMs, createEvent);
       turn.attempts.onBodyEnded(attempt);
-      if (isRecorded) turn.attempts.onRecorded();
+      if (!isRecorded) return;
+      turn.attempts.onRecorded();
+      turn.inboxProcessor.onAttemptRecorded(this.#key);
     } catch (thrown) {
       this.#onThrown(attempt, op, thrown);
     }
@@ -290,7 +292,11 @@ export class Step {
     const jobRunEnded = job && (attempt.hasJobFailed || error instanceof TimeoutError);
     const cursorMoved = attempt.checkpoints !== null && !attempt.checkpoints.isUnmoved;
     const history: StepOp | undefined = cursorMoved && op !== undefined ? withoutFailures(op) : op;
-    const react = () => this.#settings.react(error, history);
+    // The step waits for another attempt, however many it has had, so that the operator's command finds it.
+    const react = () =>
+      turn.inboxProcessor.hasPostponed(this.#key)
+        ? ({ kind: "reattempt", waitMs: 0, countsAsReattempt: true } as const)
+        : this.#settings.react(error, history);
     const exceptionContext = {
       react,
       explain,
@@ -353,6 +359,7 @@ export class Step {
       // The retry is scheduled after the commit, because until then the state still shows the previous attempt as due.
       if (nextAttempt !== null) turn.inboxProcessor.scheduleRetry(this.#key, nextAttempt);
       turn.attempts.onRecorded();
+      turn.inboxProcessor.onAttemptRecorded(this.#key);
     });
   }
 }

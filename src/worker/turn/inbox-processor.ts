@@ -7,6 +7,7 @@ import { withAncestryHashes } from "../../core/graph/ancestry-hash.js";
 import { cancelUnawaitedChildren } from "../../core/run/cancel-children.js";
 import type { ReceivedCommand } from "../../core/run/command.js";
 import { decide } from "../../core/run/decide.js";
+import { findExecutingStep } from "../../core/run/decide-operator.js";
 import { dataOf } from "../../core/run/event.js";
 import { decodeMessage } from "../../core/run/message.js";
 import { isDispatched, type Op } from "../../core/run/state.js";
@@ -22,6 +23,11 @@ export class InboxProcessor implements InboxPort {
   readonly #turn: WholeTurn;
   /** By key of a step that waits for its next attempt: the callback that starts the attempt. */
   #retries: Map<string, (op: Op | undefined) => void> | null = null;
+  /**
+   * The steps about which commands are in the inbox that are decided about when the attempt that is running has ended. The
+   * commands stay there until then, so that the next owner has them if this worker dies.
+   */
+  #keysOfPostponed: ReadonlySet<string> = new Set();
   #isDeciding = false;
   /**
    * True from the end of an inbox check until the idle check of the turn has run. A check that is requested in between is
@@ -54,6 +60,14 @@ export class InboxProcessor implements InboxPort {
   scheduleRetry(key: string, startAttempt: (op: Op | undefined) => void): void {
     (this.#retries ??= new Map()).set(key, startAttempt);
     this.#turn.scheduleIdleCheck();
+  }
+
+  hasPostponed(key: string): boolean {
+    return this.#keysOfPostponed.has(key);
+  }
+
+  onAttemptRecorded(key: string): void {
+    if (this.hasPostponed(key)) void this.check();
   }
 
   stop(): void {
@@ -127,25 +141,26 @@ export class InboxProcessor implements InboxPort {
 
   async #decideAndCommit(allRows: readonly InboxRow[], now: number): Promise<void> {
     const turn = this.#turn;
-    const inbox = limitInboxBytes(allRows);
+    const rows = limitInboxBytes(allRows);
     // The other rows stay in the inbox for the next check.
-    if (inbox.length < allRows.length) void this.#checkNext();
+    if (rows.length < allRows.length) void this.#checkNext();
     // A child may end before the commit that created it is acknowledged. Until then, the state does not contain the call.
     // A step may end before a command about it is processed. Until its result is acknowledged, the state does not contain it.
-    if (inbox.some(({ kind }) => isFromChild(kind) || isAboutStep(kind))) await turn.writer.waitForSubmitted();
+    if (rows.some(({ kind }) => isFromChild(kind) || isAboutStep(kind))) await turn.writer.waitForSubmitted();
     if (turn.isOver) return;
+    const inbox = this.#withoutPostponed(rows);
     if (inbox.length > 0) turn.parkDelay.expectMessages();
     for (const row of inbox) turn.pendingWrites.drainedInboxIds.push(row.id);
-    const receivedMessages = inbox.flatMap((row) => this.#decodeRow(row));
+    const receivedMessages = inbox.flatMap(({ commands }) => commands);
     let receivedCommands: readonly ReceivedCommand[] = receivedMessages;
     for (let isFirstPass = true; ; isFirstPass = false) {
       // Events name signals by their numbers. While a transactional step has exclusive use of the log, the next number is
       // not known.
       while (turn.writer.exclusiveLock !== null) await turn.writer.exclusiveLock;
       if (turn.isOver) return;
-      const { state, writer, withdrawnKeys, attempts } = turn;
-      const isExecuting = (key: string) => attempts.has(key);
-      const decidedEvents = decide(state, receivedCommands, now, writer.nextSeq, withdrawnKeys, isExecuting);
+      const { state, writer, withdrawnKeys } = turn;
+      const hasAttempt = (key: string) => turn.attempts.has(key);
+      const decidedEvents = decide(state, receivedCommands, now, writer.nextSeq, withdrawnKeys, hasAttempt);
       const events =
         turn.definition.declared === null
           ? decidedEvents
@@ -165,6 +180,27 @@ export class InboxProcessor implements InboxPort {
     this.#startDueRetries(now);
     if (turn.phase.hasCalledCode) this.scheduleDueTimer();
     if (turn.isDraining) turn.drain();
+  }
+
+  /** Decodes the rows, without those that wait for the end of an attempt. The end of the run waits for no attempt. */
+  #withoutPostponed(
+    rows: readonly InboxRow[],
+  ): { readonly id: number; readonly commands: readonly ReceivedCommand[] }[] {
+    const { state, phase, attempts } = this.#turn;
+    const keys = new Set<string>();
+    const inbox = rows.flatMap((row) => {
+      const commands = this.#decodeRow(row);
+      const [received] = commands;
+      const executingKey =
+        received === undefined || phase.current.kind === "finishing"
+          ? null
+          : findExecutingStep(state, received.command, (key) => attempts.isExecuting(key));
+      if (executingKey === null) return [{ id: row.id, commands }];
+      keys.add(executingKey);
+      return [];
+    });
+    this.#keysOfPostponed = keys;
+    return inbox;
   }
 
   /**

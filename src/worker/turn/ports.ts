@@ -164,6 +164,10 @@ export interface InboxPort {
   scheduleDueTimer(): void;
   /** `startAttempt` is called when the next attempt of the step is due, unless the turn ends before that. */
   scheduleRetry(key: string, startAttempt: (op: Op | undefined) => void): void;
+  /** Whether an operator wants to skip the step, or has its output, once its running attempt has ended. */
+  hasPostponed(key: string): boolean;
+  /** Processes the inbox if it has commands that wait for the end of this attempt. */
+  onAttemptRecorded(key: string): void;
 }
 
 export interface InboxOwner {
