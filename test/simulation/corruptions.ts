@@ -547,22 +547,13 @@ export const corruptions: readonly Corruption[] = [
     return true;
   }),
   corruption("more runs were executed at a time than a limit allows", "I14", (world) => {
-    const { evidence } = world;
-    const limit = evidence.limits.get("limited") ?? 0;
-    const held = new Set<string>();
-    for (const entry of evidence.journal) {
-      if (entry.kind === "claimed") for (const run of entry.runIds) held.add(run);
-      if (entry.kind === "freed" || entry.kind === "registered") held.clear();
-      if (entry.kind === "commit" && entry.result.kind === "committed")
-        for (const { runId, next } of entry.batch.transitions) if (next.kind !== "keep") held.delete(runId);
-      if (held.size <= limit || [...held].some((id) => runOf(world, id)?.workflow !== "program")) continue;
-      for (const id of held) (runOf(world, id) as OpenRun).workflow = "limited";
-      for (const start of evidence.starts) if (held.has(start.run)) start.workflow = "limited";
-      return true;
-    }
-    return false;
+    const limited = new Set(world.evidence.runs.filter(({ workflow }) => workflow === "limited").map(({ id }) => id));
+    if (!world.entries("claimed").some(({ runIds }) => runIds.some((id) => limited.has(id)))) return false;
+    for (const { limits } of world.entries("limits"))
+      for (const limit of limits) if (limit.name === "slots") Object.assign(limit, { concurrency: 0, override: null });
+    return true;
   }),
-  corruption("a slot was not given back", "I17", ({ evidence: { runs, slots } }) => {
+  corruption("a slot was not given back", "I14", ({ evidence: { runs, slots } }) => {
     const [run] = runs;
     if (run === undefined) return false;
     slots.push({ runId: run.id, node: "", lane: "slots", isWaiting: false, owner: null, epoch: null, at: 0 });

@@ -1,6 +1,6 @@
 /** All that the checker judges: what the store contains at the end, and what was written down outside of it. */
 
-import type { SlotRecord } from "../../src/store/contract/limits.js";
+import type { ClassRecord, LaneRecord, SlotRecord } from "../../src/store/contract/limits.js";
 import type {
   CursorRow,
   Fence,
@@ -12,6 +12,7 @@ import type {
   TaskRecord,
   WorkerRecord,
 } from "../../src/store/contract/store.js";
+import { limitNames } from "./checks/limit-plan.js";
 import type { JournalEntry } from "./kernel/journal.js";
 import type { UserRow } from "./kernel/user-table.js";
 import type {
@@ -19,8 +20,12 @@ import type {
   AcknowledgedStart,
   BodyEntry,
   CommandEntry,
+  GatheredInput,
   ItemEntry,
+  Ledger,
+  OutcomeOfToken,
   ResultEntry,
+  TokenStart,
 } from "./ledger.js";
 import type { World } from "./world.js";
 
@@ -56,8 +61,17 @@ export interface Evidence {
     readonly listeners: number;
     readonly timers: number;
   }[];
-  /** By workflow: how many of its runs may be executed at a time. */
-  limits: ReadonlyMap<string, number>;
+  /** Classes of waiting runs, and lanes that wait for something. */
+  classes: ClassRecord[];
+  lanes: LaneRecord[];
+  tokenStarts: TokenStart[];
+  /** The inputs of all starts that may share a run, also of those that were not acknowledged. */
+  sentTokens: string[];
+  gatheredInputs: GatheredInput[];
+  tokenOutputs: OutcomeOfToken[];
+  retries: Ledger["retries"][number][];
+  /** By item of the plan: within how many milliseconds its run must begin. */
+  startBy: ReadonlyMap<string, number>;
   maxDeliveries: number;
   hasTwoReleases: boolean;
   stuck: string | null;
@@ -81,6 +95,8 @@ export async function collectEvidence(world: World): Promise<Evidence> {
   const occurrences: OccurrenceRecord[] = [];
   for (const { name } of schedules)
     occurrences.push(...(await store.schedules.occurrences({ schedule: name, before: null, limit: all })));
+  const lanes: LaneRecord[] = [];
+  for (const name of limitNames) lanes.push(...(await store.limits.lanes(name, { after: null, limit: all })));
   return {
     ...{ runs, cursors, schedules, occurrences },
     logs: copied(await store.logs(ids)),
@@ -92,16 +108,26 @@ export async function collectEvidence(world: World): Promise<Evidence> {
     periods: new Map(plan.schedules.map(({ item, everyMs }) => [item, everyMs])),
     userRows: [...world.userTable.rows],
     journal: [...world.journal.entries],
+    classes: [...(await store.limits.classes({ afterId: null }, all))],
+    lanes,
+    ...{ tokenStarts: ledger.tokenStarts, sentTokens: [...ledger.sentTokens], tokenOutputs: ledger.tokenOutputs },
+    ...{ gatheredInputs: ledger.gatheredInputs, retries: ledger.retries },
+    startBy: new Map(
+      plan.runs.flatMap((run) =>
+        "startByMs" in run && run.startByMs !== undefined ? [[run.item, run.startByMs]] : [],
+      ),
+    ),
     bodies: ledger.bodies,
     items: ledger.items,
     starts: ledger.starts,
     signals: ledger.signals,
     commands: ledger.commands,
     results: ledger.results,
-    plannedKeys: plan.runs.filter(({ at }) => at < Number.POSITIVE_INFINITY).map(({ item }) => item),
+    plannedKeys: plan.runs
+      .filter((run) => run.at < Number.POSITIVE_INFINITY && !("conflict" in run))
+      .map(({ item }) => item),
     deaths: ledger.deaths,
     leftOpen: world.leftOpen,
-    limits: world.limits,
     maxDeliveries: world.maxDeliveries,
     hasTwoReleases: world.hasTwoReleases,
     stuck: world.stuck,

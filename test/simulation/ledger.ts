@@ -17,6 +17,8 @@ export interface BodyEntry {
   readonly attempt: number | null;
   end: "value" | "error" | null;
   token: string | null;
+  /** Where its step must hold a slot while it is executed; null if it has no limit. */
+  readonly lane: string | null;
 }
 
 export interface ItemEntry {
@@ -33,6 +35,35 @@ export interface AcknowledgedStart {
   readonly workflow: string;
   readonly key: string;
   readonly run: string;
+}
+
+/** What the code of a run that has gathered starts got as its input, in one execution of it. */
+export interface GatheredInput {
+  readonly run: string;
+  readonly tokens: readonly string[];
+}
+
+/** A start that is gathered with others, or that others with its key may replace or follow. */
+export interface TokenStart {
+  /** What its input contains, and no other. */
+  readonly token: string;
+  readonly workflow: string;
+  /** The number of the last entry in the journal when it was sent, and when it was acknowledged. */
+  readonly sentAfter: number;
+  readonly acknowledgedAfter: number;
+  readonly run: string;
+  /** Its place in the list of its run; null if its run has one input. */
+  readonly position: number | null;
+  /** How it has its run: as the first of them, by a later start, or not at all. */
+  readonly outcome: "created" | "merged" | "replaced" | "attached";
+  /** Whether its input takes the place of earlier ones. */
+  readonly isLastInput: boolean;
+}
+
+/** The run of an acknowledged start. */
+export interface OutcomeOfToken {
+  readonly token: string;
+  readonly output: unknown;
 }
 
 export interface AcknowledgedSignal {
@@ -60,6 +91,14 @@ export class Ledger {
   readonly bodies: BodyEntry[] = [];
   readonly items: ItemEntry[] = [];
   readonly starts: AcknowledgedStart[] = [];
+  /** Starts that were acknowledged, and that may share a run with others. */
+  readonly tokenStarts: TokenStart[] = [];
+  /** All tokens that were ever sent. */
+  readonly sentTokens = new Set<string>();
+  readonly gatheredInputs: GatheredInput[] = [];
+  readonly tokenOutputs: OutcomeOfToken[] = [];
+  /** Runs for which a retry was acknowledged, and the retry. */
+  readonly retries: { readonly run: string; readonly retry: string }[] = [];
   readonly signals: AcknowledgedSignal[] = [];
   readonly commands: CommandEntry[] = [];
   readonly results: ResultEntry[] = [];

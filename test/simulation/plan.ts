@@ -1,4 +1,6 @@
 /** What happens in a world, generated from its seed: processes, runs, commands, disasters. Each item has a name, by which it can be left out. */
+
+import { type LimitName, limitNames, limitsOfWorkflows } from "./checks/limit-plan.js";
 import { Random } from "./kernel/random.js";
 import type { BodyPlan } from "./workload/bench.js";
 import type { ClassInput } from "./workload/class-workflows.js";
@@ -13,20 +15,67 @@ export interface NodePlan {
 }
 
 export type RunPlan = { readonly item: string; readonly at: number; readonly node: number } & (
-  | { readonly workflow: "program" | "limited"; readonly program: Program }
+  | ProgramRunPlan
   | { readonly workflow: "sweep" | "assembly"; readonly input: ClassInput }
   | { readonly workflow: "order"; readonly input: GraphInput }
   | { readonly workflow: "built"; readonly body: BodyPlan; readonly width: number }
 );
+
+export interface ProgramRunPlan {
+  readonly workflow: "program" | "limited" | "keyed" | "paced" | "held";
+  readonly program: Program;
+  readonly tenant: string;
+  /** The idempotency key that it shares with others, and what becomes of it if another run has that. */
+  readonly conflict?: { readonly group: string; readonly policy: "queue" | "cancelOther" | "replace" | "fail" };
+  /** Within how many milliseconds it must begin. */
+  readonly startByMs?: number;
+}
+
+/** A start that a run may gather with others. */
+export interface GatherPlan {
+  readonly item: string;
+  readonly at: number;
+  readonly node: number;
+  readonly workflow: "notes" | "lists" | "mail";
+  readonly key: string;
+  readonly keep: "last" | "first" | "all";
+  readonly quietMs: number;
+  readonly maxMs: number;
+  /** Whether an element of a batch has an idempotency key, so that it may be started again. */
+  readonly hasKey: boolean;
+}
+
+export interface OverridePlan {
+  readonly item: string;
+  readonly at: number;
+  readonly node: number;
+  readonly limit: LimitName;
+  /** null: what was set before is cleared. */
+  readonly values: { readonly concurrency: number; readonly ratePerSecond?: number; readonly ms?: number } | null;
+}
+
+export interface QueuePausePlan {
+  readonly item: string;
+  readonly at: number;
+  readonly node: number;
+  readonly queue: string;
+  readonly ms: number;
+}
 
 export interface SchedulePlan {
   readonly item: string;
   readonly at: number;
   readonly node: number;
   readonly everyMs: number;
-  readonly overlap: "skip" | "bufferOne" | "bufferAll" | "allowAll";
+  readonly overlap: "skip" | "bufferOne" | "bufferAll" | "allowAll" | "cancelOther";
   readonly catchUp: "latest" | "all";
   readonly program: Program;
+  /** What operators do to it, two of them at about the same instant. */
+  readonly commands: readonly {
+    readonly at: number;
+    readonly node: number;
+    readonly command: "pause" | "resume" | "trigger" | "force-trigger";
+  }[];
 }
 
 export interface SignalPlan {
@@ -37,7 +86,16 @@ export interface SignalPlan {
   readonly name: string;
 }
 
-export type CommandName = "pause" | "resume" | "cancel" | "skip" | "force-cancel";
+export type CommandName =
+  | "pause"
+  | "resume"
+  | "resume-with-output"
+  | "resume-at"
+  | "reattempt"
+  | "retry"
+  | "cancel"
+  | "skip"
+  | "force-cancel";
 
 export interface CommandPlan {
   readonly item: string;
@@ -64,6 +122,9 @@ export interface WorldPlan {
   readonly signals: readonly SignalPlan[];
   readonly commands: readonly CommandPlan[];
   readonly schedules: readonly SchedulePlan[];
+  readonly gathers: readonly GatherPlan[];
+  readonly overrides: readonly OverridePlan[];
+  readonly queuePauses: readonly QueuePausePlan[];
   readonly disasters: readonly DisasterPlan[];
   readonly hasCrossProcessHints: boolean;
   /** When the faults end. */
@@ -97,6 +158,9 @@ export function planWorld(seed: number): WorldPlan {
     const placed = { item: `r${index}`, at: Math.floor(soon() / 2), node: anyNode() };
     return { ...placed, ...planRun(random) };
   });
+  const place = () => ({ at: Math.floor(soon() / 2), node: anyNode() });
+  if (random.chance(0.25)) runs.push(...planCrowd(random, runs.length, place));
+  if (random.chance(0.15)) runs.push(...planConflicts(random, runs.length, place));
   const anyRun = () => random.int(0, runs.length - 1);
   const signals = Array.from(
     { length: random.int(0, 6) },
@@ -110,7 +174,10 @@ export function planWorld(seed: number): WorldPlan {
     const run = anyRun();
     // Two operators, at about the same instant.
     for (const node of [anyNode(), anyNode()]) {
-      const command = random.weighted({ pause: 4, resume: 4, skip: 2, cancel: 1, "force-cancel": 0.3 });
+      const command = random.weighted({
+        ...{ pause: 4, resume: 4, skip: 2, cancel: 1, "force-cancel": 0.3 },
+        ...{ "resume-with-output": 0.5, "resume-at": 0.5, reattempt: 0.5, retry: 1 },
+      });
       commands.push({ item: `o${commands.length}`, at: at + random.int(0, 5), node, run, command });
     }
   }
@@ -128,13 +195,99 @@ export function planWorld(seed: number): WorldPlan {
         node: anyNode(),
         everyMs: random.pick([1_000, 2_000, 3_000]),
       },
-      overlap: random.pick(["skip", "bufferOne", "bufferAll", "allowAll"]),
+      overlap: random.pick(["skip", "bufferOne", "bufferAll", "allowAll", "cancelOther"]),
       catchUp: random.pick(["latest", "all"]),
       program: [{ op: "step", name: "s1", ms: random.int(10, 2_500) }],
+      commands: planPairs(random, [0, 0, 1, 2], (at) => ({
+        ...{ at: at + soon(), node: anyNode() },
+        command: random.weighted({ pause: 2, resume: 3, trigger: 2, "force-trigger": 1 }),
+      })),
     }),
   );
+  const gathers = random.chance(0.25) ? planGathers(random, anyNode, soon) : [];
+  const isLimited = runs.some(({ workflow }) => workflow in limitsOfWorkflows) || gathers.length > 0;
+  const overrides = isLimited && random.chance(0.4) ? planOverrides(random, anyNode, soon) : [];
+  const queuePauses = random.chance(0.08)
+    ? [{ item: "q0", at: soon(), node: anyNode(), queue: random.pick(pausableQueues), ms: random.int(500, 6_000) }]
+    : [];
   const hasCrossProcessHints = random.chance(0.7);
-  return { nodes, runs, signals, commands, schedules, disasters, hasCrossProcessHints, calmAt };
+  return {
+    ...{ nodes, runs, signals, commands, schedules, gathers, overrides, queuePauses, disasters },
+    ...{ hasCrossProcessHints, calmAt },
+  };
+}
+
+const pausableQueues = ["program", "limited", "order", "Sweep", "mail"] as const;
+const tenants = ["a", "b", "c"] as const;
+
+/** Two of each, at about the same instant. */
+function planPairs<Planned>(random: Random, counts: readonly number[], plan: (at: number) => Planned): Planned[] {
+  const planned: Planned[] = [];
+  for (let pairs = random.pick(counts); pairs > 0; pairs -= 1)
+    planned.push(plan(random.int(0, 5)), plan(random.int(0, 5)));
+  return planned;
+}
+
+type Placed = () => { readonly at: number; readonly node: number };
+
+/** Many short runs that compete for few slots, some of which must begin soon. */
+function planCrowd(random: Random, first: number, place: Placed): RunPlan[] {
+  const { at } = place();
+  const workflow = random.pick(["limited", "keyed", "paced", "held"] as const);
+  return Array.from({ length: random.int(3, 7) }, (_, index): RunPlan => {
+    const program = new ProgramMaker(random).make(random.int(1, 2), 1);
+    return {
+      ...{ item: `r${first + index}`, at: at + random.int(0, 1_500), node: place().node },
+      ...{ workflow, program, tenant: random.pick(tenants) },
+      ...(random.chance(0.3) ? { startByMs: random.int(200, 4_000) } : {}),
+    };
+  });
+}
+
+/** Starts that share an idempotency key. */
+function planConflicts(random: Random, first: number, place: Placed): RunPlan[] {
+  const { at } = place();
+  const workflow = random.pick(["program", "program", "limited"] as const);
+  return Array.from(
+    { length: random.int(2, 5) },
+    (_, index): RunPlan => ({
+      ...{ item: `r${first + index}`, at: at + random.int(0, 4_000), node: place().node },
+      ...{ workflow, program: new ProgramMaker(random).make(random.int(1, 2), 1), tenant: random.pick(tenants) },
+      conflict: { group: "k0", policy: random.weighted({ queue: 3, cancelOther: 2, replace: 2, fail: 1 }) },
+    }),
+  );
+}
+
+function planGathers(random: Random, anyNode: () => number, soon: () => number): GatherPlan[] {
+  const at = Math.floor(soon() / 2);
+  const workflow = random.pick(["notes", "lists", "mail"] as const);
+  const keep = workflow === "lists" ? "all" : random.pick(["last", "first"] as const);
+  const quietMs = random.int(100, 1_500);
+  const spreadMs = random.pick([50, 1_000, 6_000]);
+  return Array.from(
+    { length: random.int(2, 9) },
+    (_, index): GatherPlan => ({
+      ...{ item: `g${index}`, at: at + random.int(0, spreadMs), node: anyNode(), workflow, keep, quietMs },
+      ...{
+        maxMs: quietMs * random.pick([1, 3, 10]),
+        key: random.pick(tenants.slice(0, 2)),
+        hasKey: random.chance(0.5),
+      },
+    }),
+  );
+}
+
+function planOverrides(random: Random, anyNode: () => number, soon: () => number): OverridePlan[] {
+  return Array.from({ length: random.int(1, 3) }, (_, index): OverridePlan => {
+    const limit = random.pick(limitNames);
+    const isRated = limit === "pace" || limit === "meter";
+    const values = {
+      concurrency: random.int(1, 4),
+      ...(isRated ? { ratePerSecond: random.int(2, 12) } : {}),
+      ...(random.chance(0.5) ? { ms: random.int(500, 6_000) } : {}),
+    };
+    return { item: `v${index}`, at: soon(), node: anyNode(), limit, values: random.chance(0.3) ? null : values };
+  });
 }
 
 function planRun(random: Random) {
@@ -143,11 +296,17 @@ function planRun(random: Random) {
     ...(random.chance(0.3) ? { fails: random.int(1, 2) } : {}),
     ...(random.chance(0.04) ? { kills: random.pick([1, 2, 20]) } : {}),
   });
-  const workflow = random.weighted({ program: 8, limited: 3, sweep: 2, assembly: 1.5, order: 2, built: 1.5 });
+  const workflow = random.weighted({
+    ...{ program: 8, limited: 1, keyed: 1, paced: 1, held: 1 },
+    ...{ sweep: 2, assembly: 1.5, order: 2, built: 1.5 },
+  });
   switch (workflow) {
     case "program":
     case "limited":
-      return { workflow, program: new ProgramMaker(random).make() } as const;
+    case "keyed":
+    case "paced":
+    case "held":
+      return { workflow, program: new ProgramMaker(random).make(), tenant: random.pick(tenants) } as const;
     case "sweep":
     case "assembly":
       return { workflow, input: { items: random.int(0, 20), body: body(), skips: random.chance(0.5) } } as const;
@@ -166,6 +325,9 @@ export function planWithout(plan: WorldPlan, dropped: ReadonlySet<string>): Worl
     ...plan,
     signals: left(plan.signals),
     schedules: left(plan.schedules),
+    gathers: left(plan.gathers),
+    overrides: left(plan.overrides),
+    queuePauses: left(plan.queuePauses),
     commands: left(plan.commands),
     disasters: left(plan.disasters),
     // The others refer to runs by their places.

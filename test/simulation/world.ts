@@ -1,7 +1,8 @@
 /** A simulated world: what its seed has planned, first with faults, then without, until everything has ended. */
-import type { GraphBuilder, Logger, RunHandle } from "../../src/index.js";
-import type { RunRecord, Store } from "../../src/store/contract/store.js";
+import type { Logger } from "../../src/index.js";
+import type { Store } from "../../src/store/contract/store.js";
 import { MemoryStore } from "../../src/store/memory/index.js";
+import { Clients } from "./clients.js";
 import { type FaultOptions, Faults } from "./kernel/faults.js";
 import { Journal } from "./kernel/journal.js";
 import { Random } from "./kernel/random.js";
@@ -10,20 +11,9 @@ import { epochMs, SimProcess } from "./kernel/sim-process.js";
 import type { Trace } from "./kernel/trace.js";
 import { UserTable } from "./kernel/user-table.js";
 import { Ledger } from "./ledger.js";
-import {
-  type CommandPlan,
-  type DisasterPlan,
-  type NodePlan,
-  planWithout,
-  planWorld,
-  type RunPlan,
-  type SchedulePlan,
-  type SignalPlan,
-  type WorldPlan,
-} from "./plan.js";
+import { Operators } from "./operators.js";
+import { type DisasterPlan, type NodePlan, planWithout, planWorld, type WorldPlan } from "./plan.js";
 import { maxDeliveries, SimNode, type Surroundings } from "./sim-node.js";
-import { limitedConcurrency } from "./workload/function-workflows.js";
-import { signalNames } from "./workload/program.js";
 
 export interface WorldOptions {
   readonly seed: number;
@@ -52,9 +42,8 @@ export class World {
   readonly #nodes: SimNode[] = [];
   readonly #incarnations: number[] = [];
   readonly #around: Surroundings;
-  readonly #startedRuns = new Map<number, string>();
-  readonly #sentSignals = new Set<string>();
-  readonly #firstSent = new Map<string, number>();
+  readonly #clients: Clients;
+  readonly #operators: Operators;
   #isCalm = false;
   /** Why the world did not end; null if it did. */
   #stuck: string | null = null;
@@ -74,16 +63,19 @@ export class World {
       isPoisonOn: () => !this.#isCalm,
       onPoison: (node) => this.#onPoison(node),
     };
+    const liveNode = (index: number) => this.#liveNode(index);
+    this.#clients = new Clients({ ...this.#around, plan: this.plan, liveNode });
+    this.#operators = new Operators({
+      ...{ store: this.store, scheduler: this.scheduler, ledger: this.ledger, clients: this.#clients, liveNode },
+      at: (delayMs, action) => this.#at(delayMs, action),
+    });
   }
 
   /** The items of the plan that can be left out. */
   get items(): readonly string[] {
-    const { runs, signals, commands, schedules, disasters } = this.plan;
-    return [...disasters, ...commands, ...signals, ...schedules, ...runs].map(({ item }) => item);
-  }
-
-  get limits(): ReadonlyMap<string, number> {
-    return new Map([["limited", limitedConcurrency]]);
+    const { runs, signals, commands, schedules, gathers, overrides, queuePauses, disasters } = this.plan;
+    const others = [...disasters, ...commands, ...signals, ...schedules, ...gathers, ...overrides, ...queuePauses];
+    return [...others, ...runs].map(({ item }) => item);
   }
 
   get maxDeliveries(): number {
@@ -127,10 +119,15 @@ export class World {
   async #run(): Promise<void> {
     const { plan, scheduler } = this;
     for (const index of plan.nodes.keys()) this.#spawn(index, (plan.nodes[index] as NodePlan).release);
-    for (const [index, run] of plan.runs.entries()) this.#at(run.at, () => this.#startRun(index, run));
-    for (const signal of plan.signals) this.#at(signal.at, () => this.#signal(signal));
-    for (const command of plan.commands) this.#at(command.at, () => void this.#command(command));
-    for (const schedule of plan.schedules) this.#at(schedule.at, () => this.#putSchedule(schedule));
+    const clients = this.#clients;
+    const operators = this.#operators;
+    for (const [index, run] of plan.runs.entries()) this.#at(run.at, () => clients.startRun(index, run));
+    for (const gather of plan.gathers) this.#at(gather.at, () => clients.gather(gather));
+    for (const signal of plan.signals) this.#at(signal.at, () => clients.signal(signal));
+    for (const command of plan.commands) this.#at(command.at, () => void operators.command(command));
+    for (const schedule of plan.schedules) this.#at(schedule.at, () => operators.putSchedule(schedule));
+    for (const override of plan.overrides) this.#at(override.at, () => operators.override(override));
+    for (const pause of plan.queuePauses) this.#at(pause.at, () => operators.pauseQueue(pause));
     for (const disaster of plan.disasters) this.#at(disaster.at, () => this.#strike(disaster));
     await scheduler.runUntil(() => false, plan.calmAt);
     await this.#calmDown();
@@ -184,43 +181,9 @@ export class World {
       this.#stuck = `${running} process(es) did not stop`;
   }
 
-  /** What people do when something waits for them: repeat what was not acknowledged, resume, signal. */
   async #tidyUp(): Promise<boolean> {
-    let isQuiet = true;
-    for (const [index, run] of this.plan.runs.entries()) {
-      if (this.#startedRuns.has(index) || run.at === Number.POSITIVE_INFINITY) continue;
-      isQuiet = false;
-      this.#startRun(index, run);
-    }
-    for (const signal of this.plan.signals) {
-      if (this.#sentSignals.has(signal.item) || !this.#startedRuns.has(signal.run)) continue;
-      isQuiet = false;
-      this.#signal(signal);
-    }
-    for (const { name, status } of await this.store.schedules.list({ after: null, limit: 10 })) {
-      if (status === "paused") continue;
-      isQuiet = false;
-      void this.#liveNode(0)
-        ?.pawl.schedules.pause(name)
-        .catch(() => {});
-    }
-    const open = await this.store.runs({ active: true, limit: 1_000 });
-    for (const run of open) this.#help(run);
-    return isQuiet && open.length === 0;
-  }
-
-  #help(run: RunRecord): void {
-    const client = this.#liveNode(0);
-    if (client === null) return;
-    const handle = client.pawl.run(run.id);
-    const round = this.scheduler.eventCount;
-    if (run.status === "paused") void this.#send(run.id, "resume", handle.resume());
-    else if (run.waiting?.includes('"signal"')) {
-      for (const name of signalNames) {
-        const key = `janitor-${name}-${round}`;
-        void handle.signal(name, key, { key }).catch(() => {});
-      }
-    }
+    const isAnswered = this.#clients.repeatUnanswered();
+    return (await this.#operators.tidyUp()) && isAnswered;
   }
 
   async #describeOpenRuns(): Promise<string> {
@@ -234,104 +197,7 @@ export class World {
         return `run ${id} (${workflow}) ${status} waiting=${waiting} task=${JSON.stringify(task)} log=${log.slice(-8).join(" ")}`;
       }),
     );
-    const missing = [...this.plan.runs.keys()].filter((index) => !this.#startedRuns.has(index));
-    return `${texts.join("\n  ")}; starts without answer: ${missing.join()}`;
-  }
-
-  // ── Clients ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  #startRun(index: number, plan: RunPlan): void {
-    void this.#insist(plan.node, async (node) => {
-      const { process } = node;
-      const key = plan.item;
-      const handle = await startRun(node, plan);
-      if (!process.isAlive) return;
-      this.scheduler.trace.add(this.scheduler.now, process.name, `started ${plan.item} as ${handle.id.slice(-6)}`);
-      this.ledger.starts.push({ plan: index, workflow: nameOfWorkflow[plan.workflow], key, run: handle.id });
-      this.#startedRuns.set(index, handle.id);
-      if (index % 2 === 0) this.#awaitResult(handle);
-    });
-  }
-
-  #putSchedule({ item, node, everyMs, overlap, catchUp, program }: SchedulePlan): void {
-    void this.#insist(node, async ({ pawl }) => {
-      await pawl.schedules.put(item, { workflow: "program", input: { program }, every: everyMs, overlap, catchUp });
-      this.ledger.schedules.push(item);
-    });
-  }
-
-  #awaitResult(handle: RunHandle): void {
-    handle.result().then(
-      (output) => this.ledger.results.push({ run: handle.id, output }),
-      () => {},
-    );
-  }
-
-  #signal({ item, node, run, name }: SignalPlan): void {
-    const id = this.#startedRuns.get(run);
-    if (id === undefined) return;
-    const sentAfter = this.#firstSent.get(item) ?? this.journal.seq;
-    this.#firstSent.set(item, sentAfter);
-    void this.#insist(node, async ({ pawl }) => {
-      let isAccepted = true;
-      await pawl
-        .run(id)
-        .signal(name, item, { key: item })
-        .catch((error: { code?: string }) => {
-          // A run that has ended takes no signals.
-          if (error.code !== "INVALID_STATE") throw error;
-          isAccepted = false;
-        });
-      if (this.#sentSignals.has(item)) return;
-      this.#sentSignals.add(item);
-      if (isAccepted)
-        this.ledger.signals.push({ run: id, name, key: item, sentAfter, acknowledgedAfter: this.journal.seq });
-    });
-  }
-
-  async #command({ node, run, command }: CommandPlan): Promise<void> {
-    const id = this.#startedRuns.get(run);
-    const client = this.#liveNode(node);
-    if (id === undefined || client === null) return;
-    const handle = client.pawl.run(id);
-    const sent = {
-      pause: () => handle.pause("an operator"),
-      resume: () => handle.resume(),
-      skip: () => handle.skip(),
-      cancel: () => handle.cancel("an operator"),
-      "force-cancel": () => handle.cancel("an operator", { force: true }),
-    }[command]();
-    await this.#send(id, command, sent);
-  }
-
-  async #send(run: string, command: string, sent: Promise<unknown>): Promise<void> {
-    const entry = {
-      run,
-      command,
-      at: epochMs + Math.floor(this.scheduler.now),
-      outcome: "sent" as "sent" | "done" | "refused",
-    };
-    this.ledger.commands.push(entry);
-    try {
-      await sent;
-      entry.outcome = "done";
-    } catch {
-      entry.outcome = "refused";
-    }
-  }
-
-  /** Calls a client until it is acknowledged, or until its process dies. Idempotency keys make that safe. */
-  async #insist(index: number, call: (node: SimNode) => Promise<void>): Promise<void> {
-    const node = this.#liveNode(index);
-    if (node === null) return;
-    for (let tries = 0; tries < 5; tries += 1) {
-      try {
-        return await call(node);
-      } catch (error) {
-        if ((error as { transient?: boolean }).transient !== true) throw error;
-        await node.sleep(200);
-      }
-    }
+    return `${texts.join("\n  ")}; starts without answer: ${this.#clients.unanswered.join()}`;
   }
 
   /** The process, or another one if it is dead. */
@@ -394,36 +260,3 @@ export class World {
     return { debug: () => {}, info: () => {}, warn: note("warn"), error: note("error") };
   }
 }
-
-/** The name of the hero, like the key of the start, is the name of the item. */
-function startRun({ pawl, definitions }: SimNode, plan: RunPlan): Promise<RunHandle<any, any>> {
-  const idempotencyKey = plan.item;
-  switch (plan.workflow) {
-    case "program":
-    case "limited":
-      return pawl.start(definitions[plan.workflow], { program: plan.program }, { idempotencyKey });
-    case "sweep":
-      return pawl.start(definitions.sweep, plan.input, { idempotencyKey, hero: { type: "Account", id: plan.item } });
-    case "assembly":
-      return pawl.start(definitions.assembly, plan.input, { idempotencyKey });
-    case "order":
-      return pawl.start(definitions.order, plan.input, { idempotencyKey });
-    case "built": {
-      const items = Array.from({ length: plan.width }, (_, index) => index);
-      const build = (g: GraphBuilder) => {
-        const parts = g.fanOut(items, { name: (n) => `part_${n}`, job: definitions.press, args: () => plan.body });
-        g.node("aggregate", { job: definitions.paint, args: plan.body, dependsOn: parts });
-      };
-      return pawl.build("built", build, { idempotencyKey });
-    }
-  }
-}
-
-const nameOfWorkflow = {
-  program: "program",
-  limited: "limited",
-  sweep: "Sweep",
-  assembly: "Assembly",
-  order: "order",
-  built: "built",
-} as const;

@@ -30,6 +30,7 @@ import type { Batch, CursorWrite, NextTaskState, RunRecord, Store } from "../../
 import { logPause, publishCommit } from "../../telemetry/publish.js";
 import type { RunTally } from "../../telemetry/run-tally.js";
 import { readParents } from "../inspect/run-graph.js";
+import { withSlotRelease } from "./held-slots.js";
 import { handOverQueue, isBusy, type QueueHandover } from "./queue-handover.js";
 
 export interface CommandServices {
@@ -82,13 +83,14 @@ export async function applyCommands(
     isStarted: command.type === "start",
     cancelMessages,
   });
+  const release = await withSlotRelease({ store, log }, runId, next);
   const handover = state.ending === null ? noHandover : await handOverQueue(store, run, state, now);
   if (handover === null) return lostRace;
   const eventsToWrite = events.filter((event) => !isTerminalEvent(event));
   const cursors = state.stepStructure !== null ? cursorResets(eventsToWrite) : emptyList;
   const transition = createTransition(run.id, lastSeq, {
     events: eventsToWrite,
-    next,
+    next: release.next,
     messages: handover.messages.length === 0 ? messages : [...messages, ...handover.messages],
     cursors,
   });
@@ -97,13 +99,15 @@ export async function applyCommands(
     const batch: Batch = { fence: null, transitions: [transition, ...transitions], starts: [] };
     const result = await store.commit(keyChange === undefined ? batch : { ...batch, keyChange });
     if (result.kind !== "committed") return lostRace;
+    release.announce();
     publishCommit(log, run, { ...transition, at: result.at });
     tally.record(run.workflow, { ...transition, at: result.at });
     if (state.paused !== null && state.paused !== pausedBefore) logPause(log, run, state.paused);
     return "done";
   } catch (error) {
-    if (await wasWritten(store, run.id, lastSeq, eventsToWrite)) return "done";
-    throw error;
+    if (!(await wasWritten(store, run.id, lastSeq, eventsToWrite))) throw error;
+    release.announce();
+    return "done";
   }
 }
 

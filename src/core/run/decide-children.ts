@@ -63,8 +63,8 @@ export function recordNodeEnd(
 ): void {
   const node = callOfChild(decision.state, senderNode);
   const op = decision.state.ops.get(node);
-  if (op === undefined || !isDispatched(op) || op.attempt !== attempt || decision.endedNodes.has(node)) return;
-  decision.endedNodes.add(node);
+  if (op === undefined || !isDispatched(op) || op.attempt !== attempt || decision.endedSteps.has(node)) return;
+  decision.endedSteps.add(node);
   if (output !== null) {
     decision.events.push(newEvent("step.completed", { node, attempt, outcome: "success" }, { ms }, { output }));
     return;

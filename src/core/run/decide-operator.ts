@@ -28,6 +28,7 @@ export function resumeRun(
     return decision.resume("operator", changes);
   }
   const { key, attempt } = findStuckStep(decision, isUnowned);
+  decision.endedSteps.add(key);
   decision.events.push(
     newEvent("step.completed", { node: key, attempt, outcome: "success" }, { by: "operator" }, { output }),
   );
@@ -60,6 +61,7 @@ export function moveToStep(decision: Decision, step: string): void {
 
 export function skipStep(decision: Decision, isUnowned: boolean): void {
   const { key, attempt } = findStuckStep(decision, isUnowned);
+  decision.endedSteps.add(key);
   decision.events.push(
     newEvent("step.skipped", { node: key, attempt, outcome: "skipped_by_flow_control" }, { by: "operator" }),
   );
@@ -68,11 +70,15 @@ export function skipStep(decision: Decision, isUnowned: boolean): void {
 
 /**
  * The step that an operator can skip or provide an output for, and the number of the attempt that it runs or waits to
- * start. A step whose body is running is not stuck: the result of the body will be recorded, and a step has only one.
+ * start. A step whose body is running is not stuck: the result of the body will be recorded, and a step has only one. For the
+ * same reason, a step that an earlier command of this decision has ended is none of them.
  */
 function findStuckStep(decision: Decision, isUnowned = false): { readonly key: string; readonly attempt: number } {
+  const { endedSteps } = decision;
   if (decision.paused?.node != null) {
+    const isEnded = endedSteps.has(decision.paused.node);
     const op = decision.state.ops.get(decision.paused.node);
+    if (isEnded) throw new InvalidStateError(describeNotStuck(decision));
     if (op?.kind === "step" && (op.phase === "started" || op.phase === "awaiting_attempt"))
       return { key: decision.paused.node, attempt: op.phase === "awaiting_attempt" ? op.attempt + 1 : op.attempt };
     // The run is paused at a step that was never attempted, because no worker has the step's job.
@@ -84,10 +90,10 @@ function findStuckStep(decision: Decision, isUnowned = false): { readonly key: s
     }
   } else {
     for (const [key, op] of decision.state.ops)
-      if (op.kind === "step" && op.phase === "awaiting_attempt" && !decision.isExecuting(key))
+      if (op.kind === "step" && op.phase === "awaiting_attempt" && !decision.isExecuting(key) && !endedSteps.has(key))
         return { key, attempt: op.attempt + 1 };
     for (const [key, op] of decision.state.ops)
-      if (isUnowned && op.kind === "step" && op.phase === "started" && !isDispatched(op))
+      if (isUnowned && !endedSteps.has(key) && op.kind === "step" && op.phase === "started" && !isDispatched(op))
         return { key, attempt: op.attempt };
   }
   throw new InvalidStateError(describeNotStuck(decision));

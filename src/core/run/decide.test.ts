@@ -297,6 +297,19 @@ describe("pause and resume", () => {
     expect(decideWhile("ship")).toMatchObject([{ type: "step.skipped", node: "pay", attempt: 2 }]);
   });
 
+  test("two operators skip one step once, and its result that arrives with them is the only one", () => {
+    const skips = [skip, skip].map((command): ReceivedCommand => ({ command, at: 1, strict: false }));
+    const decided = (state: RunState, commands: readonly ReceivedCommand[]) =>
+      decide(state, commands, 1).map(({ type, node }) => `${type} ${node ?? ""}`);
+    expect(decided(stateAfter(started, retry("pay", 1, minute)).state(), skips)).toEqual(["step.skipped pay"]);
+    const two = stateAfter(started, retry("pay", 1, minute), retry("ship", 1, minute)).state();
+    expect(decided(two, skips)).toEqual(["step.skipped pay", "step.skipped ship"]);
+    const withOutput: ReceivedCommand = { command: { type: "resume", output: "1" }, at: 1, strict: false };
+    const pausedAtStep = newEvent("run.paused", { node: "pay" }, { reason: "r" });
+    const stuck = stateAfter(started, retry("pay", 1, minute), pausedAtStep).state();
+    expect(decided(stuck, [withOutput, ...skips])).toEqual(["step.completed pay", "run.resumed "]);
+  });
+
   test("skip skips the attempt that waits, not the one before it", () => {
     const skipped = (...events: TimedEvent[]) =>
       decide(stateAfter(...events).state(), [{ command: skip, at: 0, strict: true }], 0);

@@ -27,8 +27,8 @@ export class Decision {
     string,
     { readonly completed: number[]; readonly failed: number[]; readonly ended: Set<number> }
   >();
-  /** The nodes whose end was received in this decision. */
-  readonly endedNodes = new Set<string>();
+  /** The steps and nodes whose end was decided in this decision; in the state they are still open. */
+  readonly endedSteps = new Set<string>();
   paused: { readonly resumeOn: string | null; readonly recheckAt: number | null; readonly node: string | null } | null;
   isCancelRequested: boolean;
   isCancelForced: boolean;

@@ -143,11 +143,21 @@ describe("a step", () => {
     });
   });
 
+  test("of a function that was lost without a recovery may run again once the run is resumed", () => {
+    const events = [
+      newEvent("step.started", { node: "a", attempt: 1 }),
+      newEvent("run.paused", { node: "a" }, { reason: "r" }),
+      newEvent("run.resumed", {}, { by: "operator" }),
+    ];
+    expect(op(stateAfter(started, ...events), "a")).toMatchObject({ phase: "awaiting_attempt", dueAt: 4_000 });
+  });
+
   test("that waits for its job when the run is paused keeps waiting once the run is resumed", () => {
     const resumed = newEvent("run.resumed", {}, { by: "operator" });
     const paused = newEvent("run.paused", { node: "a" }, { reason: "r" });
     const inClass = newEvent("step.started", { node: "a", attempt: 1 });
-    expect(op(stateAfter(started, inClass, paused, resumed), "a")).toMatchObject({ phase: "started", attempt: 1 });
+    const classStarted = newEvent("run.started", {}, { steps: "chain" });
+    expect(op(stateAfter(classStarted, inClass, paused, resumed), "a")).toMatchObject({ phase: "started", attempt: 1 });
     const inGraph = newEvent("node.dispatched", { node: "a", attempt: 1 }, { job: "J" });
     expect(op(stateAfter(started, inGraph, paused, resumed), "a")).toMatchObject({ phase: "started", job: "J" });
   });

@@ -23,6 +23,11 @@ export class OpeningRuns {
     for (const id of runIds) this.#latest.set(id, opening);
     return opening;
   }
+
+  /** Openings of several runs last until all of them have a turn; this run has one now, whose end must be reacted to. */
+  onTurnStarted(runId: string): void {
+    this.#latest.delete(runId);
+  }
 }
 
 export class Opening {

@@ -164,13 +164,16 @@ export class Session {
       const startedTurns = tasksToRead.map((task) => {
         const { id } = task.run;
         if (!opening.isLatest(id)) return undefined;
-        return this.#startRun({
-          ...task,
-          run: begunRuns.get(id) ?? task.run,
-          log: logs.get(id) ?? emptyList,
-          inbox: inboxes.get(id) ?? emptyList,
-          claimedAt,
-        });
+        return this.#startRun(
+          {
+            ...task,
+            run: begunRuns.get(id) ?? task.run,
+            log: logs.get(id) ?? emptyList,
+            inbox: inboxes.get(id) ?? emptyList,
+            claimedAt,
+          },
+          opening,
+        );
       });
       await Promise.all(startedTurns);
     });
@@ -241,12 +244,12 @@ export class Session {
     return retryUntilReachable(this.#options.runtime, read, () => this.#isDead || this.#isStopping);
   }
 
-  #startRun(snapshot: TurnSnapshot): void | Promise<void> {
-    return mustInherit(snapshot) ? this.#startSuccessor(snapshot) : this.#startTurn(snapshot);
+  #startRun(snapshot: TurnSnapshot, opening: Opening): void | Promise<void> {
+    return mustInherit(snapshot) ? this.#startSuccessor(snapshot, opening) : this.#startTurn(snapshot);
   }
 
   /** Starts a run that retries another run. The recorded steps of the other run are first copied into its log. */
-  async #startSuccessor(snapshot: TurnSnapshot): Promise<void> {
+  async #startSuccessor(snapshot: TurnSnapshot, opening: Opening): Promise<void> {
     const { store, onRunReleased } = this.#options;
     const { run } = snapshot;
     try {
@@ -257,6 +260,7 @@ export class Session {
         hasOnFailure: onFailure !== null,
         retryUntilReachable: (read) => this.#retryUntilReachable(read),
       });
+      if (!opening.isLatest(run.id)) return;
       if (inheritResult.kind === "inherited") await this.#startTurn({ ...snapshot, log: inheritResult.log });
       else if (inheritResult.kind === "has messages") await this.#reopen(run.id, snapshot.route);
       else onRunReleased(inheritResult.kind === "parked" ? inheritResult : null);
@@ -278,6 +282,8 @@ export class Session {
       return this.#pauseDamaged(snapshot, error);
     }
     this.turns.set(run.id, turn);
+    // The other runs of the same claim may be opening for longer than this turn lasts.
+    this.#openingRuns.onTurnStarted(run.id);
     pauseRunOnError(turn, () => turn.start());
     if (this.#isStopping) turn.stop();
   }
@@ -302,14 +308,17 @@ export class Session {
           Promise.all([store.run(runId), store.logs([runId]), store.inbox([runId]), store.now()]),
         );
         if (run === null || !opening.isLatest(runId)) return;
-        await this.#startRun({
-          run,
-          route,
-          deliveries,
-          log: logs.get(runId) ?? emptyList,
-          inbox: inboxes.get(runId) ?? emptyList,
-          claimedAt,
-        });
+        await this.#startRun(
+          {
+            run,
+            route,
+            deliveries,
+            log: logs.get(runId) ?? emptyList,
+            inbox: inboxes.get(runId) ?? emptyList,
+            claimedAt,
+          },
+          opening,
+        );
       } catch (error) {
         log.error(`Run ${runId} could not be reopened; another worker takes it when this one stops.`, error);
       }

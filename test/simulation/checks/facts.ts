@@ -65,6 +65,20 @@ export class Facts {
     return this.#commits.get(run)?.[seq - 1] ?? 0;
   }
 
+  /** Whether the run has copied this event from the run that it retries. */
+  isInherited(run: string, seq: number): boolean {
+    const forked = this.log(run).find(({ type }) => type === "run.forked");
+    return (
+      forked !== undefined && this.committedAt(run, seq) === this.committedAt(run, forked.seq) && seq !== forked.seq
+    );
+  }
+
+  /** The run that this one retries, and those before it. */
+  ancestorsOf(run: string): readonly string[] {
+    const from: unknown = this.log(run).find(({ type }) => type === "run.forked")?.parsed.from;
+    return typeof from === "string" ? [from, ...this.ancestorsOf(from)] : [];
+  }
+
   /** Whether the process that committed this event had been told before that it could not. */
   wasLate(run: string, seq: number): boolean {
     const entry = this.#evidence.journal[this.committedAt(run, seq) - 1];

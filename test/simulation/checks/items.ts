@@ -19,7 +19,9 @@ export function checkItems(evidence: Evidence, facts: Facts, report: Report): vo
     if (workflow !== "Sweep") continue;
     const swept = facts.log(id).find(({ type, node }) => type === "step.completed" && node === "sweep");
     if (swept === undefined || swept.parsed.by === "operator") continue;
+    const lineage = [id, ...facts.ancestorsOf(id)];
     for (let item = 0; item < JSON.parse(input).items; item += 1)
-      if (!done.has(`${id} ${item}`)) report("I4", id, `Item ${item} was never done, and its step is completed.`);
+      if (!lineage.some((run) => done.has(`${run} ${item}`)))
+        report("I4", id, `Item ${item} was never done, and its step is completed.`);
   }
 }

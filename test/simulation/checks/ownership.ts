@@ -1,6 +1,6 @@
 /**
  * I7: which worker owned which run, recomputed from what the database has accepted. Fences only grow, a run has one owner, and nothing is
- * accepted from any other. I14, I23: of a workflow with a limit, no more runs are owned at a time than it allows.
+ * accepted from any other.
  */
 import type { Fence } from "../../../src/store/contract/store.js";
 import { type Evidence, isSameFence, type Report } from "../evidence.js";
@@ -18,18 +18,9 @@ export function checkOwnership(evidence: Evidence, report: Report): Ownership {
   const epochs = new Map<string, number>();
   /** By id: the epoch of each worker that has neither stopped nor been given up. */
   const live = new Map<string, number>();
-  const workflows = new Map(evidence.runs.map(({ id, workflow }) => [id, workflow]));
   const ended = new Set<string>();
-  const held = new Map<string, number>();
 
   const setOwner = (run: string, owner: Fence | null, from: number) => {
-    const workflow = workflows.get(run) ?? "";
-    const change = (owner === null ? 0 : 1) - (owners.has(run) ? 1 : 0);
-    const count = (held.get(workflow) ?? 0) + change;
-    held.set(workflow, count);
-    const limit = evidence.limits.get(workflow);
-    if (change > 0 && limit !== undefined && count > limit)
-      report("I14", run, `${count} runs of ${workflow} were owned at a time; the limit is ${limit}.`);
     if (owner === null) owners.delete(run);
     else owners.set(run, owner);
     const changes = history.get(run);

@@ -41,7 +41,6 @@ export function checkLeaks(evidence: Evidence, report: Report): void {
     const isDead = evidence.deaths.length > 0;
     if (live && !isDead) report("I17", null, `Worker ${id} is still marked live.`);
   }
-  for (const { runId, lane } of evidence.slots) report("I17", runId, `It still holds a slot of ${lane}.`);
   for (const { process, transactions, listeners, timers } of evidence.leftOpen)
     if (transactions + listeners + timers > 0)
       report(
@@ -98,10 +97,13 @@ export function checkResults(evidence: Evidence, report: Report): void {
   }
 }
 
+/** The workflows whose output is what their code has seen. */
+const programs: ReadonlySet<string> = new Set(["program", "limited", "keyed", "paced", "held"]);
+
 /** What the code of a run has seen, which is its output, is what its log says. */
 export function checkOutputs(evidence: Evidence, facts: Facts, report: Report): void {
   for (const { id, status, output, workflow } of evidence.runs) {
-    if (status !== "completed" || output === null || (workflow !== "program" && workflow !== "limited")) continue;
+    if (status !== "completed" || output === null || !programs.has(workflow)) continue;
     const recorded = new Map(
       facts
         .log(id)

@@ -2,7 +2,11 @@
 import type { Evidence, Report } from "../evidence.js";
 
 export function checkSchedules(evidence: Evidence, report: Report): void {
-  const runs = new Map(evidence.runs.flatMap((run) => (run.schedule === undefined ? [] : [[run.id, run] as const])));
+  const runs = new Map(
+    evidence.runs.flatMap((run) =>
+      run.schedule === undefined || run.schedule.startsWith('{"gathering"') ? [] : [[run.id, run] as const],
+    ),
+  );
   const claimed = new Set<string>();
   for (const name of evidence.puts)
     if (!evidence.schedules.some((schedule) => schedule.name === name))
@@ -12,10 +16,10 @@ export function checkSchedules(evidence: Evidence, report: Report): void {
     const everyMs = evidence.periods.get(name) as number;
     const pausedAt: number = JSON.parse(record.state).pause?.at ?? record.createdAt;
     const covered = new Map<number, number>();
-    for (const { schedule, id, scheduledFor, scheduledUntil, count, outcome } of evidence.occurrences) {
+    for (const { schedule, id, scheduledFor, scheduledUntil, count, outcome, detail } of evidence.occurrences) {
       if (schedule !== name) continue;
-      let instants = 0;
-      for (let instant = scheduledFor; instant <= scheduledUntil; instant += everyMs) {
+      let instants = detail.manual === true ? 1 : 0;
+      for (let instant = scheduledFor; detail.manual !== true && instant <= scheduledUntil; instant += everyMs) {
         covered.set(instant, (covered.get(instant) ?? 0) + 1);
         instants += 1;
       }

@@ -55,7 +55,9 @@ function checkOrigin(
   if (!isToken(output) || event.parsed.by === "operator") return;
   // The result of a step may be that of a step within it, and the result of a node that of the run that executed its job.
   const step = output.replace(/#\d+$/, "");
-  const owners = step === event.node ? [run] : [run, ...facts.attemptRuns(run, event.node)];
+  const lineage = facts.isInherited(run, event.seq) ? facts.ancestorsOf(run) : [run, ...facts.ancestorsOf(run)];
+  const owners =
+    step === event.node ? lineage : lineage.flatMap((owner) => [owner, ...facts.attemptRuns(owner, event.node)]);
   const body = owners.flatMap((owner) => bodies.get(`${owner} ${step}`) ?? []).find(({ token }) => token === output);
   if (body === undefined || body.end !== "value")
     report("I4", run, `Step ${event.node} has the result ${output}, which no execution returned.`);
@@ -101,6 +103,8 @@ function checkUserRows(evidence: Evidence, facts: Facts, report: Report): void {
     for (const event of facts.log(id)) {
       if (event.type !== "step.completed" || !facts.isTransactional(event.node) || event.parsed.by === "operator")
         continue;
+      // The run that it retries has written the row.
+      if (facts.isInherited(id, event.seq)) continue;
       const written = rows.get(`${id} ${event.node}`) ?? [];
       if (written.length !== 1 || written[0] !== event.parsed.output)
         report(

@@ -7,6 +7,7 @@ export function checkTimers(evidence: Evidence, facts: Facts, report: Report): v
     const open = new Map<string, { readonly due: number; readonly kind: string }>();
     const failed = new Map<string, number>();
     for (const event of facts.log(id)) {
+      if (facts.isInherited(id, event.seq)) continue;
       const key = event.node ?? "";
       const { type, parsed, at } = event;
       if (type === "timer.started") open.set(key, { kind: "timer", due: parsed.until ?? at + parsed.ms });

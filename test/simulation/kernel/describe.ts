@@ -1,5 +1,5 @@
 /** Store calls as short texts, for traces. */
-import type { Batch } from "../../../src/store/contract/store.js";
+import type { Batch, CommitResult } from "../../../src/store/contract/store.js";
 
 const shortId = (id: string) => id.slice(-6);
 
@@ -14,4 +14,18 @@ export function describeBatch(name: string, { fence, transitions, starts }: Batc
   });
   const born = starts.map(({ id, workflow }) => `${shortId(id)}:${workflow}`);
   return `${name} ${fence === null ? "client" : `${shortId(fence.workerId)}/${fence.epoch}`} ${[...parts, ...born].join("; ")}`;
+}
+
+/** What is unusual about the result; null if nothing is. */
+export function describeResult(result: CommitResult): string | null {
+  if (result.kind === "conflict")
+    return `conflict about ${shortId(result.runId)}${result.hasUnreadMessages === true ? ", which has messages" : ""}`;
+  if (result.kind === "fenced") return "fenced";
+  const kept = result.notParked.map(shortId);
+  const refused = result.refused.map(({ runId, existing }) => `${shortId(runId)} for ${shortId(existing.id)}`);
+  if (kept.length + refused.length === 0) return null;
+  return [
+    kept.length > 0 ? `not parked: ${kept.join()}` : "",
+    refused.length > 0 ? `refused: ${refused.join()}` : "",
+  ].join(" ");
 }

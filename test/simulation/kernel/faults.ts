@@ -15,6 +15,8 @@ export const callFaults = [
   "unanswered",
   /** The call takes seconds, so that others take effect between it and its neighbours. */
   "slow",
+  /** The call takes effect at once, and its answer is late, so that what it says may not be true any more. */
+  "stale-answer",
 ] as const;
 
 export const hintFaults = ["lost-hint", "doubled-hint", "late-hint"] as const;

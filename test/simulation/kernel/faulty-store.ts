@@ -3,6 +3,7 @@
  * and after them anything may happen: other calls, faults, the death of the process.
  */
 import { StoreError, TransactionError } from "../../../src/core/errors/errors.js";
+import type { StepSlotChanges, StepSlotResult } from "../../../src/store/contract/limits.js";
 import type {
   Batch,
   ClaimResult,
@@ -13,7 +14,7 @@ import type {
   Store,
   StoreTransaction,
 } from "../../../src/store/contract/store.js";
-import { describeBatch } from "./describe.js";
+import { describeBatch, describeResult } from "./describe.js";
 import type { CallFault, Faults } from "./faults.js";
 import type { Journal } from "./journal.js";
 import type { Random } from "./random.js";
@@ -25,6 +26,13 @@ import { type UserHandle, type UserRow, type UserTable, UserTransaction } from "
 const deadlineMs = 2_500;
 /** How long a server may go on with a call after its connection has failed; the lease of the workers is not shorter. */
 const latestMs = 3_000;
+
+/** After these calls the slots of limits may be others. */
+const changesSlots: ReadonlySet<string> = new Set([
+  ...["commit", "heartbeat", "registerWorker", "deregisterWorker"],
+  ...["limits.admit", "limits.changeStepSlots", "limits.tidy"],
+]);
+const changesLimits: ReadonlySet<string> = new Set(["limits.register", "limits.override"]);
 
 export interface FaultyStoreOptions {
   readonly inner: Store;
@@ -83,6 +91,8 @@ export class FaultyStore {
         const isLate = this.#isLate;
         const answer: unknown = await Reflect.apply(value, target, args);
         this.#note(fullName, args, answer, isLate);
+        if (changesSlots.has(fullName)) await this.#noteSlots();
+        else if (changesLimits.has(fullName)) await this.#noteLimits();
         return answer;
       });
   }
@@ -91,7 +101,7 @@ export class FaultyStore {
     const { process, scheduler, random, faults } = this.#options;
     const fault = faults.ofCall();
     const requestMs = 0.05 + random.next() ** 3 * 4 + (fault === "slow" ? random.between(200, 4_000) : 0);
-    const answerMs = 0.05 + random.next() ** 3 * 4;
+    const answerMs = 0.05 + random.next() ** 3 * 4 + (fault === "stale-answer" ? random.between(100, 2_000) : 0);
     const reachesServerAfterCrash = random.chance(0.5);
     const takesEffectUnanswered = random.chance(0.5);
     const label = args.length > 0 && name.endsWith("commit") ? describeBatch(name, args[0] as Batch) : name;
@@ -155,13 +165,32 @@ export class FaultyStore {
       const { isAlive, reapedWorkerIds } = answer as HeartbeatResult;
       if (!isAlive) journal.add(process.name, { kind: "fenced", call: name, fence: args[0] as Fence });
       if (reapedWorkerIds.length > 0) journal.add(process.name, { kind: "freed", workerIds: reapedWorkerIds });
+    } else if (name === "limits.changeStepSlots") {
+      const { asked, fence } = args[0] as StepSlotChanges;
+      if ((answer as StepSlotResult).kind === "fenced")
+        journal.add(process.name, { kind: "fenced", call: name, fence });
+      else if (asked.length > 0) journal.add(process.name, { kind: "asked", steps: asked });
+    } else if (name === "limits.wake" || name === "limits.sweep") {
+      if ((answer as number) > 0) journal.add(process.name, { kind: "woken", count: answer as number });
     }
   }
 
+  async #noteSlots(): Promise<void> {
+    const { inner, journal, process } = this.#options;
+    journal.addSlots(process.name, await inner.limits.slots({ afterRunId: null }, Number.MAX_SAFE_INTEGER));
+  }
+
+  async #noteLimits(): Promise<void> {
+    const { inner, journal, process } = this.#options;
+    journal.add(process.name, { kind: "limits", limits: await inner.limits.list() });
+  }
+
   #noteCommit(call: string, batch: Batch, result: CommitResult, isLate: boolean): void {
-    const { journal, process } = this.#options;
+    const { journal, process, scheduler } = this.#options;
     if (result.kind === "fenced") journal.add(process.name, { kind: "fenced", call, fence: batch.fence as Fence });
     journal.add(process.name, { kind: "commit", batch, result, isLate });
+    const remark = describeResult(result);
+    if (remark !== null) scheduler.trace.add(scheduler.now, "·", `  ${remark}`);
   }
 
   #watch(listener: (hint: Hint) => void): () => void {
@@ -209,6 +238,7 @@ export class FaultyStore {
           const isLate = this.#isLate;
           const result = await transaction.commit(batch);
           this.#noteCommit("transaction.commit", batch, result, isLate);
+          await this.#noteSlots();
           return result;
         });
       },

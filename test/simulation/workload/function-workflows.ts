@@ -1,6 +1,6 @@
 /** Function style: handlers that interpret a program. */
 import {
-  limit,
+  type LimitDefinition,
   PauseError,
   PermanentError,
   type StepTools,
@@ -8,65 +8,87 @@ import {
   type WorkflowDefinition,
   workflow,
 } from "../../../src/index.js";
+import { keyedLimits, type LimitName } from "../checks/limit-plan.js";
 import type { UserHandle } from "../kernel/user-table.js";
 import type { Bench, BodyPlan } from "./bench.js";
+import { limitedWorkflows, type StepLimitName } from "./limited-workflows.js";
 import type { Op, Program } from "./program.js";
 
 export interface ProgramInput {
   readonly program: Program;
+  /** The key of the limits that have one. */
+  readonly tenant: string;
+  /** Of starts that share an idempotency key: the key. */
+  readonly group?: string;
+  readonly token?: string;
 }
 
-type ProgramWorkflow = WorkflowDefinition<ProgramInput, unknown>;
+export type ProgramWorkflow = WorkflowDefinition<ProgramInput, unknown>;
 
 const retry = { attempts: 5, initial: 60, factor: 2, max: 500 } as const;
 
-/** At most this many runs of the limited workflow are executed at a time. */
-export const limitedConcurrency = 2;
-
-export function functionWorkflows(bench: Bench) {
-  const interpreter = new Interpreter(bench, () => ({ program, limited }));
-  const handler = (ctx: WorkflowContext<ProgramInput>, input: ProgramInput) => interpreter.execute(ctx, input.program);
+export function functionWorkflows(bench: Bench, limits: Record<LimitName, LimitDefinition>) {
+  const interpreter = new Interpreter(bench, limits, () => ({ program, limited: limited.limited }));
+  const handler = (ctx: WorkflowContext<ProgramInput>, input: ProgramInput) =>
+    interpreter.execute(ctx, input.program, input.tenant);
   const program: ProgramWorkflow = workflow("program", { retry }, handler);
-  const slots = limit("slots", { concurrency: limitedConcurrency });
-  const limited: ProgramWorkflow = workflow("limited", { retry, limits: [slots] }, handler);
-  return { program, limited };
+  const limited = limitedWorkflows(limits, handler, retry);
+  return { program, ...limited };
 }
+
+interface StepPlan {
+  readonly timeout?: number;
+  readonly compensates?: boolean;
+  readonly onCrash?: "pause";
+  readonly isAdded?: boolean;
+  readonly limit?: StepLimitName;
+  readonly units?: number;
+}
+
+type Children = { readonly name: string; result(): Promise<unknown> }[];
 
 class Interpreter {
   readonly #bench: Bench;
+  readonly #limits: Record<LimitName, LimitDefinition>;
   readonly #definitions: () => { readonly program: ProgramWorkflow; readonly limited: ProgramWorkflow };
 
   constructor(
     bench: Bench,
+    limits: Record<LimitName, LimitDefinition>,
     definitions: () => { readonly program: ProgramWorkflow; readonly limited: ProgramWorkflow },
   ) {
     this.#bench = bench;
+    this.#limits = limits;
     this.#definitions = definitions;
   }
 
   /** Returns what the code has seen: the checker compares it with what the log says. */
-  async execute(ctx: WorkflowContext<any>, program: Program): Promise<unknown[]> {
+  async execute(ctx: WorkflowContext<any>, program: Program, tenant: string): Promise<unknown[]> {
     const seen: unknown[] = [];
-    const children: { readonly name: string; result(): Promise<unknown> }[] = [];
+    const children: Children = [];
     for (const op of program) {
-      const value = await this.#operate(ctx, op, children);
+      const value = await this.#operate(ctx, op, children, tenant);
       if (value !== undefined) seen.push(value);
     }
     for (const child of children) seen.push([child.name, await outcomeOf(() => child.result())]);
     return seen;
   }
 
-  async #operate(ctx: WorkflowContext<any>, op: Op, children: { name: string; result(): Promise<unknown> }[]) {
+  async #operate(ctx: WorkflowContext<any>, op: Op, children: Children, tenant: string) {
     const { program, limited } = this.#definitions();
+    const step = (name: string, plan: BodyPlan, options: StepPlan = {}) => this.#step(ctx, name, plan, options, tenant);
     switch (op.op) {
       case "step": {
-        const call = () => this.#step(ctx, op.name, op, op);
+        const call = () => step(op.name, op, op);
         return [op.name, op.isSwallowed === true ? await outcomeOf(call) : await call()];
       }
-      case "sleep":
-        if (op.isUntil === true) await ctx.sleepUntil(op.name, ctx.now().getTime() + op.ms);
-        else await ctx.sleep(op.name, op.ms);
+      case "sleep": {
+        const call = () =>
+          op.isUntil === true ? ctx.sleepUntil(op.name, ctx.now().getTime() + op.ms) : ctx.sleep(op.name, op.ms);
+        if (op.isSwallowed === true) await outcomeOf(call);
+        else await call();
         return;
+      }
       case "signal":
         return ["signal", await ctx.waitForSignal(op.name, waitOptions(op.timeout))];
       case "any":
@@ -80,15 +102,15 @@ class Interpreter {
       }
       case "child": {
         const child = op.isLimited === true ? limited : program;
-        return [op.name, await outcomeOf(() => ctx.run(child, { program: op.program }, { name: op.name }))];
+        return [op.name, await outcomeOf(() => ctx.run(child, { program: op.program, tenant }, { name: op.name }))];
       }
       case "spawn": {
-        const child = await ctx.start(program, { program: op.program }, { name: op.name });
+        const child = await ctx.start(program, { program: op.program, tenant }, { name: op.name });
         children.push({ name: op.name, result: () => child.result() });
         return;
       }
       case "map": {
-        const items = op.items.map((item) => ({ program: item }));
+        const items = op.items.map((item) => ({ program: item, tenant }));
         const { concurrency } = op;
         const result = await ctx.map(program, items, { name: op.name, concurrency, tolerate: items.length });
         return [op.name, items.map((_, index) => result[index] ?? "lost")];
@@ -96,9 +118,9 @@ class Interpreter {
       case "transaction":
         return [op.name, await this.#transaction(ctx, op)];
       case "parallel":
-        return ["parallel", ...(await Promise.all(op.branches.map((branch) => this.execute(ctx, branch))))];
+        return ["parallel", ...(await Promise.all(op.branches.map((branch) => this.execute(ctx, branch, tenant))))];
       case "branch": {
-        const cases = { left: () => this.execute(ctx, op.program), right: async () => [] };
+        const cases = { left: () => this.execute(ctx, op.program, tenant), right: async () => [] };
         return [
           op.name,
           await ctx.branch(op.name, () => (this.#bench.options.random.chance(0.6) ? "left" : "right"), cases),
@@ -123,14 +145,29 @@ class Interpreter {
         return ctx.pause("a planned pause");
       case "detached":
         // User code that forgets to await: its rejection, if any, is caught, its result is not used.
-        void this.#step(ctx, op.name, op).catch(() => {});
+        void step(op.name, op).catch(() => {});
+        return;
+      case "stray":
+        // User code that keeps `ctx`, and calls it when its handler may have returned, or its turn may have ended.
+        void this.#bench
+          .sleep(op.ms)
+          .then(() => step(op.name, { ms: 5 }))
+          .catch(() => {});
         return;
       case "added":
         if (this.#bench.release < 2) return;
-        return [op.name, await this.#step(ctx, op.name, op, { isAdded: true })];
+        return [op.name, await step(op.name, op, { isAdded: true })];
       case "patch":
         if (this.#bench.release < 2 || !ctx.patched(op.name)) return;
-        return [op.name, await this.#step(ctx, `${op.name}_new`, op)];
+        return [op.name, await step(`${op.name}_new`, op)];
+      case "changed": {
+        // The new release has other steps here, and says nothing about it: runs that have recorded the old ones are paused.
+        const [first, second] = [`${op.name}_1`, `${op.name}_2`];
+        const steps = this.#bench.release < 2 ? [first, second] : changedSteps(op.change, first, second);
+        const seen: unknown[] = [];
+        for (const name of steps) seen.push([name, await step(name, op)]);
+        return seen;
+      }
       case "fail":
         throw new PermanentError("a planned failure of the run");
     }
@@ -140,20 +177,18 @@ class Interpreter {
     ctx: WorkflowContext<any>,
     name: string,
     plan: BodyPlan,
-    options: {
-      readonly timeout?: number;
-      readonly compensates?: boolean;
-      readonly onCrash?: "pause";
-      readonly isAdded?: boolean;
-    } = {},
+    { timeout, compensates, onCrash, isAdded, limit, units }: StepPlan,
+    tenant: string,
   ): Promise<string> {
-    const body = (tools: StepTools) => this.#bench.body(ctx.runId, name, plan, tools.attempt);
-    const { timeout, compensates, onCrash, isAdded } = options;
+    const lane = limit === undefined ? null : `${limit}\t${keyedLimits.has(limit) ? tenant : ""}`;
+    const body = (tools: StepTools) => this.#bench.body(ctx.runId, name, plan, tools.attempt, lane);
     const undo = `${name}#compensate`;
     return ctx.step(name, body, {
       ...(timeout === undefined ? {} : { timeout }),
       ...(onCrash === undefined ? {} : { onCrash }),
       ...(isAdded === true ? { added: true } : {}),
+      ...(limit === undefined ? {} : { limit: this.#limits[limit] }),
+      ...(units === undefined ? {} : { units }),
       ...(compensates === true
         ? { compensate: (tools: StepTools) => this.#bench.body(ctx.runId, undo, { ms: 10 }, tools.attempt) }
         : {}),
@@ -177,6 +212,11 @@ class Interpreter {
       return token;
     });
   }
+}
+
+function changedSteps(change: "renamed" | "removed" | "reordered", first: string, second: string): readonly string[] {
+  if (change === "reordered") return [second, first];
+  return change === "removed" ? [second] : [`${first}_renamed`, second];
 }
 
 const waitOptions = (timeout: number | undefined) => (timeout === undefined ? {} : { timeout });

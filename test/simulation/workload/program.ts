@@ -1,6 +1,7 @@
 /** Workflows as data: the input of a run in function style is a list of operations, which its handler interprets. */
 import type { Random } from "../kernel/random.js";
 import type { BodyPlan } from "./bench.js";
+import type { StepLimitName } from "./limited-workflows.js";
 
 export type Op =
   | ({ readonly op: "step"; readonly name: string } & BodyPlan & {
@@ -9,8 +10,17 @@ export type Op =
         readonly onCrash?: "pause";
         /** The code catches whatever the step throws and goes on. */
         readonly isSwallowed?: boolean;
+        readonly limit?: StepLimitName;
+        readonly units?: number;
       })
-  | { readonly op: "sleep"; readonly name: string; readonly ms: number; readonly isUntil?: boolean }
+  | {
+      readonly op: "sleep";
+      readonly name: string;
+      readonly ms: number;
+      readonly isUntil?: boolean;
+      /** The code catches what interrupts it, and goes on. */
+      readonly isSwallowed?: boolean;
+    }
   | { readonly op: "signal"; readonly name: string; readonly timeout?: number }
   | { readonly op: "any" | "all"; readonly names: readonly string[]; readonly timeout?: number }
   | { readonly op: "race"; readonly name: string; readonly signal: string; readonly ms: number }
@@ -35,6 +45,13 @@ export type Op =
   | { readonly op: "hold"; readonly name: string; readonly recheck: number }
   | { readonly op: "pause" }
   | { readonly op: "detached"; readonly name: string; readonly ms: number }
+  | { readonly op: "stray"; readonly name: string; readonly ms: number }
+  | {
+      readonly op: "changed";
+      readonly name: string;
+      readonly ms: number;
+      readonly change: "renamed" | "removed" | "reordered";
+    }
   | { readonly op: "added"; readonly name: string; readonly ms: number }
   | { readonly op: "patch"; readonly name: string; readonly ms: number }
   | { readonly op: "fail" };
@@ -81,6 +98,8 @@ export class ProgramMaker {
       hold: 0.7,
       pause: 0.3,
       detached: 0.5,
+      stray: 0.3,
+      changed: 0.7,
       added: 1,
       patch: 1,
       fail: depth > 0 ? 0.5 : 0.25,
@@ -90,7 +109,13 @@ export class ProgramMaker {
       case "step":
         return { op: "step", name: this.#name("s"), ...this.#body(), ...this.#stepOptions() };
       case "sleep":
-        return { op: "sleep", name: this.#name("z"), ms: random.int(20, 6_000), isUntil: random.chance(0.3) };
+        return {
+          op: "sleep",
+          name: this.#name("z"),
+          ms: random.int(20, 6_000),
+          isUntil: random.chance(0.3),
+          ...this.#swallowed(),
+        };
       case "signal":
         return { op: "signal", name: random.pick(signalNames), ...timeout };
       case "any":
@@ -129,6 +154,12 @@ export class ProgramMaker {
       case "pause":
       case "fail":
         return { op: kind };
+      case "changed": {
+        const change = random.pick(["renamed", "removed", "reordered"] as const);
+        return { op: kind, name: this.#name("v"), ms: random.int(1, 200), change };
+      }
+      case "stray":
+        return { op: kind, name: this.#name("y"), ms: random.int(1, 3_000) };
       case "detached":
       case "added":
       case "patch":
@@ -141,14 +172,22 @@ export class ProgramMaker {
   #body(): BodyPlan {
     const random = this.#random;
     const ms = random.chance(0.1) ? random.int(500, 4_000) : random.int(1, 80);
-    if (random.chance(0.2)) return { ms, fails: random.int(1, 2), error: random.pick(["error", "transient"] as const) };
+    if (random.chance(0.02)) return { ms, fails: 9, error: "permanent" };
+    if (random.chance(0.2))
+      return { ms, fails: random.int(1, 2), error: random.pick(["error", "transient", "no error"] as const) };
     return { ms };
+  }
+
+  #swallowed() {
+    return this.#random.chance(0.05) ? { isSwallowed: true } : {};
   }
 
   #stepOptions() {
     const random = this.#random;
     return {
-      ...(random.chance(0.1) ? { timeout: random.int(20, 300) } : {}),
+      ...(random.chance(0.1) ? { timeout: random.int(20, 300), ...(random.chance(0.2) ? { hangs: 1 } : {}) } : {}),
+      ...(random.chance(0.1) ? { limit: "machines" as const } : {}),
+      ...(random.chance(0.07) ? { limit: "meter" as const, units: random.int(0, 6) } : {}),
       ...(random.chance(0.15) ? { compensates: true } : {}),
       ...(random.chance(0.05) ? { onCrash: "pause" as const } : {}),
       ...(random.chance(0.05) ? { isSwallowed: true } : {}),
