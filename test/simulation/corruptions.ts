@@ -1,6 +1,6 @@
 /** Worlds that are wrong in one way each, and the invariants that they violate: these, and no others. */
 import type { Invariant } from "./evidence.js";
-import type { OpenRun, Tampering } from "./tampering.js";
+import type { Tampering } from "./tampering.js";
 
 export interface Corruption {
   readonly name: string;
@@ -605,5 +605,3 @@ export const corruptions: readonly Corruption[] = [
     return true;
   }),
 ];
-
-const runOf = (world: Tampering, id: string) => world.evidence.runs.find((run) => run.id === id);
