@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { connect, type Pawl } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import { type AnyStoreKind, forEachStore, testDatabase } from "../support/databases.js";
+import { sized } from "../support/effort.js";
 import { expireLeaseOf } from "../support/expired-leases.js";
 import { type RawSql, rawSql } from "../support/raw-sql.js";
 import { seeded } from "../support/seeded-random.js";
@@ -18,8 +19,8 @@ import { LimitWorker } from "../torture/limits/limit-fleet.js";
 import { recordLimitHistory } from "../torture/limits/limit-history.js";
 import { laneOfBody, lanesOfRun } from "../torture/limits/limit-rules.js";
 
-const startCount = 30;
-const kills = 4;
+const startCount = sized(18, 30);
+const kills = sized(3, 4);
 const bodiesPerKill = 20;
 /** Long, so that a process that waits for the processor keeps its runs. The test expires the lease of each that it hits. */
 const lease = 60_000;

@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { StoreError } from "../../src/core/errors/errors.js";
 import type { Batch, Store } from "../../src/store/contract/store.js";
 import { everyStore, forEachStore, testDatabase } from "../support/databases.js";
+import { sized } from "../support/effort.js";
 import { seeded } from "../support/seeded-random.js";
 import { silent, world } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
@@ -44,10 +45,12 @@ async function untilAllEnded(
   throw new Error("The runs do not end.");
 }
 
+const starts = sized(24, 50);
+
 describe("onConflict:", () => {
   forEachStore((kind) => {
     for (const policy of ["queue", "cancelOther"] as const)
-      test(`${policy}: 50 simultaneous starts with one key, of several clients, are executed one after another`, async () => {
+      test(`${policy}: ${starts} simultaneous starts with one key, of several clients, are executed one after another`, async () => {
         const { url, drop } = await testDatabase(kind);
         onTestFinished(drop);
         const w = await world(kind, url);
@@ -57,11 +60,11 @@ describe("onConflict:", () => {
         // Each client lets its own starts wait for each other, but not for those of the other clients.
         const clients = Array.from({ length: 3 }, () => new Pawl(w.store, silent));
         const runs = await Promise.all(
-          Array.from({ length: 50 }, (_, n) =>
+          Array.from({ length: starts }, (_, n) =>
             (clients[n % 3] as Pawl).start(definition, `${n}`, { idempotencyKey: "k", onConflict: policy }),
           ),
         );
-        expect(new Set(runs.map(({ id }) => id)).size).toBe(50);
+        expect(new Set(runs.map(({ id }) => id)).size).toBe(starts);
         await untilAllEnded(w, runs);
         expect(count.most).toBe(1);
         const statuses = await Promise.all(runs.map((run) => run.status()));
@@ -79,7 +82,7 @@ describe("onConflict:", () => {
       const { worker } = await w.worker([definition], patient);
       const clients = [w.pawl, new Pawl(w.store, silent)];
       const runs: RunHandle<any, any>[] = [];
-      for (let round = 0; round < 12; round += 1) {
+      for (let round = 0; round < sized(8, 12); round += 1) {
         const started = await Promise.all(
           Array.from({ length: 4 }, (_, n) =>
             (clients[n % 2] as Pawl).start(definition, `${round}.${n}`, {

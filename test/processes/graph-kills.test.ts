@@ -17,12 +17,12 @@ import { GraphProcess } from "./graph-process.js";
 import { ItemLedger } from "./item-ledger.js";
 
 /** Concurrent nodes, and one more that depends on all of them. */
-const width = sized(400, 2_000);
+const width = sized(200, 2_000);
 const processes = 4;
 const concurrency = 20;
 /** Long, so that a process that waits for the processor keeps its runs. The test expires the lease of each process that it kills. */
 const leaseMs = 60_000;
-const kills = sized(4, 9);
+const kills = sized(3, 9);
 const timeoutMs = 600_000;
 
 forEachStore(

@@ -30,7 +30,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     concurrency: 6,
     runs: sized(48, 120),
     ms: 160,
-    kills: sized(4, 10),
+    kills: sized(3, 10),
   },
   // Hundreds of runs share each commit, with two commits in flight at a time.
   "no run is lost when a worker with a thousand runs is killed": {

@@ -8,6 +8,7 @@ import type { TransactionHarness } from "../../src/testing/store-suite/index.js"
 
 export interface UserTable extends TransactionHarness {
   create(): Promise<void>;
+  drop(): Promise<void>;
 }
 
 type OwnTransaction = Awaited<ReturnType<TransactionHarness["beginCallerTransaction"]>>;
@@ -31,6 +32,7 @@ function fileTable(open: () => Database.Database): UserTable {
   };
   return {
     create: async () => once((database) => void database.exec("CREATE TABLE user_values (value TEXT)")),
+    drop: async () => once((database) => void database.exec("DROP TABLE user_values")),
     committedValues: async () =>
       once((database) => database.prepare<[], string>("SELECT value FROM user_values").pluck().all()),
     write: async (handle, value) => {
@@ -64,6 +66,7 @@ export function postgresTable(url: () => string): UserTable {
   };
   return {
     create: async () => void (await once("CREATE TABLE user_values (value text)")),
+    drop: async () => void (await once("DROP TABLE user_values")),
     committedValues: async () => (await once("SELECT value FROM user_values")).map(({ value }) => value),
     write: async (handle, value) => {
       await (handle as pg.ClientBase).query("INSERT INTO user_values VALUES ($1)", [value]);
@@ -87,6 +90,7 @@ export function mysqlTable(url: () => string): UserTable {
   };
   return {
     create: async () => void (await once("CREATE TABLE user_values (value VARCHAR(200))")),
+    drop: async () => void (await once("DROP TABLE user_values")),
     committedValues: async () => (await once("SELECT value FROM user_values")).map(({ value }) => value),
     write: async (handle, value) => {
       await (handle as Connection).query("INSERT INTO user_values VALUES (?)", [value]);
@@ -113,6 +117,7 @@ export function sqldTable(url: () => string): UserTable {
   };
   return {
     create: async () => void (await once("CREATE TABLE user_values (value TEXT)")),
+    drop: async () => void (await once("DROP TABLE user_values")),
     committedValues: async () => (await once("SELECT value FROM user_values")).map(({ value }) => value),
     write: async (handle, value) => {
       await (handle as Transaction).execute({ sql: "INSERT INTO user_values VALUES (?)", args: [value] });

@@ -6,6 +6,7 @@
  * minute; otherwise it is asked for each quarter of an hour, and for the minutes of those in which the clocks do not go on evenly.
  */
 import { expect, test } from "vitest";
+import { sized } from "../../../test/support/effort.js";
 import { seededRandom } from "../naming/ids.js";
 import { countInstants, lastInstant, nextInstant } from "./instants.js";
 import type { ScheduleRule, ScheduleTiming } from "./timing.js";
@@ -15,13 +16,17 @@ const DAY = 1440 * MINUTE;
 const FROM = Date.UTC(2020, 0, 1);
 const TO = Date.UTC(2036, 0, 1);
 const rounds = Number(process.env.PAWL_CALENDAR_ROUNDS ?? 1);
+/** Of the changes of an offset, one of so many is tried; which, depends on the seed. */
+const every = rounds > 1 ? 1 : sized(4, 1);
 const seed = process.env.PAWL_CALENDAR_SEED ?? String(Math.floor(Math.random() * 2 ** 32));
 
 test(`expressions agree with the reference within two days of each change of an offset (seed ${seed})`, () => {
   const random = seededRandom(`${seed} changes`);
+  const chosen = Math.floor(random() * every);
   const seen = { instants: 0, shifted: 0, repeated: 0, changes: 0 };
   for (const { zones, changes } of zoneGroups()) {
     changes.forEach((at, index) => {
+      if (index % every !== chosen % every) return;
       // The zones of a group have the same clocks, so they take turns.
       const timeZone = zones[index % zones.length] as string;
       const window = new Window(timeZone, at - 2 * DAY, at + 2 * DAY);
@@ -30,10 +35,10 @@ test(`expressions agree with the reference within two days of each change of an 
     });
   }
   // What is never met is not tested.
-  expect(seen.changes).toBeGreaterThan(1_000);
-  expect(seen.instants).toBeGreaterThan(100_000);
-  expect(seen.shifted).toBeGreaterThan(100);
-  expect(seen.repeated).toBeGreaterThan(100);
+  expect(seen.changes).toBeGreaterThan(1_000 / every);
+  expect(seen.instants).toBeGreaterThan(100_000 / every);
+  expect(seen.shifted).toBeGreaterThan(100 / every);
+  expect(seen.repeated).toBeGreaterThan(100 / every);
 });
 
 test(`expressions agree with the reference in a random week of each zone (seed ${seed})`, () => {

@@ -104,7 +104,7 @@ const killedDuringMigration = `
   await store.migrate();
 `;
 
-const writerRounds = sized(50, 150);
+const writerRounds = sized(25, 150);
 
 const busyWriter = `
   const store = await open(process.argv[2], { onWarning: (message) => print(message) });
@@ -156,9 +156,9 @@ describe.each(["sqlite", "libsql"] as const)("%s", (name) => {
   test("acknowledged commits survive a kill in the middle of later commits", async () => {
     const file = newFile();
     let acknowledged = 0;
-    for (let round = 0; round < 8; round += 1) {
+    for (let round = 0; round < sized(4, 8); round += 1) {
       const { child, lines, ended } = run("committer", committer, file);
-      const killedAfter = 8 + Math.floor(Math.random() * 40);
+      const killedAfter = 15 + Math.floor(Math.random() * 35);
       await waitUntil(() => lines.length >= killedAfter);
       child.kill("SIGKILL");
       expect(await ended).toMatchObject({ signal: "SIGKILL", errors: "" });
@@ -190,7 +190,7 @@ describe.each(["sqlite", "libsql"] as const)("%s", (name) => {
   }
 
   test("a migration that was killed at one of its statements is completed by the next process", async () => {
-    for (let statement = 0; ; statement += sized(11, 3)) {
+    for (let statement = 0; ; statement += sized(23, 3)) {
       const file = newFile();
       const { signal, errors } = await run("killed", killedDuringMigration, file, `${statement}`).ended;
       expect(errors).toBe("");

@@ -71,7 +71,7 @@ export function gatheringHistoryTests(fixture: Fixture): void {
         let number = 0;
         const { made, begun } = await play(workflow, async (store, client, answers) => {
           const random = new SeededRandom(seed * 100 + client);
-          for (let round = 0; round < 25; round += 1) {
+          for (let round = 0; round < fixture.rounds(25); round += 1) {
             const calls = Array.from({ length: 1 + random.integerBelow(8) }, () =>
               newCall(workflow, batchRule(5, random.integerBelow(20)), `${number++}`, {
                 key: random.pick(keys) as string,
@@ -104,7 +104,7 @@ export function gatheringHistoryTests(fixture: Fixture): void {
         let number = 0;
         const { made, begun } = await play(workflow, async (store, client, answers) => {
           const random = new SeededRandom(seed * 100 + client);
-          for (let round = 0; round < 40; round += 1) {
+          for (let round = 0; round < fixture.rounds(40); round += 1) {
             const rule = debounceRule("last", random.integerBelow(6), 10);
             const call = newCall(workflow, rule, `${number++}`, { key: random.pick(keys) as string });
             const { outcomes } = await gather(store, [call]);
