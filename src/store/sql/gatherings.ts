@@ -253,7 +253,7 @@ export class SqlGatherings implements Gatherings {
     return this.#port.transaction(async (db) => ({ shouldCommit: true, result: await this.#begin(db, ids) }));
   }
 
-  /** A worker owns the runs, so nothing is added to them any more, and whoever repeats this writes the same. */
+  /** A worker owns the runs, so nothing is added to them any more, and a repetition writes the same. */
   async #begin(db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, Begun>> {
     const { base } = this.#dialect;
     const rows = await this.#query(
