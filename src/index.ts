@@ -4,7 +4,7 @@ export type { CommandOptions } from "./client/command/command-options.js";
 export type { ResumeOptions } from "./client/command/resume-command.js";
 export type { DamagedField } from "./client/inspect/damaged-data.js";
 export type { ExecutionInfo } from "./client/inspect/executions.js";
-export type { Explanation } from "./client/inspect/explanation.js";
+export type { Explanation, LimitedBy } from "./client/inspect/explanation.js";
 export type { FindBy } from "./client/inspect/find-runs.js";
 export type { GatheredInfo } from "./client/inspect/gathered.js";
 export type { HistoryEvent } from "./client/inspect/history.js";
@@ -19,7 +19,9 @@ export type {
   LimitDetails,
   LimitInfo,
   LimitOverrideInfo,
+  LimitPageOptions,
   LimitRate,
+  LimitValuesInForce,
   OverrideOptions,
   SlotHolder,
 } from "./client/limits/limit-info.js";

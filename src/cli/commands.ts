@@ -12,6 +12,7 @@ import { graph } from "./commands/graph.js";
 import { help } from "./commands/help.js";
 import { history } from "./commands/history.js";
 import { init } from "./commands/init.js";
+import { limits } from "./commands/limits.js";
 import { metrics } from "./commands/metrics.js";
 import { migrate } from "./commands/migrate.js";
 import { pause } from "./commands/pause.js";
@@ -36,6 +37,9 @@ export const groups: readonly CommandGroup[] = [
     title: "Runs",
     commands: [start, runs, errors, show, explain, history, signal, pause, resume, skip, cancel, retry, reattempt, dag],
   },
-  { title: "Operate", commands: [dashboard, schedules, workers, queues, metrics, migrate, prune, verify, doctor] },
+  {
+    title: "Operate",
+    commands: [dashboard, schedules, limits, workers, queues, metrics, migrate, prune, verify, doctor],
+  },
   { title: "More", commands: [graph, completion, help] },
 ];

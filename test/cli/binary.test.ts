@@ -46,6 +46,7 @@ test("every command exits with 0 and prints something; with a bad argument it ex
         ["workers"],
         ["queues"],
         ["schedules"],
+        ["limits"],
         ["metrics"],
         ["migrate"],
         ["doctor"],

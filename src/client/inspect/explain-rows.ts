@@ -2,6 +2,7 @@
  * Explains the runs of a list in one sentence each. The sentences are made from the rows of the runs and their tasks, and
  * from what all of them have in common: the workers, the paused queues and the registered workflows. No log is read.
  */
+import { laneOf } from "../../core/limits/lane.js";
 import { graphRoute } from "../../core/naming/route.js";
 import { readParkingNote } from "../../core/run/parking-note.js";
 import type { Waiting } from "../../core/run/stored-schema.js";
@@ -21,13 +22,22 @@ export async function explainRows(
   if (openRuns.length === 0) return new Map();
   const [tasks, facts] = await Promise.all([store.tasks(openRuns.map(({ id }) => id)), readFacts(store, runtime)]);
   const taskByRun = new Map(tasks.map((task) => [task.runId, task]));
+  const blockedOn = await readBlockedOn(store, tasks);
   const sentences = new Map<string, string>();
   for (const run of openRuns) {
     const task = taskByRun.get(run.id);
     // A run without a task has ended since it was read.
-    if (task !== undefined) sentences.set(run.id, explainRow(run, task, facts));
+    if (task !== undefined) sentences.set(run.id, explainRow(run, task, { ...facts, blockedOn }));
   }
   return sentences;
+}
+
+/** The lanes of limits on which the classes of these tasks are blocked, by class. */
+async function readBlockedOn(store: Store, tasks: readonly TaskRecord[]): Promise<ReadonlyMap<string, string>> {
+  const ids = [...new Set(tasks.flatMap(({ classId }) => classId ?? []))];
+  if (ids.length === 0) return new Map();
+  const classes = await store.limits.classes({ ids }, ids.length);
+  return new Map(classes.flatMap(({ id, blockedOn }) => (blockedOn === null ? [] : [[id, blockedOn] as const])));
 }
 
 interface CommonFacts {
@@ -36,9 +46,10 @@ interface CommonFacts {
   readonly liveWorkers: readonly WorkerRecord[];
   /** The pauses of queues, by the routes whose tasks are in them. */
   readonly pauseByRoute: ReadonlyMap<string, PausedQueue>;
+  readonly blockedOn: ReadonlyMap<string, string>;
 }
 
-async function readFacts(store: Store, runtime: Runtime): Promise<CommonFacts> {
+async function readFacts(store: Store, runtime: Runtime): Promise<Omit<CommonFacts, "blockedOn">> {
   const [now, workers, pausedQueues] = await Promise.all([
     store.now(),
     store.workers(),
@@ -74,11 +85,17 @@ function explainHeld(run: RunRecord): string {
   return after === undefined ? "It has not been released yet." : `It begins after the end of run ${after}.`;
 }
 
-function explainDueRow(run: RunRecord, task: TaskRecord, { liveWorkers, pauseByRoute }: CommonFacts): string {
+function explainDueRow(run: RunRecord, task: TaskRecord, facts: CommonFacts): string {
+  const { liveWorkers, pauseByRoute, blockedOn } = facts;
   const pause = pauseByRoute.get(task.route);
   if (pause !== undefined)
     return `It is due, but its queue "${pause.name}" is paused${pause.reason === null ? "." : `: ${pause.reason}`}`;
-  if (liveWorkers.some((worker) => canExecute(worker, task, run))) return "It is due, and waits for a free slot.";
+  if (liveWorkers.some((worker) => canExecute(worker, task, run))) {
+    const lane = blockedOn.get(task.classId ?? "");
+    if (lane === undefined) return "It is due, and waits for a free slot.";
+    const { limit, key } = laneOf(lane);
+    return `It is due, and waits for the limit "${limit}"${key === "" ? "" : ` (key "${key}")`}.`;
+  }
   const requirement = task.route === graphRoute ? "jobs" : `workflow "${run.workflow}"`;
   return `It is due, but no live worker has ${requirement}${run.version === "" || task.route === graphRoute ? "" : ` in version "${run.version}"`}.`;
 }

@@ -16,7 +16,7 @@ import type { InboxRow, PausedQueue, RunRecord, Store, TaskRecord, WorkerRecord 
 import { pausedQueueOf } from "../operate/queues.js";
 import { executingCountOf } from "../operate/workers.js";
 import { explainGathering } from "./explain-gathering.js";
-import { explainLimited } from "./explain-limited.js";
+import { explainLimited, explainLimitedStep } from "./explain-limited.js";
 import { explainQueued } from "./explain-queued.js";
 import { withStartDeadline } from "./explain-start-deadline.js";
 import type { Explanation } from "./explanation.js";
@@ -53,13 +53,31 @@ async function explainState(store: Store, run: RunRecord, runtime: Runtime): Pro
     const worker = (await store.workers()).find(({ id }) => id === task.owner);
     const now = await store.now();
     const hasExpiredLease = worker !== undefined && !isWorkerLive(worker, now, runtime);
-    return explainOwned(worker, hasExpiredLease, { log, state, dag, pendingRequest });
+    const explanation = explainOwned(worker, hasExpiredLease, { log, state, dag, pendingRequest });
+    return explanation.because === "executing" ? withLimitedStep(store, run, state, explanation) : explanation;
   }
   if (state.paused !== null) return explainPaused(state.paused, dag);
   if (state.startedAt === null)
     return explainGathering(run, task) ?? (await explainQueued(store, run, task)) ?? explainPlanned(run, task);
   return { ...(await explainWaiting(store, { log, state, dag })), until: toDate(task.dueAt) };
 }
+
+/** A run whose code waits for a slot of a step is limited, unless another of its steps is being executed meanwhile. */
+async function withLimitedStep(
+  store: Store,
+  run: RunRecord,
+  state: RunState,
+  explanation: Explanation,
+): Promise<Explanation> {
+  const step = await explainLimitedStep(store, run.id);
+  if (step === null) return explanation;
+  const { text, since, limited } = step;
+  if (executingStepsOf(state).length > 0) return { ...explanation, text: `${explanation.text} ${text}` };
+  return { because: "limited", text, since, until: limited.earliestAt, limited };
+}
+
+const executingStepsOf = ({ ops }: RunState) =>
+  [...ops].filter(([, op]) => op.kind === "step" && op.phase === "started");
 
 /** Returns null if the log is damaged and a worker has paused the run for that reason, which its row contains. */
 function foldOrNull(run: RunRecord, log: readonly StoredEvent[]): RunState | null {
@@ -209,7 +227,7 @@ function explainOwned(
     const text = `It belongs to ${name}, whose last heartbeat was at ${heartbeatText}. Any live worker takes it over.${requestText(pendingRequest)}`;
     return { because: "worker_lease_expired", text, since: new Date(worker.heartbeatAt), until: null };
   }
-  const executingSteps = [...state.ops].filter(([, op]) => op.kind === "step" && op.phase === "started");
+  const executingSteps = executingStepsOf(state);
   const steps = executingSteps
     .map(([step]) => `${describeNode(dag, step)}${sinceText(log, step, "step.started")}`)
     .join(", ");

@@ -1,6 +1,6 @@
 /** What `pawl.limits` returns and takes. */
 import { stepOfSlot } from "../../core/limits/lane.js";
-import type { LimitOverride } from "../../core/limits/settings.js";
+import { type LimitOverride, valuesInForce } from "../../core/limits/settings.js";
 import type { Duration } from "../../core/naming/duration.js";
 import type { RateOptions } from "../../define/limit.js";
 import type { SlotRecord, StoredLimit } from "../../store/contract/limits.js";
@@ -45,6 +45,24 @@ export interface OverrideOptions {
   readonly by?: string;
 }
 
+/** What is in force at the moment: the values of the code, or those of an override. */
+export interface LimitValuesInForce {
+  /** How many runs or steps of one key may hold a slot at a time; null: any number. */
+  readonly concurrency: number | null;
+  /** How many may begin in a time; null: any number. */
+  readonly rate: LimitRate | null;
+}
+
+/** Options of `pawl.limits.get(name, options)`. */
+export interface LimitPageOptions {
+  /** Only the lane of this key, as `LaneInfo.key` has it; "" for that of a limit without one. */
+  readonly key?: string;
+  /** How many lanes a page has at most, 1 to 1,000. Default 100. */
+  readonly limit?: number;
+  /** The `next` of the previous page. */
+  readonly cursor?: string;
+}
+
 /** A limit, as `pawl.limits.list()` returns it. */
 export interface LimitInfo {
   /** The name. */
@@ -55,8 +73,21 @@ export interface LimitInfo {
   readonly rate: LimitRate | null;
   /** While which time a run holds its slot. */
   readonly while: "executing" | "open";
-  /** What is in force in place of the values of the code; null: nothing. */
+  /** What is in force in place of the values of the code; null: nothing, also when an override has ended. */
   readonly override: LimitOverrideInfo | null;
+  /** What is in force: these values, or those of the override. */
+  readonly inForce: LimitValuesInForce;
+  /** How many slots are held, of all keys together. See `inUseCapped`. */
+  readonly inUse: number;
+  /** Whether more slots are held than `inUse` says: 10,000 are counted. */
+  readonly inUseCapped: boolean;
+  /**
+   * How many runs and steps wait for a slot or for the rate, of all keys together. A run that needs slots of several limits is
+   * counted for the one that was found full. See `waitingCapped`.
+   */
+  readonly waiting: number;
+  /** Whether more wait than `waiting` says: the runs of some hundred keys are counted, 1,000 of each key. */
+  readonly waitingCapped: boolean;
   /** When a worker registered it for the first time. */
   readonly createdAt: Date;
 }
@@ -79,26 +110,43 @@ export interface LaneInfo {
   readonly inUse: number;
   /** The runs and steps that hold them, at most 20. */
   readonly holders: readonly SlotHolder[];
-  /** How many runs and steps wait that need a slot of this key, counted up to 1,000. */
+  /**
+   * How many runs and steps wait for a slot or for the rate of this key, counted up to 1,000. A run that needs slots of several
+   * limits is counted where no slot was free.
+   */
   readonly waiting: number;
+  /** Whether more wait than `waiting` says. */
+  readonly waitingCapped: boolean;
   /** When the rate lets the next one begin, or an override ends; null if nothing waits for that. */
   readonly nextAt: Date | null;
 }
 
 /** A limit with its lanes, as `pawl.limits.get(name)` returns it. */
 export interface LimitDetails extends LimitInfo {
-  /** The keys with slots in use or with waiting runs, at most 1,000, ordered by key. */
+  /** A page of the keys with slots in use or with waiting runs, ordered by key. */
   readonly lanes: readonly LaneInfo[];
+  /** The `cursor` of the next page; null if this is the last page. */
+  readonly next: string | null;
 }
 
-export const toInfo = ({ name, concurrency, rate, isHeldOpen, override, createdAt }: StoredLimit): LimitInfo => ({
-  name,
-  concurrency,
-  rate,
-  while: isHeldOpen ? "open" : "executing",
-  override: override === null ? null : toOverrideInfo(override),
-  createdAt: new Date(createdAt),
-});
+/** How much of a limit is used. */
+export type LimitLoad = Pick<LimitInfo, "inUse" | "inUseCapped" | "waiting" | "waitingCapped">;
+
+export function toInfo(limit: StoredLimit, load: LimitLoad, now: number): LimitInfo {
+  const { name, concurrency, rate, isHeldOpen, override, createdAt } = limit;
+  const inForce = valuesInForce(limit, override, now);
+  const isOver = override === null || (override.until !== null && override.until <= now);
+  return {
+    name,
+    concurrency,
+    rate,
+    while: isHeldOpen ? "open" : "executing",
+    override: isOver ? null : toOverrideInfo(override),
+    inForce: { concurrency: inForce.concurrency, rate: inForce.rate },
+    ...load,
+    createdAt: new Date(createdAt),
+  };
+}
 
 const toOverrideInfo = ({ until, at, ...override }: LimitOverride): LimitOverrideInfo => ({
   ...override,

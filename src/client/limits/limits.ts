@@ -1,7 +1,6 @@
 /** What a client can ask about limits: `pawl.limits`. */
 
 import { InvalidInputError } from "../../core/errors/errors.js";
-import { laneOf } from "../../core/limits/lane.js";
 import type { LimitOverride } from "../../core/limits/settings.js";
 import { checkOptions } from "../../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../../core/naming/duration.js";
@@ -11,23 +10,18 @@ import type { StoredLimit } from "../../store/contract/limits.js";
 import type { Store } from "../../store/contract/store.js";
 import { auditField } from "../command/command-options.js";
 import { parseInstant } from "../start/new-run.js";
+import { checkLaneQuestion, readLanePage } from "./lanes.js";
 import {
-  type LaneInfo,
   type LimitDetails,
   type LimitInfo,
+  type LimitLoad,
+  type LimitPageOptions,
   type OverrideOptions,
-  toHolder,
   toInfo,
 } from "./limit-info.js";
+import { readLoads } from "./loads.js";
 
 const overrideOptions = new Set(["concurrency", "rate", "until", "reason", "by"] satisfies (keyof OverrideOptions)[]);
-
-const maxLanes = 1_000;
-const maxHolders = 20;
-/** Looking for waiting runs reads at most this many classes. */
-const maxClasses = 10_000;
-const classesPerPage = 1_000;
-const maxWaiting = 1_000;
 
 /** Reads limits. `pawl.limits` is one. */
 export class Limits {
@@ -47,11 +41,12 @@ export class Limits {
    * ```
    */
   async list(): Promise<readonly LimitInfo[]> {
-    return (await this.#store.limits.list()).map(toInfo);
+    return this.#describe(await this.#store.limits.list());
   }
 
   /**
-   * Reads a limit and its lanes: which runs hold slots, and how many wait. Returns null if no worker has registered the limit.
+   * Reads a limit and a page of its lanes: which runs hold slots, and how many wait. Returns null if no worker has registered the
+   * limit.
    *
    * @example
    * ```ts
@@ -59,30 +54,11 @@ export class Limits {
    * console.log(perTenant?.lanes.map(({ key, inUse, waiting }) => `${key}: ${inUse} held, ${waiting} waiting`));
    * ```
    */
-  async get(name: string): Promise<LimitDetails | null> {
+  async get(name: string, options: LimitPageOptions = {}): Promise<LimitDetails | null> {
     if (typeof name !== "string") throw new InvalidInputError("limits.get needs the name of a limit.");
-    const { limits } = this.#store;
-    const limit = (await limits.list()).find((candidate) => candidate.name === name);
-    if (limit === undefined) return null;
-    const records = new Map(
-      (await limits.lanes(name, { after: null, limit: maxLanes })).map((lane) => [lane.id, lane]),
-    );
-    const waiting = await this.#countWaiting(name);
-    const laneIds = [...new Set([...records.keys(), ...waiting.keys()])].sort().slice(0, maxLanes);
-    const lanes: LaneInfo[] = [];
-    for (const id of laneIds) {
-      const { inUse, waitingSteps, opensAt } = records.get(id) ?? unusedLane;
-      const slots = inUse === 0 ? [] : await limits.slots({ lane: id }, maxHolders + waitingSteps);
-      const holders = slots.filter(({ isWaiting }) => !isWaiting).slice(0, maxHolders);
-      lanes.push({
-        key: laneOf(id).key,
-        inUse,
-        holders: holders.map(toHolder),
-        waiting: Math.min((waiting.get(id) ?? 0) + waitingSteps, maxWaiting),
-        nextAt: opensAt === null ? null : new Date(opensAt),
-      });
-    }
-    return { ...toInfo(limit), lanes };
+    const question = checkLaneQuestion(name, options);
+    const info = await this.#find(name);
+    return info === null ? null : { ...info, ...(await readLanePage(this.#store, name, question)) };
   }
 
   /**
@@ -135,36 +111,28 @@ export class Limits {
       );
     // Lanes that were full may have room now.
     await limits.sweep();
-    const limit = (await limits.list()).find((candidate) => candidate.name === name);
-    return toInfo(limit as StoredLimit);
+    return (await this.#find(name)) as LimitInfo;
   }
 
-  async #countWaiting(name: string): Promise<ReadonlyMap<string, number>> {
-    const { limits } = this.#store;
-    const counts = new Map<string, number>();
-    let afterId: string | null = null;
-    for (let read = 0; read < maxClasses; read += classesPerPage) {
-      const page = await limits.classes({ afterId }, classesPerPage);
-      const concerned = page.filter(({ lanes }) => lanes.some((lane) => laneOf(lane).limit === name));
-      const waiting =
-        concerned.length === 0
-          ? new Map<string, number>()
-          : await limits.waiting(
-              concerned.map(({ id }) => id),
-              maxWaiting,
-            );
-      for (const { id, lanes } of concerned) {
-        for (const lane of lanes)
-          if (laneOf(lane).limit === name) counts.set(lane, (counts.get(lane) ?? 0) + (waiting.get(id) ?? 0));
-      }
-      afterId = page.at(-1)?.id ?? null;
-      if (page.length < classesPerPage) break;
-    }
-    return counts;
+  async #find(name: string): Promise<LimitInfo | null> {
+    const [info = null] = await this.#describe(
+      (await this.#store.limits.list()).filter((candidate) => candidate.name === name),
+    );
+    return info;
+  }
+
+  async #describe(stored: readonly StoredLimit[]): Promise<readonly LimitInfo[]> {
+    if (stored.length === 0) return [];
+    const [now, loads] = await Promise.all([
+      this.#store.now(),
+      readLoads(
+        this.#store,
+        stored.map(({ name }) => name),
+      ),
+    ]);
+    return stored.map((limit) => toInfo(limit, loads.get(limit.name) as LimitLoad, now));
   }
 }
-
-const unusedLane = { inUse: 0, waitingSteps: 0, opensAt: null };
 
 function instantOf(until: Date | number | Duration, now: number): number {
   if (until instanceof Date || typeof until === "number") return parseInstant("until", until);
