@@ -26,10 +26,10 @@ export type {
   SlotHolder,
 } from "./client/limits/limit-info.js";
 export type { Limits } from "./client/limits/limits.js";
+export type { Check } from "./client/operate/check.js";
 export type { RunCounts, StatusNumbers } from "./client/operate/counts.js";
 export type { DatabaseInfo, TableInfo } from "./client/operate/database.js";
 export type { Difference, DifferenceKind } from "./client/operate/difference.js";
-export type { Check } from "./client/operate/doctor.js";
 export type { ErrorInfo, ErrorReport } from "./client/operate/errors.js";
 export type { Figures, FiguresOptions } from "./client/operate/figures.js";
 export type { Distribution, MetricsOptions, WorkflowMetrics } from "./client/operate/metrics.js";

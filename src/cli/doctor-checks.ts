@@ -1,7 +1,8 @@
 /** The checks of `pawl doctor`: of this machine, then of the database. Each depends on the ones before it, so a problem ends the list. */
 
 import { isBuiltin } from "node:module";
-import { type Check, checkDatabase, ok, problem } from "../client/operate/doctor.js";
+import { type Check, ok, problem } from "../client/operate/check.js";
+import { checkDatabase } from "../client/operate/doctor.js";
 import { openStore } from "../connect.js";
 import { systemRuntime } from "../runtime/system.js";
 import { isRemoteUrl } from "../store/libsql-remote/address.js";

@@ -11,6 +11,7 @@ export const permissions = [
   "retry",
   "queues",
   "schedules",
+  "limits",
   "prune",
   "payloads",
 ] as const;

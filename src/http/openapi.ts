@@ -119,4 +119,5 @@ const pathTexts: Readonly<Record<string, string>> = {
   workflow: "The name of the workflow, percent-encoded.",
   queue: "The name of the queue, percent-encoded.",
   schedule: "The name of the schedule, percent-encoded.",
+  limit: "The name of the limit, percent-encoded.",
 };

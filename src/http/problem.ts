@@ -46,6 +46,7 @@ export const problemTitles: Readonly<Record<string, string>> = {
   RUN_NOT_FOUND: "The run does not exist",
   WORKFLOW_NOT_FOUND: "The workflow is not registered",
   SCHEDULE_NOT_FOUND: "The schedule does not exist",
+  LIMIT_NOT_FOUND: "The limit does not exist",
   ALREADY_ACTIVE: "The hero has an active run",
   INVALID_STATE: "The run or schedule is not in a state for this",
   RUN_CHANGED: "The run has changed meanwhile",

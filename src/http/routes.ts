@@ -3,6 +3,7 @@ import type { Route } from "./route.js";
 import { commandRoutes } from "./routes/commands.js";
 import { databaseRoutes } from "./routes/database.js";
 import { inspectRoutes } from "./routes/inspect.js";
+import { limitRoutes } from "./routes/limits.js";
 import { listRoutes } from "./routes/lists.js";
 import { operateRoutes } from "./routes/operate.js";
 import { scheduleRoutes } from "./routes/schedules.js";
@@ -19,5 +20,6 @@ export const allRoutes: readonly Route[] = [
   ...commandRoutes,
   ...operateRoutes,
   ...scheduleRoutes,
+  ...limitRoutes,
   ...databaseRoutes,
 ];

@@ -78,7 +78,7 @@ const calls: Readonly<
   ],
   limit: [
     () => limit("per_tenant", wrong({ concurency: 2 })),
-    'Limit "per_tenant" has no option "concurency"; did you mean "concurrency"? Its options are key, concurrency, rate, while.',
+    'Limit "per_tenant" has no option "concurency"; did you mean "concurrency"? Its options are key, concurrency, rate, ',
   ],
   override: [
     ({ pawl }) => pawl.limits.override("per_tenant", wrong({ concurency: 2 })),
@@ -99,6 +99,10 @@ const calls: Readonly<
   occurrences: [
     ({ pawl }) => pawl.schedules.occurrences("nightly", wrong({ limits: 5 })),
     'schedules.occurrences() has no option "limits"; did you mean "limit"? Its options are limit, cursor.',
+  ],
+  get: [
+    ({ pawl }) => pawl.limits.get("api", wrong({ kye: "a" })),
+    'limits.get() has no option "kye"; did you mean "key"? Its options are key, limit, cursor.',
   ],
   prune: [
     ({ pawl }) => pawl.prune(wrong({ olderThan: 0, worklfow: "other" })),

@@ -1,7 +1,8 @@
 /** `workers`, `migrate`, `verify`, `doctor`, `graph`: commands for operators. */
-import { connect, schedule } from "pawl";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Check } from "../../src/client/operate/doctor.js";
+import { connect, limit, schedule, workflow } from "pawl";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import type { Check } from "../../src/client/operate/check.js";
+import { runClassOf } from "../../src/core/limits/lane.js";
 import { rawSql } from "../support/raw-sql.js";
 import { until } from "../support/waiting.js";
 import { errorIn, type Folder, jobsFile, newFolder, workflows } from "./command-line.js";
@@ -275,6 +276,36 @@ test("graph says why it cannot draw a workflow", async () => {
   expect(await folder.error("graph", workflows, "--workflow", "sortin")).toMatch(
     /has no workflow "sortin"; did you mean "sorting"\?$/,
   );
+});
+
+test("doctor warns of old overrides without an end, and of limits that runs wait for although nothing has registered them", async () => {
+  const folder = newFolder();
+  const pawl = await connect(folder.url, { logger: silent });
+  onTestFinished(() => pawl.close());
+  const [one, two] = [limit("one", { concurrency: 1 }), limit("two", { concurrency: 1 })];
+  const checksOf = async () =>
+    (await folder.json("doctor")).checks.filter(({ name }: Check) => name === "limits") as Check[];
+  expect(await checksOf()).toEqual([]);
+  const limited = workflow("limited", { limits: [one, two] }, async () => {});
+  await (await pawl.worker({ workflows: [limited] }).start()).stop();
+  expect(await checksOf()).toEqual([{ name: "limits", verdict: "ok", text: "2, none is overridden" }]);
+  await pawl.limits.override("one", { concurrency: 5 });
+  await pawl.limits.override("two", { concurrency: 5, until: new Date("2099-01-01T00:00Z") });
+  expect(await checksOf()).toEqual([{ name: "limits", verdict: "ok", text: "2, 2 of them overridden" }]);
+  const { store } = pawl.internals;
+  const override = { concurrency: 5, until: null, reason: null, by: null, at: Date.now() - 10 * 86_400_000 };
+  await store.limits.override("one", override);
+  const run = await pawl.start(limited);
+  const runClass = runClassOf("limited", "", ["gone\t"], "");
+  await store.limits.sort([{ runId: run.id, runClass, hasBegun: false }]);
+  expect(await checksOf()).toEqual([
+    { name: "limits", verdict: "warning", text: "runs wait for limits that no worker has registered: gone" },
+    {
+      name: "limits",
+      verdict: "warning",
+      text: "overridden without an end for more than a week: one (10 days old); run: pawl limits clear <name>",
+    },
+  ]);
 });
 
 test("doctor warns of schedules that are late by more than a minute, and of retired ones", async () => {

@@ -95,7 +95,7 @@ async function storedBytes({ pawl }: EventfulWorld): Promise<string> {
   const queues = (await pawl.queues()).map(({ oldestAgeMs: _changesByItself, ...queue }) => queue);
   const [logs, inbox] = [await store.logs(ids), await store.inbox(ids)];
   const tables = [runs, await store.tasks(ids), [...logs], [...inbox], await pawl.workflows(), queues];
-  return JSON.stringify([...tables, schedules, ledgers]);
+  return JSON.stringify([...tables, schedules, ledgers, await pawl.limits.list()]);
 }
 
 describe("with", () => {

@@ -176,6 +176,14 @@ const extras: Readonly<Record<string, (world: EventfulWorld) => readonly Extra[]
       ["/api/v1/schedules/declared/backfill", { from }],
     ];
   },
+  getLimit: () => [["/api/v1/limits/api?key=&limit=1"], ["/api/v1/limits/api?cursor=none"], ["/api/v1/limits/none"]],
+  overrideLimit: () => [
+    ["/api/v1/limits/api/override", { rate: { limit: 5, per: "1m", burst: 1 }, until: "1 day", by: "ada" }],
+    ["/api/v1/limits/api/override", { concurrency: null, rate: null, until: "2100-01-01T00:00:00Z" }],
+    ["/api/v1/limits/api/override", {}],
+    ["/api/v1/limits/none/override", { concurrency: 1 }],
+  ],
+  clearLimitOverride: () => [["/api/v1/limits/api/override?by=ada&reason=over"], ["/api/v1/limits/none/override"]],
   prune: () => [
     ["/api/v1/prune", { olderThan: "1 day", workflow: "order", dryRun: true, limit: 1 }],
     ["/api/v1/prune", { olderThan: "soon" }],

@@ -6,6 +6,7 @@ import {
   connect,
   job,
   type Logger,
+  limit,
   PauseError,
   type Pawl,
   PermanentError,
@@ -28,9 +29,11 @@ export const secret = (what: string) => `S3CR3T-${what}`;
 
 const farAway = "2100-01-01T00:00Z";
 
+const api = limit("api", { concurrency: 10 });
+
 const order = workflow("order", { queue: "orders" }, async (ctx, _input: unknown) => {
   ctx.progress(1, 2, secret("progress"));
-  await ctx.step("reserve", () => ({ shelf: secret("step-output") }));
+  await ctx.step("reserve", () => ({ shelf: secret("step-output") }), { limit: api });
   await ctx.waitForSignal("approved");
   return { receipt: secret("output") };
 });
@@ -148,6 +151,7 @@ export async function eventfulWorld(given: { kind?: AnyStoreKind; logger?: Logge
   await until(async () => ["paused", "failed"].includes(await failedGraph.status()));
   await worker.stop();
   await putSchedules(pawl);
+  await pawl.limits.override("api", { concurrency: 5, by: "ada", reason: secret("override-reason") });
   await pawl.pauseQueue("orders", secret("queue-reason"), { by: "ada" });
 
   const runs = {

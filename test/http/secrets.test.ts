@@ -93,7 +93,15 @@ test("the walk finds the secrets of every kind for those who may see them", asyn
   const found = new Set(text.match(/S3CR3T-[a-z-]*[a-z]/g));
   const kinds = ["input", "output", "error", "cause", "signal", "unread-signal", "signal-reason"];
   const more = ["pause-reason", "queue-reason", "pause-error", "progress", "step-output", "cancel-reason"];
-  const rest = ["start-reason", "job-args", "child-input", "schedule-input", "schedule-pause", "trigger-reason"];
+  const rest = [
+    "start-reason",
+    "job-args",
+    "child-input",
+    "schedule-input",
+    "schedule-pause",
+    "trigger-reason",
+    "override-reason",
+  ];
   expect([...found]).toEqual(expect.arrayContaining([...kinds, ...more, ...rest].map(secret)));
 });
 

@@ -191,7 +191,7 @@ test("explain of a run that waits for a rate says when it may begin, and names a
   });
   expect(third?.until).toEqual(new Date(now + 120_000));
   expect(third?.limited?.earliestAt).toEqual(third?.until);
-  expect(third?.text).toContain('the rate of the limit "slow", 60 in 1 hour: it may begin at ');
+  expect(third?.text).toContain('the rate of the limit "slow", 60 in 1h: it may begin at ');
   await w.pawl.limits.override("slow", {
     rate: { limit: 1, per: "1h" },
     until: "2 hours",

@@ -1,4 +1,4 @@
-import type { Check } from "../../client/operate/doctor.js";
+import type { Check } from "../../client/operate/check.js";
 import { CliError } from "../cli-error.js";
 import { command } from "../command.js";
 import { readSettings } from "../config.js";

@@ -1,7 +1,8 @@
 /** Describes the database for the people who look after it: what its tables contain, its migrations, and its checks. */
 import type { Runtime } from "../../runtime/runtime.js";
 import type { DatabaseSize, Store } from "../../store/contract/store.js";
-import { type Check, checkDatabase } from "./doctor.js";
+import type { Check } from "./check.js";
+import { checkDatabase } from "./doctor.js";
 
 /** One of Pawl's tables. */
 export interface TableInfo {

@@ -8,22 +8,10 @@ import type { Runtime } from "../../runtime/runtime.js";
 import { canExecute, isWorkerLive } from "../../store/contract/live-workers.js";
 import type { RunRecord, Store, TaskRecord, WorkerRecord } from "../../store/contract/store.js";
 import { findLateSchedules } from "../schedules/late-schedules.js";
+import { type Check, maxListedNames, namesText, ok, problem, warning } from "./check.js";
+import { checkLimits } from "./doctor-limits.js";
 import { listQueues } from "./queues.js";
 import { titleOf } from "./workers.js";
-
-/** The result of one check of a database. */
-export interface Check {
-  /** What was checked: "workers", "runs". */
-  readonly name: string;
-  /** A warning needs attention; because of a problem nothing works. */
-  readonly verdict: "ok" | "warning" | "problem";
-  /** The result, and what to do about it. */
-  readonly text: string;
-}
-
-export const ok = (name: string, text: string): Check => ({ name, verdict: "ok", text });
-export const problem = (name: string, text: string): Check => ({ name, verdict: "problem", text });
-const warning = (name: string, text: string): Check => ({ name, verdict: "warning", text });
 
 /**
  * The database's clock measures delays, and this machine's clock makes dates; users notice a difference of about this
@@ -80,19 +68,19 @@ async function checkWorkers(store: Store, runtime: Runtime): Promise<Check[]> {
     checkRuns(runs, tasks, allWorkers, liveWorkers),
     ...(await checkPaused(store, runtime)),
     ...(await checkSchedules(store)),
+    ...(await checkLimits(store)),
   ];
 }
 
 /** A worker looks at due schedules at once, so one that is later than this has no worker. */
 const maxLateMs = 60_000;
-const maxNamedSchedules = 5;
 const maxCheckedSchedules = 1_000;
 
 /** Reports schedules that should have fired, and those that the code does not contain any more. */
 async function checkSchedules(store: Store): Promise<Check[]> {
   const [records, late] = await Promise.all([
     store.schedules.list({ after: null, limit: maxCheckedSchedules }),
-    findLateSchedules(store, maxNamedSchedules + 1),
+    findLateSchedules(store, maxListedNames + 1),
   ]);
   if (records.length === 0) return [];
   const retired = records.filter(({ status }) => status === "retired").map(({ name }) => name);
@@ -118,11 +106,6 @@ async function checkSchedules(store: Store): Promise<Check[]> {
   if (warnings.length > 0) return warnings;
   const countText = `${records.length.toLocaleString("en")}${records.length < maxCheckedSchedules ? "" : " or more"}`;
   return [ok("schedules", `${countText}, none is late or retired`)];
-}
-
-function namesText(names: readonly string[]): string {
-  const shown = names.slice(0, maxNamedSchedules).join(", ");
-  return names.length <= maxNamedSchedules ? shown : `${shown} and more`;
 }
 
 /** Reports paused runs and paused queues, because only an operator can resume them. */

@@ -8,6 +8,7 @@ import { PawlError, RunCanceledError, RunFailedError, type RunInfo, type RunStat
 import { type Answer, type Call, route } from "../route.js";
 import { integer, list, nullable, object, oneOf, optional, payload, text, time } from "../schema.js";
 import { formatEvent } from "../streams/event-stream.js";
+import { limitedSchema, limitedView } from "../views/limit-view.js";
 import {
   eventSchema,
   eventView,
@@ -289,15 +290,17 @@ export const inspectRoutes = [
           since: nullable(time("Since when.")),
           until: nullable(time("When the run continues if nothing else happens.")),
           expiresAt: optional(time("When the run is canceled if it has not begun by then.")),
+          limited: optional(limitedSchema),
         }),
       },
       problems: [404],
     },
     async (call) => {
-      const { because, text: sentence, since, until, expiresAt } = await runOf(call).explain();
+      const { because, text: sentence, since, until, expiresAt, limited } = await runOf(call).explain();
       const shown = call.writer.text(sentence, aboutRun(call));
       const expiry = expiresAt === undefined ? {} : { expiresAt: expiresAt.toISOString() };
-      return { json: { because, text: shown, since: isoOrNull(since), until: isoOrNull(until), ...expiry } };
+      const limit = limited === undefined ? {} : { limited: limitedView(limited, call.writer) };
+      return { json: { because, text: shown, since: isoOrNull(since), until: isoOrNull(until), ...expiry, ...limit } };
     },
   ),
   route(
