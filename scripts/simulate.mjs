@@ -15,7 +15,8 @@ rmSync(join(compiled, "src"), { recursive: true, force: true });
 rmSync(join(compiled, "test"), { recursive: true, force: true });
 const compiledCode = await run(tool("tsc"), ["-p", "tsconfig.simulation.json", "--noCheck"]);
 if (compiledCode !== 0) process.exit(compiledCode);
-const main = join(compiled, "test/simulation/main.js");
+const isAboutMutants = process.argv.includes("--mutants");
+const main = join(compiled, "test/simulation", isAboutMutants ? "mutants/main.js" : "main.js");
 const child = spawn(process.execPath, ["--enable-source-maps", main, ...process.argv.slice(2)], {
   cwd: root,
   stdio: "inherit",

@@ -4,7 +4,8 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { addCounts, type Counts, requiredCoverage } from "./coverage.js";
-import { commandOf, runSeed, type SeedOptions, type SeedResult } from "./run-seed.js";
+import { runSeed, type SeedOptions, type SeedResult } from "./run-seed.js";
+import { commandOf, seedOptionsOf } from "./seed-command.js";
 import { shrink } from "./shrink.js";
 
 const usage = `npm run simulate -- [options]
@@ -16,7 +17,8 @@ const usage = `npm run simulate -- [options]
   --drop a,b         with --seed: items of its plan that are left out
   --without a,b      with --seed: kinds of faults that are left out
   --max-faults N     with --seed: only the first faults are injected
-  --keep-going       do not stop at the first violation`;
+  --keep-going       do not stop at the first violation
+  --mutants          finds versions of the library with a bug each; --mutants --help says more`;
 
 /** So many seeds are one unit of work. */
 const chunkSize = 100;
@@ -160,7 +162,6 @@ const { values } = parseArgs({
     help: { type: "boolean", default: false },
   },
 });
-const listOf = (text: string | undefined) => (text === undefined ? {} : { list: new Set(text.split(",")) });
 
 if (values.worker) {
   process.on("message", (task: { chunk: number; from: number; seeds: number }) => {
@@ -168,9 +169,6 @@ if (values.worker) {
   });
 } else if (values.help) console.log(usage);
 else {
-  const { list: dropped } = listOf(values.drop);
-  const { list: withoutFaults } = listOf(values.without);
-  const maxFaults = values["max-faults"];
   const code =
     values.seed === undefined
       ? await campaign(
@@ -180,14 +178,6 @@ else {
           values.progress,
           values["keep-going"],
         )
-      : await runOne(
-          {
-            seed: Number(values.seed),
-            ...(dropped === undefined ? {} : { dropped }),
-            ...(withoutFaults === undefined ? {} : { withoutFaults }),
-            ...(maxFaults === undefined ? {} : { maxFaults: Number(maxFaults) }),
-          },
-          values.trace,
-        );
+      : await runOne(seedOptionsOf({ ...values, seed: values.seed }), values.trace);
   process.exit(code);
 }

@@ -50,12 +50,3 @@ export async function runSeed(options: SeedOptions): Promise<SeedResult> {
     items: world.items,
   };
 }
-
-/** The command that runs this world again. */
-export function commandOf({ seed, dropped, withoutFaults, maxFaults }: SeedOptions): string {
-  const drop = dropped === undefined || dropped.size === 0 ? "" : ` --drop ${[...dropped].join()}`;
-  const without =
-    withoutFaults === undefined || withoutFaults.size === 0 ? "" : ` --without ${[...withoutFaults].join()}`;
-  const most = maxFaults === undefined ? "" : ` --max-faults ${maxFaults}`;
-  return `npm run simulate -- --seed ${seed}${drop}${without}${most} --trace`;
-}

@@ -2,7 +2,8 @@
 import { expect, test } from "vitest";
 import { sized } from "../support/effort.js";
 import { addCounts, type Counts } from "./coverage.js";
-import { commandOf, runSeed } from "./run-seed.js";
+import { runSeed } from "./run-seed.js";
+import { commandOf } from "./seed-command.js";
 
 const seeds = sized(100, 300);
 
