@@ -20,11 +20,18 @@ export const alias = [
  */
 const sharing = [
   "src/{cli,client,core,define,http,runtime,telemetry,worker}/**/*.test.ts",
-  "src/store/{shared,sql,postgres/connection}/**/*.test.ts",
+  "src/store/{shared,sql,postgres,mysql}/**/*.test.ts",
   "dashboard/src/**/*.test.ts",
   "test/{class-style,client,dynamic,function-style,graph-style,histories,retry,stored-schema,types}/**/*.test.ts",
   "test/schedules/!(kills|damaged).test.ts",
   "test/{cli,dashboard,mistakes,sql-functions,testing}/**/*.test.ts",
+  "test/{limits,package,scale,simulation,torture}/**/*.test.ts",
+  // The others stop the intervals of their process, and change the classes of drivers.
+  "test/processes/!(cross-process|lost-answers|wake-ups).test.ts",
+  // The others load TypeScript.
+  "test/docs/!(jsdoc-examples|pages).test.ts",
+  // The others change the environment of their process, or look at its open files.
+  "test/stores/{memory,mysql,postgres,step-executions,step-executions-of-runs,user-transactions-mysql}.test.ts",
   // The other measures the memory of its process.
   "test/http/!(hostile-bodies).test.ts",
   // The others count the errors that no code handles.

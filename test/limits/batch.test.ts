@@ -12,7 +12,8 @@ import {
   workflow,
 } from "pawl";
 import { expect, test } from "vitest";
-import { everyStore, forEachStore } from "../support/databases.js";
+import { forEachStore } from "../support/databases.js";
+import { everyStoreBriefly } from "../support/effort.js";
 import { schema } from "../support/standard-schemas.js";
 import { databaseFor, type World } from "../support/virtual-worlds.js";
 import { errorOf, gate } from "../support/waiting.js";
@@ -292,4 +293,4 @@ forEachStore((kind) => {
     const keyed = w.pawl.start(mail, { user: "d", text: "" }, { delay: "1s", idempotencyKey: "k" });
     expect((await errorOf(keyed)).message).toContain("takes either `idempotencyKey` or `delay`");
   });
-}, everyStore);
+}, everyStoreBriefly);

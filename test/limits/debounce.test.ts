@@ -2,7 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { graph, limit, type StepContext, step, Workflow, workflow } from "pawl";
 import { expect, test } from "vitest";
-import { everyStore, forEachStore } from "../support/databases.js";
+import { forEachStore } from "../support/databases.js";
+import { everyStoreBriefly } from "../support/effort.js";
 import { databaseFor, type World } from "../support/virtual-worlds.js";
 import { errorOf, gate, until } from "../support/waiting.js";
 
@@ -321,4 +322,4 @@ forEachStore((kind) => {
     await until(() => got.length === 1);
     expect(got).toEqual([numbers]);
   });
-}, everyStore);
+}, everyStoreBriefly);

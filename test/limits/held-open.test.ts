@@ -1,7 +1,8 @@
 /** Slots that runs hold from their first execution to their end (`while: "open"`), on every store. */
 import { limit, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
-import { everyStore, forEachStore, testDatabase } from "../support/databases.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { everyStoreBriefly } from "../support/effort.js";
 import { keepWorking, world } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
 
@@ -60,4 +61,4 @@ forEachStore((kind) => {
     endSlow();
     await run.result();
   });
-}, everyStore);
+}, everyStoreBriefly);

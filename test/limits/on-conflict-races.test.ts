@@ -4,8 +4,8 @@ import { crashTest } from "pawl/testing";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { StoreError } from "../../src/core/errors/errors.js";
 import type { Batch, Store } from "../../src/store/contract/store.js";
-import { everyStore, forEachStore, testDatabase } from "../support/databases.js";
-import { sized } from "../support/effort.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { everyStoreBriefly, sized } from "../support/effort.js";
 import { seeded } from "../support/seeded-random.js";
 import { silent, world } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
@@ -101,7 +101,7 @@ describe("onConflict:", () => {
       expect(count.most).toBeLessThanOrEqual(1);
       expect((await w.pawl.verify()).differences).toEqual([]);
     });
-  }, everyStore);
+  }, everyStoreBriefly);
 
   for (const when of ["before", "after"] as const)
     for (const fate of ["dies", "loses an answer"] as const)

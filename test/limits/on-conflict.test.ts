@@ -2,7 +2,8 @@
 import { type RunHandle, Workflow, workflow } from "pawl";
 import { type TestPawl, testPawl } from "pawl/testing";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { everyStore, forEachStore, testDatabase } from "../support/databases.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { everyStoreBriefly } from "../support/effort.js";
 import { silent, start } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
 
@@ -229,7 +230,7 @@ describe("onConflict:", () => {
       expect(await third.status()).toBe("waiting");
       await sound(t);
     });
-  }, everyStore);
+  }, everyStoreBriefly);
 
   test("a start by name, and many callers at once, behave like one after another", async () => {
     const t = await start(open);

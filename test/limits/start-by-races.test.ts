@@ -5,7 +5,8 @@ import { RunCommands } from "../../src/client/command/run-commands.js";
 import { OverdueStarts } from "../../src/client/start/start-deadlines.js";
 import type { Store } from "../../src/store/contract/store.js";
 import { RunTally } from "../../src/telemetry/run-tally.js";
-import { everyStore, forEachStore, testDatabase } from "../support/databases.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { everyStoreBriefly } from "../support/effort.js";
 import { silent, world } from "../support/virtual-worlds.js";
 
 const minute = 60_000;
@@ -59,7 +60,7 @@ describe("startBy:", () => {
       await w.settleAll();
       expect(await run.get()).toMatchObject({ status: "completed", output: "done" });
     });
-  }, everyStore);
+  }, everyStoreBriefly);
 
   /** Writes of the process that cancels: it dies, or gets an error, before or after one of them. */
   for (const write of [1, 2, 3])

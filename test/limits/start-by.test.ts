@@ -2,7 +2,8 @@
 import { graph, limit, type RunHandle, step, Workflow, workflow } from "pawl";
 import { type TestPawl, testPawl } from "pawl/testing";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { everyStore, forEachStore, testDatabase } from "../support/databases.js";
+import { forEachStore, testDatabase } from "../support/databases.js";
+import { everyStoreBriefly } from "../support/effort.js";
 import { silent, start, world } from "../support/virtual-worlds.js";
 import { errorOf, gate, until } from "../support/waiting.js";
 
@@ -127,7 +128,7 @@ describe("startBy:", () => {
       await t.advance("11m");
       expect(await run.result()).toBe("EXPIRED");
     });
-  }, everyStore);
+  }, everyStoreBriefly);
 
   test("holds for classes and graphs", async () => {
     const t = await withoutWorker();

@@ -2,7 +2,7 @@
  * How much the tests repeat. `npm test` has short forms of campaigns and random tests; `npm run test:long` has more rounds, more runs
  * and every store, for changes of what these tests are about.
  */
-import { type AnyStoreKind, chosenStore, forEachStore, type StoreKind, storeKinds } from "./databases.js";
+import { type AnyStoreKind, chosenStore, everyStore, forEachStore, type StoreKind, storeKinds } from "./databases.js";
 
 const isLong = process.env.PAWL_TEST_LONG === "1";
 
@@ -19,6 +19,12 @@ export const isAmong = (kind: AnyStoreKind, ...brief: readonly StoreKind[]): boo
 /** The stores on which `isAmong` lets such a test run, for `forEachStore`. */
 export const briefly = (...brief: readonly StoreKind[]): readonly StoreKind[] =>
   storeKinds.filter((kind) => isAmong(kind, ...brief));
+
+/**
+ * For rules that every store must obey, with many tests: on sqld only in `npm run test:long`. It executes the statements of the SQLite
+ * store, the conformance suite and the traps of limits hold it to the same rules, and its server takes the most time of all.
+ */
+export const everyStoreBriefly: readonly AnyStoreKind[] = everyStore.filter((kind) => isAmong(kind, ...storeKinds));
 
 /**
  * The same tests in memory and on one SQL store, and on every store in `npm run test:long`: for behaviour of the engine, which
