@@ -60,6 +60,7 @@ export {
   GraphError,
   InvalidInputError,
   InvalidStateError,
+  LimitFullError,
   MigrationError,
   MissingJobError,
   NonDeterminismError,
@@ -81,6 +82,7 @@ export {
   WorkflowNotFoundError,
 } from "./core/errors/errors.js";
 export type { DagOptions, FrozenDag, FrozenNode } from "./core/graph/frozen-dag.js";
+export type { OnFull } from "./core/limits/full-lane.js";
 export type { Duration } from "./core/naming/duration.js";
 export type { RetryOptions } from "./core/naming/retry-policy.js";
 export type { Aliases, Waiting } from "./core/run/stored-schema.js";

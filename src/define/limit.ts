@@ -1,6 +1,7 @@
 /** Limits: how many runs or steps of one key may be executed at a time, and how many may begin in a time. */
 
 import { InvalidInputError } from "../core/errors/errors.js";
+import type { OnFull } from "../core/limits/full-lane.js";
 import type { Rate } from "../core/limits/rate.js";
 import { checkOptions } from "../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../core/naming/duration.js";
@@ -53,9 +54,24 @@ export interface LimitOptions<Input = any> {
    * sleeps, waits or is paused; or `"open"`, from its first execution to its end. Steps hold a slot while their body runs.
    */
   readonly while?: "executing" | "open";
+  /**
+   * What becomes of a run that has not begun and finds no free slot: `"wait"` (default); `"skip"`: it is canceled with the code
+   * "LIMIT_SKIPPED"; `"fail"`: it fails with a LimitFullError; or `"cancelOldest"`: it waits, and the oldest run with the same
+   * key is canceled with the code "LIMIT_SUPERSEDED". A worker judges it when the run is due.
+   */
+  readonly onFull?: OnFull;
+  /** How many runs of one key may wait for a slot before `onFull` applies. Default: 0. */
+  readonly backlog?: number;
 }
 
-const limitOptions = new Set(["key", "concurrency", "rate", "while"] satisfies (keyof LimitOptions)[]);
+const limitOptions = new Set([
+  "key",
+  "concurrency",
+  "rate",
+  "while",
+  "onFull",
+  "backlog",
+] satisfies (keyof LimitOptions)[]);
 const rateOptions = new Set(["limit", "per", "burst"] satisfies (keyof RateOptions)[]);
 
 /** Marks limits. The symbol is global, so limits made by another copy of the package are recognised. */
@@ -75,6 +91,10 @@ export interface LimitDefinition {
   readonly rate: Rate | null;
   /** While which time a run holds its slot. */
   readonly while: "executing" | "open";
+  /** What becomes of a run that has not begun and finds no free slot. */
+  readonly onFull: OnFull;
+  /** How many runs of one key may wait for a slot; null: any number, because all wait. */
+  readonly backlog: number | null;
 }
 
 /**
@@ -109,7 +129,37 @@ export function limit<Input = any>(name: string, options: LimitOptions<Input>): 
     concurrency,
     rate,
     while: heldWhile,
+    ...checkOnFull(what, options, concurrency),
   });
+}
+
+const onFullChoices = new Set<OnFull>(["wait", "skip", "fail", "cancelOldest"]);
+/** The runs that wait are counted whenever a run comes into the line. */
+const maxBacklog = 10_000;
+
+function checkOnFull(
+  what: string,
+  { onFull = "wait", backlog }: Pick<LimitOptions, "onFull" | "backlog">,
+  concurrency: number | null,
+): Pick<LimitDefinition, "onFull" | "backlog"> {
+  if (!onFullChoices.has(onFull))
+    throw new InvalidInputError(
+      `onFull of ${what} must be "wait", "skip", "fail" or "cancelOldest", not ${JSON.stringify(onFull) ?? String(onFull)}.`,
+    );
+  if (onFull === "wait") {
+    if (backlog === undefined) return { onFull, backlog: null };
+    throw new InvalidInputError(
+      `The backlog of ${what} needs onFull: "skip", "fail" or "cancelOldest": with "wait" any number of runs wait.`,
+    );
+  }
+  if (onFull === "cancelOldest" && concurrency === null)
+    throw new InvalidInputError(`onFull: "cancelOldest" of ${what} needs a concurrency: a rate has no runs to cancel.`);
+  const isValid = backlog === undefined || (Number.isSafeInteger(backlog) && backlog >= 0 && backlog <= maxBacklog);
+  if (!isValid)
+    throw new InvalidInputError(
+      `The backlog of ${what} must be a whole number from 0 to ${maxBacklog.toLocaleString("en")}, not ${String(backlog)}.`,
+    );
+  return { onFull, backlog: backlog ?? 0 };
 }
 
 /** @param what for the message: `limit "per_tenant"` */
@@ -159,6 +209,10 @@ export function checkStepLimit(what: string, limit: unknown, units: unknown): St
   if (limit.while === "open")
     throw new InvalidInputError(
       `${what} cannot have the limit "${limit.name}", which is held until the end of a run; use it for a workflow.`,
+    );
+  if (limit.onFull !== "wait")
+    throw new InvalidInputError(
+      `${what} cannot have the limit "${limit.name}", whose onFull is "${limit.onFull}": a step always waits for its slot.`,
     );
   return { limit, units: checkUnits(what, units ?? 1) };
 }

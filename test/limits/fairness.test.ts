@@ -60,9 +60,10 @@ function noteSorting(limits: Store["limits"], sql: RawSql): ReadonlyMap<string, 
   const sortedAt = new Map<string, number>();
   const sort = limits.sort.bind(limits);
   limits.sort = async (tasks) => {
-    await sort(tasks);
+    const result = await sort(tasks);
     const [row] = await sql.query("SELECT coalesce(max(seq), 0) AS seq FROM limit_history");
     for (const { runId } of tasks) if (!sortedAt.has(runId)) sortedAt.set(runId, Number(row?.seq));
+    return result;
   };
   return sortedAt;
 }

@@ -1,4 +1,6 @@
 /** What `pawl.limits` returns and takes. */
+
+import type { OnFull } from "../../core/limits/full-lane.js";
 import { stepOfSlot } from "../../core/limits/lane.js";
 import { type LimitOverride, valuesInForce } from "../../core/limits/settings.js";
 import type { Duration } from "../../core/naming/duration.js";
@@ -73,6 +75,10 @@ export interface LimitInfo {
   readonly rate: LimitRate | null;
   /** While which time a run holds its slot. */
   readonly while: "executing" | "open";
+  /** What becomes of a run that has not begun and finds no free slot. */
+  readonly onFull: OnFull;
+  /** How many runs of one key may wait for a slot before `onFull` applies; null: any number, because all wait. */
+  readonly backlog: number | null;
   /** What is in force in place of the values of the code; null: nothing, also when an override has ended. */
   readonly override: LimitOverrideInfo | null;
   /** What is in force: these values, or those of the override. */
@@ -133,7 +139,7 @@ export interface LimitDetails extends LimitInfo {
 export type LimitLoad = Pick<LimitInfo, "inUse" | "inUseCapped" | "waiting" | "waitingCapped">;
 
 export function toInfo(limit: StoredLimit, load: LimitLoad, now: number): LimitInfo {
-  const { name, concurrency, rate, isHeldOpen, override, createdAt } = limit;
+  const { name, concurrency, rate, isHeldOpen, whenFull, override, createdAt } = limit;
   const inForce = valuesInForce(limit, override, now);
   const isOver = override === null || (override.until !== null && override.until <= now);
   return {
@@ -141,6 +147,8 @@ export function toInfo(limit: StoredLimit, load: LimitLoad, now: number): LimitI
     concurrency,
     rate,
     while: isHeldOpen ? "open" : "executing",
+    onFull: whenFull?.onFull ?? "wait",
+    backlog: whenFull?.backlog ?? null,
     override: isOver ? null : toOverrideInfo(override),
     inForce: { concurrency: inForce.concurrency, rate: inForce.rate },
     ...load,

@@ -10,6 +10,7 @@ import {
   GraphError,
   InvalidInputError,
   InvalidStateError,
+  LimitFullError,
   MigrationError,
   MissingJobError,
   NonDeterminismError,
@@ -71,6 +72,7 @@ const ONE_OF_EACH: ReadonlyArray<[PawlError, string, RegExp]> = [
   [new SerializationError("no", { path: "$.a", cause }), "SERIALIZATION_ERROR", /no/],
   [new RunFailedError("r1", cause), "RUN_FAILED", /Run r1 failed with Error: why/],
   [new RunCanceledError("r1", "changed my mind"), "RUN_CANCELED", /Run r1 was canceled: changed my mind/],
+  [new LimitFullError("full", { limit: "api", key: "a" }), "LIMIT_FULL", /full/],
   [new TimeoutError("late"), "TIMEOUT", /late/],
   [new ExecutionAbortedError("The worker stops."), "EXECUTION_ABORTED", /stops/],
   [

@@ -2,7 +2,13 @@
 
 export { GraphError, MissingJobError, NonDeterminismError, StepNotDefinedError } from "./code-errors.js";
 export { CursorTooLargeError, DamagedDataError, PayloadTooLargeError, SerializationError } from "./data-errors.js";
-export { ExecutionAbortedError, RunCanceledError, RunFailedError, TimeoutError } from "./outcome-errors.js";
+export {
+  ExecutionAbortedError,
+  LimitFullError,
+  RunCanceledError,
+  RunFailedError,
+  TimeoutError,
+} from "./outcome-errors.js";
 export { PawlError } from "./pawl-error.js";
 export {
   AlreadyActiveError,

@@ -20,8 +20,11 @@ export class RunFailedError extends PawlError {
 
 /** Thrown by `run.result()` and `ctx.run()` when the awaited run was canceled. */
 export class RunCanceledError extends PawlError {
-  /** "EXPIRED" when the run was canceled because it had not begun by its `startBy`; otherwise "RUN_CANCELED". */
-  readonly code: "RUN_CANCELED" | "EXPIRED";
+  /**
+   * "EXPIRED" when the run was canceled because it had not begun by its `startBy`; "LIMIT_SKIPPED" and "LIMIT_SUPERSEDED" when
+   * a limit was full whose `onFull` is "skip" or "cancelOldest"; otherwise "RUN_CANCELED".
+   */
+  readonly code: "RUN_CANCELED" | "EXPIRED" | "LIMIT_SKIPPED" | "LIMIT_SUPERSEDED";
   /** The run that was canceled. */
   readonly runId: string;
   /** The reason that the caller gave for the cancellation; undefined when the caller gave none. */
@@ -31,7 +34,29 @@ export class RunCanceledError extends PawlError {
     super(`Run ${runId} was canceled${reason === undefined ? ", no reason given" : `: ${reason}`}.`);
     this.runId = runId;
     this.reason = reason;
-    this.code = code === "EXPIRED" ? code : "RUN_CANCELED";
+    this.code = isCodeOfCancel(code) ? code : "RUN_CANCELED";
+  }
+}
+
+/** Whether Pawl itself has canceled the run, for this reason. */
+export const isCodeOfCancel = (code: unknown): code is "EXPIRED" | "LIMIT_SKIPPED" | "LIMIT_SUPERSEDED" =>
+  code === "EXPIRED" || code === "LIMIT_SKIPPED" || code === "LIMIT_SUPERSEDED";
+
+/**
+ * The error of a run that was not begun because a limit whose `onFull` is "fail" had no free slot for it. `run.result()` throws
+ * a RunFailedError with this error as its cause.
+ */
+export class LimitFullError extends PawlError {
+  readonly code = "LIMIT_FULL";
+  /** The name of the limit. */
+  readonly limit: string;
+  /** The key that had no free slot; "" for a limit without one. */
+  readonly key: string;
+
+  constructor(message: string, { limit, key }: { readonly limit: string; readonly key: string }) {
+    super(message);
+    this.limit = limit;
+    this.key = key;
   }
 }
 
@@ -51,4 +76,4 @@ export class ExecutionAbortedError extends PawlError {
   readonly code = "EXECUTION_ABORTED";
 }
 
-nameErrors({ RunFailedError, RunCanceledError, TimeoutError, ExecutionAbortedError });
+nameErrors({ RunFailedError, RunCanceledError, LimitFullError, TimeoutError, ExecutionAbortedError });

@@ -2,7 +2,7 @@
 
 import { MissingJobError, NonDeterminismError, StepNotDefinedError } from "./code-errors.js";
 import { PayloadTooLargeError, SerializationError } from "./data-errors.js";
-import { RunCanceledError, RunFailedError, TimeoutError } from "./outcome-errors.js";
+import { isCodeOfCancel, LimitFullError, RunCanceledError, RunFailedError, TimeoutError } from "./outcome-errors.js";
 import { errorToJson, PawlError } from "./pawl-error.js";
 import { PauseError, PermanentError, TransientError } from "./step-errors.js";
 
@@ -43,6 +43,7 @@ const RESTORABLE_ERRORS = new Map<unknown, RestorableError>([
   ["PAYLOAD_TOO_LARGE", { type: PayloadTooLargeError, fields: ["what", "bytes", "limit"] }],
   ["NON_DETERMINISM", { type: NonDeterminismError, fields: ["runId", "steps"] }],
   ["STEP_NOT_DEFINED", { type: StepNotDefinedError, fields: ["workflow", "step"] }],
+  ["LIMIT_FULL", { type: LimitFullError, fields: ["limit", "key"] }],
   ["MISSING_JOB", { type: MissingJobError, fields: ["runId", "node", "job", "frozenAt"] }],
 ]);
 
@@ -86,7 +87,7 @@ function construct(parts: ErrorParts): Error {
   if (code === "PAUSE_ERROR") return new PauseError(message, data);
   if (code === "TIMEOUT" && name === "TimeoutError") return new TimeoutError(message);
   if (code === "RUN_FAILED") return new RunFailedError(String(data.runId), cause);
-  if (code === "RUN_CANCELED" || (code === "EXPIRED" && name === "RunCanceledError" && data.runId !== undefined))
+  if (code === "RUN_CANCELED" || (isCodeOfCancel(code) && name === "RunCanceledError" && data.runId !== undefined))
     return new RunCanceledError(String(data.runId), data.reason as string | undefined, code);
   if (errors !== undefined) return new AggregateError(errors, message);
   return restoreError(parts) ?? new (BUILT_IN.get(name) ?? Error)(message);

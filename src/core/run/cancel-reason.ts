@@ -7,6 +7,11 @@ export const expiredCode = "EXPIRED";
 export const expiredReason = (startBy: number): string =>
   `It had not begun by ${new Date(startBy).toISOString()}, as its startBy demands`;
 
+/** The code of a run that was canceled because a limit with `onFull: "skip"` was full. */
+export const skippedCode = "LIMIT_SKIPPED";
+/** The code of a run that was canceled for a newer one, because a limit with `onFull: "cancelOldest"` was full. */
+export const supersededCode = "LIMIT_SUPERSEDED";
+
 /** The data of an event about a cancel. Fields that are not known are left out. */
 export function cancelData(
   reason: string | null,

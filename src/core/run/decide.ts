@@ -26,6 +26,7 @@ import { matchWaits, receiveSignal, resumeIfSignalled } from "./decide-signals.j
 import { fireDueTimers } from "./decide-time.js";
 import { Decision } from "./decision.js";
 import { type NewEvent, newEvent } from "./event.js";
+import { applyLimitFull } from "./full-limit.js";
 import { type RunState, statusOf } from "./state.js";
 import type { Command } from "./stored-schema.js";
 
@@ -105,6 +106,8 @@ function applyCommand(decision: Decision, command: Command, isUnowned: boolean):
       return queueStart(decision, command);
     case "startOverdue":
       return isUnowned ? cancelUnstarted(decision, command.startBy) : undefined;
+    case "limitFull":
+      return applyLimitFull(decision, command);
     case "reattempt":
       return reattemptNode(decision, command);
     case "import":

@@ -105,7 +105,7 @@ export interface EventData {
     reason?: string;
     /** The run ends at once, without compensation. */
     force?: true;
-    /** Why the run is canceled, for programs: "EXPIRED" when it has not begun in time. */
+    /** Why the run is canceled, for programs: "EXPIRED", "LIMIT_SKIPPED" or "LIMIT_SUPERSEDED". */
     code?: string;
   };
   /** A start that has the key of this run, or its hero, waits for the end of this run. */
@@ -118,7 +118,10 @@ export interface EventData {
     /** The instant by which the run must begin now; absent when there is none. */
     startBy?: number;
   };
-  /** The run has exceeded its time limit, and fails after its compensations and its `onFailure` are done. */
+  /**
+   * The run has exceeded its time limit, or a limit was full for it. It fails after its compensations and its `onFailure` are
+   * done.
+   */
   "run.expired": { error: Failure };
   /** The handler is executed again after `waitMs`. */
   "run.reattempted": {

@@ -34,6 +34,7 @@ const commandTypes = new Set<string>(
     children: true,
     start: true,
     startOverdue: true,
+    limitFull: true,
     queueStart: true,
     reattempt: true,
     import: true,

@@ -66,6 +66,17 @@ type CommandContent =
   /** The instant by which the run should have begun has passed. The run is canceled unless its code was executed. */
   | { readonly type: "startOverdue"; readonly startBy: number }
   /**
+   * A limit was full. A run that has not begun is canceled ("skip") or fails ("fail"); with "supersede" the run is canceled
+   * for the run `by`, whether it has begun or not.
+   */
+  | {
+      readonly type: "limitFull";
+      readonly limit: string;
+      readonly key: string;
+      readonly effect: "skip" | "fail" | "supersede";
+      readonly by?: string;
+    }
+  /**
    * Attempts a node again that has not completed. `descendants` are all nodes that depend on it, directly or indirectly.
    */
   | { readonly type: "reattempt"; readonly node: string; readonly descendants: readonly string[] }

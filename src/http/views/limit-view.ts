@@ -36,6 +36,13 @@ const infoFields = {
   concurrency: concurrencySchema("How many slots each key has, as the code says."),
   rate: rateSchema("How many may begin in a time, as the code says."),
   while: oneOf("While which time a run holds its slot.", ["executing", "open"]),
+  onFull: oneOf("What becomes of a run that has not begun and finds no free slot.", [
+    "wait",
+    "skip",
+    "fail",
+    "cancelOldest",
+  ]),
+  backlog: nullable(integer("How many runs of one key may wait before `onFull` applies; null: any number.", 0)),
   override: overrideSchema,
   inForce: inForceSchema,
   inUse: integer("How many slots are held, of all keys together.", 0),

@@ -12,6 +12,7 @@
  * - A class that found a lane full is blocked on it, and no admission reads it until the lane is named as freed: in
  *   `AdmissionRequest.freed` or by `wake`. Such a class may belong to other workers; then it is opened for them.
  */
+import type { FullLaneVerdict, FullPolicy } from "../../core/limits/full-lane.js";
 import type { RunClass } from "../../core/limits/lane.js";
 import type { LimitOverride, LimitValues } from "../../core/limits/settings.js";
 import type { RunRecord } from "./records.js";
@@ -22,6 +23,8 @@ export interface LimitSettings extends LimitValues {
   readonly name: string;
   /** Whether runs hold their slot from the first execution to the end, not only while a worker executes them. */
   readonly isHeldOpen: boolean;
+  /** What becomes of runs that have not begun and find a lane full; absent: they wait. */
+  readonly whenFull?: FullPolicy;
 }
 
 /** A due task that has no owner and belongs to no class yet. */
@@ -52,6 +55,15 @@ export interface SortedTask {
   readonly runClass: RunClass;
   /** Of runs with the same priority, those that have begun are admitted first. */
   readonly hasBegun: boolean;
+  /** The lanes whose limits have a policy for runs that find them full, in the order of the limits; absent: none. */
+  readonly guardedLanes?: readonly string[];
+}
+
+export interface SortResult {
+  /** The runs that do not begin, or are to be canceled, because a lane was full. Each has a message that says so. */
+  readonly verdicts: readonly FullLaneVerdict[];
+  /** Whether tasks were left where they are because others have locked a run that would be canceled for them. */
+  readonly hasPostponed: boolean;
 }
 
 export interface AdmissionRequest {
@@ -179,8 +191,13 @@ export interface Limits {
   /**
    * Gives tasks the routes of their classes, and creates the classes and lanes that do not exist. Tasks that have an owner, are
    * not due or were sorted meanwhile are left alone.
+   *
+   * Tasks with guarded lanes are judged in the same transaction, which locks their lanes (see core/limits/full-lane.ts). A run
+   * that is not to begin gets a message that says so, and a class without lanes, so that a worker takes it at once and ends it.
+   * A run that is canceled for another one gets a message as well; if it holds a slot, that is marked, and the run is not
+   * chosen again.
    */
-  sort(tasks: readonly SortedTask[]): Promise<void>;
+  sort(tasks: readonly SortedTask[]): Promise<SortResult>;
   /** Makes the worker the owner of runs that may begin, and takes their slots. */
   admit(request: AdmissionRequest): Promise<AdmissionResult>;
   /**

@@ -69,7 +69,12 @@ export class MemoryStore implements Store {
     const runtime = options.runtime ?? systemRuntime;
     this.#runtime = runtime;
     this.#clock = options.clock ?? (() => runtime.now());
-    this.limits = new MemoryLimits(this.#rows, this.#clock, (hints) => this.#hints.emit(hints));
+    this.limits = new MemoryLimits({
+      rows: this.#rows,
+      clock: this.#clock,
+      emit: (hints) => this.#hints.emit(hints),
+      deliver: (messages, at) => this.#committer.deliver(messages, at),
+    });
     this.maintenance = new MemoryMaintenance(this.#rows, this.#clock, this.#hints, this.limits);
     const port = {
       rows: this.#rows,

@@ -13,6 +13,7 @@ import type {
   LimitSettings,
   Limits,
   SortedTask,
+  SortResult,
   StepSlotChanges,
   StepSlotResult,
   StoredLimit,
@@ -21,6 +22,7 @@ import type {
 } from "../contract/limits.js";
 import type { Fence, Hint, Route } from "../contract/store.js";
 import { takeOwnership } from "./commit.js";
+import { FullLanes, type FullLanesPort } from "./full-lanes.js";
 import { byTurn, type MemoryClass, MemoryLimitReads, type Pace } from "./limit-reads.js";
 import type { MemoryRows } from "./rows.js";
 import type { MemorySlot } from "./slots.js";
@@ -28,16 +30,19 @@ import type { MemoryTask } from "./task.js";
 
 const noPace: Pace = { pacedUntilUs: 0, opensAt: null };
 
+type MemoryLimitsPort = Pick<FullLanesPort, "rows" | "emit" | "deliver"> & { readonly clock: () => number };
+
 export class MemoryLimits extends MemoryLimitReads implements Limits {
   readonly #rows: MemoryRows;
   readonly #clock: () => number;
   readonly #emit: (hints: readonly Hint[]) => void;
+  readonly #fullLanes: FullLanes;
   readonly #limits = new Map<string, StoredLimit>();
   readonly #classes: Map<string, MemoryClass>;
   readonly #paces: Map<string, Pace>;
   readonly #turns = new TurnCounter();
 
-  constructor(rows: MemoryRows, clock: () => number, emit: (hints: readonly Hint[]) => void) {
+  constructor({ rows, clock, emit, deliver }: MemoryLimitsPort) {
     const classes = new Map<string, MemoryClass>();
     const paces = new Map<string, Pace>();
     super({ rows, clock, classes, paces });
@@ -46,6 +51,17 @@ export class MemoryLimits extends MemoryLimitReads implements Limits {
     this.#paces = paces;
     this.#clock = clock;
     this.#emit = emit;
+    this.#fullLanes = new FullLanes({
+      rows,
+      emit,
+      deliver,
+      classes: this.#classes,
+      takeTurn: (at) => this.#turns.take(at),
+      policyOf: (limit) => this.#limits.get(limit)?.whenFull ?? null,
+      laneStates: (ids) => [...this.#laneStates(ids, []).values()],
+      enter: (task, runClass, at) => this.#enter(task, runClass, task.dueAt as number, at),
+      hasWaiting: (runClass, at) => this.#hasWaiting(runClass, at),
+    });
   }
 
   async register(limits: readonly LimitSettings[]): Promise<void> {
@@ -98,17 +114,28 @@ export class MemoryLimits extends MemoryLimitReads implements Limits {
     };
   }
 
-  async sort(tasks: readonly SortedTask[]): Promise<void> {
+  async sort(tasks: readonly SortedTask[]): Promise<SortResult> {
     const at = this.#clock();
-    for (const { runId, runClass, hasBegun } of tasks) {
+    const sortable = tasks.filter(({ runId, runClass }) => {
       const task = this.#rows.tasks.get(runId);
       const isDue = task?.state === "ready" || (task?.state === "parked" && task.dueAt !== null && task.dueAt <= at);
-      if (task === undefined || !isDue || task.route !== runClass.route) continue;
-      task.route = runClass.id;
-      this.#rows.taskQueues.enqueue(task, (task.dueAt as number) - (hasBegun ? resumedOffsetMs : 0), at);
-      if (!this.#classes.has(runClass.id))
-        this.#classes.set(runClass.id, { ...runClass, turn: this.#turns.take(at), blockedOn: null });
+      return isDue && task?.route === runClass.route;
+    });
+    const verdicts = this.#fullLanes.judge(sortable, at);
+    const ended = new Set(verdicts.map(({ runId }) => runId));
+    for (const { runId, runClass, hasBegun } of sortable.filter((task) => !ended.has(task.runId))) {
+      const task = this.#rows.tasks.get(runId) as MemoryTask;
+      this.#enter(task, runClass, (task.dueAt as number) - (hasBegun ? resumedOffsetMs : 0), at);
     }
+    this.#fullLanes.carryOut(verdicts, at);
+    return { verdicts, hasPostponed: false };
+  }
+
+  #enter(task: MemoryTask, runClass: RunClass, dueAt: number, at: number): void {
+    const { id } = runClass;
+    task.route = id;
+    this.#rows.taskQueues.enqueue(task, dueAt, at);
+    if (!this.#classes.has(id)) this.#classes.set(id, { ...runClass, turn: this.#turns.take(at), blockedOn: null });
   }
 
   async admit({ fence, routes, limit, freed = [] }: AdmissionRequest): Promise<AdmissionResult> {
@@ -219,8 +246,7 @@ export class MemoryLimits extends MemoryLimitReads implements Limits {
 
   async changeStepSlots({ fence, asked, released, lanes: further }: StepSlotChanges): Promise<StepSlotResult> {
     if (!this.#rows.isFenceValid(fence)) return { kind: "fenced" };
-    const at = this.#clock();
-    const { slots } = this.#rows;
+    const [at, { slots }] = [this.#clock(), this.#rows];
     for (const { lane, ...key } of released) slots.release(lane, key);
     for (const { priority, ...request } of asked) {
       if (slots.has(request.lane, request)) continue;
@@ -294,7 +320,7 @@ export class MemoryLimits extends MemoryLimitReads implements Limits {
     await this.wake(left.map(({ lane }) => ({ lane, count: 1 })));
   }
 
-  /** The numbers of rows that the tables of a database would have. */
+  /** The numbers of rows that the tables would have. */
   get rowCounts(): Readonly<Record<"limits" | "lanes" | "classes" | "slots", number>> {
     const slots = this.#rows.slots.all();
     const lanes = new Set([...slots.map(({ lane }) => lane), ...this.#paces.keys()]).size;

@@ -198,6 +198,7 @@ export const migrations: readonly Migration[] = [
         id VARBINARY(255) NOT NULL PRIMARY KEY,
         paced_until BIGINT NOT NULL DEFAULT 0,
         opens_at BIGINT NULL,
+        waiting_classes LONGTEXT NULL,
         KEY opens (opens_at)
       ) ${tableOptions}`,
       // An admission reads the classes of a route that are not blocked, those with the lowest turns first.

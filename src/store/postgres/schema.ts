@@ -256,7 +256,8 @@ const createTables = (t: Tables): readonly string[] => [
   `CREATE TABLE ${t.lanes} (
     paced_until bigint NOT NULL DEFAULT 0,
     opens_at bigint,
-    id text COLLATE "C" PRIMARY KEY
+    id text COLLATE "C" PRIMARY KEY,
+    waiting_classes text
   ) WITH (fillfactor = 50, ${frequentVacuum})`,
   `CREATE INDEX pawl_lanes_opens ON ${t.lanes} (opens_at) WHERE opens_at IS NOT NULL`,
   `CREATE TABLE ${t.classes} (

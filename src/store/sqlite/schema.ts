@@ -164,7 +164,8 @@ const tables = [
   `CREATE TABLE pawl_lanes (
     id TEXT NOT NULL PRIMARY KEY,
     paced_until INTEGER NOT NULL DEFAULT 0,
-    opens_at INTEGER
+    opens_at INTEGER,
+    waiting_classes TEXT
   )`,
   `CREATE TABLE pawl_classes (
     id TEXT NOT NULL PRIMARY KEY,

@@ -4,6 +4,7 @@ import { clockTests } from "./clock.js";
 import { commitTests } from "./commit.js";
 import { concurrencyTests } from "./concurrency.js";
 import { Fixture } from "./fixture.js";
+import { fullLimitTests } from "./full-limits.js";
 import { gatheringHistoryTests } from "./gathering-histories.js";
 import { gatheringTests } from "./gatherings.js";
 import { guardTests } from "./guards.js";
@@ -56,6 +57,7 @@ const topics: Record<string, (fixture: Fixture) => void> = {
   sizes: sizeTests,
   "paused queues": pausedQueueTests,
   limits: limitTests,
+  "limits that are full": fullLimitTests,
   "limits under load": limitHistoryTests,
   "rates and overrides of limits": limitRateTests,
   "limits of steps": limitStepTests,

@@ -75,9 +75,10 @@ export class LimitedClaims {
     let { hasOpenClasses } = unsorted;
     let isSorted = false;
     for (let page = 1; unsorted.tasks.length > 0; page += 1) {
-      await store.limits.sort(await this.#classify(unsorted.tasks));
+      const { hasPostponed } = await store.limits.sort(await this.#classify(unsorted.tasks));
       hasOpenClasses = true;
-      isSorted = unsorted.tasks.length < pageSize;
+      isSorted = unsorted.tasks.length < pageSize && !hasPostponed;
+      if (hasPostponed) break;
       if (isSorted || page === maxPagesPerClaim) break;
       unsorted = await store.limits.unsorted({ routes, limit: pageSize });
     }
@@ -117,7 +118,7 @@ export class LimitedClaims {
     );
     return known.map(({ route, run, definition: found }) => {
       const runClass = classOfRun(found, { route, run, held: openLanes.get(run.id) ?? [] }, log);
-      return { runId: run.id, runClass, hasBegun: run.startedAt !== null };
+      return { runId: run.id, ...runClass, hasBegun: run.startedAt !== null };
     });
   }
 

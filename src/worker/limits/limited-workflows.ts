@@ -2,11 +2,11 @@
 import { decode } from "../../core/encoding/decode.js";
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { type RunGathering, readGathering } from "../../core/gathering/run-gathering.js";
-import { laneIdOf, type RunClass, runClassOf } from "../../core/limits/lane.js";
+import { laneIdOf, runClassOf } from "../../core/limits/lane.js";
 import type { Logger } from "../../define/context.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import { keyOfRun, type LimitDefinition, type LimitedRun, type LimitKey } from "../../define/limit.js";
-import type { LimitSettings } from "../../store/contract/limits.js";
+import type { LimitSettings, SortedTask } from "../../store/contract/limits.js";
 import type { RunRecord } from "../../store/contract/store.js";
 
 export const hasLimits = ({ limits, fairBy }: WorkflowDefinition): boolean => limits.length > 0 || fairBy !== null;
@@ -23,11 +23,12 @@ export function limitSettingsOf(definitions: readonly WorkflowDefinition[]): rea
   return [...byName.values()].map(settingsOf);
 }
 
-export const settingsOf = ({ name, concurrency, rate, while: heldWhile }: LimitDefinition): LimitSettings => ({
-  name,
-  concurrency,
-  rate,
-  isHeldOpen: heldWhile === "open",
+export const settingsOf = (limit: LimitDefinition): LimitSettings => ({
+  name: limit.name,
+  concurrency: limit.concurrency,
+  rate: limit.rate,
+  isHeldOpen: limit.while === "open",
+  ...(limit.onFull === "wait" ? {} : { whenFull: { onFull: limit.onFull, backlog: limit.backlog ?? 0 } }),
 });
 
 /** Whether runs of the workflow hold a slot until they end. */
@@ -43,15 +44,25 @@ interface DueRun {
 }
 
 /**
- * Computes the class of a run. A key that cannot be computed is the empty key: the run then shares its slots with other such
+ * Computes the class of a run, and in which lanes it is judged whether there is room. A key that cannot be computed is the empty key: the run then shares its slots with other such
  * runs, and the limit holds.
  */
-export function classOfRun(definition: WorkflowDefinition, { route, run, held }: DueRun, log: Logger): RunClass {
+export function classOfRun(
+  definition: WorkflowDefinition,
+  { route, run, held }: DueRun,
+  log: Logger,
+): Pick<SortedTask, "runClass" | "guardedLanes"> {
   const facts = factsOf(run);
   const textOf = (key: LimitKey | null, what: string) => keyOf(key, what, run, log, facts);
-  const lanes = definition.limits.map(({ name, key }) => laneIdOf(name, textOf(key, `The key of limit "${name}"`)));
+  const guarded: string[] = [];
+  const lanes = definition.limits.map(({ name, key, onFull }) => {
+    const lane = laneIdOf(name, textOf(key, `The key of limit "${name}"`));
+    if (onFull !== "wait" && !held.includes(lane)) guarded.push(lane);
+    return lane;
+  });
   const needed = lanes.filter((lane) => !held.includes(lane));
-  return runClassOf(route, run.version, needed, textOf(definition.fairBy, "fairBy"));
+  const runClass = runClassOf(route, run.version, needed, textOf(definition.fairBy, "fairBy"));
+  return guarded.length === 0 ? { runClass } : { runClass, guardedLanes: guarded };
 }
 
 /**

@@ -2,11 +2,12 @@
 
 import type { Failure } from "../../core/encoding/error-record.js";
 import { cancelChildren } from "../../core/run/cancel-children.js";
-import { expiredCode } from "../../core/run/cancel-reason.js";
+import { expiredCode, skippedCode, supersededCode } from "../../core/run/cancel-reason.js";
 import { startQueuedRuns } from "../../core/run/decide-queued-starts.js";
 import type { NewEvent } from "../../core/run/event.js";
 import { findFailedStep } from "../../core/run/failed-step.js";
 import { finishRun } from "../../core/run/finish.js";
+import { limitFullCode } from "../../core/run/full-limit.js";
 import type { Message } from "../../core/run/message.js";
 import type { RunState } from "../../core/run/state.js";
 import type { TerminalStatus } from "../../store/contract/store.js";
@@ -44,7 +45,7 @@ function writeEnd(turn: WholeTurn, runEnd: RunEnd): void {
   const { next, messages } = finishRun(
     run,
     outcome,
-    state.startedAt ?? (isOverdue(turn) ? null : turn.claimedAt),
+    state.startedAt ?? (wasNeverBegun(turn, error) ? null : turn.claimedAt),
     messagesOfEnd(run.id, state),
     attempt,
   );
@@ -66,8 +67,13 @@ const messagesOfEnd = (runId: string, state: RunState): readonly Message[] =>
     ? cancelChildren(runId, state)
     : [...cancelChildren(runId, state), ...startQueuedRuns(state)];
 
-/** Whether the run is canceled because it has not begun in time: then it has no time of its start. */
-const isOverdue = ({ state }: WholeTurn): boolean => state.cancelRequest?.code === expiredCode;
+/** Whether the run ends because it has not begun in time, or because a limit was full: then it has no time of its start. */
+const wasNeverBegun = ({ state }: WholeTurn, error: Failure | null): boolean => {
+  const code = state.cancelRequest?.code ?? error?.code;
+  return typeof code === "string" && codesOfUnbegunRuns.has(code);
+};
+
+const codesOfUnbegunRuns: ReadonlySet<string> = new Set([expiredCode, skippedCode, supersededCode, limitFullCode]);
 
 /** Processes the messages that arrived before the end was written, and ends the run unless they cancel or pause it. */
 async function readInboxAndEnd(turn: WholeTurn, runEnd: RunEnd): Promise<void> {

@@ -1,6 +1,7 @@
 /** The start of a turn: messages and due times are processed first, then the code is called if there is work for it. */
 import { cancelData, expiredCode, expiredReason } from "../../core/run/cancel-reason.js";
 import { newEvent } from "../../core/run/event.js";
+import { isRefusal } from "../../core/run/full-limit.js";
 import { decodeMessage } from "../../core/run/message.js";
 import type { Command } from "../../core/run/stored-schema.js";
 import { publishStatus } from "../../telemetry/publish.js";
@@ -30,6 +31,7 @@ export function startTurn(turn: NewTurn, snapshot: TurnSnapshot): void {
     return pauseRunOnError(turn, () => startIfResumed(turn, snapshot));
   const overdue = state.startedAt === null && deaths === 0 ? findOverdue(snapshot) : null;
   if (overdue !== null) return pauseRunOnError(turn, () => cancelOverdue(turn, snapshot, overdue));
+  if (state.startedAt === null && hasNoPlace(snapshot)) return pauseRunOnError(turn, () => resumeRun(turn, snapshot));
   recordTurnStart(turn, snapshot);
   continueRun(turn, snapshot);
 }
@@ -62,6 +64,17 @@ function findOverdue({ inbox, deliveries }: TurnSnapshot): Overdue | null {
   const row = inbox.find(({ kind }) => kind === "startOverdue");
   const command = row === undefined ? null : decodeMessage(row);
   return command?.type === "startOverdue" ? command : null;
+}
+
+/**
+ * Whether a limit was full for this run. The messages say so, and end the run: its start is not recorded. A run that was
+ * canceled for another one before it began is such a run, too.
+ */
+function hasNoPlace({ inbox, deliveries }: TurnSnapshot): boolean {
+  return inbox.some((row) => {
+    const command = row.kind === "limitFull" ? decodeMessage(row) : null;
+    return command?.type === "limitFull" && (isRefusal(command) || deliveries === 1);
+  });
 }
 
 /** Cancels the run before any of its code is executed. Its other messages are recorded, and their senders hear of the end. */

@@ -288,13 +288,16 @@ function updateClasses(
 }
 
 /** Deletes those of the classes that have no waiting run: there may be some that others have locked. */
-function deleteEmptyClasses(d: LimitsDialect, classes: readonly CandidateClass[]): readonly SqlText[] {
+export function deleteEmptyClasses(
+  d: LimitsDialect,
+  classes: readonly Pick<CandidateClass, "id">[],
+): readonly SqlText[] {
   if (classes.length === 0) return [];
   const table = d.base.table("classes");
   const selectTask = `SELECT 1 FROM ${d.tasksByRoute} WHERE t.state = ${taskState.ready} AND t.workflow = ${table}.id AND t.version = ${table}.version LIMIT 1`;
   return [
     buildStatement(d.base, (bind) => {
-      const ids = classes.map(({ id }) => id).sort();
+      const ids = [...new Set(classes.map(({ id }) => id))].sort();
       return `DELETE FROM ${table} WHERE ${d.isOneOf("id", ids, bind)} AND (${selectTask}) IS NULL`;
     }),
   ];

@@ -8,6 +8,7 @@ import type {
   LimitSettings,
   Limits,
   SortedTask,
+  SortResult,
   StepSlotChanges,
   StepSlotResult,
 } from "../../contract/limits.js";
@@ -83,8 +84,16 @@ export class SqlLimits implements Limits {
     return readUnsorted(this.#dialect, this.#read, request);
   }
 
-  async sort(tasks: readonly SortedTask[]): Promise<void> {
-    if (tasks.length > 0) await this.#port.transact(() => sortTasks(this.#dialect, this.#turns, tasks));
+  async sort(tasks: readonly SortedTask[]): Promise<SortResult> {
+    if (tasks.length === 0) return { verdicts: [], hasPostponed: false };
+    const { verdicts, hasPostponed, ownedRunIds, readyRoutes } = await this.#port.transact(() =>
+      sortTasks(this.#dialect, this.#turns, tasks),
+    );
+    const hints: Hint[] = [];
+    if (ownedRunIds.length > 0) hints.push({ kind: "messages", runIds: ownedRunIds });
+    if (readyRoutes.length > 0) hints.push({ kind: "ready", workflows: readyRoutes });
+    if (hints.length > 0) this.#port.emitHints(hints);
+    return { verdicts, hasPostponed };
   }
 
   admit(request: AdmissionRequest): Promise<AdmissionResult> {

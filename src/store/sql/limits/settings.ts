@@ -4,8 +4,8 @@ import type { LimitSettings } from "../../contract/limits.js";
 
 type StoredSettings = Omit<LimitSettings, "name">;
 
-export const encodeSettings = ({ concurrency, rate, isHeldOpen }: StoredSettings): string =>
-  JSON.stringify({ concurrency, rate, isHeldOpen } satisfies StoredSettings);
+export const encodeSettings = ({ concurrency, rate, isHeldOpen, whenFull }: StoredSettings): string =>
+  JSON.stringify({ concurrency, rate, isHeldOpen, ...(whenFull && { whenFull }) } satisfies StoredSettings);
 
 export const decodeSettings = (settings: string): StoredSettings => JSON.parse(settings);
 

@@ -1,15 +1,29 @@
 /** Gives due tasks the routes of their classes. */
 import { resumedOffsetMs, type TurnCounter } from "../../../core/limits/order.js";
-import type { SortedTask } from "../../contract/limits.js";
+import type { SortedTask, SortResult } from "../../contract/limits.js";
 import { taskState } from "../records.js";
 import { buildStatement, type LimitsDialect, type TransactionSteps } from "./dialect.js";
+import { judgeArriving, nothingToJudge } from "./guard.js";
+import { lockLanes } from "./lanes.js";
+
+export interface Sorting extends SortResult {
+  /** Owned runs that have got a message. */
+  readonly ownedRunIds: readonly string[];
+  /** The routes of runs that a message has made ready. */
+  readonly readyRoutes: readonly string[];
+}
 
 /**
  * Classes are created first, in the order of their ids. A class that exists is locked, so that no admission deletes it before its
  * new tasks are committed. Tasks are locked last, and those that others have locked are skipped: they are sorted next time.
- * Lanes are created by the admission that looks at them first.
+ * Lanes are created by the admission that looks at them first. Only guarded lanes are locked, after the classes: admissions,
+ * which lock in the other order, never wait for a class.
  */
-export function* sortTasks(d: LimitsDialect, turns: TurnCounter, tasks: readonly SortedTask[]): TransactionSteps<void> {
+export function* sortTasks(
+  d: LimitsDialect,
+  turns: TurnCounter,
+  tasks: readonly SortedTask[],
+): TransactionSteps<Sorting> {
   const classes = [...new Map(tasks.map(({ runClass }) => [runClass.id, runClass])).values()];
   const [clock] = yield [buildStatement(d.base, (bind) => `SELECT ${d.base.now(bind)} AS at`)];
   const at = Number(clock?.[0]?.at);
@@ -32,6 +46,8 @@ export function* sortTasks(d: LimitsDialect, turns: TurnCounter, tasks: readonly
       "id",
     ),
   ];
+  const guardedLanes = [...new Set(tasks.flatMap(({ guardedLanes: lanes = [] }) => lanes))].sort();
+  yield* lockLanes(d, guardedLanes);
   const sorted = [...tasks].sort((a, b) => (a.runId < b.runId ? -1 : 1));
   const { parked, ready } = taskState;
   const isDue = `(t.state = ${ready} OR (t.state = ${parked} AND t.due_at <= ${Math.floor(at)}))`;
@@ -46,7 +62,12 @@ export function* sortTasks(d: LimitsDialect, turns: TurnCounter, tasks: readonly
     }),
   ];
   const locked = new Map(lockedRows.map((row) => [row.run_id as string, row]));
-  const movable = sorted.filter(({ runId, runClass }) => locked.get(runId)?.workflow === runClass.route);
+  const isSortable = ({ runId, runClass }: SortedTask) => locked.get(runId)?.workflow === runClass.route;
+  const judgement =
+    guardedLanes.length > 0 ? yield* judgeArriving(d, turns, tasks.filter(isSortable), at) : nothingToJudge;
+  const { verdicts, postponed, ownedRunIds, readyRoutes } = judgement;
+  const ended = new Set(verdicts.map(({ runId }) => runId));
+  const movable = sorted.filter((task) => isSortable(task) && !ended.has(task.runId) && !postponed.has(task.runId));
   const moves =
     movable.length === 0
       ? []
@@ -67,5 +88,8 @@ export function* sortTasks(d: LimitsDialect, turns: TurnCounter, tasks: readonly
             ],
           ),
         ];
-  return { writes: moves, result: () => undefined };
+  return {
+    writes: [...moves, ...judgement.writes, ...judgement.deletes],
+    result: () => ({ verdicts, hasPostponed: postponed.size > 0, ownedRunIds, readyRoutes }),
+  };
 }

@@ -2,6 +2,7 @@
 import { type LaneState, roomIn } from "../../../core/limits/lane-state.js";
 import type { FreedSlots } from "../../contract/limits.js";
 import { buildStatement, type LimitsDialect, type SqlText } from "./dialect.js";
+import { decodeList } from "./guarded-lanes.js";
 import { decodeLaneStates, selectLaneStates } from "./lanes.js";
 
 /** Sends statements that each commit by themselves, and returns the rows of each. */
@@ -125,13 +126,19 @@ export async function removeLeftOvers(
     ),
     buildStatement(
       d.base,
-      (bind) => `SELECT l.id, CASE WHEN ${isUnpaced(bind)}
+      (bind) => `SELECT l.id, l.waiting_classes, CASE WHEN ${isUnpaced(bind)}
           AND NOT EXISTS (SELECT 1 FROM ${table("slots")} s WHERE s.lane = l.id)
           AND NOT EXISTS (SELECT 1 FROM ${table("classes")} c WHERE c.blocked_on = l.id) THEN 1 ELSE 0 END AS unused
         FROM ${table("lanes")} l WHERE l.id > ${bind(afterLane)} ORDER BY l.id LIMIT ${tidiedPerCall}`,
     ),
   ]);
-  const unused = laneRows.filter((row) => Number(row.unused) === 1).map((row) => row.id as string);
+  const unusedRows = laneRows.filter((row) => Number(row.unused) === 1);
+  const unused = unusedRows.filter((row) => row.waiting_classes === null).map((row) => row.id as string);
+  await forgetGoneClasses(
+    d,
+    run,
+    unusedRows.filter((row) => row.waiting_classes !== null),
+  );
   const runIds = [...new Set(leftRows.map((row) => row.run_id as string))].sort();
   await run([
     ...(runIds.length === 0
@@ -147,7 +154,8 @@ export async function removeLeftOvers(
       : [
           buildStatement(
             d.base,
-            (bind) => `DELETE FROM ${table("lanes")} WHERE ${d.isOneOf("id", unused, bind)} AND ${isUnpaced(bind)}`,
+            (bind) =>
+              `DELETE FROM ${table("lanes")} WHERE ${d.isOneOf("id", unused, bind)} AND ${isUnpaced(bind)} AND waiting_classes IS NULL`,
           ),
         ]),
   ]);
@@ -155,4 +163,32 @@ export async function removeLeftOvers(
     freed: leftRows.map((row) => ({ lane: row.lane as string, count: 1 })),
     lastLane: laneRows.length < tidiedPerCall ? "" : (laneRows.at(-1)?.id as string),
   };
+}
+
+/** A lane that lists classes is left alone until none of them exists. What it lists may have changed since it was read. */
+async function forgetGoneClasses(
+  d: LimitsDialect,
+  run: RunStatements,
+  lanes: readonly Record<string, unknown>[],
+): Promise<void> {
+  const idsOf = (row: Record<string, unknown>) => decodeList(row.waiting_classes).map(({ id }) => id);
+  const ids = [...new Set(lanes.flatMap(idsOf))].sort();
+  if (ids.length === 0) return;
+  const [rows = []] = await run([
+    buildStatement(
+      d.base,
+      (bind) => `SELECT c.id FROM ${d.base.table("classes")} c WHERE ${d.isOneOf("c.id", ids, bind)}`,
+    ),
+  ]);
+  const existing = new Set(rows.map((row) => row.id as string));
+  const left = lanes.filter((row) => !idsOf(row).some((id) => existing.has(id)));
+  await run(
+    left.map((row) =>
+      buildStatement(
+        d.base,
+        (bind) =>
+          `UPDATE ${d.base.table("lanes")} SET waiting_classes = NULL WHERE id = ${bind(row.id)} AND waiting_classes = ${bind(row.waiting_classes)}`,
+      ),
+    ),
+  );
 }
