@@ -73,7 +73,15 @@ test("limits, their lanes, holders and waiting runs can be read", async () => {
   const { w, holder, end } = await contended();
   expect(await w.pawl.limits.list()).toEqual([
     {
-      ...{ name: "per_tenant", concurrency: 1, rate: null, while: "executing", override: null },
+      ...{
+        name: "per_tenant",
+        concurrency: 1,
+        rate: null,
+        while: "executing",
+        onFull: "wait",
+        backlog: null,
+        override: null,
+      },
       inForce: { concurrency: 1, rate: null },
       ...{ inUse: 1, inUseCapped: false, waiting: 2, waitingCapped: false },
       createdAt: expect.any(Date),
