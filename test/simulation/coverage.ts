@@ -1,4 +1,5 @@
 /** What a campaign has exercised. Each of the mechanisms that faults are for must have fired at least once, or the campaign proves nothing. */
+import type { SlotRecord } from "../../src/store/contract/limits.js";
 import type { Evidence } from "./evidence.js";
 import { faultKinds } from "./kernel/faults.js";
 import type { World } from "./world.js";
@@ -23,6 +24,7 @@ export function countCoverage(world: World, evidence: Evidence): Counts {
   for (const kind of faultKinds) add(`fault: ${kind}`, world.faults.injected.get(kind) ?? 0);
   for (const [name, pattern] of Object.entries(warned))
     for (const text of evidence.warnings) if (pattern.test(text)) add(name);
+  countLimits(evidence, add);
   for (const entry of evidence.journal) {
     if (entry.kind === "fenced") add("a call was fenced");
     else if (entry.kind === "freed") add("a worker was reaped or left", entry.workerIds.length);
@@ -41,12 +43,40 @@ export function countCoverage(world: World, evidence: Evidence): Counts {
       if (outcome !== null && outcome !== "success") add(`outcome: ${outcome}`);
       if (type === "step.failed" && data?.includes('"retryMs"')) add("a step was retried");
       if (type === "run.paused" && data?.includes("QUARANTINED")) add("a run was quarantined");
+      if (type === "run.paused" && data?.includes('"NonDeterminismError"')) add("changed code paused a run");
+      if (type === "run.forked") add("a retry continued from a failed run");
+      if (type === "run.start_queued") add("a start waited for the run that had its key");
+      if (type === "run.start_replaced") add("a start replaced the input of a run");
     }
+  for (const { error } of evidence.runs) if (error?.includes('"EXPIRED"') === true) add("a run expired");
+  for (const { outcome } of evidence.tokenStarts) if (outcome === "merged") add("a start was merged into a run");
   for (const { status } of evidence.runs) add(`run: ${status}`);
   for (const { end } of evidence.bodies) if (end === null) add("a body was cut off");
   for (const { outcome, command } of evidence.commands) add(`command: ${command} ${outcome}`);
   return counts;
 }
+
+function countLimits(evidence: Evidence, add: (name: string, count?: number) => void): void {
+  let held: readonly SlotRecord[] = [];
+  let dead: ReadonlySet<string> = new Set();
+  for (const entry of evidence.journal) {
+    if (entry.kind === "slots") {
+      const kept = new Set(entry.slots.map(slotKey));
+      for (const slot of held)
+        if (slot.owner !== null && dead.has(slot.owner) && !kept.has(slotKey(slot)))
+          add("a slot of a dead worker was freed");
+      if (entry.slots.some(({ isWaiting }) => isWaiting)) add("a step waited for its slot");
+      if (entry.slots.some(({ owner }) => owner === null)) add("a run held a slot until its end");
+      held = entry.slots;
+    }
+    dead = entry.kind === "freed" ? new Set(entry.workerIds) : new Set();
+    if (entry.kind === "woken") add("runs that waited for a lane were woken", entry.count);
+    if (entry.kind === "limits" && entry.limits.some(({ override }) => override !== null))
+      add("a limit was overridden");
+  }
+}
+
+const slotKey = ({ runId, node, lane }: SlotRecord) => `${runId} ${node} ${lane}`;
 
 export const requiredCoverage: readonly string[] = [
   ...faultKinds.map((kind) => `fault: ${kind}`),
@@ -60,6 +90,19 @@ export const requiredCoverage: readonly string[] = [
   "a step was retried",
   "a run was quarantined",
   "a body was cut off",
+  "changed code paused a run",
+  "a retry continued from a failed run",
+  "a start waited for the run that had its key",
+  "a start replaced the input of a run",
+  "a run expired",
+  "a start was merged into a run",
+  "a slot of a dead worker was freed",
+  "a step waited for its slot",
+  "a run held a slot until its end",
+  "runs that waited for a lane were woken",
+  "a limit was overridden",
+  "command: schedule trigger done",
+  "command: pause queue done",
 ];
 
 export function addCounts(total: Counts, counts: Counts): void {

@@ -154,19 +154,23 @@ export class World {
       isEnded = await this.#tidyUp();
       if (!isEnded) scheduler.schedule(null, janitorEveryMs, "janitor", () => void janitor());
     };
-    void janitor();
     const deadline = scheduler.now + longestCalmMs;
-    if (!(await scheduler.runUntil(() => isEnded, deadline))) {
-      this.#stuck = `not everything ended: ${await this.#describeOpenRuns()}`;
-      return;
+    // What is on its way when the last run ends (late commits, lost hints that are polled for) arrives before the workers stop, and may
+    // begin another run.
+    for (let isQuiet = false; !isQuiet; isQuiet = await this.#tidyUp()) {
+      void janitor();
+      if (!(await scheduler.runUntil(() => isEnded, deadline))) {
+        this.#stuck = `not everything ended: ${await this.#describeOpenRuns()}`;
+        return;
+      }
+      await scheduler.runUntil(() => false, scheduler.now + 6_000);
+      isEnded = false;
     }
     await this.#stopAll();
   }
 
   async #stopAll(): Promise<void> {
     const { scheduler } = this;
-    // What is on its way when the last run ends (late commits, lost hints that are polled for) arrives before the workers stop.
-    await scheduler.runUntil(() => false, scheduler.now + 6_000);
     let running = 0;
     for (const { worker, pawl, process } of this.#nodes) {
       if (!process.isAlive) continue;

@@ -23,6 +23,8 @@ export interface StepSlotsOptions {
   readonly store: Store;
   readonly log: Logger;
   readonly fence: Fence;
+  /** How long after its connection has failed a server may still execute a call. */
+  readonly lateCallMs: number;
   /** Called with lanes that have free slots, on which runs wait. */
   readonly onFreed: (freed: readonly FreedSlots[]) => void;
 }
@@ -46,6 +48,12 @@ export class StepSlots {
   #unregistered: LimitDefinition[] = [];
   #asked: StepSlotRequest[] = [];
   #released: StepSlot[] = [];
+  /**
+   * Requests of calls that have failed. The server may have executed such a call, or may do so after the step has ended; its
+   * slot would then belong to a step that nothing executes.
+   */
+  #unsure: StepSlotRequest[] = [];
+  #unsureTimer: Timer | null = null;
   #corrections = new Map<string, number>();
   #mustLook = false;
   #count = 0;
@@ -109,6 +117,7 @@ export class StepSlots {
   close(): void {
     this.#isClosed = true;
     this.#stopTimer();
+    this.#options.runtime.clearTimeout(this.#unsureTimer);
   }
 
   #register(limit: LimitDefinition): void {
@@ -129,9 +138,10 @@ export class StepSlots {
     const entry = this.#entries.get(node);
     if (entry === undefined) return;
     this.#entries.delete(node);
-    const isUnsent = this.#asked.includes(entry.request);
-    if (isUnsent) this.#asked = this.#asked.filter((request) => request !== entry.request);
-    else this.#released.push(entry.request);
+    const { request } = entry;
+    const isUnsent = this.#asked.includes(request);
+    if (isUnsent) this.#asked = this.#asked.filter((other) => other !== request);
+    if (!isUnsent || this.#unsure.includes(request)) this.#released.push(request);
     this.#sendSoon();
   }
 
@@ -163,7 +173,8 @@ export class StepSlots {
   async #sendChanges(): Promise<void> {
     const { store, fence, onFreed } = this.#options;
     if (this.#unregistered.length > 0) {
-      const limits = this.#unregistered;
+      // A copy: another limit may be added to the list while these are being stored.
+      const limits = [...this.#unregistered];
       await store.limits.register(limits.map(settingsOf));
       this.#unregistered = this.#unregistered.slice(limits.length);
     }
@@ -189,8 +200,24 @@ export class StepSlots {
       // Doing it twice changes nothing.
       this.#asked = [...asked.filter(({ node }) => this.#entries.has(node)), ...this.#asked];
       this.#released = [...released, ...this.#released];
+      this.#unsure.push(...asked);
+      this.#releaseUnsureLater();
       throw error;
     }
+  }
+
+  /** The names of steps are never used again, so what is released belongs to none that is executed. */
+  #releaseUnsureLater(): void {
+    const { runtime, lateCallMs } = this.#options;
+    runtime.clearTimeout(this.#unsureTimer);
+    if (this.#isClosed) return;
+    this.#unsureTimer = runtime
+      .setTimeout(() => {
+        this.#released.push(...this.#unsure.filter(({ node }) => !this.#entries.has(node)));
+        this.#unsure = [];
+        this.#sendSoon();
+      }, lateCallMs)
+      .unref();
   }
 
   #grant(held: readonly StepSlot[]): void {

@@ -64,7 +64,11 @@ export class Session {
       watchdog: options.watchdog,
       suspectRuns: new SuspectRunQueue(options.watchdog, options.leaseMs, options.runtime),
       stepSlots: () =>
-        (this.#stepSlots ??= new StepSlots({ runtime, store, log, fence, onFreed: options.onSlotsFreed })),
+        (this.#stepSlots ??= new StepSlots({
+          ...{ runtime, store, log, fence },
+          lateCallMs: options.leaseMs,
+          onFreed: options.onSlotsFreed,
+        })),
       virtualClock: options.virtualClock,
       maxDeliveries: options.maxDeliveries,
       replayGraceMs: options.replayGraceMs,

@@ -21,9 +21,10 @@ export function checkGatherings(evidence: Evidence, report: Report): void {
       if (!sent.has(token)) report("I1", run.id, `Its input has ${token}, which was never sent.`);
     }
   }
+  const repeated = repeatedTokens(evidence);
   // A run that retries another has its input.
   for (const [token, ids] of runsOfToken)
-    if (ids.filter((id) => !isRetry(runs.get(id))).length > 1)
+    if (!repeated.has(token) && ids.filter((id) => !isRetry(runs.get(id))).length > 1)
       report("I1", ids[1] as string, `${token} is in ${ids.length} runs.`);
   for (const start of evidence.tokenStarts) {
     const { token, run, workflow, position, outcome } = start;
@@ -36,7 +37,7 @@ export function checkGatherings(evidence: Evidence, report: Report): void {
           run,
           `Start ${token} was acknowledged as its element ${position ?? ""}; it has ${tokens.join() || "none"}.`,
         );
-    } else if (outcome !== "attached") checkLastInput(start, evidence, tokensOf.get(run) ?? [], report);
+    } else if (outcome !== "attached") checkLastInput(start, evidence, repeated, tokensOf.get(run) ?? [], report);
   }
   for (const { run, tokens } of evidence.gatheredInputs)
     if (tokens.join() !== tokensOf.get(run)?.join())
@@ -44,9 +45,35 @@ export function checkGatherings(evidence: Evidence, report: Report): void {
   for (const { token, output } of evidence.tokenOutputs) checkOutput(token, output, evidence, report);
 }
 
+/**
+ * Debounced starts of one input each that took effect twice, because the answer to the first call was lost. Nothing but the run
+ * says which starts it has merged, so when it has begun meanwhile, another run gets the input as well. Lists have a row for each start.
+ */
+function repeatedTokens(evidence: Evidence): ReadonlySet<string> {
+  const known = new Set<string>();
+  const repeated = new Set<string>();
+  const single = new Set(evidence.runs.filter(({ workflow }) => workflow === "notes").flatMap(tokensOfInput));
+  for (const entry of evidence.journal) {
+    if (entry.kind !== "gathered") continue;
+    for (const input of entry.inputs) {
+      const { token } = JSON.parse(input) as { readonly token: string };
+      if (known.has(token) && single.has(token)) repeated.add(token);
+      known.add(token);
+    }
+  }
+  return repeated;
+}
+
 /** The input of the run is that of a start which was not overtaken: none that was sent after its acknowledgement has replaced it. */
-function checkLastInput(start: TokenStart, evidence: Evidence, tokens: readonly string[], report: Report): void {
+function checkLastInput(
+  start: TokenStart,
+  evidence: Evidence,
+  repeated: ReadonlySet<string>,
+  tokens: readonly string[],
+  report: Report,
+): void {
   const [token] = tokens;
+  if (token === undefined || repeated.has(token)) return;
   const source = evidence.tokenStarts.find((other) => other.token === token);
   if (source === undefined) return;
   if (source.run !== start.run)

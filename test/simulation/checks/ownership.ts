@@ -19,6 +19,7 @@ export function checkOwnership(evidence: Evidence, report: Report): Ownership {
   /** By id: the epoch of each worker that has neither stopped nor been given up. */
   const live = new Map<string, number>();
   const ended = new Set<string>();
+  const started = new Set<string>();
 
   const setOwner = (run: string, owner: Fence | null, from: number) => {
     if (owner === null) owners.delete(run);
@@ -72,8 +73,12 @@ export function checkOwnership(evidence: Evidence, report: Report): Ownership {
         if (isReleased && owners.has(runId)) setOwner(runId, null, seq);
       }
       const refused = new Set(result.refused.map(({ runId }) => runId));
-      for (const { id, due } of batch.starts)
-        if (due.kind === "owned" && !refused.has(id) && !history.has(id)) setOwner(id, batch.fence, seq);
+      for (const { id, due } of batch.starts) {
+        if (refused.has(id)) continue;
+        // A start that is repeated changes nothing, also if the run has another owner since, or none.
+        if (due.kind === "owned" && !started.has(id)) setOwner(id, batch.fence, seq);
+        started.add(id);
+      }
     }
   }
   return history;

@@ -3,6 +3,7 @@
  * and after them anything may happen: other calls, faults, the death of the process.
  */
 import { StoreError, TransactionError } from "../../../src/core/errors/errors.js";
+import type { GatherCall, GatherResult } from "../../../src/store/contract/gatherings.js";
 import type { StepSlotChanges, StepSlotResult } from "../../../src/store/contract/limits.js";
 import type {
   Batch,
@@ -170,6 +171,9 @@ export class FaultyStore {
       if ((answer as StepSlotResult).kind === "fenced")
         journal.add(process.name, { kind: "fenced", call: name, fence });
       else if (asked.length > 0) journal.add(process.name, { kind: "asked", steps: asked });
+    } else if (name === "gatherings.gather") {
+      const inputs = (args[0] as readonly GatherCall[]).map(({ run }) => run.input);
+      if ((answer as GatherResult).kind === "gathered") journal.add(process.name, { kind: "gathered", inputs });
     } else if (name === "limits.wake" || name === "limits.sweep") {
       if ((answer as number) > 0) journal.add(process.name, { kind: "woken", count: answer as number });
     }

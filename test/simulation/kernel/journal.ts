@@ -27,6 +27,8 @@ export type JournalEntry = {
   | { readonly kind: "limits"; readonly limits: readonly StoredLimit[] }
   /** Steps that asked for a slot. */
   | { readonly kind: "asked"; readonly steps: readonly StepSlotRequest[] }
+  /** Starts that were gathered, by the encoded input of each; also those that had been gathered before. */
+  | { readonly kind: "gathered"; readonly inputs: readonly string[] }
   /** Classes of waiting runs were opened, because lanes have free slots. */
   | { readonly kind: "woken"; readonly count: number }
 );
