@@ -19,7 +19,7 @@ const laneOf = (
   waitingSteps: 0,
   pacedUntilUs: 0,
   opensAt: null,
-  blocksOthers: false,
+  unreadTurn: null,
   ...further,
 });
 
@@ -150,6 +150,16 @@ test("over many admissions, at most k - 1 lie between two of one class while k c
         expect(new Set(order.slice(from, from + classCount)).size).toBe(classCount);
     }),
   );
+});
+
+test("a class does not pass those that were blocked on its lane before its turn, and the lane keeps its room for them", () => {
+  const later: ClassState = { id: "later", lanes: ["a"], turn: 20, headCount: 3 };
+  const earlier: ClassState = { id: "earlier", lanes: ["a"], turn: 5, headCount: 3 };
+  const options = { limit: 10, now, firstTurn: 100 };
+  const plan = planAdmission([later, earlier], [laneOf("a", 4, 0, { unreadTurn: 10 })], options);
+  expect(plan.turns).toEqual(["earlier"]);
+  expect([...plan.blockedOn.keys()]).toEqual(["later", "earlier"]);
+  expect(plan.roomOf.get("a")).toBe(3);
 });
 
 test("no more runs of a class are locked than its lanes have room for", () => {

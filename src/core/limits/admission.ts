@@ -22,7 +22,7 @@ export interface AdmissionPlan {
   readonly turns: readonly string[];
   /** The new number of each class that got a turn. */
   readonly turnOf: ReadonlyMap<string, number>;
-  /** The lane without a free slot because of which a class has to wait. It is not looked at again until the lane has one. */
+  /** The lane without a free slot, or with classes before this one that were not read, because of which a class has to wait. It is not looked at again until the lane has one. */
   readonly blockedOn: ReadonlyMap<string, string>;
   /** The runs that could still be admitted, of each lane. */
   readonly roomOf: ReadonlyMap<string, number>;
@@ -48,13 +48,19 @@ export function planAdmission(
   const turns: string[] = [];
   const turnOf = new Map<string, number>();
   const blockedOn = new Map<string, string>();
+  // A class that was not read because it is blocked comes before those with later turns: they are blocked behind it, and then
+  // the lane, which has room, is named to `wake`. Otherwise new classes, which are not blocked, would pass it.
+  const unreadTurns = new Map(lanes.map(({ id, unreadTurn }) => [id, unreadTurn]));
   const headsLeft = new Map(classes.map(({ id, headCount }) => [id, headCount ?? 0]));
   let nextTurn = classes.reduce((turn, { turn: last }) => Math.max(turn, last + 1), firstTurn);
   const line = [...classes].sort((a, b) => a.turn - b.turn || (a.id < b.id ? -1 : 1));
   for (let next = 0; next < line.length; next += 1) {
     const runClass = line[next] as ClassState;
     const { id } = runClass;
-    const fullLane = runClass.lanes.find((lane) => (roomOf.get(lane) ?? 0) <= 0);
+    const turn = turnOf.get(id) ?? runClass.turn;
+    const fullLane = runClass.lanes.find(
+      (lane) => (roomOf.get(lane) ?? 0) <= 0 || (unreadTurns.get(lane) ?? turn) < turn,
+    );
     if (fullLane !== undefined) {
       blockedOn.set(id, fullLane);
       continue;
@@ -78,7 +84,7 @@ export function planAdmission(
   const blockedLanes = new Set(blockedOn.values());
   const lanesAfter = lanes.map((lane): readonly [string, LaneState] => {
     const taken = afterTaking(lane, Array(admittedOf.get(lane.id) ?? 0).fill(1), now);
-    const isWaitedFor = lane.blocksOthers || lane.waitingSteps > 0 || blockedLanes.has(lane.id);
+    const isWaitedFor = lane.unreadTurn !== null || lane.waitingSteps > 0 || blockedLanes.has(lane.id);
     return [lane.id, { ...taken, opensAt: opensAtOf(taken, isWaitedFor, now) }];
   });
   return { turns, turnOf, blockedOn, roomOf, lanes: new Map(lanesAfter) };

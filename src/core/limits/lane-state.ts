@@ -13,8 +13,8 @@ export interface LaneState {
   readonly pacedUntilUs: number;
   /** When it is to be looked at without a slot being given back; null if nothing waits for that. */
   readonly opensAt: number | null;
-  /** Whether classes are blocked on it that the transaction has not read. */
-  readonly blocksOthers: boolean;
+  /** The lowest turn of the classes that are blocked on it and that the transaction has not read; null if there are none. */
+  readonly unreadTurn: number | null;
 }
 
 /** A step that waits for a slot. */
@@ -31,6 +31,15 @@ export function roomIn(lane: LaneState, now: number): number {
   const { rate } = lane.values;
   if (lane.waitingSteps > 0) return 0;
   return rate === null ? slotsLeft(lane) : Math.min(slotsLeft(lane), rateRoom(rate, lane.pacedUntilUs, now * 1_000));
+}
+
+/**
+ * How many of the classes that are blocked on the lane are to be unblocked: as many as it has room for, or one if the lane opens at
+ * another instant than is written, because its limit has changed. The admission that finds the lane full writes the instant.
+ */
+export function wakeableIn(lane: LaneState, now: number): number {
+  const room = Math.max(0, roomIn(lane, now));
+  return room === 0 && lane.opensAt !== opensAtOf(lane, true, now) ? 1 : room;
 }
 
 /** The lane when a slot was taken for each of these units. */

@@ -207,7 +207,8 @@ export interface Limits {
   wake(freed: readonly FreedSlots[]): Promise<number>;
   /**
    * Wakes every lane that has free slots although classes are blocked on it: after a process died between a commit and its
-   * call of `wake`, and after a limit was raised. Returns how many classes were unblocked.
+   * call of `wake`, and after a limit was raised. Of a lane that opens at another instant since its limit was changed, it wakes one
+   * class, so that the next admission writes the instant. Returns how many classes were unblocked.
    */
   sweep(): Promise<number>;
   /** Removes some of the lanes that are not in use, and slots that runs have kept which ended under a release without the limit. */

@@ -1,7 +1,7 @@
 /** Limits in the memory store: the executable specification of `Limits`. */
 import { type ClassState, classesToRead, headsToLock, planAdmission } from "../../core/limits/admission.js";
 import { laneOf, type RunClass } from "../../core/limits/lane.js";
-import { grantSteps, type LaneState, opensAtOf, roomIn } from "../../core/limits/lane-state.js";
+import { grantSteps, type LaneState, opensAtOf, roomIn, wakeableIn } from "../../core/limits/lane-state.js";
 import { resumedOffsetMs, TurnCounter } from "../../core/limits/order.js";
 import { correctedPace } from "../../core/limits/rate.js";
 import { type LimitOverride, unknownValues, valuesInForce } from "../../core/limits/settings.js";
@@ -202,7 +202,9 @@ export class MemoryLimits extends MemoryLimitReads implements Limits {
           inUse: slots.inUse(id),
           waitingSteps: slots.waiting(id).length,
           ...(this.#paces.get(id) ?? noPace),
-          blocksOthers: this.#blockedOn(id).some(({ id: classId }) => !readClasses.some((read) => read.id === classId)),
+          unreadTurn:
+            this.#blockedOn(id).find(({ id: classId }) => !readClasses.some((read) => read.id === classId))?.turn ??
+            null,
         };
         return [id, state];
       }),
@@ -263,7 +265,7 @@ export class MemoryLimits extends MemoryLimitReads implements Limits {
         slots.put({ ...slot, isWaiting: false, at });
         concernsOthers ||= !isOf(slot, fence);
       }
-      const isWaitedFor = lane.blocksOthers || grant.lane.waitingSteps > 0;
+      const isWaitedFor = lane.unreadTurn !== null || grant.lane.waitingSteps > 0;
       const opened = { ...grant.lane, opensAt: opensAtOf(grant.lane, isWaitedFor, at) };
       this.#setPace(opened);
       after.set(lane.id, opened);
@@ -288,7 +290,7 @@ export class MemoryLimits extends MemoryLimitReads implements Limits {
     const { rate } = lane.values;
     if (rate === null) return;
     const paced = { ...lane, pacedUntilUs: correctedPace(rate, lane.pacedUntilUs, at * 1_000, units) };
-    this.#setPace({ ...paced, opensAt: opensAtOf(paced, lane.blocksOthers || lane.waitingSteps > 0, at) });
+    this.#setPace({ ...paced, opensAt: opensAtOf(paced, lane.unreadTurn !== null || lane.waitingSteps > 0, at) });
   }
 
   async wake(freed: readonly FreedSlots[]): Promise<number> {
@@ -307,8 +309,8 @@ export class MemoryLimits extends MemoryLimitReads implements Limits {
   sweep(): Promise<number> {
     const blockedOn = new Set([...this.#classes.values()].flatMap((runClass) => runClass.blockedOn ?? []));
     const lanes = this.#laneStates([...blockedOn], []);
-    const room = new Map([...lanes].map(([id, lane]) => [id, roomIn(lane, this.#clock())]));
-    return this.wake(lanesToWake(lanes, room));
+    const wakeable = new Map([...lanes].map(([id, lane]) => [id, wakeableIn(lane, this.#clock())]));
+    return this.wake(lanesToWake(lanes, wakeable));
   }
 
   async tidy(): Promise<void> {
@@ -333,9 +335,9 @@ export class MemoryLimits extends MemoryLimitReads implements Limits {
 }
 
 function lanesToWake(lanes: ReadonlyMap<string, LaneState>, roomOf: ReadonlyMap<string, number>): FreedSlots[] {
-  return [...lanes.values()].flatMap(({ id, blocksOthers }) => {
+  return [...lanes.values()].flatMap(({ id, unreadTurn }) => {
     const count = roomOf.get(id) ?? 0;
-    return blocksOthers && count > 0 ? [{ lane: id, count }] : [];
+    return unreadTurn !== null && count > 0 ? [{ lane: id, count }] : [];
   });
 }
 

@@ -14,6 +14,7 @@ import { inboxTests } from "./inbox.js";
 import { keyChangeTests } from "./key-changes.js";
 import { keyTests } from "./keys.js";
 import { limitHistoryTests } from "./limit-histories.js";
+import { limitModelTests } from "./limit-model-histories.js";
 import { limitRateTests } from "./limit-rates.js";
 import { limitStepTests } from "./limit-steps.js";
 import { limitTests } from "./limits.js";
@@ -59,6 +60,7 @@ const topics: Record<string, (fixture: Fixture) => void> = {
   limits: limitTests,
   "limits that are full": fullLimitTests,
   "limits under load": limitHistoryTests,
+  "limits beside a simulation": limitModelTests,
   "rates and overrides of limits": limitRateTests,
   "limits of steps": limitStepTests,
   "gathered starts": gatheringTests,

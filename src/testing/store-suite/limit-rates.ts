@@ -56,6 +56,41 @@ export function limitRateTests(fixture: Fixture): void {
     expect((await admit(worker, runs)).tasks).toHaveLength(2);
   });
 
+  test("a larger burst opens a waiting lane earlier, and the store says when", async () => {
+    const worker = await fixture.registerWorker();
+    const name = await newLimit(null, { rate: { limit: 1, perMs: hour, burst: 0 } });
+    const runs = await startSorted(4, [laneIdOf(name, "")]);
+    await admit(worker, runs);
+    expect((await admit(worker, runs)).tasks).toEqual([]);
+    await limits().override(name, overrideOf({ rate: { limit: 2, perMs: hour, burst: 1 } }));
+    expect(await limits().sweep()).toBe(1);
+    expect((await admit(worker, runs)).tasks).toEqual([]);
+    const [record] = await limits().lanes(name, { after: null, limit: 10 });
+    const { at, nextDueAt } = await limits().unsorted({ routes: routesOf(runs), limit: 10 });
+    expect(record?.opensAt).toBeLessThanOrEqual(at + hour / 2);
+    expect(nextDueAt).toBe(record?.opensAt);
+    // The instant is known now, so the class is not looked at again before it.
+    expect(await limits().sweep()).toBe(0);
+  });
+
+  test("classes that are blocked come before a new one when their lane has room and was not named", async () => {
+    const worker = await fixture.registerWorker();
+    const name = await newLimit(1);
+    const lane = laneIdOf(name, "");
+    const workflow = uniqueName("passing");
+    const holder = await startSorted(1, [lane], { workflow }, "holder");
+    await admit(worker, holder);
+    const waiting = await startSorted(1, [lane], { workflow }, "waits");
+    expect((await admit(worker, holder)).tasks).toEqual([]);
+    await finishRuns(worker, [holder[0]?.id as string]);
+    const late = await startSorted(1, [lane], { workflow }, "late");
+    expect((await admit(worker, holder)).tasks).toEqual([]);
+    expect(idsOf((await admit(worker, holder)).tasks)).toEqual([waiting[0]?.id]);
+    await finishRuns(worker, [waiting[0]?.id as string]);
+    await limits().wake([{ lane, count: 1 }]);
+    expect(idsOf((await admit(worker, holder)).tasks)).toEqual([late[0]?.id]);
+  });
+
   test("the pace of a lane is its own: another key of the same limit is not delayed", async () => {
     const worker = await fixture.registerWorker();
     const name = await newLimit(null, { rate: { limit: 1, perMs: hour, burst: 0 } });

@@ -167,9 +167,9 @@ export function* admitRuns(
         at,
         tasks: decodeAdmitted(admitted, runRows, openSlotRows, heldOpen),
         hasMore,
-        lanesToWake: [...lanes.values()].flatMap(({ id, blocksOthers }) => {
+        lanesToWake: [...lanes.values()].flatMap(({ id, unreadTurn }) => {
           const room = plan.roomOf.get(id) ?? 0;
-          return blocksOthers && room > 0 ? [{ lane: id, count: room }] : [];
+          return unreadTurn !== null && room > 0 ? [{ lane: id, count: room }] : [];
         }),
       };
       const opened = classes.filter((runClass) => !isMine(runClass) && !plan.blockedOn.has(runClass.id));

@@ -54,7 +54,7 @@ export function selectLaneStates(d: LimitsDialect, laneIds: readonly string[], c
     const table = (name: "classes" | "limits" | "slots" | "lanes") => d.base.table(name);
     const isOther = () => (classIds.length === 0 ? "1 = 1" : d.isNoneOf("c.id", classIds, bind));
     return `SELECT ${rowKind.lane} AS kind, l.paced_until AS value, l.id AS name, '' AS settings, '' AS override, l.opens_at AS opens_at,
-          (SELECT 1 FROM ${table("classes")} c WHERE c.blocked_on = l.id AND ${isOther()} LIMIT 1) AS others
+          (SELECT c.turn FROM ${table("classes")} c WHERE c.blocked_on = l.id AND ${isOther()} ORDER BY c.turn LIMIT 1) AS others
         FROM ${table("lanes")} l WHERE ${d.isOneOf("l.id", laneIds, bind)}
       UNION ALL SELECT ${rowKind.clock}, ${d.base.now(bind)}, '', '', '', NULL, NULL
       UNION ALL SELECT ${rowKind.limit}, 0, m.name, m.settings, m.override, NULL, NULL FROM ${table("limits")} m WHERE ${d.isOneOf("m.name", names, bind)}
@@ -83,7 +83,7 @@ export function decodeLaneStates(rows: readonly SqlRow[], laneIds: readonly stri
         waitingSteps,
         pacedUntilUs: Number(row?.value ?? 0),
         opensAt: numberOrNull(row?.opens_at ?? null),
-        blocksOthers: numberOrNull(row?.others ?? null) !== null,
+        unreadTurn: numberOrNull(row?.others ?? null),
       },
     ];
   });

@@ -48,13 +48,13 @@ export function* changeStepSlots(
       const steps = waiting.get(id) ?? [];
       const grant = grantSteps(lane, steps, at);
       granted.push(...steps.slice(0, grant.grantedCount));
-      const isWaitedFor = lane.blocksOthers || grant.lane.waitingSteps > 0;
+      const isWaitedFor = lane.unreadTurn !== null || grant.lane.waitingSteps > 0;
       return [id, { ...grant.lane, opensAt: opensAtOf(grant.lane, isWaitedFor, at) }];
     }),
   );
   const lanesToWake = [...after.values()].flatMap((lane): FreedSlots[] => {
     const room = roomIn(lane, at);
-    return lane.blocksOthers && room > 0 ? [{ lane: lane.id, count: room }] : [];
+    return lane.unreadTurn !== null && room > 0 ? [{ lane: lane.id, count: room }] : [];
   });
   const writes = joined([...grantSlots(d, granted, at), ...updateLanes(d, lanes, after)]);
   return {
@@ -175,7 +175,7 @@ export function* addUnits(d: LimitsDialect, laneId: string, units: number): Tran
   const rate = lane?.values.rate ?? null;
   if (lane === undefined || rate === null) return { writes: null, result: () => undefined };
   const paced = { ...lane, pacedUntilUs: correctedPace(rate, lane.pacedUntilUs, at * 1_000, units) };
-  const isWaitedFor = lane.blocksOthers || lane.waitingSteps > 0;
+  const isWaitedFor = lane.unreadTurn !== null || lane.waitingSteps > 0;
   const after = new Map([[laneId, { ...paced, opensAt: opensAtOf(paced, isWaitedFor, at) }]]);
   return { writes: updateLanes(d, lanes, after), result: () => undefined };
 }

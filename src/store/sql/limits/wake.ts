@@ -1,5 +1,5 @@
 /** Unblocks classes when their lane has free slots again, and cleans up. None of this runs in a transaction. */
-import { type LaneState, roomIn } from "../../../core/limits/lane-state.js";
+import { wakeableIn } from "../../../core/limits/lane-state.js";
 import type { FreedSlots } from "../../contract/limits.js";
 import { buildStatement, type LimitsDialect, type SqlText } from "./dialect.js";
 import { decodeList } from "./guarded-lanes.js";
@@ -71,7 +71,7 @@ const maxWokenPerLane = 256;
 const lanesPerPage = 100;
 const blockedPerRead = 500;
 
-/** Finds the lanes with room for runs or steps that wait for it, however many classes are blocked on each of them. */
+/** Finds the lanes with room for classes that are blocked on them, however many classes are blocked on each. */
 export async function findWakeableLanes(d: LimitsDialect, run: RunStatements): Promise<readonly FreedSlots[]> {
   const waitedFor = new Set<string>();
   for (let after: string | null = ""; after !== null; ) {
@@ -93,12 +93,13 @@ export async function findWakeableLanes(d: LimitsDialect, run: RunStatements): P
     const page = ids.slice(from, from + lanesPerPage);
     const [rows = []] = await run([selectLaneStates(d, page, [])]);
     const { at, lanes } = decodeLaneStates(rows, page);
-    for (const lane of lanes.values()) if (hasRoom(lane, at)) found.push({ lane: lane.id, count: roomIn(lane, at) });
+    for (const lane of lanes.values()) {
+      const count = wakeableIn(lane, at);
+      if (count > 0) found.push({ lane: lane.id, count });
+    }
   }
   return found;
 }
-
-const hasRoom = (lane: LaneState, at: number): boolean => roomIn(lane, at) > 0;
 
 /** How many lanes one call looks at, and how many slots it removes. */
 const tidiedPerCall = 500;
