@@ -37,15 +37,16 @@ function checkBuilt(): void {
     throw new Error("The library is not built: run `npm test`, or `npm run build` before vitest.");
 }
 
-/** The process that executes one command after the other; it ends with the process that started it. */
-class Host {
+/** The process that executes one command after the other; it ends with the process that started it, or with `end`. */
+export class Host {
   readonly #child: ChildProcess;
   readonly #waiting = new Map<number, { resolve(answer: Answer): void; reject(error: Error): void }>();
   #calls = 0;
 
-  constructor() {
+  /** @param installed path of the program in an installed package, instead of that of this repository */
+  constructor(...installed: readonly string[]) {
     checkBuilt();
-    this.#child = fork(fileURLToPath(new URL("host.mjs", import.meta.url)), { env: cleanEnvironment() });
+    this.#child = fork(fileURLToPath(new URL("host.mjs", import.meta.url)), installed, { env: cleanEnvironment() });
     this.#child.unref();
     this.#child.channel?.unref();
     this.#child.on("message", ({ id, answer }: { id: number; answer: Answer }) => {
@@ -55,6 +56,10 @@ class Host {
     this.#child.once("exit", (code) => {
       for (const { reject } of this.#waiting.values()) reject(new Error(`The host of commands ended with ${code}.`));
     });
+  }
+
+  end(): void {
+    this.#child.kill();
   }
 
   run(cwd: string, args: readonly string[], env: CallOptions["env"] = {}): Promise<Answer> {

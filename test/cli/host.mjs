@@ -1,6 +1,8 @@
 // Runs commands of the built program one after the other in one process: a process per command would take a quarter of
 // a second, most of it for loading. Signals, standard input and exit codes are tested with real processes.
-import { runProgram } from "../../dist/cli/program.js";
+//
+//   node host.mjs [the program of an installed package]
+const { runProgram } = await import(process.argv[2] ?? "../../dist/cli/program.js");
 
 const inherited = { ...process.env };
 let last = Promise.resolve();

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { Host } from "../cli/command-line.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const here = fileURLToPath(new URL(".", import.meta.url));
@@ -28,6 +29,7 @@ export interface Answer {
 
 export class Project {
   readonly folder = mkdtempSync(join(tmpdir(), "pawl-mistakes-"));
+  #host: Host | null = null;
 
   /** `npm test` has built the library, so the tarball contains `dist`. */
   async install(): Promise<void> {
@@ -97,18 +99,15 @@ export class Project {
   async cli(
     args: readonly string[],
     files: Readonly<Record<string, string>>,
-  ): Promise<{ code: number; stderr: string }> {
+  ): Promise<{ code: number | null; stderr: string }> {
     const cwd = mkdtempSync(join(this.folder, "cli-"));
     for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text);
-    const main = join(this.folder, "node_modules/pawl/dist/cli/main.js");
-    const { PAWL_URL: _url, ...env } = process.env;
-    return run(process.execPath, [main, ...args], { cwd, env: { ...env, NO_COLOR: "1" } }).then(
-      ({ stderr }) => ({ code: 0, stderr }),
-      ({ code, stderr }: { code: number; stderr: string }) => ({ code, stderr }),
-    );
+    this.#host ??= new Host(join(this.folder, "node_modules/pawl/dist/cli/program.js"));
+    return this.#host.run(cwd, args, { NO_COLOR: "1" });
   }
 
   remove(): void {
+    this.#host?.end();
     rmSync(this.folder, { recursive: true, force: true });
   }
 }
