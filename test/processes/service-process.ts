@@ -1,7 +1,7 @@
 /**
  * The programs of examples/files, each in a process of its own: compiled, with the built library, as users run them.
  */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, execFile, fork, spawn } from "node:child_process";
 import { existsSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -33,7 +33,7 @@ export const compiledFile = (source: Source): string =>
   join(compiled, relative(root, fileURLToPath(sources[source])).replace(/\.ts$/, ".js"));
 
 /** The command line of Pawl. */
-export const pawlProgram = join(root, "dist/cli/main.js");
+const pawlProgram = join(root, "dist/cli/main.js");
 
 export async function compileExamples(): Promise<void> {
   if (!existsSync(pawlProgram))
@@ -143,6 +143,45 @@ export class ServiceProcess {
       );
     });
   }
+}
+
+/**
+ * A process that executes one program again and again, for programs that end by themselves: most of what each takes is to load the
+ * library. It ends with the process that started it.
+ */
+class ProgramHost {
+  readonly #child: ChildProcess;
+  readonly #waiting = new Map<number, (ended: Ended) => void>();
+  #calls = 0;
+
+  constructor() {
+    const host = fileURLToPath(new URL("programs/program-host.mjs", import.meta.url));
+    this.#child = fork(host, { execArgv: [] });
+    this.#child.unref();
+    this.#child.channel?.unref();
+    this.#child.on("message", ({ id, ended }: { id: number; ended: Ended }) => {
+      this.#waiting.get(id)?.(ended);
+      this.#waiting.delete(id);
+    });
+  }
+
+  execute(program: string, args: readonly string[], env: Settings["env"]): Promise<Ended> {
+    this.#calls += 1;
+    const id = this.#calls;
+    return new Promise((resolve) => {
+      this.#waiting.set(id, resolve);
+      this.#child.send({ id, program, args, env });
+    });
+  }
+}
+
+const hosts = new Map<Source, ProgramHost>();
+
+/** Each program has a process of its own, apart from that of the test and those of the workers. */
+export function executeIn(source: Source, args: readonly string[], env: Settings["env"]): Promise<Ended> {
+  const host = hosts.get(source) ?? new ProgramHost();
+  hosts.set(source, host);
+  return host.execute(compiledFile(source), args, env);
 }
 
 /** For `afterEach`: no process of a failed test survives. */

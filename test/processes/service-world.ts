@@ -1,21 +1,26 @@
 /** One database, one object store, and the processes of the service around them. */
 import { readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname } from "node:path";
 import { connect, type Pawl } from "pawl";
 import { expect } from "vitest";
+import { type Answer, Host } from "../cli/command-line.js";
 import { type TestDatabase, testDatabase } from "../support/databases.js";
 import { until } from "../support/waiting.js";
 import {
   compiledFile,
   type Ended,
+  executeIn,
   killServiceProcesses,
-  pawlProgram,
   ServiceProcess,
   type Source,
 } from "./service-process.js";
 import { WatchedStore } from "./service-store.js";
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/** The process in which the operators' commands are executed. */
+let operators: Host | null = null;
 
 export interface WorkerSettings {
   /** Files of the example, or the path of another. */
@@ -80,7 +85,7 @@ export class World {
 
   /** A process that starts runs and ends. */
   async trigger(...args: readonly string[]): Promise<Started[]> {
-    const { code, stdout, stderr } = await this.begin("trigger", args).ended;
+    const { code, stdout, stderr } = await executeIn("trigger", args, this.#environment());
     if (code !== 0) throw new Error(`The trigger failed: ${stderr}`);
     return stdout.trimEnd().split("\n").map(readStarted);
   }
@@ -93,13 +98,18 @@ export class World {
 
   /** The output of a process that checks, on either stream. */
   async check(...args: readonly string[]): Promise<string> {
-    const { stdout, stderr } = await this.begin("check", args).ended;
+    // One that waits must not keep the next from starting.
+    const waits = args.includes("--wait");
+    const { stdout, stderr } = await (waits
+      ? this.begin("check", args).ended
+      : executeIn("check", args, this.#environment()));
     return (stdout + stderr).trimEnd();
   }
 
   /** An operator at the command line of Pawl. */
-  async operator(...args: readonly string[]): Promise<Ended> {
-    const ended = await this.#spawn(pawlProgram, args, {}).ended;
+  async operator(...args: readonly string[]): Promise<Answer> {
+    operators ??= new Host();
+    const ended = await operators.run(tmpdir(), args, this.#environment());
     expect(ended).toMatchObject({ code: 0, stderr: "" });
     return ended;
   }
@@ -125,9 +135,11 @@ export class World {
   }
 
   #spawn(program: string, args: readonly string[], env: WorkerSettings["env"]): ServiceProcess {
-    const { url } = this.#database;
-    const settings = { env: { PAWL_URL: url, STORE_URL: this.#storeUrl, ...env } };
-    return new ServiceProcess([process.execPath, program, ...args], settings);
+    return new ServiceProcess([process.execPath, program, ...args], { env: { ...this.#environment(), ...env } });
+  }
+
+  #environment() {
+    return { PAWL_URL: this.#database.url, STORE_URL: this.#storeUrl };
   }
 }
 
