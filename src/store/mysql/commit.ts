@@ -5,7 +5,7 @@ import { readCommitSnapshot, refusalOf } from "./commit-snapshot.js";
 import { isDuplicateKey } from "./errors.js";
 import { applyKeyChange } from "./key-changes.js";
 import type { Session, Transaction } from "./session.js";
-import { insertRunStatements, startRunsWithFreeKeys } from "./starts.js";
+import { insertRunStatements, startRunsWithFreeKeys, waitForKeysStatements } from "./starts.js";
 import { rollbackToSavepoint, savepoint } from "./transaction-block.js";
 import { writeStatements } from "./write-statements.js";
 
@@ -30,7 +30,7 @@ export async function commitBatch(transaction: Transaction, batch: Batch, now: s
   const runInserts = insertRunStatements([...children, ...starts], { at, fence });
   if (runInserts.length > 0) {
     try {
-      await transaction.commit([savepoint, ...runInserts, ...statements]);
+      await transaction.commit([savepoint, ...waitForKeysStatements(starts), ...runInserts, ...statements]);
       return { kind: "committed", at, notParked, ownedWithMessages, refused: [] };
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;

@@ -4,6 +4,7 @@ import { createConnection as createCallbackConnection } from "mysql2";
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { emptyDatabase, isLeftOut, type TestDatabase } from "../../../test/support/databases.js";
+import { until } from "../../../test/support/waiting.js";
 import { InvalidInputError } from "../../core/errors/errors.js";
 import type { Batch, Fence, NewRun, Store, Transition } from "../contract/store.js";
 import { openMysql } from "./index.js";
@@ -192,6 +193,32 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
       tasks: [{ run: { priority: 5 } }, {}, {}, {}],
     });
   });
+
+  test.each(["startKey", "heroKey"])(
+    "a start that waits for a %s of an open transaction keeps no start without one waiting",
+    async (column) => {
+      const key = { workflow: "keyed", [column]: `in use ${column}` };
+      const waitingOf = `SELECT count(*) AS n FROM information_schema.innodb_trx t
+        JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id
+        WHERE p.db = DATABASE() AND t.trx_state = 'LOCK WAIT'`;
+      await other.query("START TRANSACTION");
+      await store.startInTransaction(other, [newRun(key)]);
+      const waiting = store.commit(startBatch(newRun(key)));
+      const impatient = await createConnection({ uri: database.url });
+      const isWaiting = async () => Number(((await impatient.query(waitingOf))[0] as { n: number }[])[0]?.n) > 0;
+      await until(isWaiting);
+      await impatient.query("SET SESSION innodb_lock_wait_timeout = 1");
+      await impatient.query(
+        `INSERT INTO pawl_runs (id, workflow, version, queue, priority, status, input, created_at)
+        VALUES (?, 'keyed', '', 'keyed', 0, 'pending', '1', 1)`,
+        [randomUUID()],
+      );
+      expect(await isWaiting()).toBe(true);
+      await impatient.end();
+      await other.query("ROLLBACK");
+      expect(await waiting).toMatchObject({ kind: "committed", refused: [] });
+    },
+  );
 
   test("a claim that found all due tasks locked returns a time for the next claim", async () => {
     const fence = await registerWorker();

@@ -39,6 +39,28 @@ export function insertRunStatements(runs: readonly NewRun[], { at, fence }: RunI
   ];
 }
 
+/**
+ * Waits for open transactions that have inserted these keys. An INSERT would wait for them as well, but with a lock on the gap
+ * before the key, and all starts without a key, whose NULLs are in that gap, would wait behind it. In READ COMMITTED, a
+ * locking read locks the record alone.
+ */
+export function waitForKeysStatements(runs: readonly NewRun[]): Sql[] {
+  const startKeys = runs.flatMap(({ workflow, startKey }) => (startKey === null ? [] : [[workflow, startKey]]));
+  const heroKeys = runs.flatMap(({ heroKey }) => heroKey ?? []);
+  const statements: Sql[] = [];
+  const lock = "LOCK IN SHARE MODE";
+  if (startKeys.length > 0) {
+    const pairs = startKeys.map(() => "(?,?)").join(",");
+    const where = `WHERE (workflow, start_key) IN (${pairs})`;
+    statements.push(sql(`SELECT 1 FROM pawl_runs FORCE INDEX (start_key) ${where} ${lock}`, startKeys.flat()));
+  }
+  if (heroKeys.length > 0) {
+    const where = `WHERE hero_key IN (${placeholders(heroKeys)})`;
+    statements.push(sql(`SELECT 1 FROM pawl_runs FORCE INDEX (hero_key) ${where} ${lock}`, heroKeys));
+  }
+  return statements;
+}
+
 /** Returns the table with the columns that at least one of the runs needs, and their values. */
 function runRows(runs: readonly NewRun[], at: number): [tableAndColumns: string, rows: Value[][]] {
   if (runs.every(isPlainRun)) return [plainRunsTable, runs.map((run) => commonValues(run, at))];
