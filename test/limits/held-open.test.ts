@@ -50,6 +50,26 @@ forEachStore((kind) => {
     expect(await inUse()).toBe(0);
   });
 
+  test("a client that cancels a sleeping or paused run gives its slot to the next one at once", async () => {
+    const { w, begun, start, worker, inUse } = await worldOfCustomers();
+    await worker();
+    const asleep = await start("sleeps");
+    await until(async () => (await asleep.status()) === "waiting");
+    const paused = await start("waits");
+    const next = await start("next");
+    await until(async () => (await next.explain()).because === "limited");
+    await asleep.cancel();
+    expect(await w.store.limits.slots({ runIds: [asleep.id] }, 10)).toEqual([]);
+    await until(() => begun.includes("waits"));
+    await until(async () => (await paused.status()) === "waiting");
+    await paused.pause();
+    await paused.cancel();
+    await next.result();
+    expect(begun).toEqual(["sleeps", "waits", "next"]);
+    expect(await inUse()).toBe(0);
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+
   test("a run whose worker dies in its first step goes on with the slot that it holds", async () => {
     const { begun, start, worker, endSlow } = await worldOfCustomers();
     const { kill } = await worker();
