@@ -45,6 +45,23 @@ describe("result delivery", () => {
     expect(order).toEqual(["b", "after b", "a", "after a", "c", "after c"]);
   });
 
+  test("outside of the order of the log gives each call its result once", async () => {
+    const { results, write } = openDelivery(completed("a"), completed("b"));
+    const order: unknown[] = [];
+    const ask = (key: string) => void results.requestOutOfOrder(key).then((result) => order.push(result));
+    results.startDelivery();
+    await macrotask();
+    // Delivery has passed these, and then the log gets one that is asked for later.
+    ask("b");
+    ask("c");
+    ask("d");
+    write(completed("d"));
+    await macrotask();
+    write(completed("c"));
+    while (order.length < 3) await macrotask();
+    expect(order.sort()).toEqual(["b", "c", "d"]);
+  });
+
   test("does not start before the code was called", async () => {
     const { results, write } = openDelivery(completed("a"));
     write(completed("b"));

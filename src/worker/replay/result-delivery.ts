@@ -84,8 +84,10 @@ export class ResultDelivery {
 
   /** Requests a result that is delivered as soon as it is in the log, even before results that precede it in the log. */
   requestOutOfOrder(key: string): Promise<unknown> {
-    (this.#outOfOrder ??= new Set()).add(key);
     const result = this.request(key);
+    // A result that delivery had passed in the log is delivered already.
+    if (!this.pending.has(key)) return result;
+    (this.#outOfOrder ??= new Set()).add(key);
     if (this.#isOpen && !this.#isScheduled) this.#schedule();
     return result;
   }
@@ -137,7 +139,7 @@ export class ResultDelivery {
   /** Rejects a call that could not be started: the log will never have a result for it. */
   rejectCall(key: string, error: unknown): void {
     this.pending.get(key)?.reject(error);
-    this.pending.delete(key);
+    this.forget(key);
   }
 
   /**
@@ -208,7 +210,7 @@ export class ResultDelivery {
 
   /** Returns true if the result is still being read from the store; delivery then continues after the read. */
   #deliverResult(key: string, op: Op, call: Deferred): boolean {
-    this.pending.delete(key);
+    this.forget(key);
     this.#noteDelivered(key, op);
     const pendingRead = this.#owner.resolveCall(key, call);
     if (pendingRead === undefined) return false;
@@ -234,7 +236,6 @@ export class ResultDelivery {
     const [key] = this.#outOfOrder ?? [];
     const op = key === undefined ? undefined : this.#state.ops.get(key);
     if (key === undefined || op === undefined || !isAnswered(op)) return false;
-    this.#outOfOrder?.delete(key);
     this.#isStuck = false;
     this.now = this.#state.answeredCalls.findLast((answered) => answered.key === key)?.at ?? this.now;
     if (!this.#deliverResult(key, op, this.pending.get(key) as Deferred)) this.#schedule();

@@ -85,8 +85,12 @@ function isLegitimatePause(error: string, reason: string, run: RunRecord, eviden
   if (/^an operator|a planned (pause|failure)/.test(reason)) return true;
   // While all processes that have the job are down.
   if (error === "MissingJobError") return true;
-  // Code that was changed, or that calls a step at another moment each time.
-  if (error === "NonDeterminismError") return evidence.hasTwoReleases || run.input.includes('"op":"stray"');
+  // Code that was changed, or that calls a step at another moment each time. A retry whose parallel branches end in another order
+  // than in the run that it retries may not reach all of the calls that it has inherited.
+  if (error === "NonDeterminismError") {
+    const isParallelRetry = run.parentId === null && run.parentNode !== null && run.input.includes('"op":"parallel"');
+    return evidence.hasTwoReleases || isParallelRetry || run.input.includes('"op":"stray"');
+  }
   return /worker died|onCrash|could not be undone|compensation/i.test(reason);
 }
 
