@@ -31,6 +31,8 @@ export interface LimitSettings extends LimitValues {
 export interface UnsortedTask {
   /** The route of the task. */
   readonly route: string;
+  /** When it became due. */
+  readonly dueAt: number;
   readonly run: RunRecord;
 }
 
@@ -52,6 +54,11 @@ export interface UnsortedTasks {
 
 export interface SortedTask {
   readonly runId: string;
+  /**
+   * When the task became due, as it was read. A task that became due at another time was executed meanwhile, and may hold slots
+   * since that its class must not ask for again; it is left alone. Absent: any time.
+   */
+  readonly dueAt?: number;
   readonly runClass: RunClass;
   /** Of runs with the same priority, those that have begun are admitted first. */
   readonly hasBegun: boolean;

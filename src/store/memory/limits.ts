@@ -92,7 +92,9 @@ export class MemoryLimits extends MemoryLimitReads implements Limits {
     for (const route of routes) {
       const { due, nextDueAt } = this.#rows.taskQueues.dequeueDue(route, at, limit);
       for (const task of due) this.#rows.taskQueues.enqueue(task, task.dueAt, at);
-      tasks.push(...due.map((task) => ({ route: task.route, run: this.#rows.toRecord(task.run) })));
+      tasks.push(
+        ...due.map((task) => ({ route: task.route, dueAt: task.dueAt as number, run: this.#rows.toRecord(task.run) })),
+      );
       if (nextDueAt !== null) dueInstants.push(nextDueAt);
       if (due.length >= limit) isFull = true;
     }
@@ -116,10 +118,10 @@ export class MemoryLimits extends MemoryLimitReads implements Limits {
 
   async sort(tasks: readonly SortedTask[]): Promise<SortResult> {
     const at = this.#clock();
-    const sortable = tasks.filter(({ runId, runClass }) => {
+    const sortable = tasks.filter(({ runId, runClass, dueAt }) => {
       const task = this.#rows.tasks.get(runId);
       const isDue = task?.state === "ready" || (task?.state === "parked" && task.dueAt !== null && task.dueAt <= at);
-      return isDue && task?.route === runClass.route;
+      return isDue && task?.route === runClass.route && (dueAt === undefined || task.dueAt === dueAt);
     });
     const verdicts = this.#fullLanes.judge(sortable, at);
     const ended = new Set(verdicts.map(({ runId }) => runId));

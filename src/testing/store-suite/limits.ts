@@ -26,6 +26,27 @@ export function limitTests(fixture: Fixture): void {
     expect(await fixture.task(runs[0]?.id as string)).toMatchObject({ state: "ready", owner: null });
   });
 
+  test("a run that was executed since it was read is not sorted by what was read", async () => {
+    const worker = await fixture.registerWorker();
+    const lane = await newLane(1, "a");
+    const run = await fixture.start();
+    const routes = [{ workflow: run.workflow, version: "" }];
+    const read = async () => (await fixture.store.limits.unsorted({ routes, limit: 10 })).tasks[0]?.dueAt as number;
+    const runClass = classOf(run, [lane]);
+    const sortAsRead = (dueAt: number) =>
+      fixture.store.limits.sort([{ runId: run.id, dueAt, runClass, hasBegun: false }]);
+    const isSorted = async () => (await fixture.store.limits.waiting([runClass.id], 1)).get(runClass.id) === 1;
+    const seen = await read();
+    await fixture.claim(worker, routes);
+    const wakeAt = seen + 1;
+    await fixture.commitTransition(worker, transition(run.id, { next: park("waiting", { wakeAt }) }));
+    await fixture.waitUntil("the run is due again", async () => (await read()) === wakeAt);
+    await sortAsRead(seen);
+    expect(await isSorted()).toBe(false);
+    await sortAsRead(await read());
+    expect(await isSorted()).toBe(true);
+  });
+
   test("an admitted run belongs to the worker, and has its route back", async () => {
     const worker = await fixture.registerWorker();
     const lane = await newLane(1, "a");

@@ -109,16 +109,16 @@ export class LimitedClaims {
 
   async #classify(tasks: readonly UnsortedTask[]): Promise<readonly SortedTask[]> {
     const { definition, log } = this.#options;
-    const known = tasks.flatMap(({ route, run }) => {
+    const known = tasks.flatMap(({ route, dueAt, run }) => {
       const found = definition(run.workflow, run.version);
-      return found === undefined ? [] : [{ route, run, definition: found }];
+      return found === undefined ? [] : [{ route, dueAt, run, definition: found }];
     });
     const openLanes = await this.#openLanesOf(
       known.flatMap((task) => (hasOpenLimits(task.definition) ? [task.run.id] : [])),
     );
-    return known.map(({ route, run, definition: found }) => {
+    return known.map(({ route, dueAt, run, definition: found }) => {
       const runClass = classOfRun(found, { route, run, held: openLanes.get(run.id) ?? [] }, log);
-      return { runId: run.id, ...runClass, hasBegun: run.startedAt !== null };
+      return { runId: run.id, dueAt, ...runClass, hasBegun: run.startedAt !== null };
     });
   }
 

@@ -104,7 +104,7 @@ async function readRuns(d: LimitsDialect, read: Read, due: readonly SqlRow[]): P
   const runs = new Map(runRows.map((row) => [row.id as string, decodeRun(row)]));
   return due.flatMap((row) => {
     const run = runs.get(row.run_id as string);
-    return run === undefined ? [] : [{ route: row.route as string, run }];
+    return run === undefined ? [] : [{ route: row.route as string, dueAt: Number(row.due_at), run }];
   });
 }
 

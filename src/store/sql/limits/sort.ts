@@ -58,11 +58,14 @@ export function* sortTasks(
         sorted.map(({ runId }) => runId),
         bind,
       );
-      return `SELECT t.run_id, t.workflow, t.version FROM ${d.tasksByKey} WHERE ${isOneOf} AND ${isDue} ORDER BY t.run_id ${d.lock.skip}`;
+      return `SELECT t.run_id, t.workflow, t.version, t.due_at FROM ${d.tasksByKey} WHERE ${isOneOf} AND ${isDue} ORDER BY t.run_id ${d.lock.skip}`;
     }),
   ];
   const locked = new Map(lockedRows.map((row) => [row.run_id as string, row]));
-  const isSortable = ({ runId, runClass }: SortedTask) => locked.get(runId)?.workflow === runClass.route;
+  const isSortable = ({ runId, runClass, dueAt }: SortedTask) => {
+    const row = locked.get(runId);
+    return row?.workflow === runClass.route && (dueAt === undefined || Number(row.due_at) === dueAt);
+  };
   const judgement =
     guardedLanes.length > 0 ? yield* judgeArriving(d, turns, tasks.filter(isSortable), at) : nothingToJudge;
   const { verdicts, postponed, ownedRunIds, readyRoutes } = judgement;
