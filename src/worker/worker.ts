@@ -88,7 +88,7 @@ export class Worker {
     const { housekeeping = "1 hour", poll = "1s" } = options;
     const never = Number.POSITIVE_INFINITY;
     const everyMs = housekeeping === never ? never : parseDuration(housekeeping, "housekeeping");
-    this.#housekeeping = new Housekeeping({ ...services, everyMs });
+    this.#housekeeping = new Housekeeping({ ...services, everyMs, registry: this.#registry });
     this.#stalledCodeDetector = new StalledCodeDetector(
       services.log,
       () => this.#session?.turns.values() ?? [],

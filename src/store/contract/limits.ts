@@ -205,6 +205,11 @@ export interface Limits {
    * chosen again.
    */
   sort(tasks: readonly SortedTask[]): Promise<SortResult>;
+  /**
+   * The opposite of `sort`, for workflows that have lost their limits: some of the tasks that wait in classes of these routes get
+   * their routes back, and classes without tasks are deleted. Returns 0 when nothing was left to do.
+   */
+  unsort(routes: readonly Route[]): Promise<number>;
   /** Makes the worker the owner of runs that may begin, and takes their slots. */
   admit(request: AdmissionRequest): Promise<AdmissionResult>;
   /**

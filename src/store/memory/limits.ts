@@ -2,7 +2,7 @@
 import { type ClassState, classesToRead, headsToLock, planAdmission } from "../../core/limits/admission.js";
 import { laneOf, type RunClass } from "../../core/limits/lane.js";
 import { grantSteps, type LaneState, opensAtOf, roomIn, wakeableIn } from "../../core/limits/lane-state.js";
-import { resumedOffsetMs, TurnCounter } from "../../core/limits/order.js";
+import { dueAtOf, resumedOffsetMs, TurnCounter } from "../../core/limits/order.js";
 import { correctedPace } from "../../core/limits/rate.js";
 import { type LimitOverride, unknownValues, valuesInForce } from "../../core/limits/settings.js";
 import type {
@@ -138,6 +138,23 @@ export class MemoryLimits extends MemoryLimitReads implements Limits {
     task.route = id;
     this.#rows.taskQueues.enqueue(task, dueAt, at);
     if (!this.#classes.has(id)) this.#classes.set(id, { ...runClass, turn: this.#turns.take(at), blockedOn: null });
+  }
+
+  async unsort(routes: readonly Route[]): Promise<number> {
+    const at = this.#clock();
+    const classes = [...this.#classes.values()].filter((runClass) => isOneOf(runClass, routes));
+    let count = classes.length;
+    for (const { id, route, version } of classes) {
+      const waiting = this.#rows.taskQueues.dequeueDue({ workflow: id, version }, at, Number.POSITIVE_INFINITY);
+      for (const task of waiting.due) {
+        task.route = route;
+        this.#rows.taskQueues.enqueue(task, dueAtOf(task.dueAt as number), at);
+        count += 1;
+      }
+      this.#classes.delete(id);
+    }
+    if (count > 0) this.#emit([{ kind: "ready", workflows: [...new Set(classes.map(({ route }) => route))] }]);
+    return count;
   }
 
   async admit({ fence, routes, limit, freed = [] }: AdmissionRequest): Promise<AdmissionResult> {

@@ -141,6 +141,25 @@ export function limitTests(fixture: Fixture): void {
     expect(idsOf((await admit(other, runs)).tasks)).toEqual([runs[2]?.id]);
   });
 
+  test("runs that wait in the classes of a route get it back when its workflow has no limits any more", async () => {
+    const worker = await fixture.registerWorker();
+    const lane = await newLane(1);
+    const workflow = uniqueName("former");
+    const runs = await startSorted(3, [lane], { workflow });
+    const [resumed] = inOrderOfAge(newRuns(1, { workflow })) as [NewRun];
+    await fixture.startAll([resumed]);
+    await sort([resumed], (run) => classOf(run, [lane], "other"), { hasBegun: true });
+    const [of] = await startSorted(1, [await newLane(1)]);
+    const [holder] = idsOf((await admit(worker, runs)).tasks);
+    const routes = [{ workflow, version: "" }];
+    for (let calls = 0; (await fixture.store.limits.unsort(routes)) > 0; calls += 1) expect(calls).toBeLessThan(10);
+    const claimed = (await fixture.claim(worker, routes)).tasks.map(({ run }) => run.id);
+    expect(claimed).toEqual([...runs, resumed].map(({ id }) => id).filter((id) => id !== holder));
+    const left = await fixture.store.limits.classes({ afterId: null }, 100_000);
+    expect(left.filter(({ route }) => route === workflow)).toEqual([]);
+    expect(idsOf((await admit(worker, [of as NewRun])).tasks)).toEqual([of?.id]);
+  });
+
   test("a worker that registers again has given back the slots of its earlier epoch", async () => {
     const worker = await fixture.registerWorker({ id: uniqueName("again") });
     const lane = await newLane(1);

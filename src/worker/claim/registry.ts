@@ -9,7 +9,7 @@ import { isJob, type JobDefinition } from "../../define/dynamic/job.js";
 import { type AnyWorkflow, asDefinitions } from "../../define/resolve.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import { findLiveWorkers } from "../../store/contract/live-workers.js";
-import type { Store } from "../../store/contract/store.js";
+import type { Route, Store } from "../../store/contract/store.js";
 import { hasLimits } from "../limits/limited-workflows.js";
 import type { JobInfo, WorkflowSummary } from "../turn/turn-host.js";
 import { PausedQueues } from "./paused-queues.js";
@@ -135,6 +135,11 @@ export class WorkflowRegistry {
   /** The routes of workflows with limits whose queues are not paused. */
   limitedRoutes(): readonly QueuedRoute[] {
     return this.pausedQueues.filterOpen(this.#limitedRoutes);
+  }
+
+  /** The routes of workflows without limits. */
+  get unlimitedRoutes(): readonly Route[] {
+    return this.#unlimitedRoutes;
   }
 
   /**

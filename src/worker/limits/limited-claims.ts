@@ -113,9 +113,9 @@ export class LimitedClaims {
       const found = definition(run.workflow, run.version);
       return found === undefined ? [] : [{ route, dueAt, run, definition: found }];
     });
-    const openLanes = await this.#openLanesOf(
-      known.flatMap((task) => (hasOpenLimits(task.definition) ? [task.run.id] : [])),
-    );
+    // A run that has begun may hold a slot until its end although the code says something else now.
+    const mayHold = known.filter(({ run, definition: found }) => hasOpenLimits(found) || run.startedAt !== null);
+    const openLanes = await this.#openLanesOf(mayHold.map(({ run }) => run.id));
     return known.map(({ route, dueAt, run, definition: found }) => {
       const runClass = classOfRun(found, { route, run, held: openLanes.get(run.id) ?? [] }, log);
       return { runId: run.id, dueAt, ...runClass, hasBegun: run.startedAt !== null };

@@ -1,12 +1,13 @@
 /**
  * Periodic maintenance by every worker: deletes runs that are older than the retention, deletes the rows of workers that died
- * long ago, warns of stuck runs, and pauses runs whose jobs have vanished. Each worker starts after a random delay, so that
+ * long ago, warns of stuck runs, pauses runs whose jobs have vanished, and lets runs go on that wait for limits which their
+ * workflows do not have any more. Each worker starts after a random delay, so that
  * few workers do the same work at once; if several do, no harm is done.
  */
 
 import type { Logger } from "../../define/context.js";
 import { maxTimerMs, type Runtime, type Timer } from "../../runtime/runtime.js";
-import type { Store } from "../../store/contract/store.js";
+import type { Route, Store } from "../../store/contract/store.js";
 import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 import { StuckRuns } from "./stuck-runs.js";
 import { jobMissingGraceMs, VanishedJobs } from "./vanished-jobs.js";
@@ -25,9 +26,16 @@ export interface HousekeepingOptions {
    * minute.
    */
   readonly everyMs: number;
+  readonly registry: { readonly unlimitedRoutes: readonly Route[] };
 }
 
 const stuckCheckIntervalMs = 5 * 60_000;
+/**
+ * Workers of the release that had the limit may sort further runs until the last of them has stopped, so looking once, when a
+ * worker starts, would not be enough.
+ */
+const unsortIntervalMs = 60_000;
+const maxUnsortCalls = 1_000;
 const deleteDeadWorkersAfterMs = 24 * 3_600_000;
 /** The figures per minute take 1,440 rows a day for each workflow. */
 const keepFiguresMs = 14 * 24 * 3_600_000;
@@ -59,6 +67,9 @@ export class Housekeeping {
     this.#repeat(cleaning, everyMs, () => this.deleteOldData());
     this.#repeat("looking for stuck runs", Math.min(everyMs, stuckCheckIntervalMs), () => this.#stuckRuns.check());
     this.#repeat("looking for vanished jobs", Math.min(everyMs, jobMissingGraceMs), () => this.vanishedJobs.check());
+    this.#repeat("looking for runs that wait for former limits", Math.min(everyMs, unsortIntervalMs), () =>
+      this.#releaseFromFormerLimits(),
+    );
   }
 
   /** When old data is deleted next, by the clock of the process; null if that is not planned. */
@@ -86,6 +97,13 @@ export class Housekeeping {
     await this.#deleteOldOccurrences();
     const { runs } = (await prune?.(this.#stopController.signal)) ?? { runs: 0 };
     if (runs > 0) log.info(`Deleted ${runs} run(s) that ended longer ago than the retention.`);
+  }
+
+  /** No worker admits the runs of a class whose workflow has lost its limits. */
+  async #releaseFromFormerLimits(): Promise<void> {
+    const { store, registry } = this.#options;
+    for (let call = 0; call < maxUnsortCalls && !this.#stopController.signal.aborted; call += 1)
+      if ((await store.limits.unsort(registry.unlimitedRoutes)) === 0) return;
   }
 
   async #deleteOldOccurrences(): Promise<void> {

@@ -20,6 +20,7 @@ import { countWaiting, readClasses, readLanes, readLimits, readSlots, readUnsort
 import { encodeSettings } from "./settings.js";
 import { sortTasks } from "./sort.js";
 import { addUnits, changeStepSlots } from "./steps.js";
+import { readClassesOfRoutes, unsortTasks } from "./unsort.js";
 import { readBlockedClasses, readHeads, readHolders, readUsage } from "./usage.js";
 import { findWakeableLanes, removeLeftOvers, wakeLanes } from "./wake.js";
 
@@ -109,6 +110,15 @@ export class SqlLimits implements Limits {
       this.#port.emitHints(hints);
       return answer;
     });
+  }
+
+  async unsort(routes: readonly Route[]): Promise<number> {
+    const classes = routes.length === 0 ? [] : await readClassesOfRoutes(this.#dialect, this.#read, routes);
+    if (classes.length === 0) return 0;
+    const count = await this.#port.transact(() => unsortTasks(this.#dialect, classes));
+    if (count > 0)
+      this.#port.emitHints([{ kind: "ready", workflows: [...new Set(classes.map(({ route }) => route))] }]);
+    return count;
   }
 
   changeStepSlots(changes: StepSlotChanges): Promise<StepSlotResult> {
