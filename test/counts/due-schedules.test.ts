@@ -8,12 +8,14 @@ import { VirtualClock } from "pawl/testing";
 import { expect, onTestFinished, test } from "vitest";
 import type { ScheduleRecord, Store } from "../../src/store/contract/store.js";
 import { emptyDatabase, forEachStore, openStore, type StoreKind } from "../support/databases.js";
+import { sized } from "../support/effort.js";
 import { rawSql } from "../support/raw-sql.js";
 import { silent } from "../support/virtual-worlds.js";
 import { until } from "../support/waiting.js";
 import { watchStatements } from "./sent-statements.js";
 
 const dayMs = 86_400_000;
+const manySchedules = sized(3_000, 10_000);
 const report = workflow("report", async () => {});
 const stores = ["sqlite", "postgres", "mysql"] as const;
 
@@ -71,7 +73,7 @@ forEachStore<(typeof stores)[number]>((kind) => {
     expect(Number(row?.n)).toBe(1_000);
   });
 
-  test("an idle worker with 10,000 schedules sends no statement that it does not send with none", async () => {
+  test(`an idle worker with ${manySchedules} schedules sends no statement that it does not send with none`, async () => {
     const sent = await watchStatements(kind);
     /** The statements about schedules that a worker sends while nothing is due, with their number per heartbeat. */
     const idle = async (schedules: number) => {
@@ -92,7 +94,7 @@ forEachStore<(typeof stores)[number]>((kind) => {
       return summary;
     };
     const without = await idle(0);
-    const withMany = await idle(10_000);
+    const withMany = await idle(manySchedules);
     expect(withMany.texts).toEqual(without.texts);
     // A heartbeat is one statement or has one about schedules.
     expect(withMany.count, withMany.texts.join("\n")).toBeLessThanOrEqual(withMany.beats + 1);

@@ -1,7 +1,7 @@
 /** Processes that die, and answers that never arrive: no start that is gathered is lost, and none is gathered twice. */
 import { randomUUID } from "node:crypto";
-import { Pawl, StoreError, workflow } from "pawl";
-import { expect, onTestFinished, test } from "vitest";
+import { Pawl, StoreError, type Worker, workflow } from "pawl";
+import { afterEach, expect, test } from "vitest";
 import type { Store } from "../../src/store/contract/store.js";
 import { forMemoryAnd } from "../support/effort.js";
 import { databaseFor, silent, start, type World } from "../support/virtual-worlds.js";
@@ -94,6 +94,12 @@ function withLostAnswers(store: Store, mode: (call: number) => When | null): Sto
 forMemoryAnd("postgres", (kind) => {
   const database = databaseFor(kind);
 
+  /** A worker waits a while for what its dead store never answers, so all of them are stopped at once. */
+  const workersThatDie: Worker[] = [];
+  afterEach(async () => {
+    await Promise.all(workersThatDie.splice(0).map((worker) => worker.stop()));
+  });
+
   /** Takes one batch of three starts to its end; the first worker dies at a write. */
   async function tell(w: World, point: { readonly write: number; readonly when: When } | null) {
     const seen: string[] = [];
@@ -106,7 +112,7 @@ forMemoryAnd("postgres", (kind) => {
     const runs = await w.pawl.startMany(mail, ["a", "b"]);
     const dying = new DyingStore(w.store, point);
     const first = new Pawl(dying.store, silent).worker({ workflows: [mail], poll: Number.POSITIVE_INFINITY, grace: 1 });
-    onTestFinished(() => first.stop());
+    workersThatDie.push(first);
     await first.start();
     const settle = () => Promise.race([first.runUntilIdle(), dying.died]);
     pass(w, 2_000);

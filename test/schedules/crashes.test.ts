@@ -90,7 +90,7 @@ async function tell(
   return { ledger, runs: (await runsOf(w.pawl, scheduled.name)).length - runsBefore, changes: faulty.changes };
 }
 
-forMemoryAnd("mysql", (kind) => {
+forMemoryAnd("sqlite", (kind) => {
   const { cluster } = schedulesOn(kind);
 
   test.each(stories)(
