@@ -5,6 +5,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import Database from "better-sqlite3";
 import { connect, type Pawl } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import { type AnyStoreKind, forEachStore, testDatabase } from "../support/databases.js";
@@ -54,7 +55,7 @@ forEachStore((kind) => {
       const victim = workers[kill % workers.length] as LimitWorker;
       const { pid } = victim;
       if (kill % 2 === 0) {
-        victim.freeze();
+        await until(() => isFrozenBetweenWrites(victim, url));
         // It may be stopped within a transaction that keeps its worker from being taken for dead; then it only goes on.
         await expireLeaseOf(pid, kind, url);
         victim.thaw();
@@ -80,6 +81,25 @@ forEachStore((kind) => {
     expect((await pawl.verify()).differences).toEqual([]);
   });
 }, stores);
+
+/**
+ * Stops the process. Within a write to a SQLite file it keeps the lock of the file, and nothing could be written until it goes on: then
+ * it does, and is to be stopped again.
+ */
+function isFrozenBetweenWrites(victim: LimitWorker, url: string): boolean {
+  victim.freeze();
+  if (!url.startsWith("sqlite:")) return true;
+  const db = new Database(url.slice("sqlite:".length), { timeout: 500 });
+  try {
+    db.exec("BEGIN IMMEDIATE; ROLLBACK");
+    return true;
+  } catch {
+    victim.thaw();
+    return false;
+  } finally {
+    db.close();
+  }
+}
 
 /** Resumes what is paused. Whether every run has ended, and the admissions have deleted every class that they found empty. */
 async function hasEnded(pawl: Pawl, sql: RawSql): Promise<boolean> {

@@ -89,6 +89,17 @@ forEachStore(
     // The proxy cannot read the contents of a web socket, and libSQL has no locks but the write lock.
     if (kind === "sqld") return;
 
+    test("a client whose connections are swallowed, and then those that end their sessions, still gets its answers", async () => {
+      await pawl.worker({ workflows: [workflow("other", () => {})], lease }).start();
+      const run = await pawl.start(workflow("asked", (ctx) => ctx.waitForSignal("go")));
+      proxy.swallowOpen();
+      // The first try follows the loss of a connection, the next one precedes the use of another.
+      const marks = [kind === "postgres" ? "pg_terminate_backend" : "KILL"];
+      for (const lose of ["time", "time"] as const) proxy.cut({ marks, lose });
+      expect(await run.status()).toBe("pending");
+      await until(() => proxy.cuts === 2);
+    }, 300_000);
+
     test("a COMMIT that is swallowed and arrives late has no effect in addition to that of the next attempt", async () => {
       const wf = workflow("late", (ctx) =>
         ctx.transaction(

@@ -125,7 +125,7 @@ describe.skipIf(isOut)("behind PgBouncer", () => {
     const sent = vi.spyOn(pg.Client.prototype, "query").mockImplementation(function (this: pg.Client, ...args) {
       const { name } = args[0] as { readonly name?: string };
       // This is what a pooler causes: another client has prepared a statement of this name in the session.
-      if (name === "pawl_client_n" && spoiled++ === 0) void query.call(this, `PREPARE ${name} AS SELECT 1`);
+      if (name?.startsWith("pawl_client_") && spoiled++ === 0) void query.call(this, `PREPARE ${name} AS SELECT 1`);
       return query.apply(this, args) as never;
     });
     const store = await open(database.direct.listenUrl as string);

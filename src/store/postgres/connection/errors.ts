@@ -37,7 +37,7 @@ export const isSessionTerminated = (error: unknown): boolean => /^(57P0[1235]|25
 const lostStates = /^(08...|57P0[1235]|58...|25P03)$/;
 const lostCodes = /^E(CONN(REFUSED|RESET|ABORTED)|PIPE|TIMEDOUT|HOSTUNREACH|NETUNREACH|NOTFOUND|AI_AGAIN)$/;
 const lostMessages =
-  /connection (terminated|ended|error|was closed|is silent)|client has encountered|not queryable|timeout exceeded|client was closed/i;
+  /connection (terminated|ended|error|was closed|is silent)|client has encountered|not queryable|timeout (exceeded|expired)|query read timeout|client was closed/i;
 
 /** PgBouncer's error for startup parameters that it cannot set again for each transaction. */
 export const isRefusedParameter = (error: unknown): boolean => /unsupported startup parameter/i.test(messageOf(error));
