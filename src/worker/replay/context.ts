@@ -4,7 +4,7 @@ import { InvalidInputError } from "../../core/errors/errors.js";
 import { guardMethods } from "../../core/errors/guarded-promise.js";
 import { checkOptions } from "../../core/naming/check-options.js";
 import { type Duration, parseDuration } from "../../core/naming/duration.js";
-import { childRunId, executionId, seededUuid } from "../../core/naming/ids.js";
+import { executionId, seededUuid } from "../../core/naming/ids.js";
 import { checkName, checkReason } from "../../core/naming/names.js";
 import { type NewEvent, newEvent } from "../../core/run/event.js";
 import { type FlowControlAction, FlowControlInterrupt } from "../../core/run/flow-control.js";
@@ -39,13 +39,13 @@ import type { StepTurn } from "../turn/ports.js";
 import { copyOfInput } from "../turn/stored-input.js";
 import type { CallScope } from "./call-scope.js";
 import { createNestedCallError, trackedAttempt } from "./nested-calls.js";
+import { waitKey } from "./wait-key.js";
 
 export function createContext(scope: CallScope): WorkflowContext<any> {
   return new Context(scope);
 }
 
 const maxInstantMs = 8.64e15;
-const maxWaitKeyLength = 200;
 
 const noOptions = {};
 const callOptions = new Set<string>(["added"] satisfies (keyof CallOptions)[]);
@@ -388,11 +388,6 @@ class Context implements WorkflowContext<any> {
 // `step`, `transaction` and the sleeps are not listed: they return the promise of a `Deferred`, which already guards
 // against unhandled rejections, and a second guard would take 2 % of the time.
 guardMethods(Context, ["waitForSignal", "waitForAny", "waitForAll", "race", "run", "start", "map", "branch"]);
-
-/** Returns the name of a wait for signals. A long list of signal names is hashed, so that the key stays short. */
-function waitKey(names: string): string {
-  return `signal:${names.length <= maxWaitKeyLength ? names : childRunId("wait", names, 0)}`;
-}
 
 function checkCase(name: string, choice: string, cases: object): void {
   if (Object.hasOwn(cases, choice)) return;
