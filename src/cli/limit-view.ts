@@ -85,11 +85,28 @@ function factsOf(limit: LimitDetails, now: number): (readonly [string, string | 
     ],
     ["rate", isListed(inForce.rate, hasRate) ? withBase(rateText(inForce.rate), rateText(rate), hasRate) : null],
     ["held", limit.while === "open" ? "from the first execution of a run to its end" : "while it is executed"],
+    ["full", fullText(limit)],
     ["in use", countText(limit.inUse, limit.inUseCapped)],
     ["waiting", countText(limit.waiting, limit.waitingCapped)],
     ["override", overrideText(limit, now)],
     ["created", absoluteAndRelativeTime(limit.createdAt, now)],
   ];
+}
+
+const fullSentences = {
+  wait: null,
+  skip: "further runs are skipped",
+  fail: "further runs fail",
+  cancelOldest: "the oldest run is canceled for the new one",
+} as const;
+
+/** What becomes of runs that find no slot; null: they wait. */
+function fullText({ onFull, backlog }: LimitDetails): string | null {
+  const sentence = fullSentences[onFull];
+  if (sentence === null) return null;
+  return backlog === null || backlog === 0
+    ? sentence
+    : `${backlog.toLocaleString("en")} of a key may wait, then ${sentence}`;
 }
 
 const maxKeyLength = 60;

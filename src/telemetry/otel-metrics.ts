@@ -2,7 +2,14 @@
 import { type BatchObservableResult, type MeterProvider, metrics } from "@opentelemetry/api";
 import { checkOptions } from "../core/naming/check-options.js";
 import { ErrorGuard, type TelemetryOptions, type TelemetrySubscription } from "./listeners.js";
-import { type MetricsSource, queueGauges, readScheduleLags, scheduleLag } from "./queue-gauges.js";
+import {
+  limitGauges,
+  type MetricsSource,
+  queueGauges,
+  readLimits,
+  readScheduleLags,
+  scheduleLag,
+} from "./queue-gauges.js";
 import { durationBucketsSeconds, recordMetrics } from "./run-metrics.js";
 
 /** Options of `measureRuns`. */
@@ -47,13 +54,23 @@ export function measureRuns(pawl: MetricsSource, options: MeasureOptions = {}): 
     const options = { description: help, ...(unit === undefined ? {} : { unit }) };
     return { gauge: meter.createObservableGauge(`pawl.queue.${name}`, options), read };
   });
-  const observableGauges = [...gauges.map(({ gauge }) => gauge), lag];
+  const ofLimits = limitGauges.map(({ name, help, read }) => ({
+    gauge: meter.createObservableGauge(`pawl.limit.${name}`, { description: help }),
+    read,
+  }));
+  const observableGauges = [...gauges, ...ofLimits].map(({ gauge }) => gauge).concat(lag);
   const observe = async (result: BatchObservableResult) => {
     try {
       for (const queue of await pawl.queues())
         for (const { gauge, read } of gauges) result.observe(gauge, read(queue), { queue: queue.name });
       for (const { schedule, seconds } of await readScheduleLags(pawl))
         result.observe(lag, seconds, schedule === null ? {} : { schedule });
+      for (const limit of await readLimits(pawl)) {
+        for (const { gauge, read } of ofLimits) {
+          const figure = read(limit);
+          if (figure !== null) result.observe(gauge, figure, { limit: limit.name });
+        }
+      }
     } catch (error) {
       guard.warnOnce(error);
     }

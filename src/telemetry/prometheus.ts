@@ -4,7 +4,14 @@ import { createServer, type Server } from "node:http";
 import { checkOptions } from "../core/naming/check-options.js";
 import { Counter, contentType, Histogram, type Labels, renderGauge } from "./exposition.js";
 import { ErrorGuard, type TelemetryOptions, type TelemetrySubscription } from "./listeners.js";
-import { type MetricsSource, queueGauges, readScheduleLags, scheduleLag } from "./queue-gauges.js";
+import {
+  limitGauges,
+  type MetricsSource,
+  queueGauges,
+  readLimits,
+  readScheduleLags,
+  scheduleLag,
+} from "./queue-gauges.js";
 import { durationBucketsSeconds, recordMetrics } from "./run-metrics.js";
 
 export type { TelemetryOptions, TelemetrySubscription } from "./listeners.js";
@@ -59,7 +66,7 @@ export function prometheus(pawl: MetricsSource, options: TelemetryOptions = {}):
 
   const renderGauges = async (): Promise<string[]> => {
     try {
-      const [queues, lags] = await Promise.all([pawl.queues(), readScheduleLags(pawl)]);
+      const [queues, lags, limits] = await Promise.all([pawl.queues(), readScheduleLags(pawl), readLimits(pawl)]);
       const ofQueues = queueGauges.map(({ name, help, unit, read }) =>
         renderGauge(
           `pawl_queue_${name}${unit === "s" ? "_seconds" : ""}`,
@@ -71,7 +78,18 @@ export function prometheus(pawl: MetricsSource, options: TelemetryOptions = {}):
         schedule === null ? {} : { schedule },
         seconds,
       ]);
-      return [...ofQueues, renderGauge(`pawl_${scheduleLag.name}_seconds`, scheduleLag.help, ofSchedules)];
+      const ofLimits = limitGauges.map(({ name, help, read }) =>
+        renderGauge(
+          `pawl_limit_${name}`,
+          help,
+          limits.flatMap((limit): (readonly [Labels, number])[] => {
+            const figure = read(limit);
+            return figure === null ? [] : [[{ limit: limit.name }, figure]];
+          }),
+        ),
+      );
+      const ofLags = renderGauge(`pawl_${scheduleLag.name}_seconds`, scheduleLag.help, ofSchedules);
+      return [...ofQueues, ofLags, ...ofLimits];
     } catch (error) {
       // If the database cannot be read, the metrics that were counted in this process are still worth scraping.
       guard.warnOnce(error);

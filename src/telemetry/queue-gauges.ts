@@ -1,4 +1,4 @@
-/** The gauges of queues and schedules. They describe the whole database, whichever process reads them. */
+/** The gauges of queues, schedules and limits. They describe the whole database, whichever process reads them. */
 import type { RunSource } from "./run-cache.js";
 
 /** The part of `Pawl` that metrics use. */
@@ -10,7 +10,52 @@ export interface MetricsSource extends RunSource {
     /** The schedules that are late, the latest first. */
     late(limit: number): Promise<readonly LateSchedule[]>;
   };
+  /** The limits of the database, as `pawl.limits` reads them. */
+  readonly limits?: {
+    /** The limits, by name. */
+    list(): Promise<readonly MeasuredLimit[]>;
+  };
 }
+
+interface MeasuredLimit {
+  readonly name: string;
+  readonly inForce: { readonly concurrency: number | null };
+  readonly inUse: number;
+  readonly waiting: number;
+  readonly override: object | null;
+}
+
+interface LimitGauge {
+  readonly name: string;
+  readonly help: string;
+  /** null: the limit has no such figure. */
+  read(limit: MeasuredLimit): number | null;
+}
+
+/** How many limits have series of their own. Keys have none: there may be millions. */
+const maxLimits = 200;
+
+export const readLimits = async ({ limits }: MetricsSource): Promise<readonly MeasuredLimit[]> =>
+  limits === undefined ? [] : (await limits.list()).slice(0, maxLimits);
+
+export const limitGauges: readonly LimitGauge[] = [
+  {
+    name: "in_use",
+    help: "Slots that are held, of all keys together; at most 10,000 are counted.",
+    read: ({ inUse }) => inUse,
+  },
+  {
+    name: "waiting",
+    help: "Runs and steps that wait for a slot or for the rate, of all keys together; some hundred keys are counted.",
+    read: ({ waiting }) => waiting,
+  },
+  {
+    name: "concurrency",
+    help: "The slots of each key that are in force; absent for a limit that has a rate only.",
+    read: ({ inForce }) => inForce.concurrency,
+  },
+  { name: "overridden", help: "1 while an override is in force.", read: ({ override }) => (override === null ? 0 : 1) },
+];
 
 interface LateSchedule {
   readonly name: string;

@@ -149,7 +149,17 @@ inBrowser(() => {
     await settled(wide);
     await takeScreenshot(wide, "state-empty-database");
     const page = await open("/", { width: 390, height: 844 });
-    for (const path of ["/", "/runs", "/workflows", "/errors", "/queues", "/schedules", "/workers", "/database"]) {
+    for (const path of [
+      "/",
+      "/runs",
+      "/workflows",
+      "/errors",
+      "/queues",
+      "/limits",
+      "/schedules",
+      "/workers",
+      "/database",
+    ]) {
       await visit(page, path);
       expect(await scrollsSideways(page), path).toBe(false);
     }

@@ -13,6 +13,7 @@ import { measureRuns } from "pawl/otel";
 import { expect, onTestFinished, test } from "vitest";
 import { world } from "../support/virtual-worlds.js";
 import { expectedCounts, expectedQueue, queueScenario, runScenario } from "./count-by-hand.js";
+import { expectedLimits, limitScenario } from "./limits-by-hand.js";
 import { expectedOccurrences, lateScenario, scheduleScenario } from "./schedules-by-hand.js";
 
 function measuring() {
@@ -101,6 +102,15 @@ test("the latest 20 schedules have a lag of their own, and the maximum has no at
   const lag = (await collect()).get("pawl.schedule.lag");
   expect(lag?.descriptor.unit).toBe("s");
   expect(figuresOf(lag, number)).toEqual({ "": lags[0]?.[1], ...Object.fromEntries(lags.slice(0, 20)) });
+});
+
+test("limits have gauges by name, and none by key", async () => {
+  const { meterProvider, collect } = measuring();
+  const { stop } = measureRuns(await limitScenario(), { meterProvider });
+  onTestFinished(stop);
+  const told = await collect();
+  for (const [gauge, expected] of Object.entries(expectedLimits))
+    expect([gauge, figuresOf(told.get(`pawl.limit.${gauge}`), number)]).toEqual([gauge, expected]);
 });
 
 test("an unreachable database is reported once, and the counters are still exported", async () => {

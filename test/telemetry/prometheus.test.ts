@@ -6,6 +6,7 @@ import { prometheus, servePrometheus } from "pawl/prometheus";
 import { expect, onTestFinished, test } from "vitest";
 import { silent, world } from "../support/virtual-worlds.js";
 import { expectedCounts, expectedQueue, queueScenario, runScenario } from "./count-by-hand.js";
+import { expectedLimits, limitScenario } from "./limits-by-hand.js";
 import { expectedOccurrences, lateScenario, scheduleScenario } from "./schedules-by-hand.js";
 
 interface Sample {
@@ -69,6 +70,10 @@ test("the text parses, and its figures match a count by hand", async () => {
     ["pawl_queue_workers", "gauge"],
     ["pawl_queue_paused", "gauge"],
     ["pawl_schedule_lag_seconds", "gauge"],
+    ["pawl_limit_in_use", "gauge"],
+    ["pawl_limit_waiting", "gauge"],
+    ["pawl_limit_concurrency", "gauge"],
+    ["pawl_limit_overridden", "gauge"],
   ]);
   expect(figuresOf(samples, "pawl_runs_started_total")).toEqual(expectedCounts.started);
   expect(figuresOf(samples, "pawl_runs_ended_total")).toEqual(expectedCounts.ended);
@@ -161,6 +166,14 @@ test("the latest 20 schedules have a lag of their own, and the maximum has no la
   expect(await lagOf()).toEqual({ "": lags[0]?.[1], ...Object.fromEntries(lags.slice(0, 20)) });
   for (const [name] of lags) await pawl.schedules.delete(name);
   expect(await lagOf()).toEqual({ "": 0 });
+});
+
+test("limits have gauges by name, and none by key", async () => {
+  const figures = prometheus(await limitScenario());
+  onTestFinished(figures.stop);
+  const { samples } = parse(await figures());
+  for (const [gauge, expected] of Object.entries(expectedLimits))
+    expect([gauge, figuresOf(samples, `pawl_limit_${gauge}`)]).toEqual([gauge, expected]);
 });
 
 test("names with quotes, backslashes and line breaks are escaped", async () => {

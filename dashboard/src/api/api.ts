@@ -72,6 +72,13 @@ export const post = <T = unknown>(path: string, body: unknown): Promise<T> =>
     body: JSON.stringify(body),
   });
 
+export const put = <T = unknown>(path: string, body: unknown): Promise<T> =>
+  send<T>(apiUrl(path), {
+    method: "PUT",
+    headers: { Accept: "application/json", "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  });
+
 /** Deletes what is at a path. The API takes the reason in the query. */
 export const remove = <T = unknown>(path: string, query: Query): Promise<T> =>
   send<T>(apiUrl(path, query), { method: "DELETE", headers: { Accept: "application/json" } });
@@ -79,6 +86,10 @@ export const remove = <T = unknown>(path: string, query: Query): Promise<T> =>
 /** The path of something of a schedule: `schedulePath(name, "next")`. */
 export const schedulePath = (name: string, part = ""): string =>
   `v1/schedules/${encodeURIComponent(name)}${part === "" ? "" : `/${part}`}`;
+
+/** The path of something of a limit: `limitPath(name, "override")`. */
+export const limitPath = (name: string, part = ""): string =>
+  `v1/limits/${encodeURIComponent(name)}${part === "" ? "" : `/${part}`}`;
 
 async function send<T>(url: string, init: RequestInit): Promise<T> {
   let response: Response;

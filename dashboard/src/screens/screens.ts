@@ -4,6 +4,8 @@ import type { IconName } from "../ui/icon.js";
 import { DatabaseScreen } from "./database/database.js";
 import { ErrorsScreen } from "./errors/errors.js";
 import { HomeScreen } from "./home/home.js";
+import { LimitScreen } from "./limits/limit-screen.js";
+import { LimitsScreen } from "./limits/limits.js";
 import { QueuesScreen } from "./queues/queues.js";
 import { RunScreen } from "./run/run.js";
 import { RunsScreen } from "./runs/runs.js";
@@ -34,6 +36,8 @@ export const screens: readonly Screen[] = [
   { path: "/workflows/:workflow", component: WorkflowScreen },
   { path: "/errors", component: ErrorsScreen, nav: { label: "Errors", icon: "errors", key: "e" } },
   { path: "/queues", component: QueuesScreen, nav: { label: "Queues", icon: "queues", key: "q" } },
+  { path: "/limits", component: LimitsScreen, nav: { label: "Limits", icon: "limits", key: "l" } },
+  { path: "/limits/:limit", component: LimitScreen },
   { path: "/schedules", component: SchedulesScreen, nav: { label: "Schedules", icon: "schedules", key: "s" } },
   { path: "/schedules/:schedule", component: ScheduleScreen },
   { path: "/workers", component: WorkersScreen, nav: { label: "Workers", icon: "workers", key: "k" } },

@@ -1,4 +1,4 @@
-/** The command palette: screens, workflows, schedules, runs by id, and the actions of the run that is open. */
+/** The command palette: screens, workflows, schedules, limits, runs by id, and the actions of the run that is open. */
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { actionsOfPage } from "../actions/page-actions.js";
@@ -30,6 +30,7 @@ export function Palette() {
   const dialog = useRef<HTMLDialogElement>(null);
   const { data } = useQuery<Answer<"listWorkflows">>("v1/workflows");
   const { data: scheduled } = useQuery<Answer<"listSchedules">>("v1/schedules", { maxPayload: 0 });
+  const { data: limited } = useQuery<Answer<"listLimits">>("v1/limits");
   useLayoutEffect(() => {
     const opener = document.activeElement as HTMLElement | null;
     dialog.current?.showModal();
@@ -38,8 +39,8 @@ export function Palette() {
   }, []);
   const close = () => void (isPaletteOpen.value = false);
   const entries = useMemo(
-    () => entriesFor(text.trim(), data?.workflows ?? [], scheduled?.schedules ?? []),
-    [text, data, scheduled],
+    () => entriesFor(text.trim(), data?.workflows ?? [], scheduled?.schedules ?? [], limited?.limits ?? []),
+    [text, data, scheduled, limited],
   );
   const choose = (entry: Entry | undefined) => {
     if (entry === undefined) return;
@@ -68,7 +69,7 @@ export function Palette() {
       <input
         ref={input}
         class={css.input}
-        placeholder="A screen, a workflow, a schedule, an action, or the id of a run"
+        placeholder="A screen, a workflow, a schedule, a limit, an action, or the id of a run"
         aria-label="Find anything"
         role="combobox"
         aria-expanded="true"
@@ -110,6 +111,7 @@ function entriesFor(
   text: string,
   workflows: Answer<"listWorkflows">["workflows"],
   schedules: Answer<"listSchedules">["schedules"],
+  limits: Answer<"listLimits">["limits"],
 ): readonly Entry[] {
   if (uuid.test(text))
     return [{ label: `Open run ${text}`, icon: "runs", run: () => navigate(`/runs/${text.toLowerCase()}`) }];
@@ -147,6 +149,14 @@ function entriesFor(
         hint: "schedule",
         icon: "schedules",
         run: () => navigate(`/schedules/${encodeURIComponent(name)}`),
+      }),
+    ),
+    ...limits.map(
+      ({ name }): Entry => ({
+        label: name,
+        hint: "limit",
+        icon: "limits",
+        run: () => navigate(`/limits/${encodeURIComponent(name)}`),
       }),
     ),
     { label: "Change the colours", icon: "auto", run: () => void (theme.value = nextOf(themes, theme.value)) },

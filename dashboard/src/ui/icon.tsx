@@ -5,6 +5,7 @@ const paths = {
   workflows: "M3 3.5h4v3H3zM9 9.5h4v3H9zM7 5h2.5a1.5 1.5 0 0 1 1.5 1.5v3",
   errors: "M8 2.5 14 13H2zM8 6.5v3M8 11.2v.3",
   queues: "M2.5 4.5h11M2.5 8h11M2.5 11.5h11M5 3v3M9 6.5v3M6.5 10v3",
+  limits: "M2.5 12a5.5 5.5 0 1 1 11 0M8 12l2.6-3.6M4.9 12h.01M11.1 12h.01",
   schedules: "M2.5 4h11v9.5h-11zM2.5 7h11M5.5 2.5V5M10.5 2.5V5M8 9v1.8l1.3.8",
   workers: "M5 5h6v6H5zM7 2.5V5M9 2.5V5M7 11v2.5M9 11v2.5M2.5 7H5M2.5 9H5M11 7h2.5M11 9h2.5",
   database:

@@ -9,6 +9,7 @@ export const navigation = [
   { name: "Workflows", path: "/workflows", keys: "g w" },
   { name: "Errors", path: "/errors", keys: "g e" },
   { name: "Queues", path: "/queues", keys: "g q" },
+  { name: "Limits", path: "/limits", keys: "g l" },
   { name: "Schedules", path: "/schedules", keys: "g s" },
   { name: "Workers", path: "/workers", keys: "g k" },
   { name: "Database", path: "/database", keys: "g d" },

@@ -8,6 +8,7 @@ import { href } from "../../../router/router.js";
 import { databaseNow, secondTick } from "../../../shell/me.js";
 import { escapeHidden, plural } from "../../../ui/format.js";
 import { formatDuration, formatRelative } from "../../../ui/time.js";
+import { Limited } from "./limited.js";
 import css from "./run-header.module.css";
 import { describeWaiting, hasEnded } from "./run-words.js";
 import { TextWithTimes } from "./text-with-times.js";
@@ -25,7 +26,12 @@ export function Why({ run }: { readonly run: Run }) {
     ? `${shortReasons[data.because] ?? ""} The details are hidden: your access does not include payloads.`
     : withoutError(run, data.text ?? "");
   return (
-    <Line text={text} since={data.since} until={data.until}>
+    <Line
+      text={text}
+      since={data.since}
+      until={data.limited === undefined ? data.until : null}
+      {...(data.limited === undefined ? {} : { content: <Limited limited={data.limited} /> })}
+    >
       {screen === undefined ? null : <a href={href(screen.path)}>{screen.label}</a>}
     </Line>
   );
@@ -59,9 +65,12 @@ function Line({
   text,
   since,
   until,
+  content,
   children,
 }: {
   readonly text: string;
+  /** What is shown in place of the text. */
+  readonly content?: ComponentChildren;
   readonly since: string | null;
   readonly until: string | null;
   readonly children?: ComponentChildren;
@@ -71,7 +80,7 @@ function Line({
   return (
     <p class={css.why} data-part="why">
       <span class={css.whyText} title={text}>
-        <TextWithTimes text={text} />
+        {content ?? <TextWithTimes text={text} />}
       </span>
       {since === null ? null : <span class={css.when}>for {formatDuration(now - Date.parse(since))}</span>}
       {until === null ? null : <span class={css.when}>{untilText(Date.parse(until), now)}</span>}
