@@ -7,7 +7,7 @@ import { silent } from "./sample-runs.js";
 
 const perTenant = limit("per_tenant", { key: "input.tenant", concurrency: 1 });
 const openai = limit("openai", { concurrency: 60, rate: { limit: 100, per: "1m", burst: 5 } });
-const customer = limit("customer", { key: "input.tenant", concurrency: 1, while: "open" });
+const customer = limit("customer", { key: "input.tenant", concurrency: 1, while: "open", onFull: "fail", backlog: 3 });
 
 const squeezed = (text: string) => text.trimEnd().replace(/ {2,}/g, "  ").split("\n");
 
@@ -92,6 +92,9 @@ describe("what is printed while a run holds the only slot of a key and two wait 
       lanes: [{ key: "acme", inUse: 1, waiting: 2, holders: [{ runId: ids[0] }] }],
       next: null,
     });
+    expect(squeezed(await folder.text("limits", "show", "customer"))).toContain(
+      "  full  3 of a key may wait, then further runs fail",
+    );
     const openaiLines = squeezed(await folder.text("limits", "show", "openai"));
     expect(openaiLines[0]).toBe("openai  overridden");
     expect(openaiLines[1]).toBe("  slots  5 for each key (the code says 60)");

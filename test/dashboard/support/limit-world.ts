@@ -12,7 +12,7 @@ const perCustomer = limit("one_migration_per_customer", {
   concurrency: 1,
   while: "open",
 });
-const unused = limit("legacy_crm", { concurrency: 5 });
+const unused = limit("legacy_crm", { concurrency: 5, onFull: "skip", backlog: 100 });
 
 export interface LimitWorld extends ServedDashboard {
   /** The ids of runs: that hold a slot of "acme", that wait for one, and whose step waits for "mail_provider". */
