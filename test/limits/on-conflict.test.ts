@@ -4,7 +4,7 @@ import { type TestPawl, testPawl } from "pawl/testing";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { forEachStore, testDatabase } from "../support/databases.js";
 import { everyStoreBriefly } from "../support/effort.js";
-import { silent, start } from "../support/virtual-worlds.js";
+import { silent, start, world } from "../support/virtual-worlds.js";
 import { errorOf } from "../support/waiting.js";
 
 /** Runs stay open until they get the signal "go". */
@@ -147,6 +147,28 @@ describe("onConflict:", () => {
       await t.settle();
       expect(await statuses(second, third)).toEqual(["canceled", "waiting"]);
       await sound(t);
+    });
+
+    test("cancelOther waits for a run that a worker must cancel, because it has a step to compensate", async () => {
+      const undone: string[] = [];
+      const booking = workflow("booking", async (ctx, name: string) => {
+        await ctx.step("book", () => name, { compensate: () => void undone.push(name) });
+        await ctx.waitForSignal("go");
+      });
+      const { url, drop } = await testDatabase(kind);
+      onTestFinished(drop);
+      const w = await world(kind, url);
+      const { kill } = await w.worker([booking]);
+      const first = await w.pawl.start(booking, "a", keyed());
+      await w.settleAll();
+      await kill();
+      const second = await w.pawl.start(booking, "b", keyed("cancelOther"));
+      expect([second.created, second.startsAfter]).toEqual([true, first.id]);
+      const third = await w.pawl.start(booking, "c", keyed("queue"));
+      await w.worker([booking]);
+      await w.settleAll();
+      expect(undone).toEqual(["a"]);
+      expect(await statuses(first, second, third)).toEqual(["canceled", "waiting", "pending"]);
     });
 
     test("replace gives a run that has not begun another input, priority, tags and start time", async () => {

@@ -157,7 +157,7 @@ export class KeyConflicts {
       const isWritten = await this.#write(queued, { openRun, moves, replacement: null });
       return isWritten ? { ...createdNow(run), startsAfter: id } : null;
     }
-    if (policy === "cancelOther") {
+    if (policy === "cancelOther" && !(await this.#isBeingCanceled(id))) {
       await cancelIfOpen(commands, id, `Run ${run.id} was started in its place`);
       return null;
     }
@@ -166,6 +166,12 @@ export class KeyConflicts {
     const openRun = { id, message: null };
     const isWritten = await this.#write(queued, { openRun, moves, replacement: null }, [transition]);
     return isWritten ? { ...createdNow(run), startsAfter: id } : null;
+  }
+
+  /** A run that has children, or steps to compensate, does not end by its cancel: a worker has to take it first. */
+  async #isBeingCanceled(id: string): Promise<boolean> {
+    const log = (await this.#services.store.logs([id])).get(id) ?? [];
+    return log.some(({ type }) => type === "run.cancel_requested");
   }
 
   /** A start that has a key and a hero cannot wait for two runs. */

@@ -29,13 +29,19 @@ export function rateRoom(rate: Rate, pacedUntilUs: number, nowUs: number): numbe
   return Math.floor((burstUsOf(rate) - aheadUs) / durationUsOf(rate, 1)) + 1;
 }
 
+/** The year 2255: the last instant that is exact as a number. Columns of databases have not much more room. */
+const latestUs = Number.MAX_SAFE_INTEGER;
+
 /** Where the even pace has got to when these units have been admitted as well. */
 export const pacedUntilAfter = (rate: Rate, pacedUntilUs: number, nowUs: number, units: number): number =>
-  Math.max(pacedUntilUs, nowUs) + durationUsOf(rate, units);
+  Math.min(latestUs, Math.max(pacedUntilUs, nowUs) + durationUsOf(rate, units));
 
 /** The pace when a step has used other units than were admitted for it. It does not go back behind the present. */
 export const correctedPace = (rate: Rate, pacedUntilUs: number, nowUs: number, furtherUnits: number): number =>
-  Math.max(nowUs, pacedUntilUs + Math.sign(furtherUnits) * durationUsOf(rate, Math.abs(furtherUnits)));
+  Math.min(
+    latestUs,
+    Math.max(nowUs, pacedUntilUs + Math.sign(furtherUnits) * durationUsOf(rate, Math.abs(furtherUnits))),
+  );
 
 /** When the next units may be admitted, in milliseconds. */
 export const rateOpensAt = (rate: Rate, pacedUntilUs: number): number =>

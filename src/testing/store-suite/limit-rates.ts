@@ -41,6 +41,21 @@ export function limitRateTests(fixture: Fixture): void {
     expect(nextDueAt).toBeLessThanOrEqual(record?.opensAt as number);
   });
 
+  test("units and times that multiply to more than a column can hold keep the lane closed", async () => {
+    const worker = await fixture.registerWorker();
+    const perMs = 1_000 * 365 * 24 * hour;
+    const lane = laneIdOf(await newLimit(null, { rate: { limit: 1, perMs, burst: 0 } }), "");
+    const [run] = (await startSorted(1, [])) as [NewRun];
+    const request = (node: string) => ({ runId: run.id, node, lane, priority: 0, units: 1_000_000_000 });
+    const changes = { fence: worker, released: [], lanes: [] };
+    const first = await limits().changeStepSlots({ ...changes, asked: [request("1 a")] });
+    expect(first).toMatchObject({ kind: "granted", held: [{ node: "1 a" }] });
+    await limits().addUnits(lane, 1_000_000_000);
+    const second = await limits().changeStepSlots({ ...changes, asked: [request("2 b")], released: [request("1 a")] });
+    expect(second).toMatchObject({ kind: "granted", held: [] });
+    await limits().addUnits(lane, -1_000_000_000);
+  });
+
   test("a faster rate opens a lane only when the pace of the slower one has passed, and no rate at once", async () => {
     const worker = await fixture.registerWorker();
     const name = await newLimit(null, { rate: { limit: 1, perMs: hour, burst: 0 } });
