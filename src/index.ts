@@ -60,6 +60,7 @@ export {
   GraphError,
   InvalidInputError,
   InvalidStateError,
+  LimitCycleError,
   LimitFullError,
   MigrationError,
   MissingJobError,

@@ -129,7 +129,7 @@ const commands: {
   start: { type: "start" },
   queueStart: { type: "queueStart", run: "r7", cancel: true },
   startOverdue: { type: "startOverdue", startBy: 19 },
-  limitFull: { type: "limitFull", limit: "api", key: "a", effect: "supersede", by: "r7" },
+  limitFull: { type: "limitFull", limit: "api", key: "a", effect: "supersede", by: "r7", chain: ["r7 waits"] },
   reattempt: { type: "reattempt", node: "n1", descendants: ["n2"] },
   import: { type: "import", dag },
   child: { type: "child", node: "send", status: "failed", output: null, error, reason: null, code: "EXPIRED" },

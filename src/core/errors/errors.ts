@@ -4,6 +4,7 @@ export { GraphError, MissingJobError, NonDeterminismError, StepNotDefinedError }
 export { CursorTooLargeError, DamagedDataError, PayloadTooLargeError, SerializationError } from "./data-errors.js";
 export {
   ExecutionAbortedError,
+  LimitCycleError,
   LimitFullError,
   RunCanceledError,
   RunFailedError,

@@ -61,6 +61,31 @@ export class LimitFullError extends PawlError {
 }
 
 /**
+ * The error of a run that was not begun because runs would wait for each other for ever: it needs a slot of a limit whose runs
+ * hold theirs until they end (`while: "open"`), and the run that holds it waits, perhaps by way of others, for this run.
+ * `run.result()` throws a RunFailedError with this error as its cause.
+ */
+export class LimitCycleError extends PawlError {
+  readonly code = "LIMIT_CYCLE";
+  /** The name of the limit. */
+  readonly limit: string;
+  /** The key that has no free slot; "" for a limit without one. */
+  readonly key: string;
+  /** Which run waits for which. */
+  readonly chain: readonly string[];
+
+  constructor(
+    message: string,
+    { limit, key, chain }: { readonly limit: string; readonly key: string; readonly chain: readonly string[] },
+  ) {
+    super(message);
+    this.limit = limit;
+    this.key = key;
+    this.chain = chain;
+  }
+}
+
+/**
  * A step exceeded its `timeout`, a run exceeded its `timeout`, or a run did not end within the `timeout` of `result()`. In
  * the last case the run is not affected: call `result()` again to wait longer.
  */
@@ -76,4 +101,4 @@ export class ExecutionAbortedError extends PawlError {
   readonly code = "EXECUTION_ABORTED";
 }
 
-nameErrors({ RunFailedError, RunCanceledError, LimitFullError, TimeoutError, ExecutionAbortedError });
+nameErrors({ RunFailedError, RunCanceledError, LimitFullError, LimitCycleError, TimeoutError, ExecutionAbortedError });

@@ -2,7 +2,14 @@
 
 import { MissingJobError, NonDeterminismError, StepNotDefinedError } from "./code-errors.js";
 import { PayloadTooLargeError, SerializationError } from "./data-errors.js";
-import { isCodeOfCancel, LimitFullError, RunCanceledError, RunFailedError, TimeoutError } from "./outcome-errors.js";
+import {
+  isCodeOfCancel,
+  LimitCycleError,
+  LimitFullError,
+  RunCanceledError,
+  RunFailedError,
+  TimeoutError,
+} from "./outcome-errors.js";
 import { errorToJson, PawlError } from "./pawl-error.js";
 import { PauseError, PermanentError, TransientError } from "./step-errors.js";
 
@@ -43,6 +50,7 @@ const RESTORABLE_ERRORS = new Map<unknown, RestorableError>([
   ["PAYLOAD_TOO_LARGE", { type: PayloadTooLargeError, fields: ["what", "bytes", "limit"] }],
   ["NON_DETERMINISM", { type: NonDeterminismError, fields: ["runId", "steps"] }],
   ["STEP_NOT_DEFINED", { type: StepNotDefinedError, fields: ["workflow", "step"] }],
+  ["LIMIT_CYCLE", { type: LimitCycleError, fields: ["limit", "key", "chain"] }],
   ["LIMIT_FULL", { type: LimitFullError, fields: ["limit", "key"] }],
   ["MISSING_JOB", { type: MissingJobError, fields: ["runId", "node", "job", "frozenAt"] }],
 ]);

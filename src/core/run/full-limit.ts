@@ -16,6 +16,21 @@ export function limitFullMessage({ runId, lane, effect, by }: FullLaneVerdict): 
   return encodeMessage(runId, { type: "limitFull", limit, key, effect, ...(by === undefined ? {} : { by }) });
 }
 
+/** A run that waits for a slot that can only become free when the run has ended; the chain says why. */
+export function limitCycleMessage({ runId, lane, chain }: LimitRefusal): Message {
+  return encodeMessage(runId, { type: "limitFull", ...laneOf(lane), effect: "cycle", chain });
+}
+
+export interface LimitRefusal {
+  readonly runId: string;
+  /** The lane that the run waits for. */
+  readonly lane: string;
+  /** Which run waits for which, for people. */
+  readonly chain: readonly string[];
+}
+
+/** The code of a run that fails because its limit can never have a slot for it. */
+export const limitCycleCode = "LIMIT_CYCLE";
 /** The code of a run that fails because a limit with `onFull: "fail"` was full. */
 export const limitFullCode = "LIMIT_FULL";
 
@@ -31,11 +46,20 @@ export function applyLimitFull(decision: Decision, command: LimitFull): void {
   if (effect === "skip") return cancelRun(decision, { reason: wasFull }, skippedCode);
   if (decision.isCancelRequested) return;
   decision.isEnded = true;
-  const error: Failure = {
-    name: "LimitFullError",
-    code: limitFullCode,
-    message: `${wasFull}, so the run was not begun.`,
-    data: { limit, key },
-  };
+  const error = effect === "cycle" ? cycleFailure(command) : fullFailure(command, wasFull);
   decision.events.push(newEvent("run.failed", {}, { error }));
 }
+
+const fullFailure = ({ limit, key }: LimitFull, wasFull: string): Failure => ({
+  name: "LimitFullError",
+  code: limitFullCode,
+  message: `${wasFull}, so the run was not begun.`,
+  data: { limit, key },
+});
+
+const cycleFailure = ({ limit, key, chain = [] }: LimitFull): Failure => ({
+  name: "LimitCycleError",
+  code: limitCycleCode,
+  message: `Runs wait for each other: ${chain.join("; ")}. Give the child another key, let it have no limit with while: "open", or do not wait for it.`,
+  data: { limit, key, chain },
+});

@@ -67,14 +67,15 @@ type CommandContent =
   | { readonly type: "startOverdue"; readonly startBy: number }
   /**
    * A limit was full. A run that has not begun is canceled ("skip") or fails ("fail"); with "supersede" the run is canceled
-   * for the run `by`, whether it has begun or not.
+   * for the run `by`, whether it has begun or not. With "cycle" it fails, because runs wait for each other as `chain` says.
    */
   | {
       readonly type: "limitFull";
       readonly limit: string;
       readonly key: string;
-      readonly effect: "skip" | "fail" | "supersede";
+      readonly effect: "skip" | "fail" | "supersede" | "cycle";
       readonly by?: string;
+      readonly chain?: readonly string[];
     }
   /**
    * Attempts a node again that has not completed. `descendants` are all nodes that depend on it, directly or indirectly.

@@ -15,8 +15,11 @@
 import type { FullLaneVerdict, FullPolicy } from "../../core/limits/full-lane.js";
 import type { RunClass } from "../../core/limits/lane.js";
 import type { LimitOverride, LimitValues } from "../../core/limits/settings.js";
+import type { LimitRefusal } from "../../core/run/full-limit.js";
 import type { RunRecord } from "./records.js";
 import type { ClaimedTask, Fence, Route } from "./worker.js";
+
+export type { LimitRefusal };
 
 /** A limit as the code defines it. */
 export interface LimitSettings extends LimitValues {
@@ -210,6 +213,11 @@ export interface Limits {
    * their routes back, and classes without tasks are deleted. Returns 0 when nothing was left to do.
    */
   unsort(routes: readonly Route[]): Promise<number>;
+  /**
+   * Takes runs that wait for slots out of their classes, with a message that says why they can never have one, so that a worker
+   * ends them. Runs that do not wait any more, or that others have locked, are left alone. Returns the ids of the others.
+   */
+  refuse(refusals: readonly LimitRefusal[]): Promise<readonly string[]>;
   /** Makes the worker the owner of runs that may begin, and takes their slots. */
   admit(request: AdmissionRequest): Promise<AdmissionResult>;
   /**

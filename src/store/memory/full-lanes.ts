@@ -3,8 +3,8 @@ import { type FullLaneVerdict, type FullPolicy, type GuardedLane, judgeStarts } 
 import { laneOf, type RunClass, runClassOf } from "../../core/limits/lane.js";
 import { type LaneState, roomIn } from "../../core/limits/lane-state.js";
 import { baseRouteOf } from "../../core/naming/route.js";
-import { limitFullMessage } from "../../core/run/full-limit.js";
-import type { SortedTask } from "../contract/limits.js";
+import { limitCycleMessage, limitFullMessage } from "../../core/run/full-limit.js";
+import type { LimitRefusal, SortedTask } from "../contract/limits.js";
 import type { Hint, Message } from "../contract/store.js";
 import type { MemoryRows } from "./rows.js";
 import type { MemoryTask } from "./task.js";
@@ -97,6 +97,21 @@ export class FullLanes {
     deliver(verdicts.map(limitFullMessage), at);
     if (owned.length > 0) emit([{ kind: "messages", runIds: owned }]);
     if (woken.length > 0) emit([{ kind: "ready", workflows: woken }]);
+  }
+
+  /** Returns the ids of those that waited. */
+  refuse(refusals: readonly LimitRefusal[], at: number): readonly string[] {
+    const { rows, emit, deliver, takeTurn } = this.#port;
+    const turn = takeTurn(at);
+    const waiting = refusals.filter(({ runId }) => {
+      const task = rows.tasks.get(runId);
+      return task?.state === "ready" && baseRouteOf(task.route) !== task.route;
+    });
+    for (const { runId } of waiting) this.#leave(this.#taskOf(runId), turn, at);
+    deliver(waiting.map(limitCycleMessage), at);
+    const workflows = waiting.map(({ runId }) => baseRouteOf(this.#taskOf(runId).route));
+    if (workflows.length > 0) emit([{ kind: "ready", workflows }]);
+    return waiting.map(({ runId }) => runId);
   }
 
   #leave(task: MemoryTask, turn: number, at: number): void {

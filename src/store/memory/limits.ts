@@ -10,6 +10,7 @@ import type {
   AdmissionResult,
   AdmittedTask,
   FreedSlots,
+  LimitRefusal,
   LimitSettings,
   Limits,
   SortedTask,
@@ -131,6 +132,10 @@ export class MemoryLimits extends MemoryLimitReads implements Limits {
     }
     this.#fullLanes.carryOut(verdicts, at);
     return { verdicts, hasPostponed: false };
+  }
+
+  async refuse(refusals: readonly LimitRefusal[]): Promise<readonly string[]> {
+    return this.#fullLanes.refuse(refusals, this.#clock());
   }
 
   #enter(task: MemoryTask, runClass: RunClass, dueAt: number, at: number): void {

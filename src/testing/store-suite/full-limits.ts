@@ -250,6 +250,27 @@ export function fullLimitTests(fixture: Fixture): void {
     expect(await inUse(lane)).toBe(3);
   });
 
+  test("a run that is refused leaves its class with a message; one that was admitted is left alone", async () => {
+    const worker = await fixture.registerWorker();
+    const lane = laneIdOf(await newLimit(1, { isHeldOpen: true }), "customer");
+    const runs = inOrderOfAge(newRuns(3, { workflow: uniqueName("cycle") }));
+    await fixture.startAll(runs);
+    await fixture.store.limits.sort(
+      runs.slice(0, 2).map((run) => ({ runId: run.id, runClass: classOf(run, [lane]), hasBegun: false })),
+    );
+    await admit(worker, runs);
+    const [holder, waiting, unsorted] = runs as [NewRun, NewRun, NewRun];
+    const chain = ["a waits for b"];
+    const refusals = runs.map(({ id }) => ({ runId: id, lane, chain }));
+    expect(await fixture.store.limits.refuse(refusals)).toEqual([waiting.id]);
+    expect(await messagesOf(waiting)).toMatchObject([{ type: "limitFull", effect: "cycle", key: "customer", chain }]);
+    expect(await messagesOf(holder)).toEqual([]);
+    expect(await messagesOf(unsorted)).toEqual([]);
+    const { tasks } = await admit(worker, runs);
+    expect(tasks.map(({ run, lanes }) => [run.id, lanes])).toEqual([[waiting.id, []]]);
+    expect(await fixture.store.limits.refuse([])).toEqual([]);
+  });
+
   test("housekeeping forgets lanes in which nothing waits, and no others", async () => {
     const worker = await fixture.registerWorker();
     const lane = await guardedLane("skip", 1, 1);

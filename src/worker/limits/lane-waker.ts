@@ -26,6 +26,7 @@ export class LaneWaker {
   #keepTimer: Timer | null = null;
   #sweepCount = 0;
   #admitSoon: (() => boolean) | null = null;
+  #onSweep: ((isHousekeeping: boolean) => Promise<void>) | null = null;
 
   constructor(limits: Limits, log: Logger, runtime: Runtime) {
     this.#limits = limits;
@@ -51,6 +52,11 @@ export class LaneWaker {
   /** @param admitSoon makes the worker admit runs, and calls `takeFreed` for it; returns false if it admits none now */
   onFreed(admitSoon: () => boolean): void {
     this.#admitSoon = admitSoon;
+  }
+
+  /** @param look called every few seconds; with true when the worker starts, and once a minute */
+  onSweep(look: (isHousekeeping: boolean) => Promise<void>): void {
+    this.#onSweep = look;
   }
 
   /** Resolves when the store knows of everything that was freed so far. */
@@ -127,6 +133,7 @@ export class LaneWaker {
   async #sweep(): Promise<void> {
     await this.#limits.sweep();
     this.#sweepCount += 1;
+    await this.#onSweep?.(this.#sweepCount % sweepsPerTidying === 1);
     if (this.#sweepCount % sweepsPerTidying === 0) await this.#limits.tidy();
   }
 }

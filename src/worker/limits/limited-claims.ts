@@ -11,14 +11,17 @@ import type {
   UnsortedTask,
 } from "../../store/contract/limits.js";
 import type { Fence, Route, Store } from "../../store/contract/store.js";
+import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 import type { LaneWaker } from "./lane-waker.js";
 import { classOfRun, hasOpenLimits } from "./limited-workflows.js";
+import type { OpenCycles } from "./open-cycles.js";
 
 export interface LimitedClaimsOptions {
   readonly runtime: Pick<Runtime, "monotonic">;
   readonly store: Store;
   readonly log: Logger;
   readonly waker: LaneWaker;
+  readonly cycles: OpenCycles;
   readonly routes: () => readonly Route[];
   readonly definition: (workflow: string, version: string) => WorkflowDefinition | undefined;
 }
@@ -57,6 +60,25 @@ export class LimitedClaims {
   }
 
   async claim(fence: Fence, limit: number): Promise<LimitedClaim> {
+    const claim = await this.#sortAndAdmit(fence, limit);
+    const { cycles } = this.#options;
+    if (claim.kind === "fenced" || !cycles.hasLanes) return claim;
+    const refused = await this.#refuseClosing();
+    return refused ? { ...claim, hasMore: true } : claim;
+  }
+
+  /** Whether a run was refused, which a worker must end now. The runs that were claimed begin in any case. */
+  async #refuseClosing(): Promise<boolean> {
+    const { cycles, log } = this.#options;
+    try {
+      return (await cycles.refuseClosing()).length > 0;
+    } catch (error) {
+      warnOfRetry(log, "It could not be checked whether runs wait for each other; that is tried again.", error);
+      return false;
+    }
+  }
+
+  async #sortAndAdmit(fence: Fence, limit: number): Promise<LimitedClaim> {
     const { runtime, store, waker } = this.#options;
     await waker.settled();
     const routes = this.#options.routes();
@@ -108,7 +130,7 @@ export class LimitedClaims {
   }
 
   async #classify(tasks: readonly UnsortedTask[]): Promise<readonly SortedTask[]> {
-    const { definition, log } = this.#options;
+    const { definition, log, cycles } = this.#options;
     const known = tasks.flatMap(({ route, dueAt, run }) => {
       const found = definition(run.workflow, run.version);
       return found === undefined ? [] : [{ route, dueAt, run, definition: found }];
@@ -118,6 +140,8 @@ export class LimitedClaims {
     const openLanes = await this.#openLanesOf(mayHold.map(({ run }) => run.id));
     return known.map(({ route, dueAt, run, definition: found }) => {
       const runClass = classOfRun(found, { route, run, held: openLanes.get(run.id) ?? [] }, log);
+      // Only the child of a run can wait for a slot that a run keeps because it waits for the child.
+      if (run.parentId != null) cycles.note(runClass.runClass.lanes);
       return { runId: run.id, dueAt, ...runClass, hasBegun: run.startedAt !== null };
     });
   }

@@ -1,4 +1,5 @@
 /** The slots that the runs of a session hold: which commits give them back, and to which lanes. */
+import { readParkingNote } from "../../core/run/parking-note.js";
 import type { Transition } from "../../store/contract/store.js";
 import type { LaneWaker } from "./lane-waker.js";
 
@@ -9,14 +10,27 @@ interface HeldLanes {
   readonly open: readonly string[];
 }
 
+/** What looks for runs that wait for each other. */
+interface CycleWatch {
+  /** Whether a run without slots may close a cycle when it begins to wait for children. */
+  readonly isUndecided: boolean;
+  /** @param lanes those in which the run keeps a slot while it waits for children */
+  onWaitingForChildren(lanes: readonly string[]): void;
+}
+
 export class SlotKeeper {
   readonly #waker: LaneWaker;
   readonly #lanesOfRuns = new Map<string, HeldLanes>();
   /** How many commits that released this run are durable although their receipts have not arrived. */
   readonly #unacknowledged = new Map<string, number>();
 
-  constructor(waker: LaneWaker) {
+  readonly #cycles: CycleWatch;
+  /** The runs whose last commit parks them until children end. */
+  readonly #waitForChildren = new Set<string>();
+
+  constructor(waker: LaneWaker, cycles: CycleWatch) {
     this.#waker = waker;
+    this.#cycles = cycles;
   }
 
   /**
@@ -44,6 +58,9 @@ export class SlotKeeper {
   withRelease(transition: Transition): Transition {
     const { runId, next } = transition;
     const lanes = this.#lanesOfRuns.get(runId);
+    const mayCloseCycle = next.kind === "park" && ((lanes?.open.length ?? 0) > 0 || this.#cycles.isUndecided);
+    if (mayCloseCycle && isForChildren(next.waiting)) this.#waitForChildren.add(runId);
+    else this.#waitForChildren.delete(runId);
     if (next.kind === "keep" || lanes === undefined) return transition;
     const isReleasing = lanes.executing.length > 0 || (next.kind === "finish" && lanes.open.length > 0);
     return isReleasing ? { ...transition, next: { ...next, releasesSlots: true } } : transition;
@@ -55,6 +72,7 @@ export class SlotKeeper {
     if (unacknowledged > 1) this.#unacknowledged.set(runId, unacknowledged - 1);
     else this.#unacknowledged.delete(runId);
     const lanes = unacknowledged > 0 ? undefined : this.#lanesOfRuns.get(runId);
+    if (this.#waitForChildren.delete(runId) && !hasEnded) this.#cycles.onWaitingForChildren(lanes?.open ?? []);
     if (lanes === undefined) return;
     this.#lanesOfRuns.delete(runId);
     this.#free(hasEnded ? [...lanes.executing, ...lanes.open] : lanes.executing);
@@ -64,3 +82,6 @@ export class SlotKeeper {
     this.#waker.free(lanes.map((lane) => ({ lane, count: 1 })));
   }
 }
+
+const isForChildren = (waiting: string | null): boolean =>
+  readParkingNote(waiting).waitingFor.some(({ kind }) => kind === "child" || kind === "map");

@@ -9,6 +9,7 @@ import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 import { LaneWaker } from "./lane-waker.js";
 import { LimitedClaims } from "./limited-claims.js";
 import { limitSettingsOf } from "./limited-workflows.js";
+import { OpenCycles } from "./open-cycles.js";
 import { SlotKeeper } from "./slot-keeper.js";
 
 interface LimitedRegistry {
@@ -45,17 +46,26 @@ export class WorkerLimits {
   readonly #settings: readonly LimitSettings[];
   readonly #services: LimitServices;
   readonly #waker: LaneWaker;
+  readonly #cycles: OpenCycles;
+  #admitSoon: (() => boolean) | null = null;
 
   constructor(services: LimitServices, registry: LimitedRegistry) {
     const { runtime, store, log } = services;
     this.#services = services;
     this.#settings = limitSettingsOf(registry.limitedDefinitions);
     this.#waker = new LaneWaker(store.limits, log, runtime);
+    const openLimits = new Set(this.#settings.filter(({ isHeldOpen }) => isHeldOpen).map(({ name }) => name));
+    this.#cycles = new OpenCycles(store, openLimits);
+    this.#waker.onSweep(async (isHousekeeping) => {
+      if (isHousekeeping) await this.#cycles.noteSome();
+      this.#lookForCycles([]);
+    });
     this.claims = new LimitedClaims({
       runtime,
       store,
       log,
       waker: this.#waker,
+      cycles: this.#cycles,
       routes: () => registry.limitedRoutes(),
       definition: (workflow, version) => registry.definitionOf(workflow, version),
     });
@@ -68,6 +78,7 @@ export class WorkerLimits {
 
   /** @param admitSoon makes the worker claim runs; returns false if it claims none now */
   start(admitSoon: () => boolean): void {
+    this.#admitSoon = admitSoon;
     this.#waker.onFreed(admitSoon);
     this.#waker.start();
   }
@@ -85,6 +96,18 @@ export class WorkerLimits {
 
   newSlotKeeper(): SlotKeeper {
     this.#waker.sweepSoon();
-    return new SlotKeeper(this.#waker);
+    const cycles = this.#cycles;
+    return new SlotKeeper(this.#waker, {
+      get isUndecided() {
+        return cycles.isUndecided;
+      },
+      onWaitingForChildren: (lanes) => this.#lookForCycles(lanes),
+    });
+  }
+
+  #lookForCycles(lanes: readonly string[]): void {
+    this.#cycles.note(lanes);
+    this.#cycles.lookAgain();
+    if (this.#cycles.hasLanes) this.#admitSoon?.();
   }
 }

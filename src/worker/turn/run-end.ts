@@ -7,7 +7,7 @@ import { startQueuedRuns } from "../../core/run/decide-queued-starts.js";
 import type { NewEvent } from "../../core/run/event.js";
 import { findFailedStep } from "../../core/run/failed-step.js";
 import { finishRun } from "../../core/run/finish.js";
-import { limitFullCode } from "../../core/run/full-limit.js";
+import { limitCycleCode, limitFullCode } from "../../core/run/full-limit.js";
 import type { Message } from "../../core/run/message.js";
 import type { RunState } from "../../core/run/state.js";
 import type { TerminalStatus } from "../../store/contract/store.js";
@@ -73,7 +73,13 @@ const wasNeverBegun = ({ state }: WholeTurn, error: Failure | null): boolean => 
   return typeof code === "string" && codesOfUnbegunRuns.has(code);
 };
 
-const codesOfUnbegunRuns: ReadonlySet<string> = new Set([expiredCode, skippedCode, supersededCode, limitFullCode]);
+const codesOfUnbegunRuns: ReadonlySet<string> = new Set([
+  expiredCode,
+  skippedCode,
+  supersededCode,
+  limitFullCode,
+  limitCycleCode,
+]);
 
 /** Processes the messages that arrived before the end was written, and ends the run unless they cancel or pause it. */
 async function readInboxAndEnd(turn: WholeTurn, runEnd: RunEnd): Promise<void> {

@@ -6,11 +6,12 @@ import { type ArrivingRun, type FullLaneVerdict, judgeStarts } from "../../../co
 import { runClassOf } from "../../../core/limits/lane.js";
 import type { TurnCounter } from "../../../core/limits/order.js";
 import { baseRouteOf } from "../../../core/naming/route.js";
-import { limitFullMessage } from "../../../core/run/full-limit.js";
-import type { SortedTask } from "../../contract/limits.js";
+import { limitCycleMessage, limitFullMessage } from "../../../core/run/full-limit.js";
+import type { Message } from "../../../core/run/message.js";
+import type { LimitRefusal, SortedTask } from "../../contract/limits.js";
 import { taskState } from "../records.js";
 import { deleteEmptyClasses } from "./admit.js";
-import { buildStatement, type LimitsDialect, type SqlText } from "./dialect.js";
+import { buildStatement, type LimitsDialect, type SqlText, type TransactionSteps } from "./dialect.js";
 import { type ClassKey, evictingRank, readBegun, readLanes, type SeenLane } from "./guarded-lanes.js";
 import type { ReadSteps } from "./lanes.js";
 
@@ -86,7 +87,7 @@ export function* judgeArriving(
         }),
       ),
       ...tellHolders(d, at, holders, isParked),
-      ...sendMessages(d, at, verdicts),
+      ...sendMessages(d, at, verdicts.map(limitFullMessage)),
       ...listClasses(d, lanes, accepted),
     ],
     deletes: deleteEmptyClasses(d, emptied),
@@ -184,11 +185,11 @@ function tellHolders(
   ];
 }
 
-function sendMessages(d: LimitsDialect, at: number, verdicts: readonly FullLaneVerdict[]): readonly SqlText[] {
-  if (verdicts.length === 0) return [];
+function sendMessages(d: LimitsDialect, at: number, messages: readonly Message[]): readonly SqlText[] {
+  if (messages.length === 0) return [];
   return [
     buildStatement(d.base, (bind) => {
-      const rows = verdicts.map(limitFullMessage).map(({ to, kind, data }) => [to, kind, data, Math.floor(at)]);
+      const rows = messages.map(({ to, kind, data }) => [to, kind, data, Math.floor(at)]);
       const tuples = rows.map((row) => `(${row.map(bind).join(", ")})`);
       return `INSERT INTO ${d.base.table("inbox")} (run_id, kind, data, at) VALUES ${tuples.join(", ")}`;
     }),
@@ -225,3 +226,30 @@ function listClasses(
 
 const encodeList = (classes: readonly ClassKey[]): string | null =>
   classes.length === 0 ? null : JSON.stringify(classes.map(({ id, version }) => [id, version]));
+
+/** Takes no lock but those of tasks, and waits for none. */
+export function* refuseWaiting(
+  d: LimitsDialect,
+  turns: TurnCounter,
+  refusals: readonly LimitRefusal[],
+): TransactionSteps<readonly { readonly runId: string; readonly route: string }[]> {
+  const [rows = [], clock] = yield [
+    buildStatement(d.base, (bind) => {
+      const ids = refusals.map(({ runId }) => runId).sort();
+      return `SELECT t.run_id, t.workflow, t.version FROM ${d.tasksByKey} WHERE ${d.base.oneOf("t.run_id", ids, bind)} AND t.state = ${taskState.ready} ORDER BY t.run_id ${d.lock.skip}`;
+    }),
+    buildStatement(d.base, (bind) => `SELECT ${d.base.now(bind)} AS at`),
+  ];
+  const at = Number(clock?.[0]?.at);
+  const waiting = rows.flatMap((row) => {
+    const classId = row.workflow as string;
+    const route = baseRouteOf(classId);
+    return route === classId ? [] : [{ runId: row.run_id as string, route, version: row.version as string }];
+  });
+  const refused = new Set(waiting.map(({ runId }) => runId));
+  const messages = refusals.filter(({ runId }) => refused.has(runId)).map(limitCycleMessage);
+  return {
+    writes: [...moveEnded(d, turns, at, waiting), ...sendMessages(d, at, messages)],
+    result: () => waiting,
+  };
+}

@@ -5,6 +5,7 @@ import type {
   AdmissionRequest,
   AdmissionResult,
   FreedSlots,
+  LimitRefusal,
   LimitSettings,
   Limits,
   SortedTask,
@@ -16,6 +17,7 @@ import type { Fence, Hint, Route } from "../../contract/store.js";
 import type { SqlRow } from "../dialect.js";
 import { admitRuns, decodeCandidates, selectCandidates } from "./admit.js";
 import { buildStatement, type LimitsDialect, type SqlText, type TransactionSteps } from "./dialect.js";
+import { refuseWaiting } from "./guard.js";
 import { countWaiting, readClasses, readLanes, readLimits, readSlots, readUnsorted } from "./reads.js";
 import { encodeSettings } from "./settings.js";
 import { sortTasks } from "./sort.js";
@@ -95,6 +97,14 @@ export class SqlLimits implements Limits {
     if (readyRoutes.length > 0) hints.push({ kind: "ready", workflows: readyRoutes });
     if (hints.length > 0) this.#port.emitHints(hints);
     return { verdicts, hasPostponed };
+  }
+
+  async refuse(refusals: readonly LimitRefusal[]): Promise<readonly string[]> {
+    if (refusals.length === 0) return [];
+    const refused = await this.#port.transact(() => refuseWaiting(this.#dialect, this.#turns, refusals));
+    const workflows = [...new Set(refused.map(({ route }) => route))];
+    if (workflows.length > 0) this.#port.emitHints([{ kind: "ready", workflows }]);
+    return refused.map(({ runId }) => runId);
   }
 
   admit(request: AdmissionRequest): Promise<AdmissionResult> {
