@@ -39,6 +39,8 @@ export function testConformance(
     return current.url;
   };
   const userTable = userTables[kind](url);
+  /** Both kinds of libSQL execute the statements of SQLite, and behind a pooler are those of PostgreSQL. */
+  const hasStatementsOfAnother = kind === "libsql" || kind === "sqld" || direct;
   /**
    * The first topic, opening, and its test of migrations need a database without tables. To make the tables again for each of the
    * other topics takes a server longer than their tests.
@@ -71,7 +73,7 @@ export function testConformance(
         notifiesAcrossInstances,
         hasMigrations: true,
         transactions: userTable,
-        effort: sized(25, 100) / 100,
+        effort: sized(hasStatementsOfAnother ? 10 : 25, 100) / 100,
         dispose: drop,
       }),
     [kind],
