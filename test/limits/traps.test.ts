@@ -116,7 +116,7 @@ forEachStore((kind) => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
-  test("SKIP LOCKED that overspends: workers that admit runs of many keys at once share one budget", async () => {
+  test("SKIP LOCKED on a shared budget that overspends: workers that admit runs of many keys at once share one budget", async () => {
     const bodies = new Bodies();
     const budget = limit("budget", { concurrency: 3 });
     const wf = workflow("wf", { limits: [budget], fairBy: "input.key" }, (ctx, _: { key: string }) =>
@@ -201,7 +201,7 @@ forEachStore((kind) => {
     expect(holders.flat().sort()).toEqual([...grandchildren].sort());
   });
 
-  test("one saturated key starving others: a new key begins behind long backlogs and many saturated keys", async () => {
+  test("a poll loop per queue that starves the others: a new key begins behind long backlogs and many saturated keys", async () => {
     const bodies = new Bodies();
     const perKey = limit("per_key", { key: "input.key", concurrency: 1 });
     const wf = workflow("wf", { limits: [perKey] }, (ctx, { key }: { key: string }) =>
@@ -223,6 +223,31 @@ forEachStore((kind) => {
     bodies.end("fresh");
     await until(haveEnded([fresh]));
     expect(bodies.running).toHaveLength(saturated.length);
+  });
+
+  test("debounce that drops: whatever moment the run begins at, every call is in it or in the next", async () => {
+    const got: (readonly number[])[] = [];
+    const gather = workflow("gather", async (ctx, calls: number[]) => {
+      await ctx.step("look", () => void got.push(calls));
+    });
+    const w = await newWorld();
+    keepWorking(await w.worker([gather]), await w.worker([gather]));
+    const debounce = { key: "k", quiet: "1s", max: "2s", keep: "all" } as const;
+    const called: number[] = [];
+    for (let round = 0; round < 12; round += 1) {
+      const calls = [1, 2, 3].map((n) => 10 * round + n);
+      called.push(...calls);
+      // Half of the calls come when the run is due, and workers are taking it.
+      w.clock.moveTo(w.clock.read() + (round % 2 === 0 ? 1_000 : 10));
+      await Promise.all(calls.map((n) => w.pawl.start(gather, n, { debounce })));
+    }
+    await until(() => {
+      w.clock.moveTo(w.clock.read() + 1_000);
+      return got.flat().length >= called.length;
+    });
+    expect(got.flat().sort((a, b) => a - b)).toEqual(called);
+    expect(got.length).toBeGreaterThan(1);
+    expect((await w.pawl.verify()).differences).toEqual([]);
   });
 }, everyStore);
 
