@@ -18,8 +18,8 @@ test("every file that is named with its folder exists", () => {
 
 const walks = text.split(/^## /m).filter((part) => part.startsWith("Walk "));
 
-test("there are five walks through the code", () => {
-  expect(walks).toHaveLength(5);
+test("there are six walks through the code", () => {
+  expect(walks).toHaveLength(6);
 });
 
 describe.each(walks.map((walk) => ({ title: walk.slice(0, walk.indexOf("\n")), walk })))("$title", ({ walk }) => {
