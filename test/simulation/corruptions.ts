@@ -246,6 +246,23 @@ export const corruptions: readonly Corruption[] = [
     evidence.items = evidence.items.filter(({ run, item }) => run !== lost.run || item !== lost.item);
     return true;
   }),
+  corruption("a retry has executed a step whose result the run before it has", "I20", (world) => {
+    const { bodies } = world.evidence;
+    for (const { run, data } of world.events("run.forked")) {
+      const before = world.log(data.from);
+      const kept = before.find(({ type, node }) => {
+        return (
+          type === "step.completed" && isPlainStep(node) && !before.some((undo) => undo.node === `${node}#compensate`)
+        );
+      });
+      const body = bodies.find(({ run: id, step, end }) => id === data.from && step === kept?.node && end === "value");
+      if (body === undefined) continue;
+      // In a process that does not own the run, so that only the fact itself is wrong.
+      bodies.push({ ...body, run: run.id, fence: { workerId: "elsewhere", epoch: 1 } });
+      return true;
+    }
+    return false;
+  }),
   corruption("a transactional effect has no record", "I13", ({ evidence: { userRows, runs } }) => {
     const [run] = runs;
     if (run === undefined) return false;
@@ -475,6 +492,23 @@ export const corruptions: readonly Corruption[] = [
     Object.assign(world.end(child.id).transition, { next: parked });
     Object.assign(child, { status: "waiting", finishedAt: null, output: null });
     return true;
+  }),
+  corruption("a child completed after its parent had ended", "I12", (world) => {
+    const child = world.evidence.runs.find(({ id, parentId, parentAttempt, status }) => {
+      return parentId !== null && parentAttempt !== null && status === "completed" && world.writes(id).length > 0;
+    });
+    if (child === undefined || child.parentId === null) return false;
+    const { entry, finish } = world.end(child.id);
+    const last = world.entries("commit").findLast(({ result, seq }) => result.kind === "committed" && seq > entry.seq);
+    if (last === undefined || last.seq <= world.end(child.parentId).entry.seq) return false;
+    // Its end moves behind that of its parent, into a commit of the same worker.
+    if (last.batch.fence?.workerId !== entry.batch.fence?.workerId) return false;
+    const { transition } = world.end(child.id);
+    entry.batch.transitions = entry.batch.transitions.filter((other) => other !== transition);
+    last.batch.transitions.push(transition);
+    for (const [index, event] of world.log(child.id).entries())
+      if (index >= transition.afterSeq && last.result.kind === "committed") event.at = last.result.at;
+    return finish.status === "completed";
   }),
   corruption("the parent has another output of its child than the child", "I12", (world) => {
     const found = world.events("child.completed").find(({ event }) => /^c\d+$/.test(event.node ?? ""));

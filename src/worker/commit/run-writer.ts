@@ -188,13 +188,21 @@ export class RunWriter {
     await this.#waitForAllReceipts();
   }
 
+  /** Whether children are about to be created, or have been without being part of the state. */
+  get hasPendingStarts(): boolean {
+    return this.hasUnacknowledgedWrites || this.pendingWrites.starts.length > 0;
+  }
+
   /**
    * Waits for all writes and commits the pending starts of child runs. Callers cancel the children afterwards, which is
    * possible only once they exist.
    */
   async flushPendingStarts(): Promise<void> {
-    while (this.hasUnacknowledgedWrites) await this.waitUntilAcknowledged();
-    if (this.pendingWrites.starts.length > 0) await this.submit([]);
+    do {
+      while (this.hasUnacknowledgedWrites) await this.waitUntilAcknowledged();
+      if (this.pendingWrites.starts.length > 0) await this.submit([]);
+      // A call that was reading the child of an earlier run may have added a start meanwhile.
+    } while (!this.#isClosed && this.hasPendingStarts);
   }
 
   async #waitForAllReceipts(): Promise<void> {

@@ -26,13 +26,17 @@ export interface RunEnd {
 
 export function endRun(turn: WholeTurn, runEnd: RunEnd): Promise<void> | void {
   if (!turn.phase.on({ type: "finishing started" })) return;
-  if (!turn.writer.hasUnacknowledgedWrites && turn.pendingWrites.starts.length === 0) return writeEnd(turn, runEnd);
+  if (!turn.writer.hasPendingStarts) return writeEnd(turn, runEnd);
   return endAfterPendingWrites(turn, runEnd);
 }
 
 async function endAfterPendingWrites(turn: WholeTurn, runEnd: RunEnd): Promise<void> {
-  await turn.writer.flushPendingStarts();
-  if (!(await yieldsToCancelOrPause(turn, runEnd))) writeEnd(turn, runEnd);
+  // A child whose start were written with the end would not be canceled with it, so there must be none left at that moment.
+  do {
+    await turn.writer.flushPendingStarts();
+    if (await yieldsToCancelOrPause(turn, runEnd)) return;
+  } while (!turn.isOver && turn.writer.hasPendingStarts);
+  writeEnd(turn, runEnd);
 }
 
 function writeEnd(turn: WholeTurn, runEnd: RunEnd): void {

@@ -4,6 +4,11 @@ import type { Facts } from "./facts.js";
 
 export function checkChildren(evidence: Evidence, facts: Facts, report: Report): void {
   const runs = new Map(evidence.runs.map((run) => [run.id, run]));
+  /** By run: the entry of the journal that ended it. */
+  const ends = new Map<string, number>();
+  for (const entry of evidence.journal)
+    if (entry.kind === "commit" && entry.result.kind === "committed")
+      for (const { runId, next } of entry.batch.transitions) if (next.kind === "finish") ends.set(runId, entry.seq);
   for (const child of evidence.runs) {
     if (child.parentId === null) continue;
     const parent = runs.get(child.parentId);
@@ -13,6 +18,8 @@ export function checkChildren(evidence: Evidence, facts: Facts, report: Report):
     }
     if (parent.finishedAt !== null && child.finishedAt === null)
       report("I12", child.id, "Its parent has ended, and it has not.");
+    if (child.status === "completed" && (ends.get(child.id) ?? 0) > (ends.get(parent.id) ?? Number.POSITIVE_INFINITY))
+      report("I12", child.id, "It went on after its parent had ended, and completed.");
     const log = facts.log(parent.id);
     if (child.parentIndex !== null) {
       const settled = log.filter(({ type, node }) => type === "map.settled" && node === child.parentNode);
@@ -36,11 +43,11 @@ export function checkChildren(evidence: Evidence, facts: Facts, report: Report):
     } else if (child.parentAttempt === null) {
       const started = log.find(({ type, parsed }) => type === "child.started" && parsed.runId === child.id);
       if (started === undefined) report("I12", child.id, "Its parent's log has not started it.");
-      const ends = log.filter(
+      const recorded = log.filter(
         ({ type, node }) => /^child\.(completed|failed|canceled)$/.test(type) && node === started?.node,
       );
-      if (ends.length > 1) report("I12", child.id, `Its parent has recorded ${ends.length} ends of it.`);
-      for (const { type, parsed } of ends) {
+      if (recorded.length > 1) report("I12", child.id, `Its parent has recorded ${recorded.length} ends of it.`);
+      for (const { type, parsed } of recorded) {
         if (type !== `child.${child.status}`) report("I12", child.id, `It is ${child.status}; its parent has ${type}.`);
         else if (type === "child.completed" && JSON.stringify(parsed.output) !== child.output)
           report("I12", child.id, "Its parent has another output.");

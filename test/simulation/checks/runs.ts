@@ -76,7 +76,7 @@ export function checkPauses(evidence: Evidence, facts: Facts, report: Report): v
   const fruitless = facts.fruitlessDeliveries();
   for (const { run, begunAfter } of evidence.bodies) {
     const count = fruitless.get(run)?.findLast(({ seq }) => seq <= begunAfter)?.count ?? 0;
-    if (count > evidence.maxDeliveries + 1)
+    if (count > evidence.maxDeliveries)
       report("I15", run, `Its code was executed in delivery ${count} without any progress.`);
   }
 }

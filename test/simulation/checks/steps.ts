@@ -86,6 +86,17 @@ function checkBegins(bodies: readonly BodyEntry[], facts: Facts, report: Report)
     )
       report("I5", run, `Step ${step} began (${body.nth}) in ${body.process} after its result was recorded.`);
   }
+  const [retried] = facts.ancestorsOf(run);
+  if (retried !== undefined && /^[st]\d+$/.test(step) && !facts.canStartOver(retried)) {
+    const before = facts.log(retried);
+    const isCompleted = before.some(({ type, node }) => type === "step.completed" && node === step);
+    if (isCompleted && !before.some(({ node }) => node === `${step}#compensate`))
+      report(
+        "I20",
+        run,
+        `Step ${step} was executed again; the run that it retries has its result, and did not undo it.`,
+      );
+  }
   const repeated = facts.countRepeated(bodies);
   if (!isUndo && !isExempt && repeated > recorded.length && !facts.canStartOver(run))
     report(

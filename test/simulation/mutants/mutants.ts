@@ -91,6 +91,11 @@ export const mutants: readonly Mutant[] = [
     `if (op.kind === "child" && op.phase === "open") messages.push(cancelMessageTo(op.runId));`,
     "",
   ]),
+  mutant("child-started-with-the-end", "The commit that ends a run may create a child, which nothing cancels.", [
+    "worker/turn/run-end.ts",
+    "while (!turn.isOver && turn.writer.hasPendingStarts);",
+    "while (turn.isOver && turn.writer.hasPendingStarts);",
+  ]),
   mutant(
     "stale-read-in-a-command",
     "A client's command is accepted although the log has grown since the client read it.",
@@ -115,11 +120,16 @@ export const mutants: readonly Mutant[] = [
     `op?.phase === "completed" ||\n      op?.phase === "failed" ||`,
     `op?.phase === "failed" ||`,
   ]),
-  mutant(
-    "retry-of-a-committed-transaction",
-    "A transactional step whose commit was not answered is tried again without a look at the log.",
-    ["worker/step/transaction.ts", "if (!isTransient(error)) throw error;", "throw error;"],
-  ),
+  mutant("retry-that-repeats-a-step", "The retry of a failed run executes completed steps again.", [
+    "core/run/fork.ts",
+    `return op.phase === "completed" || (op.phase === "skipped" && !this.#canceledSteps.has(node));`,
+    `return op.phase === "skipped" && !this.#canceledSteps.has(node);`,
+  ]),
+  mutant("transaction-without-its-record", "The commit of a transactional step leaves out the record of the step.", [
+    "worker/step/transaction.ts",
+    "fence: committer.fence, transitions: [transition], starts: [] });",
+    "fence: committer.fence, transitions: transition.events.length > 1 ? [transition] : [], starts: [] });",
+  ]),
   mutant(
     "cursor-not-written",
     "An execution of a resumable step that is interrupted does not write how far it has come.",
@@ -130,17 +140,7 @@ export const mutants: readonly Mutant[] = [
     "  const reason = `Its worker",
     "  if (deaths >= 0) return true;\n  const reason = `Its worker",
   ]),
-  mutant(
-    "occurrence-fired-twice",
-    "Two workers may fire the same instant of a schedule, and each starts a run for it.",
-    [
-      "store/memory/schedules.ts",
-      "(rows.schedules.get(name)?.revision ?? null) === expectedRevision && (expectedRevision ?? row) !== null",
-      "(expectedRevision ?? row) !== null",
-    ],
-    ["client/schedules/firing.ts", "return { ...run, id: occurrence.id, input,", "return { ...run, input,"],
-  ),
-  mutant("occurrence-skipped", "An instant of a schedule that comes while its worker looks at it is left out.", [
+  mutant("occurrence-fired-twice", "Two workers may fire the same instant of a schedule.", [
     "store/memory/schedules.ts",
     "(rows.schedules.get(name)?.revision ?? null) === expectedRevision && (expectedRevision ?? row) !== null",
     "(expectedRevision ?? row) !== null",
@@ -152,7 +152,7 @@ export const mutants: readonly Mutant[] = [
   ]),
   mutant("limit-exceeded", "An admission lets one more run begin than the limit has slots.", [
     "core/limits/admission.ts",
-    "(roomOf.get(lane) ?? 0) <= 0);\n    if (fullLane",
-    "(roomOf.get(lane) ?? 0) < 0);\n    if (fullLane",
+    "const roomOf = new Map(lanes.map((lane) => [lane.id, roomIn(lane, now)]));",
+    "const roomOf = new Map(lanes.map((lane) => [lane.id, roomIn(lane, now) + 1]));",
   ]),
 ];
