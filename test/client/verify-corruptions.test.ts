@@ -1,12 +1,14 @@
 /** Rows that were changed, deleted or added by hand: `verify` finds each and reports its kind. */
 
-import { expect, test } from "vitest";
+import { limit, workflow } from "pawl";
+import { expect, onTestFinished, test } from "vitest";
 import { childRunId } from "../../src/core/naming/ids.js";
 import { newEvent } from "../../src/core/run/event.js";
 import { retryParentNode } from "../../src/core/run/lineage.js";
 import type { NewEvent, NewRun, NextTaskState, RunRecord } from "../../src/store/contract/store.js";
-import { forEachStore } from "../support/databases.js";
+import { forEachStore, type StoreKind, testDatabase } from "../support/databases.js";
 import { rawSql } from "../support/raw-sql.js";
+import { world } from "../support/virtual-worlds.js";
 import { type EveryKindOfRun, everyKindOfRun } from "./every-kind-of-run.js";
 
 interface Corruption {
@@ -334,6 +336,92 @@ forEachStore(
         expect(text, what).toMatch(/^(Run [0-9a-f-]{36}|Worker ".*"|Workflow ".*") .*\.$/s);
         expect([log, table], what).not.toContain(undefined);
       }
+    });
+  },
+  ["sqlite", "postgres", "mysql"],
+);
+
+/** One run of each key holds its slot until it ends, and another waits for it. */
+async function limitedRuns(kind: StoreKind) {
+  const database = await testDatabase(kind);
+  onTestFinished(() => database.drop());
+  const w = await world(kind, database.url);
+  const mutex = limit("mutex", { key: "input", concurrency: 1, while: "open" });
+  const limited = workflow("limited", { limits: [mutex] }, (ctx, _key: string) => ctx.waitForSignal("go"));
+  const { settle } = await w.worker([limited]);
+  const pairs: (readonly [string, string])[] = [];
+  for (const key of "abcdefgh") {
+    const holder = await w.pawl.start(limited, key);
+    await settle();
+    const waiter = await w.pawl.start(limited, key);
+    await settle();
+    pairs.push([holder.id, waiter.id]);
+  }
+  return { w, url: database.url, pairs };
+}
+
+forEachStore(
+  (kind) => {
+    test("corruptions of limits: slots without a holder, classes whose runs are never admitted", async () => {
+      const { w, url, pairs } = await limitedRuns(kind);
+      expect((await w.pawl.verify()).differences).toEqual([]);
+      const [a, b, c, , , , g, h] = pairs as (readonly [string, string])[];
+      const slot = (runId: string | undefined, change: string) =>
+        `UPDATE pawl_slots SET ${change} WHERE run_id = '${runId}'`;
+      const classOf = (key: string) => `WHERE blocked_on = 'mutex\t${key}'`;
+      const planted: Corruption[] = [
+        {
+          name: "a slot is held by a run that does not exist",
+          statements: [slot(a?.[0], `run_id = '${unknownRunId}'`)],
+          expected: [`slot.left_over ${unknownRunId}`],
+        },
+        {
+          name: "a slot belongs to a worker that does not execute the run",
+          statements: [slot(b?.[0], "owner = 'gone', epoch = 1")],
+          expected: [`slot.left_over ${b?.[0]}`],
+        },
+        {
+          name: "a slot is held of a limit that does not exist",
+          statements: [slot(c?.[0], "lane = 'gone\tc'")],
+          expected: [`slot.limit_missing ${c?.[0]}`],
+        },
+        {
+          name: "runs wait for a limit that does not exist",
+          statements: [
+            `UPDATE pawl_classes SET lanes = replace(lanes, 'mutex', 'gone'), blocked_on = '' ${classOf("d")}`,
+          ],
+          expected: ["class.limit_missing null"],
+        },
+        {
+          name: "a class is blocked on a key that its runs do not need",
+          statements: [`UPDATE pawl_classes SET blocked_on = 'mutex\tzzz' ${classOf("e")}`],
+          expected: ["class.blocked_elsewhere null"],
+        },
+        {
+          name: "a class names another workflow",
+          statements: [`UPDATE pawl_classes SET route = 'other' ${classOf("f")}`],
+          expected: ["class.route null"],
+        },
+        {
+          name: "a class is of another version than its runs",
+          statements: [`UPDATE pawl_classes SET version = '9' ${classOf("g")}`],
+          expected: [`task.class_missing ${g?.[1]}`],
+        },
+        {
+          name: "a class with a waiting run is deleted",
+          statements: [`DELETE FROM pawl_classes ${classOf("h")}`],
+          expected: [`task.class_missing ${h?.[1]}`],
+        },
+      ];
+      const sql = await rawSql(url);
+      for (const statement of planted.flatMap(({ statements }) => statements)) await sql.query(statement);
+      await sql.close();
+      const { differences } = await w.pawl.verify();
+      const names = differences.map(({ kind: what, runId }) => `${what} ${runId}`);
+      for (const { name, expected } of planted) expect(names, name).toEqual(expect.arrayContaining([...expected]));
+      expect(names.sort()).toEqual(planted.flatMap(({ expected }) => expected).sort());
+      for (const { text, kind: what } of differences)
+        expect(text, what).toMatch(/^(Run [0-9a-f-]{36}|Workflow "limited") .*\.$/s);
     });
   },
   ["sqlite", "postgres", "mysql"],

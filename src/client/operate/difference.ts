@@ -53,10 +53,18 @@ export type DifferenceKind =
   | "task.owner"
   /** The due time of the task differs from the due time that follows from the log. */
   | "task.due"
-  /** The task waits in a class that does not exist, so it is never admitted. */
+  /** The task waits in a class that does not exist, or is of another version, so it is never admitted. */
   | "task.class_missing"
   /** A slot of a limit is held for a run that its worker does not execute, so other runs wait for it in vain. */
   | "slot.left_over"
+  /** A slot is held of a limit that does not exist, so nothing says how many there are. */
+  | "slot.limit_missing"
+  /** Runs wait for a slot of a limit that does not exist, so they are never admitted. */
+  | "class.limit_missing"
+  /** A class of waiting runs is blocked on a key that its runs do not need, so it is not looked at when theirs has room. */
+  | "class.blocked_elsewhere"
+  /** A class of waiting runs names another queue than the one that they came from, so no worker asks for it. */
+  | "class.route"
   /** The task is not due and not owned, and the run waits for no event that could wake it. */
   | "task.stuck"
   /** The number of messages that the task counts differs from the number in the inbox. */

@@ -14,7 +14,7 @@ import type { AuditedRun, Store } from "../../store/contract/store.js";
 import { withEndEvent } from "../inspect/run-log.js";
 import type { Difference } from "./difference.js";
 import { ShapeRegistry } from "./shape-registry.js";
-import { leftOverSlots, tasksWithoutClass } from "./verify-limits.js";
+import { leftOverSlots, stuckClasses, tasksWithoutClass } from "./verify-limits.js";
 import { orphanedRows, unreadableRows } from "./verify-orphans.js";
 import { checkQueuedStart } from "./verify-queued-starts.js";
 import { checkRelations } from "./verify-relations.js";
@@ -195,5 +195,6 @@ async function* orphanedAndUnreadableRows(store: Store): AsyncGenerator<Differen
   yield* orphanedRows(store);
   yield* unreadableRows(store);
   yield* leftOverSlots(store);
+  yield* stuckClasses(store);
   yield* stuckSchedules(store);
 }
