@@ -37,12 +37,18 @@ export function laneOf(id: string): Lane {
 /** All lanes of a limit have an id in this range: from the first text, and less than the second. */
 export const laneRangeOf = (limit: string): readonly [from: string, to: string] => [`${limit}\t`, `${limit}\n`];
 
-/** A part of the key of a step is enough for people who look at its slot; the number makes the name unique. */
+/** A part of the key of a step is enough for people who look at its slot, and its name must fit into a column. */
 const maxStepLength = 50;
+const workerIdLength = 12;
 
-/** The name of the slot of a step. */
-export const slotNodeOf = (number: number, step: string): string =>
-  `${number} ${[...step].slice(0, maxStepLength).join("")}`;
+/**
+ * The name of the slot of a step. No other attempt in any process has the same: a worker may give a slot back after another
+ * one has begun the run's next attempt at the step.
+ *
+ * @param number differs for all attempts of the worker in this epoch
+ */
+export const slotNodeOf = (workerId: string, epoch: number, number: number, step: string): string =>
+  `${workerId.slice(-workerIdLength).replaceAll(" ", "_")}.${epoch}.${number} ${[...step].slice(0, maxStepLength).join("")}`;
 
 export const stepOfSlot = (node: string): string => node.slice(node.indexOf(" ") + 1);
 

@@ -74,7 +74,8 @@ export class StepSlots {
     return {
       acquire: (onAcquired) => {
         this.#count += 1;
-        const node = slotNodeOf(this.#count, key);
+        const { workerId, epoch } = this.#options.fence;
+        const node = slotNodeOf(workerId, epoch, this.#count, key);
         const request = { runId: run.id, node, lane, priority: run.priority, units };
         const release = () => this.#release(node);
         this.#entries.set(node, { request, onGranted: () => onAcquired(release), isGranted: false });
@@ -206,7 +207,7 @@ export class StepSlots {
     }
   }
 
-  /** The names of steps are never used again, so what is released belongs to none that is executed. */
+  /** The names of slots are never used again, so what is released belongs to none that is executed. */
   #releaseUnsureLater(): void {
     const { runtime, lateCallMs } = this.#options;
     runtime.clearTimeout(this.#unsureTimer);
