@@ -19,6 +19,7 @@ const slowFiles = [
   "test/counts/idle.test.ts",
   "test/package/tarball.test.ts",
   "test/limits/traps.test.ts",
+  "test/limits/rules.test.ts",
   "test/stores/postgres.test.ts",
   "test/stores/libsql.test.ts",
   "test/counts/due-schedules.test.ts",
