@@ -115,7 +115,7 @@ describe.skipIf(isLeftOut("postgres"))("whatever the statistics say", () => {
       const badScans: string[] = [];
       for (const { name, text, values } of sentStatements.values()) {
         const { rows } = await pooledClient.query(`EXPLAIN (FORMAT JSON) ${text}`, [...values]);
-        for (const node of findFullScans(rows[0]["QUERY PLAN"][0].Plan)) badScans.push(`${name}: ${node}`);
+        for (const node of findFullScans(rows[0]["QUERY PLAN"][0].Plan)) badScans.push(`${name}: ${node}: ${text}`);
       }
       expect(badScans).toEqual([]);
     }
@@ -207,7 +207,7 @@ describe.skipIf(isLeftOut("postgres"))("the questions about many runs, whatever 
  * Inserts many sleeping runs, each with a log, a message and a cursor. Statistics change only when a test runs ANALYZE.
  */
 async function fillTables(client: pg.Client): Promise<void> {
-  for (const table of ["runs", "tasks", "events", "inbox", "cursors", "schedules"])
+  for (const table of ["runs", "tasks", "events", "inbox", "cursors", "schedules", "slots"])
     await client.query(`ALTER TABLE pawl_${table} SET (autovacuum_enabled = false)`);
   await client.query(`INSERT INTO pawl_schedules (name, set_key, hash, incarnation, revision, status, next_at, workflow, definition, state, created_at)
     SELECT 's' || n, 'k' || n, 'h', 'i', 1, 'active', n, 'busy', '{}', '{}', n FROM generate_series(1, 5000) n`);
@@ -218,7 +218,8 @@ async function fillTables(client: pg.Client): Promise<void> {
     t AS (INSERT INTO pawl_tasks (run_id, due_at, priority, deliveries, pending_messages, state, fresh, workflow, version)
       SELECT id, 9e12, 0, 0, 0, 0, false, 'busy', '' FROM i),
     e AS (INSERT INTO pawl_events (run_id, at, seq, span, type) SELECT id, n, s, 1, 'x' FROM i, generate_series(1, 3) s),
-    m AS (INSERT INTO pawl_inbox (run_id, at, kind, data) SELECT id, n, 'x', 'x' FROM i)
+    m AS (INSERT INTO pawl_inbox (run_id, at, kind, data) SELECT id, n, 'x', 'x' FROM i),
+    s AS (INSERT INTO pawl_slots (run_id, at, lane) SELECT id, n, 'lane' || n FROM i)
     INSERT INTO pawl_cursors (run_id, at, node) SELECT id, n, 'x' FROM i`);
 }
 

@@ -231,10 +231,10 @@ test("timers fire while commits follow each other without a pause", async () => 
   const timer = setInterval(() => {
     ticks += 1;
   }, 1);
-  const until = performance.now() + 300;
-  while (performance.now() < until) await store.commit(startBatch());
+  let commits = 0;
+  for (; ticks < 5 && commits < 20_000; commits += 1) await store.commit(startBatch());
   clearInterval(timer);
-  expect(ticks).toBeGreaterThan(5);
+  expect(commits).toBeLessThan(20_000);
 });
 
 test("a watched store that is idle runs no statement", async () => {
