@@ -4,7 +4,8 @@ import { callKeyOf, type EventReducer, type EventReducers, forgetCalls, recordAn
 import { scheduleAttempt } from "./fold-step.js";
 import { consumeSignal } from "./fold-wait.js";
 import { stepsWithReplacedJob } from "./job-runs.js";
-import type { Ending, RunState, StepOp } from "./state.js";
+import { isLostStep } from "./lost-step.js";
+import type { Ending, RunState } from "./state.js";
 import { scopeSeparator } from "./step-key.js";
 
 export const runReducers: EventReducers<"run" | "input" | "shape" | "dag" | "branch" | "patch" | "call"> = {
@@ -66,11 +67,7 @@ export const runReducers: EventReducers<"run" | "input" | "shape" | "dag" | "bra
   },
   "run.resumed": (state, event) => {
     const stuckOp = state.paused?.node == null ? undefined : state.ops.get(state.paused.node);
-    if (
-      stuckOp?.kind === "step" &&
-      stuckOp.phase === "started" &&
-      isLost(state, state.paused?.node as string, stuckOp)
-    ) {
+    if (stuckOp?.kind === "step" && isLostStep(state, state.paused?.node as string, stuckOp)) {
       // The step had started when its worker died, and `onCrash: "pause"` has paused the run. Now the step may run again.
       stuckOp.phase = "awaiting_attempt";
       stuckOp.dueAt = event.at;
@@ -170,18 +167,6 @@ export const runReducers: EventReducers<"run" | "input" | "shape" | "dag" | "bra
  */
 function toCheckedInput(data: { readonly input?: unknown }): NonNullable<RunState["checkedInput"]> {
   return { isTransformed: "input" in data, value: data.input };
-}
-
-/**
- * Whether nothing executes the step any more, although it has started. The log need not say that the run was recovered: a commit
- * that was executed after its connection had failed may have released the run while the body was running.
- *
- * A step that waits for its job is not lost, because the job must not run twice. Nor is a declared step, because the run may have
- * been parked while its body waited for something durable, such as a timer.
- */
-function isLost(state: RunState, key: string, op: StepOp): boolean {
-  const isDeclared = state.stepStructure !== null && !key.includes(scopeSeparator);
-  return op.isAbandoned || (op.job === null && !isDeclared);
 }
 
 function endRunAs(status: Ending["status"]): EventReducer {

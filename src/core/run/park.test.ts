@@ -113,3 +113,11 @@ test("code that has seen everything runs again only for a new result or for a st
   expect(shouldRunCode(state, null, storeNow)).toBe(true);
   expect(shouldRunCode(state, "not a note", storeNow)).toBe(true);
 });
+
+test("code is called for a step that has started when a late commit has released the run, but not for one that may wait", () => {
+  const begun = newEvent("step.started", { node: "pay", attempt: 1 });
+  const inFunction = stateOf(started, begun);
+  expect(shouldRunCode(inFunction, writeParkingNote(inFunction, inFunction.wakeVersion), storeNow)).toBe(true);
+  const inClass = stateOf(newEvent("run.started", {}, { steps: "chain" }), begun);
+  expect(shouldRunCode(inClass, writeParkingNote(inClass, inClass.wakeVersion), storeNow)).toBe(false);
+});

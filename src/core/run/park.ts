@@ -3,6 +3,7 @@
  */
 import { dataOf, type NewEvent } from "./event.js";
 import { evolve } from "./fold.js";
+import { isLostStep } from "./lost-step.js";
 import { seenVersionIn, writeParkingNote } from "./parking-note.js";
 import { type RunState, statusOf } from "./state.js";
 import type { NextTaskState } from "./transition.js";
@@ -124,8 +125,10 @@ export function shouldRunCode(state: RunState, waiting: string | null, now: numb
   if (waiting === null) return true;
   const seenVersion = seenVersionIn(waiting);
   if (seenVersion === null || state.wakeVersion > seenVersion) return true;
-  for (const op of state.ops.values()) {
+  for (const [key, op] of state.ops) {
     if (op.kind !== "step") continue;
+    // The note was written by a commit that was executed late, and does not know of the step.
+    if (isLostStep(state, key, op)) return true;
     if (op.phase === "awaiting_attempt" && op.pauseCause === null && (op.dueAt ?? 0) <= now) return true;
     if (op.phase === "started" && op.deadlineAt !== null && op.deadlineAt <= now) return true;
   }

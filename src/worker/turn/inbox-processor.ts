@@ -245,7 +245,7 @@ export class InboxProcessor implements InboxPort {
     this.#dueTimer = null;
     const turn = this.#turn;
     const now = turn.storeNow();
-    const due = nextDueAt(turn.state, (key) => turn.results.pending.has(key));
+    const due = nextDueAt(turn.state, (key) => turn.results.pending.has(key) && !this.#isBegun(key));
     // The deadline is not in the state until the start of the run is committed, so it is estimated from the current time.
     const { timeoutMs } = turn.definition;
     const deadline = turn.state.startedAt === null && timeoutMs !== null ? now + timeoutMs : null;
@@ -253,6 +253,15 @@ export class InboxProcessor implements InboxPort {
     const at = Math.min(due ?? Number.POSITIVE_INFINITY, deadline ?? Number.POSITIVE_INFINITY);
     this.#dueTimer = turn.host.runtime.setTimeout(() => void this.#onDueTimer(), Math.max(0, at - now) + 1);
     this.#dueTimer.unref();
+  }
+
+  /**
+   * Whether a step's next attempt runs or waits for a slot, although its start is not in the log yet. Its due time has passed; a
+   * timer for it would fire again and again, and read the inbox each time.
+   */
+  #isBegun(key: string): boolean {
+    const op = this.#turn.state.ops.get(key);
+    return op?.kind === "step" && op.phase === "awaiting_attempt" && this.#retries?.has(key) !== true;
   }
 
   async #onDueTimer(): Promise<void> {
