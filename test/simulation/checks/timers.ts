@@ -5,7 +5,7 @@ import type { Facts } from "./facts.js";
 export function checkTimers(evidence: Evidence, facts: Facts, report: Report): void {
   for (const { id } of evidence.runs) {
     const open = new Map<string, { readonly due: number; readonly kind: string }>();
-    const failed = new Map<string, number>();
+    const failed = new Map<string, { readonly due: number; readonly recordedAt: number }>();
     for (const event of facts.log(id)) {
       if (facts.isInherited(id, event.seq)) continue;
       const key = event.node ?? "";
@@ -21,13 +21,19 @@ export function checkTimers(evidence: Evidence, facts: Facts, report: Report): v
         open.delete(key);
       } else if (type === "wait.completed" || type === "wait.withdrawn") open.delete(key);
       if (type === "step.failed" && parsed.retryMs !== undefined)
-        failed.set(`${key} ${event.attempt}`, at + parsed.retryMs);
+        failed.set(`${key} ${event.attempt}`, {
+          due: at + parsed.retryMs,
+          recordedAt: facts.committedAt(id, event.seq),
+        });
       if (isOverruled(event)) failed.clear();
     }
     for (const body of evidence.bodies) {
       if (body.run !== id || body.attempt === null) continue;
-      const due = failed.get(`${body.step} ${body.attempt - 1}`);
-      if (due !== undefined && body.begunAt < due)
+      const failure = failed.get(`${body.step} ${body.attempt - 1}`);
+      // A process that stood still, and has lost the run, may have begun its attempt before this failure.
+      if (failure === undefined || body.begunAfter < failure.recordedAt) continue;
+      const { due } = failure;
+      if (body.begunAt < due)
         report("I11", id, `Attempt ${body.attempt} at step ${body.step} began ${due - body.begunAt} ms early.`);
     }
   }
