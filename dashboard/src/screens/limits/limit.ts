@@ -19,7 +19,7 @@ const spans: ReadonlyMap<number, string> = new Map([
 ]);
 
 /** "90,000 a minute", "10 in 5.0 s". */
-export const rateText = ({ limit, perMs }: Rate): string =>
+const rateText = ({ limit, perMs }: Rate): string =>
   `${formatCount(limit)} ${spans.get(perMs) ?? `in ${formatDuration(perMs)}`}`;
 
 /** What values allow, in a few words: "60 at a time", "90,000 a minute, 5 more at once". */
