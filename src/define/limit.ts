@@ -270,5 +270,5 @@ function valueAt(value: unknown, path: readonly string[]): unknown {
 
 function toText(value: unknown): string {
   if (value === undefined || value === null) return "";
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  return typeof value === "object" ? (JSON.stringify(value) ?? "") : String(value);
 }

@@ -171,6 +171,17 @@ describe("onConflict:", () => {
       expect(await statuses(first, second, third)).toEqual(["canceled", "waiting", "pending"]);
     });
 
+    test("replace does not claim to have replaced a run that collects the inputs of debounced starts", async () => {
+      const t = await pawlOn(kind);
+      const hero = { type: "User", id: "collector" };
+      const collect = workflow("collect", async (_ctx, changes: string[]) => changes);
+      const debounce = { key: "k", quiet: "1m", keep: "all" } as const;
+      const collecting = await t.pawl.start(collect, "a", { hero, debounce });
+      const late = await t.pawl.start(collect, ["b"], { hero, onConflict: "replace" });
+      expect([late.id, late.created, late.replaced]).toEqual([collecting.id, false, false]);
+      expect((await collecting.get()).gathered?.starts).toBe(1);
+    });
+
     test("replace gives a run that has not begun another input, priority, tags and start time", async () => {
       const t = await pawlOn(kind);
       const first = await t.pawl.start(open, "a", { ...keyed(), delay: "1h", tags: ["old"], startBy: "5h" });

@@ -167,7 +167,10 @@ export class GatheredStarts {
       });
     } catch (error) {
       // The write may have succeeded although it threw. Each call has an id, so that repeating it adds nothing twice.
-      if (isTransient(error) && this.#runtime.monotonic() - firstTriedAt + waitMs < retryTimeoutMs) {
+      if (isTransient(error)) {
+        // A database that is unreachable is so for each of the starts: none is tried by itself, which would take as long again.
+        if (this.#runtime.monotonic() - firstTriedAt + waitMs >= retryTimeoutMs)
+          return batch.forEach(({ reject }) => void reject(error));
         await sleep(this.#runtime, waitMs);
         return this.#write(batch, true, waitMs * 2, firstTriedAt);
       }

@@ -7,6 +7,7 @@
  * message that leads to it, are one commit, for which the run before is locked: it cannot end without knowing of the new run.
  */
 import { AlreadyActiveError, StoreError } from "../../core/errors/errors.js";
+import { readGathering } from "../../core/gathering/run-gathering.js";
 import { newEvent } from "../../core/run/event.js";
 import { fold } from "../../core/run/fold.js";
 import { encodeMessage } from "../../core/run/message.js";
@@ -205,8 +206,10 @@ export class KeyConflicts {
     const state = fold((await store.logs([id])).get(id) ?? []);
     const [[task], record] = await Promise.all([store.tasks([id]), store.run(id)]);
     if (task === undefined || record === null) return null;
-    if (state.startedAt !== null || isBusy(task) || task.deliveries > 0) {
-      log.info(`Run ${id} has begun, so a start with its key did not replace it.`);
+    const collectsList = readGathering(record.schedule)?.list !== undefined;
+    if (state.startedAt !== null || isBusy(task) || task.deliveries > 0 || collectsList) {
+      const reason = collectsList ? "collects the inputs of debounced starts" : "has begun";
+      log.info(`Run ${id} ${reason}, so a start with its key did not replace it.`);
       return { id, created: false, replaced: false, startsAfter: null };
     }
     const { startBy, due } = run;

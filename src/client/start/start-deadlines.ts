@@ -27,8 +27,12 @@ export class OverdueStarts {
       const { now, deadlines } = earliest;
       const due = deadlines.filter(({ at }) => at <= now);
       // The row is removed last, so that a worker that dies before that leaves it to another worker.
-      await Promise.all(due.map((deadline) => this.#cancel(deadline)));
-      if (due.length > 0) await startDeadlines.remove(due);
+      const outcomes = await Promise.allSettled(due.map((deadline) => this.#cancel(deadline)));
+      const done = due.filter((_, index) => outcomes[index]?.status === "fulfilled");
+      if (done.length > 0) await startDeadlines.remove(done);
+      // A run that cannot be canceled must not keep the others in the table, or the next look would find the same page again.
+      const failure = outcomes.find((outcome) => outcome.status === "rejected");
+      if (failure !== undefined) throw failure.reason;
       const next = deadlines[due.length];
       if (next !== undefined) return next.at - now;
       if (deadlines.length < runsPerPage) return null;

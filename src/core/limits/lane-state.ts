@@ -34,13 +34,18 @@ export function roomIn(lane: LaneState, now: number): number {
 }
 
 /**
- * How many of the classes that are blocked on the lane are to be unblocked: as many as it has room for, or one if the lane opens at
- * another instant than is written, because its limit has changed. The admission that finds the lane full writes the instant.
+ * How many of the classes that are blocked on the lane a sweep unblocks. It finds room in a lane on which classes are blocked if a
+ * process died before it named the lane, or if the classes that came first belong to a workflow that no worker executes now: those
+ * are left behind, many at a time, or the lane would stand still for one sweep for each of them. With no room, one class if the lane
+ * opens at another instant than is written, because its limit has changed. The admission that finds the lane full writes the
+ * instant.
  */
 export function wakeableIn(lane: LaneState, now: number): number {
-  const room = Math.max(0, roomIn(lane, now));
-  return room === 0 && lane.opensAt !== opensAtOf(lane, true, now) ? 1 : room;
+  if (roomIn(lane, now) > 0) return wokenPerSweep;
+  return lane.opensAt !== opensAtOf(lane, true, now) ? 1 : 0;
 }
+
+const wokenPerSweep = 256;
 
 /** The lane when a slot was taken for each of these units. */
 export function afterTaking(lane: LaneState, units: readonly number[], now: number): LaneState {

@@ -56,6 +56,21 @@ export function limitRateTests(fixture: Fixture): void {
     await limits().addUnits(lane, -1_000_000_000);
   });
 
+  test("a sweep leaves classes behind that no worker executes, all at once, so that the lane does not stand still", async () => {
+    const worker = await fixture.registerWorker();
+    const lane = await newLane(1);
+    const [holder] = (await startSorted(1, [lane])) as [NewRun];
+    await admit(worker, [holder]);
+    const left: NewRun[] = [];
+    for (let share = 0; share < 5; share += 1)
+      left.push(...(await startSorted(1, [lane], { workflow: uniqueName("left") }, `${share}`)));
+    const [mine] = (await startSorted(1, [lane])) as [NewRun];
+    expect((await admit(worker, [...left, mine])).tasks).toEqual([]);
+    await finishRuns(worker, [holder.id]);
+    await limits().sweep();
+    expect(idsOf((await admit(worker, [mine])).tasks)).toEqual([mine.id]);
+  });
+
   test("a faster rate opens a lane only when the pace of the slower one has passed, and no rate at once", async () => {
     const worker = await fixture.registerWorker();
     const name = await newLimit(null, { rate: { limit: 1, perMs: hour, burst: 0 } });
