@@ -5,14 +5,18 @@ import { runSeed, type SeedOptions, type SeedResult } from "./run-seed.js";
 /** Each try runs a world. */
 const mostTries = 200;
 
-export async function shrink(failing: SeedResult): Promise<SeedOptions> {
+/** @param run runs a world; tests give another one */
+export async function shrink(
+  failing: Pick<SeedResult, "seed" | "violations" | "items">,
+  run: (options: SeedOptions) => Promise<Pick<SeedResult, "violations" | "faults">> = runSeed,
+): Promise<SeedOptions> {
   const invariants = new Set(failing.violations.map(({ invariant }) => invariant));
   let smallest: SeedOptions = { seed: failing.seed };
   let tries = 0;
-  const attempt = async (options: SeedOptions): Promise<SeedResult | null> => {
+  const attempt = async (options: SeedOptions) => {
     tries += 1;
     if (tries > mostTries) return null;
-    const result = await runSeed(options);
+    const result = await run(options);
     return result.violations.some(({ invariant }) => invariants.has(invariant)) ? result : null;
   };
   const keepIfFailing = async (options: SeedOptions) => {

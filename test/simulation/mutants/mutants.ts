@@ -91,11 +91,20 @@ export const mutants: readonly Mutant[] = [
     `if (op.kind === "child" && op.phase === "open") messages.push(cancelMessageTo(op.runId));`,
     "",
   ]),
-  mutant("child-started-with-the-end", "The commit that ends a run may create a child, which nothing cancels.", [
-    "worker/turn/run-end.ts",
-    "while (!turn.isOver && turn.writer.hasPendingStarts);",
-    "while (turn.isOver && turn.writer.hasPendingStarts);",
-  ]),
+  mutant(
+    "child-started-with-the-end",
+    "The commit that ends a run may create a child, which nothing cancels.",
+    [
+      "worker/turn/run-end.ts",
+      "while (!turn.isOver && turn.writer.hasPendingStarts);",
+      "while (turn.isOver && turn.writer.hasPendingStarts);",
+    ],
+    [
+      "worker/commit/run-writer.ts",
+      "while (!this.#isClosed && this.hasPendingStarts);",
+      "while (this.#isClosed && !this.#isClosed);",
+    ],
+  ),
   mutant(
     "stale-read-in-a-command",
     "A client's command is accepted although the log has grown since the client read it.",
