@@ -587,6 +587,36 @@ export const corruptions: readonly Corruption[] = [
       for (const limit of limits) if (limit.name === "slots") Object.assign(limit, { concurrency: 0, override: null });
     return true;
   }),
+  corruption("a lane has more slots in use than its limit", "I14", (world) => {
+    const entry = world
+      .entries("slots")
+      .find(({ slots }) => slots.some(({ isWaiting, node }) => !isWaiting && node === ""));
+    const slot = entry?.slots.find(({ isWaiting, node }) => !isWaiting && node === "");
+    if (entry === undefined || slot === undefined) return false;
+    for (let more = 0; more < 50; more += 1) entry.slots.push({ ...slot, runId: `${slot.runId}-${more}` });
+    return true;
+  }),
+  corruption("the runs of a lane began faster than its rate allows", "I23", (world) => {
+    const { journal, runs } = world.evidence;
+    const paced = new Set(runs.filter(({ workflow }) => workflow === "paced").map(({ id }) => id));
+    const claims = world.entries("claimed").filter(({ runIds }) => runIds.some((id) => paced.has(id)));
+    if (claims.length < 5) return false;
+    for (const entry of journal) if (entry.kind === "claimed") entry.at = claims[0]?.at ?? 0;
+    return true;
+  }),
+  corruption("a start that was gathered is in no run", "I1", ({ evidence: { tokenStarts } }) => {
+    const start = tokenStarts.find(({ workflow }) => workflow === "lists");
+    if (start === undefined) return false;
+    tokenStarts.push({ ...start, token: "lost" });
+    return true;
+  }),
+  corruption("a run that has expired had begun", "I11", ({ evidence: { runs, bodies } }) => {
+    const run = runs.find(({ status, error }) => status === "canceled" && error?.includes('"EXPIRED"') === true);
+    const [body] = bodies;
+    if (run === undefined || body === undefined) return false;
+    bodies.push({ ...body, run: run.id });
+    return true;
+  }),
   corruption("a slot was not given back", "I14", ({ evidence: { runs, slots } }) => {
     const [run] = runs;
     if (run === undefined) return false;
