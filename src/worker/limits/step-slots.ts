@@ -173,7 +173,7 @@ export class StepSlots {
 
   async #sendChanges(): Promise<void> {
     const { store, fence, onFreed } = this.#options;
-    if (this.#unregistered.length > 0) {
+    while (this.#unregistered.length > 0) {
       // A copy: another limit may be added to the list while these are being stored.
       const limits = [...this.#unregistered];
       await store.limits.register(limits.map(settingsOf));
