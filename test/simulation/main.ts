@@ -179,5 +179,6 @@ else {
           values["keep-going"],
         )
       : await runOne(seedOptionsOf({ ...values, seed: values.seed }), values.trace);
-  process.exit(code);
+  // A pipe may not have taken all of a long trace yet.
+  process.stdout.write("", () => process.exit(code));
 }

@@ -160,4 +160,7 @@ async function main(): Promise<number> {
 }
 
 if (values.help) console.log(usage);
-else process.exit(await main());
+else {
+  const code = await main();
+  process.stdout.write("", () => process.exit(code));
+}
