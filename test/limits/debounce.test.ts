@@ -4,7 +4,7 @@ import { graph, limit, type StepContext, step, Workflow, workflow } from "pawl";
 import { expect, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
 import { everyStoreBriefly } from "../support/effort.js";
-import { databaseFor, type World } from "../support/virtual-worlds.js";
+import { databaseFor, keepWorking, type World } from "../support/virtual-worlds.js";
 import { errorOf, gate, until } from "../support/waiting.js";
 
 interface Doc {
@@ -177,6 +177,31 @@ forEachStore((kind) => {
     pass(w, 5_000);
     await settle();
     expect(indexed.toSorted()).toEqual(["d1 0", "d2 2"]);
+  });
+
+  test("debounce: a due run that waits for a slot needs that of its new input", async () => {
+    const name = randomUUID();
+    const perTenant = limit(name, { key: "input.tenant", concurrency: 1 });
+    const { open, opened } = gate();
+    const wf = workflow(name, { limits: [perTenant] }, async (ctx, input: { tenant: string; holds?: boolean }) => {
+      if (input.holds) await ctx.step("hold", () => opened);
+      return input.tenant;
+    });
+    const w = await database.world();
+    keepWorking(await w.worker([wf]));
+    const holder = await w.pawl.start(wf, { tenant: "a", holds: true });
+    await until(async () => (await holder.status()) === "running");
+    const debounce = { key: "k", quiet: "1m", max: "1m" } as const;
+    const first = await w.pawl.start(wf, { tenant: "a" }, { debounce });
+    pass(w, 60_000);
+    // The worker hears of this start, and looks for what else is due.
+    await w.pawl.start(wf, { tenant: "c" });
+    await until(async () => (await first.explain()).because === "limited");
+    const second = await w.pawl.start(wf, { tenant: "b" }, { debounce });
+    expect([second.id, second.merged]).toEqual([first.id, true]);
+    expect(await second.result({ timeout: "20s" })).toBe("b");
+    open();
+    await holder.result();
   });
 
   test("debounce: works in every style, and with limits", async () => {

@@ -56,7 +56,7 @@ export interface GatheringRun {
 export interface GatheringUpdate extends GatheringRun {
   /** The new input; null leaves it as it is. */
   readonly input: string | null;
-  /** Whether `dueAt` has changed. */
+  /** Whether `dueAt` or the keys of limits may have changed. */
   readonly isMoved: boolean;
 }
 
@@ -168,7 +168,8 @@ function merge(draft: Draft, { rule, run }: GatherCall, at: number): void {
   };
   if (rule.kind === "debounce" && rule.keep === "last") draft.input = run.input;
   const dueAt = rule.kind === "batch" && !isFull(draft.gathering) ? draft.dueAt : dueAtOf(rule, draft.gathering, at);
-  if (dueAt !== draft.dueAt) draft.isMoved = true;
+  // A due run may wait for slots that its earlier input needed, so it gets its route back also if its time stays the same.
+  if (dueAt !== draft.dueAt || draft.input !== null) draft.isMoved = true;
   draft.dueAt = dueAt;
 }
 
