@@ -183,6 +183,32 @@ test("with fairBy, the position of a run counts the turns of the others", async 
   await settled;
 });
 
+test("behind the first 500, the place in the line is not counted", async () => {
+  const one = limit("one", { concurrency: 1 });
+  const done = gate();
+  let entered = 0;
+  const wf = workflow("wf", { limits: [one] }, (ctx) =>
+    ctx.step("work", async () => {
+      entered += 1;
+      await done.opened;
+    }),
+  );
+  const w = await world();
+  const { worker } = await w.worker([wf]);
+  await w.pawl.start(wf);
+  const settled = worker.runUntilIdle();
+  await until(() => entered === 1);
+  await w.pawl.startMany(wf, Array(501).fill(undefined));
+  w.clock.moveTo(w.clock.read() + 1);
+  const last = await w.pawl.start(wf);
+  await until(async () => (await w.pawl.limits.list())[0]?.waiting === 502);
+  const { text, limited } = await last.explain();
+  expect(limited).toMatchObject({ position: null, waiting: 502 });
+  expect(text).toContain("It is number 501 or later of 502 that wait.");
+  done.open();
+  await settled;
+});
+
 test("explain of a run that waits for a rate says when it may begin, and names an override that is in force", async () => {
   const begun: number[] = [];
   const slow = limit("slow", { rate: { limit: 60, per: "1h" } });

@@ -124,7 +124,7 @@ function describeLimited(limited: LimitedBy, isRegistered: boolean): string {
   const lineText =
     waiting < 2
       ? ""
-      : ` It is number ${position ?? `${maxPosition} or later`} of ${waiting >= maxWaiting ? `${maxWaiting} or more` : waiting} that wait.`;
+      : ` It is number ${position ?? `${maxPosition + 1} or later`} of ${waiting >= maxWaiting ? `${maxWaiting} or more` : waiting} that wait.`;
   if (earliestAt !== null && inForce.rate !== null) {
     const { limit: count, perMs } = inForce.rate;
     return `the rate of ${name}, ${count} in ${formatDuration(perMs)}: it may begin at ${earliestAt.toISOString()}.${lineText}${overrideText(limited)}`;
