@@ -70,6 +70,25 @@ forEachStore((kind) => {
     expect((await w.pawl.verify()).differences).toEqual([]);
   });
 
+  test("a run that a client cancels while it waits gives its slot back in the same commit", async () => {
+    const { w, begun, start, worker, inUse } = await worldOfCustomers();
+    const { freeze } = await worker();
+    const first = await start("sleeps");
+    await until(async () => (await first.status()) === "waiting");
+    await until(async () => (await w.store.tasks([first.id]))[0]?.state === "parked");
+    await first.pause("a look");
+    const second = await start("next");
+    await until(async () => (await second.explain()).because === "limited");
+    freeze();
+    await first.cancel("no longer needed");
+    expect(await first.status()).toBe("canceled");
+    expect(await inUse()).toBe(0);
+    await worker();
+    expect(await second.result()).toBe(undefined);
+    expect(begun).toEqual(["sleeps", "next"]);
+    expect((await w.pawl.verify()).differences).toEqual([]);
+  });
+
   test("a run whose worker dies in its first step goes on with the slot that it holds", async () => {
     const { begun, start, worker, endSlow } = await worldOfCustomers();
     const { kill } = await worker();

@@ -20,6 +20,7 @@ import { finishRun } from "../../core/run/finish.js";
 import { evolve, fold, foldBeforeDamage } from "../../core/run/fold.js";
 import type { Message } from "../../core/run/message.js";
 import { parkByClient, parkNotStarted } from "../../core/run/park.js";
+import { openLanesIn } from "../../core/run/parking-note.js";
 import type { RunState } from "../../core/run/state.js";
 import type { Command } from "../../core/run/stored-schema.js";
 import { isTerminalEvent } from "../../core/run/terminal-event.js";
@@ -29,6 +30,7 @@ import type { Runtime } from "../../runtime/runtime.js";
 import type { Batch, CursorWrite, NextTaskState, RunRecord, Store } from "../../store/contract/store.js";
 import { logPause, publishCommit } from "../../telemetry/publish.js";
 import type { RunTally } from "../../telemetry/run-tally.js";
+import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 import { readParents } from "../inspect/run-graph.js";
 import { withSlotRelease } from "./held-slots.js";
 import { handOverQueue, isBusy, type QueueHandover } from "./queue-handover.js";
@@ -99,6 +101,7 @@ export async function applyCommands(
     const batch: Batch = { fence: null, transitions: [transition, ...transitions], starts: [] };
     const result = await store.commit(keyChange === undefined ? batch : { ...batch, keyChange });
     if (result.kind !== "committed") return lostRace;
+    if (next.kind === "finish" && next.releasesSlots) await wakeLanes(store, log, openLanesIn(run.waiting));
     release.announce();
     publishCommit(log, run, { ...transition, at: result.at });
     tally.record(run.workflow, { ...transition, at: result.at });
@@ -178,10 +181,20 @@ function nextAndMessages(
   if (state.ending !== null) {
     const { status } = state.ending;
     const end = { status, output: null, error: failureOf(status, events) };
-    return finishRun(run, end, state.startedAt, cancelMessages);
+    const ended = finishRun(run, end, state.startedAt, cancelMessages);
+    return openLanesIn(run.waiting).length === 0 ? ended : { ...ended, next: { ...ended.next, releasesSlots: true } };
   }
   const next = state.startedAt === null ? parkNotStarted(state, isStarted) : parkByClient(state, run.waiting);
   return { next, messages: cancelMessages };
+}
+
+/** The runs that wait for the slots of the ended run. If this fails, workers find the free slots within seconds. */
+async function wakeLanes(store: Store, log: Logger, lanes: readonly string[]): Promise<void> {
+  try {
+    await store.limits.wake(lanes.map((lane) => ({ lane, count: 1 })));
+  } catch (error) {
+    warnOfRetry(log, "Free slots of limits could not be announced; workers find them within seconds.", error);
+  }
 }
 
 function failureOf(status: string, events: readonly NewEvent[]): Failure | null {

@@ -4,7 +4,7 @@
 import { dataOf, type NewEvent } from "./event.js";
 import { evolve } from "./fold.js";
 import { isLostStep } from "./lost-step.js";
-import { seenVersionIn, writeParkingNote } from "./parking-note.js";
+import { openLanesIn, seenVersionIn, withOpenLanes, writeParkingNote } from "./parking-note.js";
 import { type RunState, statusOf } from "./state.js";
 import type { NextTaskState } from "./transition.js";
 import { nextDueAt } from "./waiting.js";
@@ -89,7 +89,7 @@ export function parkByClient(state: RunState, waiting: string | null): Park {
   return {
     kind: "park",
     status: statusOf(state) as Park["status"],
-    waiting: writeParkingNote(state, seenVersion),
+    waiting: withOpenLanes(writeParkingNote(state, seenVersion), openLanesIn(waiting)),
     startedAt: null,
     wakeAt: hasUnseenChanges ? null : nextDueAt(state),
     wakeInMs: hasUnseenChanges ? 0 : null,

@@ -43,6 +43,12 @@ const maxMessageLength = 500;
 export const writePauseNote = (reason: string, pausedAt?: number): string =>
   JSON.stringify({ ...emptyNote, paused: reason, pausedAt });
 
+/** Adds the lanes in which the run keeps a slot until it ends. */
+export const withOpenLanes = (waiting: string | null, openLanes: readonly string[]): string | null =>
+  waiting === null || openLanes.length === 0 ? waiting : JSON.stringify({ ...readParkingNote(waiting), openLanes });
+
+export const openLanesIn = (waiting: string | null): readonly string[] => readParkingNote(waiting).openLanes ?? [];
+
 /** The `RunState.wakeVersion` that the code has seen; null when it is unknown. */
 export const seenVersionIn = (waiting: string | null): number | null => readParkingNote(waiting).seenVersion ?? null;
 

@@ -213,6 +213,8 @@ export interface ParkingNote {
   readonly pausedAt?: number;
   /** The step of a chain that has started or is scheduled, and the number of its attempt. */
   readonly step?: { readonly name: string; readonly attempt: number };
+  /** The lanes of limits in which the run keeps a slot until it ends, so that a client that ends it gives them back. */
+  readonly openLanes?: readonly string[];
 }
 
 // ── pawl_runs.input of runs that execute jobs ────────────────────────────────────────────────────────────────────────

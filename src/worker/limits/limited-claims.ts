@@ -1,5 +1,6 @@
 /** Claims runs of workflows with limits: sorts what is due into classes, and asks for the admission of the first of them. */
 import { classesToRead } from "../../core/limits/admission.js";
+import { runClassOf } from "../../core/limits/lane.js";
 import type { Logger } from "../../define/context.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import type { Runtime } from "../../runtime/runtime.js";
@@ -10,7 +11,7 @@ import type {
   SortedTask,
   UnsortedTask,
 } from "../../store/contract/limits.js";
-import type { Fence, Route, Store } from "../../store/contract/store.js";
+import type { Fence, Route, RunRecord, Store } from "../../store/contract/store.js";
 import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 import type { LaneWaker } from "./lane-waker.js";
 import { classOfRun, hasOpenLimits } from "./limited-workflows.js";
@@ -138,12 +139,30 @@ export class LimitedClaims {
     // A run that has begun may hold a slot until its end although the code says something else now.
     const mayHold = known.filter(({ run, definition: found }) => hasOpenLimits(found) || run.startedAt !== null);
     const openLanes = await this.#openLanesOf(mayHold.map(({ run }) => run.id));
+    const refused = await this.#refusedOf(known);
     return known.map(({ route, dueAt, run, definition: found }) => {
+      const hasBegun = run.startedAt !== null;
+      if (refused.has(run.id))
+        return { runId: run.id, dueAt, runClass: runClassOf(route, run.version, [], "full"), hasBegun };
       const runClass = classOfRun(found, { route, run, held: openLanes.get(run.id) ?? [] }, log);
       // Only the child of a run can wait for a slot that a run keeps because it waits for the child.
       if (run.parentId != null) cycles.note(runClass.runClass.lanes);
-      return { runId: run.id, dueAt, ...runClass, hasBegun: run.startedAt !== null };
+      return { runId: run.id, dueAt, ...runClass, hasBegun };
     });
+  }
+
+  /** Runs that have a message that their limit is full, but whose worker died before it could end them. They need no slot. */
+  async #refusedOf(
+    tasks: readonly { readonly run: RunRecord; readonly definition: WorkflowDefinition }[],
+  ): Promise<ReadonlySet<string>> {
+    const mayBeRefused = ({ limits }: WorkflowDefinition) =>
+      limits.some((limit) => limit.onFull !== "wait" || limit.while === "open");
+    const ids = tasks.flatMap(({ run, definition }) =>
+      run.startedAt === null && mayBeRefused(definition) ? [run.id] : [],
+    );
+    if (ids.length === 0) return new Set();
+    const inboxes = await this.#options.store.inbox(ids);
+    return new Set(ids.filter((id) => inboxes.get(id)?.some(({ kind }) => kind === "limitFull") === true));
   }
 
   /**

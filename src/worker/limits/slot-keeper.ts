@@ -1,5 +1,5 @@
 /** The slots that the runs of a session hold: which commits give them back, and to which lanes. */
-import { readParkingNote } from "../../core/run/parking-note.js";
+import { readParkingNote, withOpenLanes } from "../../core/run/parking-note.js";
 import type { Transition } from "../../store/contract/store.js";
 import type { LaneWaker } from "./lane-waker.js";
 
@@ -62,8 +62,12 @@ export class SlotKeeper {
     if (mayCloseCycle && isForChildren(next.waiting)) this.#waitForChildren.add(runId);
     else this.#waitForChildren.delete(runId);
     if (next.kind === "keep" || lanes === undefined) return transition;
-    const isReleasing = lanes.executing.length > 0 || (next.kind === "finish" && lanes.open.length > 0);
-    return isReleasing ? { ...transition, next: { ...next, releasesSlots: true } } : transition;
+    const { executing, open } = lanes;
+    const isReleasing = executing.length > 0 || (next.kind === "finish" && open.length > 0);
+    const released = isReleasing ? { ...next, releasesSlots: true as const } : next;
+    if (released.kind === "park" && open.length > 0)
+      return { ...transition, next: { ...released, waiting: withOpenLanes(released.waiting, open) } };
+    return isReleasing ? { ...transition, next: released } : transition;
   }
 
   /** Called when a transition is durable and the worker does not own the run any more. */
