@@ -130,6 +130,23 @@ describe("onConflict:", () => {
           expect((await w.pawl.verify()).differences).toEqual([]);
         });
 
+  test("replace: a run that ends after its input was replaced, before the client hears of it, is not started again", async () => {
+    const w = await world();
+    const { definition } = exclusive();
+    const first = await w.pawl.start(definition, "a", { idempotencyKey: "k", delay: "1h" });
+    await w.worker([definition]);
+    await w.settleAll();
+    const runFirst = async () => {
+      w.clock.moveTo(w.clock.read() + 3_600_000);
+      await untilAllEnded(w, [first]);
+    };
+    const client = new Pawl(faulty(w.store, "after", "loses an answer", runFirst), silent);
+    const started = await client.start(definition, "b", { idempotencyKey: "k", onConflict: "replace" });
+    expect([started.id, started.replaced]).toEqual([first.id, true]);
+    const { runs } = await w.pawl.runs({ workflow: "exclusive" });
+    expect(runs.map(({ input }) => input)).toEqual(["b"]);
+  });
+
   test("a worker that dies at any commit of the run before lets the queued run begin once", async () => {
     const { definition, count } = exclusive();
     const report = await crashTest(definition, "first", {
@@ -145,12 +162,18 @@ describe("onConflict:", () => {
 });
 
 /** A store whose first commit that changes keys is lost, or whose answer is. */
-function faulty(inner: Store, when: "before" | "after", fate: "dies" | "loses an answer"): Store {
+function faulty(
+  inner: Store,
+  when: "before" | "after",
+  fate: "dies" | "loses an answer",
+  meanwhile: () => Promise<void> = async () => {},
+): Store {
   let isHit = false;
   const commit = async (batch: Batch) => {
     if (batch.keyChange === undefined || isHit) return inner.commit(batch);
     isHit = true;
     if (when === "after") await inner.commit(batch);
+    await meanwhile();
     throw new StoreError(fate === "dies" ? "The process died." : "The connection was lost.", {
       transient: fate !== "dies",
     });

@@ -226,13 +226,31 @@ export class KeyConflicts {
       ...(startBy === undefined ? {} : { startBy }),
       ...(startedBy === "{}" ? {} : { startedBy }),
     };
-    const result = await store.commit({
+    const batch: Batch = {
       fence: null,
       transitions: [createTransition(id, state.seq, { events: [event], next })],
       starts: [],
       keyChange: { openRun: null, moves: [], replacement },
-    });
-    return result.kind === "committed" ? { id, created: false, replaced: true, startsAfter: kept.after ?? null } : null;
+    };
+    const isReplaced = await store.commit(batch).then(
+      ({ kind }) => kind === "committed",
+      async (error: unknown) => {
+        const isAnswerLost = error instanceof StoreError && error.transient;
+        if (isAnswerLost && (await this.#wasReplaced(id, state.seq, run))) return true;
+        throw error;
+      },
+    );
+    return isReplaced ? { id, created: false, replaced: true, startsAfter: kept.after ?? null } : null;
+  }
+
+  /**
+   * After a failed commit: whether the run was replaced and only the answer was lost. Otherwise the start would be made again, and
+   * if the run has begun meanwhile, its input would be executed twice.
+   */
+  async #wasReplaced(id: string, lastSeq: number, { input }: NewRun): Promise<boolean> {
+    const { store } = this.#services;
+    const [next] = await store.log(id, { after: lastSeq, limit: 1 });
+    return next?.type === "run.start_replaced" && (await store.run(id))?.input === input;
   }
 }
 
