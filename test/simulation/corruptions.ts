@@ -38,8 +38,10 @@ export const corruptions: readonly Corruption[] = [
     evidence.bodies.push(
       ...evidence.bodies.filter((body) => body.run === run.id).map((body) => ({ ...body, run: id })),
     );
-    for (const { transition, entry } of world.writes(run.id))
+    for (const { transition, entry } of world.writes(run.id)) {
       entry.batch.transitions.push({ ...transition, runId: id });
+      if (entry.result.kind === "committed" && entry.result.notParked.includes(run.id)) entry.result.notParked.push(id);
+    }
     for (const { batch } of world.entries("commit"))
       batch.starts.push(...batch.starts.filter((start) => start.id === run.id).map((start) => ({ ...start, id })));
     for (const { runIds, deliveries } of world.entries("claimed")) {
