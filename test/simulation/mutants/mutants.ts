@@ -156,8 +156,8 @@ export const mutants: readonly Mutant[] = [
   ]),
   mutant("leaked-slot", "A run of a workflow with a limit keeps its slot when it is parked or ends.", [
     "worker/limits/slot-keeper.ts",
-    "return isReleasing ? { ...transition, next: { ...next, releasesSlots: true } } : transition;",
-    "return isReleasing ? transition : transition;",
+    "{ ...next, releasesSlots: true as const }",
+    "{ ...next }",
   ]),
   mutant("limit-exceeded", "An admission lets one more run begin than the limit has slots.", [
     "core/limits/admission.ts",
