@@ -1,33 +1,45 @@
 /**
  * The slots that a parked run holds until it ends, because a limit is held `while: "open"`. A worker knows the slots of the runs
- * that it executes. A client that ends a run must read them, or they would be lost to their lanes until a worker tidies up.
+ * that it executes. A client that ends a run must give them back, or they would be lost to their lanes until a worker tidies up.
  */
+import { openLanesIn } from "../../core/run/parking-note.js";
 import type { NextTaskState } from "../../core/run/transition.js";
 import type { Logger } from "../../define/context.js";
-import type { FreedSlots } from "../../store/contract/limits.js";
-import type { Store } from "../../store/contract/store.js";
+import type { RunRecord, Store, TaskRecord } from "../../store/contract/store.js";
 import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 
 export interface SlotRelease {
   readonly next: NextTaskState;
-  /** Must be called when the commit is durable: runs may wait for the slots. */
-  announce(): void;
+  /** Must be called when the commit is durable: runs may wait for the slots. Never throws, because workers look for them, too. */
+  announce(): Promise<void>;
+}
+
+interface EndingRun {
+  readonly run: Pick<RunRecord, "id" | "waiting">;
+  readonly task: Pick<TaskRecord, "deliveries">;
+  readonly next: NextTaskState;
 }
 
 /** Makes a transition that ends a run give back its slots. The run has no owner, so it cannot get others meanwhile. */
 export async function withSlotRelease(
   { store, log }: { readonly store: Store; readonly log: Logger },
-  runId: string,
-  next: NextTaskState,
+  { run, task, next }: EndingRun,
 ): Promise<SlotRelease> {
-  const slots = next.kind === "finish" ? await store.limits.slots({ runIds: [runId] }, Number.MAX_SAFE_INTEGER) : [];
-  if (next.kind !== "finish" || slots.length === 0) return { next, announce: () => {} };
-  const freed = slots.map(({ lane }): FreedSlots => ({ lane, count: 1 }));
-  return {
-    next: { ...next, releasesSlots: true },
-    announce: () =>
-      void store.limits
-        .wake(freed)
-        .catch((error: unknown) => warnOfRetry(log, "Free slots of limits could not be announced.", error)),
+  const lanes = next.kind === "finish" ? await heldLanes(store, run, task) : [];
+  if (next.kind !== "finish" || lanes.length === 0) return { next, announce: async () => {} };
+  const announce = async () => {
+    try {
+      await store.limits.wake(lanes.map((lane) => ({ lane, count: 1 })));
+    } catch (error) {
+      warnOfRetry(log, "Free slots of limits could not be announced; workers find them within seconds.", error);
+    }
   };
+  return { next: { ...next, releasesSlots: true }, announce };
+}
+
+/** The note of a parked run names them. A run whose worker died has none, so the store is asked for that one. */
+async function heldLanes(store: Store, run: EndingRun["run"], task: EndingRun["task"]): Promise<readonly string[]> {
+  if (run.waiting !== null) return openLanesIn(run.waiting);
+  if (task.deliveries === 0) return [];
+  return (await store.limits.slots({ runIds: [run.id] }, Number.MAX_SAFE_INTEGER)).map(({ lane }) => lane);
 }

@@ -20,7 +20,6 @@ import { finishRun } from "../../core/run/finish.js";
 import { evolve, fold, foldBeforeDamage } from "../../core/run/fold.js";
 import type { Message } from "../../core/run/message.js";
 import { parkByClient, parkNotStarted } from "../../core/run/park.js";
-import { openLanesIn } from "../../core/run/parking-note.js";
 import type { RunState } from "../../core/run/state.js";
 import type { Command } from "../../core/run/stored-schema.js";
 import { isTerminalEvent } from "../../core/run/terminal-event.js";
@@ -30,7 +29,6 @@ import type { Runtime } from "../../runtime/runtime.js";
 import type { Batch, CursorWrite, NextTaskState, RunRecord, Store } from "../../store/contract/store.js";
 import { logPause, publishCommit } from "../../telemetry/publish.js";
 import type { RunTally } from "../../telemetry/run-tally.js";
-import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 import { readParents } from "../inspect/run-graph.js";
 import { withSlotRelease } from "./held-slots.js";
 import { handOverQueue, isBusy, type QueueHandover } from "./queue-handover.js";
@@ -85,7 +83,7 @@ export async function applyCommands(
     isStarted: command.type === "start",
     cancelMessages,
   });
-  const release = await withSlotRelease({ store, log }, runId, next);
+  const release = await withSlotRelease({ store, log }, { run, task, next });
   const handover = state.ending === null ? noHandover : await handOverQueue(store, run, state, now);
   if (handover === null) return lostRace;
   const eventsToWrite = events.filter((event) => !isTerminalEvent(event));
@@ -101,15 +99,14 @@ export async function applyCommands(
     const batch: Batch = { fence: null, transitions: [transition, ...transitions], starts: [] };
     const result = await store.commit(keyChange === undefined ? batch : { ...batch, keyChange });
     if (result.kind !== "committed") return lostRace;
-    if (next.kind === "finish" && next.releasesSlots) await wakeLanes(store, log, openLanesIn(run.waiting));
-    release.announce();
+    await release.announce();
     publishCommit(log, run, { ...transition, at: result.at });
     tally.record(run.workflow, { ...transition, at: result.at });
     if (state.paused !== null && state.paused !== pausedBefore) logPause(log, run, state.paused);
     return "done";
   } catch (error) {
     if (!(await wasWritten(store, run.id, lastSeq, eventsToWrite))) throw error;
-    release.announce();
+    await release.announce();
     return "done";
   }
 }
@@ -181,20 +178,10 @@ function nextAndMessages(
   if (state.ending !== null) {
     const { status } = state.ending;
     const end = { status, output: null, error: failureOf(status, events) };
-    const ended = finishRun(run, end, state.startedAt, cancelMessages);
-    return openLanesIn(run.waiting).length === 0 ? ended : { ...ended, next: { ...ended.next, releasesSlots: true } };
+    return finishRun(run, end, state.startedAt, cancelMessages);
   }
   const next = state.startedAt === null ? parkNotStarted(state, isStarted) : parkByClient(state, run.waiting);
   return { next, messages: cancelMessages };
-}
-
-/** The runs that wait for the slots of the ended run. If this fails, workers find the free slots within seconds. */
-async function wakeLanes(store: Store, log: Logger, lanes: readonly string[]): Promise<void> {
-  try {
-    await store.limits.wake(lanes.map((lane) => ({ lane, count: 1 })));
-  } catch (error) {
-    warnOfRetry(log, "Free slots of limits could not be announced; workers find them within seconds.", error);
-  }
 }
 
 function failureOf(status: string, events: readonly NewEvent[]): Failure | null {
