@@ -20,12 +20,15 @@ export const alias = [
  */
 const sharing = [
   "src/{cli,client,core,define,http,runtime,telemetry,worker}/**/*.test.ts",
-  "src/store/{shared,sql,postgres,mysql}/**/*.test.ts",
+  // The others capture all statements of their process.
+  "src/store/{shared,sql,mysql}/**/*.test.ts",
+  "src/store/postgres/**/!(plans|schedule-plans).test.ts",
+  "test/limits/!(rules).test.ts",
   "dashboard/src/**/*.test.ts",
   "test/{class-style,client,dynamic,function-style,graph-style,histories,retry,stored-schema,types}/**/*.test.ts",
   "test/schedules/!(kills|damaged).test.ts",
   "test/{cli,dashboard,mistakes,sql-functions,testing}/**/*.test.ts",
-  "test/{limits,package,scale,simulation,torture}/**/*.test.ts",
+  "test/{package,simulation,torture}/**/*.test.ts",
   // The others stop the intervals of their process, and change the classes of drivers.
   "test/processes/!(cross-process|lost-answers|wake-ups).test.ts",
   // The others load TypeScript.

@@ -7,6 +7,8 @@ export interface GraphProcessOptions {
   readonly ledger: string;
   readonly lease: number;
   readonly concurrency: number;
+  /** The first execution of this node never ends; only a kill lets the next one begin. */
+  readonly stuckNumber: number | null;
 }
 
 export class GraphProcess extends LibraryProcess {
