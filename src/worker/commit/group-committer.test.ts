@@ -90,6 +90,19 @@ describe("the group committer", () => {
     expect(await committer.submit(createTransition("a", "x"))).toMatchObject({ kind: "evicted" });
   });
 
+  test("the same event of the next owner of one run is no proof that the other runs of the batch were written", async () => {
+    const { committer, batches, write } = createCommitter(
+      () => Promise.reject(connectionLostError()),
+      () => {
+        write({ fence: null, transitions: [createTransition("a", "x")], starts: [] });
+        return { kind: "conflict", runId: "a" };
+      },
+    );
+    const receipts = await Promise.all(["a", "b"].map((runId) => committer.submit(createTransition(runId, "x"))));
+    expect(receipts).toMatchObject([{ kind: "evicted" }, { kind: "committed", at: 7 }]);
+    expect(batches.map(runsOf)).toEqual([["a", "b"], ["a", "b"], ["b"]]);
+  });
+
   test("starts a second flush beside the first when enough is queued, but never with a run of the first", async () => {
     let completeFirstCommit = (_: CommitResult) => {};
     const { committer, batches } = createCommitter(

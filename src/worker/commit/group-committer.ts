@@ -290,18 +290,24 @@ export class GroupCommitter {
 
   /**
    * Finds out whether a commit succeeded although its connection failed. A batch is written as a whole or not at all, so one
-   * transition with events, or one that releases its run, shows whether it was written, as long as the fence is valid. A
-   * batch without such a transition is safe to repeat: the store recognises existing runs by id and overwrites cursors.
+   * transition that releases its run shows whether it was written, as long as the fence is valid, and so do the events in the
+   * logs. All logs are read: a run that this worker has lost meanwhile may have the same event of its next owner, which says
+   * nothing about the other runs. A batch without such a transition is safe to repeat: the store recognises existing runs by
+   * id and overwrites cursors.
    */
-  async #findOwnCommit(batch: Batch): Promise<(CommitResult & { readonly found?: true }) | null> {
-    const probe =
-      batch.transitions.find(({ events }) => events.length > 0) ??
-      batch.transitions.find(({ runId, next }) => next.kind === "park" && this.#reclaimedRuns.has(runId)) ??
-      batch.transitions.find(({ next }) => next.kind !== "keep");
-    if (probe === undefined) return null;
+  async #findOwnCommit({ transitions }: Batch): Promise<(CommitResult & { readonly found?: true }) | null> {
+    const written = transitions.filter(({ events }) => events.length > 0);
+    const released =
+      transitions.find(({ runId, next }) => next.kind === "park" && this.#reclaimedRuns.has(runId)) ??
+      transitions.find(({ next }) => next.kind !== "keep");
+    if (written.length === 0 && released === undefined) return null;
     const { isAlive } = await this.#store.heartbeat(this.#fence);
     if (!isAlive) return { kind: "fenced" };
-    const at = probe.events.length > 0 ? await this.#readWrittenAt(probe) : await this.#readReleasedAt(probe);
+    let at = written.length === 0 && released !== undefined ? await this.#readReleasedAt(released) : null;
+    for (const transition of written) {
+      at = await this.#readWrittenAt(transition);
+      if (at === null) break;
+    }
     if (at === null) return null;
     this.#options.onUncertain();
     return { kind: "committed", at, notParked: [], ownedWithMessages: [], refused: [], found: true };
