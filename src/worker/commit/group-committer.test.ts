@@ -20,7 +20,7 @@ const committed = (more: Partial<CommitResult & { kind: "committed" }> = {}): Co
 function createCommitter(...script: ((batch: Batch) => CommitResult | Promise<CommitResult>)[]) {
   const batches: Batch[] = [];
   const written = new Map<string, StoredEvent[]>();
-  const storeState = { isAlive: true, fenced: 0, uncertain: 0, transientErrors: 0 };
+  const storeState = { isAlive: true, fenced: 0, uncertain: 0, transientErrors: 0, uncertainParks: [] as string[] };
   const store = {
     commit: async (batch: Batch) => {
       batches.push(batch);
@@ -45,6 +45,9 @@ function createCommitter(...script: ((batch: Batch) => CommitResult | Promise<Co
     },
     onUncertain: () => {
       storeState.uncertain += 1;
+    },
+    onUncertainPark: (runId) => {
+      storeState.uncertainParks.push(runId);
     },
     onTransientError: () => {
       storeState.transientErrors += 1;
@@ -88,6 +91,27 @@ describe("the group committer", () => {
       },
     );
     expect(await committer.submit(createTransition("a", "x"))).toMatchObject({ kind: "evicted" });
+  });
+
+  test("reports the parks without events whose connection failed, and no others", async () => {
+    const { committer, storeState } = createCommitter(
+      () => Promise.reject(new StoreError("a deadlock", { transient: true })),
+      () => Promise.reject(new StoreError("the connection is gone", { transient: true, unreachable: true })),
+    );
+    const park = {
+      kind: "park",
+      status: "waiting",
+      waiting: null,
+      startedAt: null,
+      wakeAt: null,
+      wakeInMs: null,
+    } as const;
+    await Promise.all([
+      committer.submit(transition("a", { next: park })),
+      committer.submit(transition("b", { next: park, events: [event("x")] })),
+      committer.submit(createTransition("c", "x")),
+    ]);
+    expect(storeState.uncertainParks).toEqual(["a"]);
   });
 
   test("the same event of the next owner of one run is no proof that the other runs of the batch were written", async () => {

@@ -14,6 +14,7 @@ import { mergeMessages } from "../../core/run/message.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import type { Batch, CommitResult, Fence, NewRun, Store, Transition } from "../../store/contract/store.js";
 import { inCleanContext } from "../../telemetry/async-context.js";
+import { isUnreachable } from "../../telemetry/warn-of-retry.js";
 import type { SlotKeeper } from "../limits/slot-keeper.js";
 import { AckScheduler } from "./ack-scheduler.js";
 import { LogConflict } from "./log-conflict.js";
@@ -64,6 +65,8 @@ export interface GroupCommitterOptions {
    * runs the worker still owns.
    */
   readonly onUncertain: () => void;
+  /** Called when the connection failed during the park of a run without events, which the server may still execute. */
+  readonly onUncertainPark: (runId: string) => void;
   /** The slots of limits that runs of this worker hold; null if no workflow of the worker has limits. */
   readonly slots: SlotKeeper | null;
 }
@@ -144,6 +147,11 @@ export class GroupCommitter {
     const entry = this.#queue.get(runId);
     this.#queue.delete(runId);
     if (entry !== undefined) deliverReceipt(entry, null);
+  }
+
+  /** Whether a commit of this run is on its way. */
+  isInFlight(runId: string): boolean {
+    return this.#runsInFlight.has(runId);
   }
 
   /** Stops retrying failed commits: no turn waits for them any more, and the next owners of the runs repeat the work. */
@@ -238,6 +246,7 @@ export class GroupCommitter {
           // The connection may have failed after the commit succeeded, so the log is checked before writing again.
           isUncertain = hasFailed = true;
           this.#options.onTransientError("commit", error);
+          if (isUnreachable(error)) this.#reportUncertainParks(entries);
           await backoff.wait();
           continue;
         }
@@ -257,6 +266,13 @@ export class GroupCommitter {
         hasUnreadMessages ? { kind: "unread" } : { kind: "evicted", error: new LogConflict(runId, afterSeq) },
       );
       isUncertain = false;
+    }
+  }
+
+  #reportUncertainParks(entries: readonly QueuedTransition[]): void {
+    for (const { transition } of entries) {
+      const { runId, events, next } = transition;
+      if (next.kind === "park" && events.length === 0) this.#options.onUncertainPark(runId);
     }
   }
 
@@ -325,10 +341,11 @@ export class GroupCommitter {
    * kept the run from being parked, null leads to a second commit, which is harmless.
    */
   async #readReleasedAt({ runId }: Transition): Promise<number | null> {
-    if (this.#reclaimedRuns.has(runId)) return this.#store.now();
-    const [task] = await this.#store.tasks([runId]);
+    const [task] = this.#reclaimedRuns.has(runId) ? [] : await this.#store.tasks([runId]);
     const { workerId, epoch } = this.#fence;
-    return task?.owner === workerId && task.epoch === epoch ? null : this.#store.now();
+    const isOwned = task?.owner === workerId && task.epoch === epoch;
+    // A claim may have returned the run during the read: then it is owned for its next turn.
+    return isOwned && !this.#reclaimedRuns.has(runId) ? null : this.#store.now();
   }
 
   /** Finds the run whose data cannot be written (it exceeds a packet, for example) by halving the batch repeatedly. */

@@ -27,6 +27,7 @@ import { pauseRunOnError } from "../turn/user-code.js";
 import { toRunRecord } from "./adopted-run.js";
 import { beginGathered, mustBegin } from "./begin-gathered.js";
 import { toAdmittedTasks } from "./forgotten-tasks.js";
+import { LateParks } from "./late-parks.js";
 import { type Opening, OpeningRuns } from "./opening-runs.js";
 import type { SessionOptions } from "./session-options.js";
 
@@ -36,6 +37,9 @@ export class Session {
   readonly #options: SessionOptions;
   readonly #host: TurnHost;
   readonly #openingRuns = new OpeningRuns();
+  readonly #lateParks: LateParks;
+  /** By run: where its log ended when the store refused a write of it. */
+  readonly #conflicts = new Map<string, number>();
   #stepSlots: StepSlots | null = null;
   #isDead = false;
   #isStopping = false;
@@ -50,14 +54,13 @@ export class Session {
       slots: options.slots,
       onFenced: () => options.onLost(),
       onUncertain: () => options.onUncertain(),
+      onUncertainPark: (runId) => this.#lateParks.note(runId),
       onTransientError: (operation, error) =>
         warnOfRetry(log, `Worker "${workerName}": ${operation} failed, trying again.`, error),
     });
+    this.#lateParks = new LateParks({ runtime, store, log, committer: this.committer, lateCallMs: options.leaseMs });
     this.#host = {
-      runtime,
-      workerName,
-      store,
-      log,
+      ...{ runtime, workerName, store, log },
       tally: options.tally,
       committer: this.committer,
       executing: options.slowSteps.executing,
@@ -114,6 +117,7 @@ export class Session {
     this.#isDead = true;
     this.#stepSlots?.close();
     this.committer.giveUp();
+    this.#lateParks.close();
     for (const turn of this.turns.values()) turn.abandon();
     this.turns.clear();
   }
@@ -337,18 +341,24 @@ export class Session {
    */
   #evict(runId: string, route: string, error: unknown): Promise<void> {
     const { store, log, fence } = this.#options;
-    return this.#whileOpening([runId], async () => {
+    return this.#whileOpening([runId], async (opening) => {
       try {
         const [logs, [task]] = await this.#retryUntilReachable(() =>
           Promise.all([store.logs([runId]), store.tasks([runId])]),
         );
+        // A claim has returned the run meanwhile: its turn is not the one that was refused.
+        if (!opening.isLatest(runId) || this.turns.has(runId)) return;
         const lastSeq = logs.get(runId)?.at(-1)?.seq ?? 0;
         if (error instanceof LogConflict) {
           if (task?.owner !== fence.workerId || task.epoch !== fence.epoch) {
             this.#options.slots?.forget(runId);
+            if (task?.state === "parked") void this.#lateParks.wake(runId);
             return log.warn(`Run ${runId} is no longer owned by this worker, which drops it.`);
           }
-          if (lastSeq !== error.after) {
+          // Between the refusal and this read, a claim may have made the session the owner again.
+          const isFirst = this.#conflicts.get(runId) !== lastSeq;
+          this.#conflicts.set(runId, lastSeq);
+          if (lastSeq !== error.after || isFirst) {
             log.warn(
               `The log of run ${runId} ends at event ${lastSeq}, not at ${error.after}: the run is replayed from there.`,
             );
