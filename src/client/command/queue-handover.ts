@@ -82,12 +82,13 @@ export async function queueTransition(
 ): Promise<Transition | null> {
   const state = fold((await store.logs([runId])).get(runId) ?? []);
   // Read after the log, so that it belongs to the same state if the commit finds the log unchanged.
-  const row = await store.run(runId);
+  const [row, [task]] = await Promise.all([store.run(runId), store.tasks([runId])]);
   if (row === null) return null;
   const received = commands.map((command): ReceivedCommand => ({ command, at: now, strict: true, isUnowned: true }));
   const afterSeq = state.seq;
   const events = decide(state, received, now);
   for (const event of events) evolve(state, { ...event, seq: state.seq + 1, at: now });
-  const next = state.startedAt === null ? parkNotStarted(state, false) : parkByClient(state, row.waiting);
+  const next =
+    state.startedAt === null ? parkNotStarted(state, false) : parkByClient(state, row.waiting, task?.deliveries ?? 0);
   return createTransition(runId, afterSeq, { events, next });
 }

@@ -81,6 +81,7 @@ export async function applyCommands(
   for (const event of events) evolve(state, { ...event, seq: state.seq + 1, at: now });
   const { next, messages } = nextAndMessages(run, state, events, {
     isStarted: command.type === "start",
+    deliveries: task.deliveries,
     cancelMessages,
   });
   const release = await withSlotRelease({ store, log }, { run, task, next });
@@ -173,14 +174,19 @@ function nextAndMessages(
   run: RunRecord,
   state: RunState,
   events: readonly NewEvent[],
-  { isStarted, cancelMessages }: { readonly isStarted: boolean; readonly cancelMessages: readonly Message[] },
+  {
+    isStarted,
+    deliveries,
+    cancelMessages,
+  }: { readonly isStarted: boolean; readonly deliveries: number; readonly cancelMessages: readonly Message[] },
 ): { readonly next: NextTaskState; readonly messages: readonly Message[] } {
   if (state.ending !== null) {
     const { status } = state.ending;
     const end = { status, output: null, error: failureOf(status, events) };
     return finishRun(run, end, state.startedAt, cancelMessages);
   }
-  const next = state.startedAt === null ? parkNotStarted(state, isStarted) : parkByClient(state, run.waiting);
+  const next =
+    state.startedAt === null ? parkNotStarted(state, isStarted) : parkByClient(state, run.waiting, deliveries);
   return { next, messages: cancelMessages };
 }
 

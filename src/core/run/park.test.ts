@@ -76,7 +76,7 @@ test("the task gets the route and the priority of the next step", () => {
 
 test("a client's write leaves a run waiting when its code has seen everything", () => {
   const state = stateOf(started, sleeping);
-  expect(parkByClient(state, writeParkingNote(state, state.wakeVersion))).toMatchObject({
+  expect(parkByClient(state, writeParkingNote(state, state.wakeVersion), 0)).toMatchObject({
     wakeAt: 1_500,
     wakeInMs: null,
   });
@@ -86,8 +86,15 @@ test("a client's write makes a run ready when there is a result that its code ha
   const state = stateOf(started, sleeping);
   const note = writeParkingNote(state, state.wakeVersion);
   evolve(state, { ...newEvent("timer.fired", { node: "nap" }), seq: 3, at: storeNow });
-  expect(parkByClient(state, note)).toMatchObject({ wakeAt: null, wakeInMs: 0 });
-  expect(parkByClient(stateOf(started, sleeping), null)).toMatchObject({ wakeInMs: 0 });
+  expect(parkByClient(state, note, 0)).toMatchObject({ wakeAt: null, wakeInMs: 0 });
+  expect(parkByClient(stateOf(started, sleeping), null, 0)).toMatchObject({ wakeInMs: 0 });
+});
+
+test("a client's write leaves a run ready whose owner has died, although the log gives no reason for it", () => {
+  const state = stateOf(started, newEvent("step.started", { node: "sweep", attempt: 1 }));
+  const park = parkByClient(state, writeParkingNote(state, state.wakeVersion), 1);
+  expect(park).toMatchObject({ wakeAt: null, wakeInMs: 0 });
+  expect(shouldRunCode(state, park.waiting, storeNow)).toBe(true);
 });
 
 test("a run that has not started keeps its start time when a client pauses it", () => {

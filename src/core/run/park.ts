@@ -82,9 +82,11 @@ function earlier(a: number | null, b: number | null): number | null {
  * not seen all reasons to run; otherwise it keeps waiting as before.
  *
  * @param waiting the parking note in the run's row
+ * @param deliveries of the task; if it is not 0, the last owner has died without parking the run. The note is then older than
+ * what that owner has done, and the task is due although the log need not give a reason for it.
  */
-export function parkByClient(state: RunState, waiting: string | null): Park {
-  const seenVersion = seenVersionIn(waiting);
+export function parkByClient(state: RunState, waiting: string | null, deliveries: number): Park {
+  const seenVersion = deliveries === 0 ? seenVersionIn(waiting) : null;
   const hasUnseenChanges = state.paused === null && (seenVersion === null || state.wakeVersion > seenVersion);
   return {
     kind: "park",
