@@ -21,6 +21,10 @@ export class Facts {
 
   /** By run: entries at which a commit that had failed took effect, and released the run or set a cursor back, without its worker knowing. */
   readonly #lateWrites = new Map<string, number[]>();
+  /** By run: entries at which a worker claimed it. */
+  readonly #claims = new Map<string, number[]>();
+  /** By run: entries at which a write was accepted. */
+  readonly #writes = new Map<string, number[]>();
 
   constructor(evidence: Evidence, ownership: Ownership) {
     this.#evidence = evidence;
@@ -35,6 +39,7 @@ export class Facts {
       this.#breaks.set(process, [...(this.#breaks.get(process) ?? []), seq]);
     for (const entry of evidence.journal) {
       const { seq, process } = entry;
+      if (entry.kind === "claimed") for (const run of entry.runIds) addTo(this.#claims, run, seq);
       if (entry.kind === "registered") {
         processOf.set(entry.fence.workerId, process);
         addBreak(process, seq);
@@ -42,8 +47,8 @@ export class Facts {
       else if (entry.kind === "freed") for (const id of entry.workerIds) addBreak(processOf.get(id) ?? "", seq);
       else if (entry.kind === "commit" && entry.result.kind === "committed") {
         for (const { runId, events, next, cursors } of entry.batch.transitions) {
-          if (entry.isLate && (next.kind !== "keep" || cursors.length > 0))
-            this.#lateWrites.set(runId, [...(this.#lateWrites.get(runId) ?? []), seq]);
+          addTo(this.#writes, runId, seq);
+          if (entry.isLate && (next.kind !== "keep" || cursors.length > 0)) addTo(this.#lateWrites, runId, seq);
           let commits = this.#commits.get(runId);
           if (commits === undefined) this.#commits.set(runId, (commits = []));
           for (const _ of events) commits.push(seq);
@@ -122,8 +127,22 @@ export class Facts {
     const isBetween = (seq: number) => seq > begunAfter && seq <= again;
     return (
       this.#breaks.get(process)?.some(isBetween) === true ||
-      this.#lateWrites.get(run)?.some(isBetween) === true ||
+      this.#lateWrites.get(run)?.some((late) => isBetween(late) || this.#isOfEarlierTurn(run, late, begunAfter)) ===
+        true ||
       this.#evictions.get(run)?.some((eviction) => isBetween(eviction.seq) && eviction.process === process) === true
+    );
+  }
+
+  /**
+   * A late commit has released the run, and its process has claimed it again. Until the answer of that claim arrives, the process
+   * goes on with its earlier turn, and executes what the turn of the claim executes again.
+   */
+  #isOfEarlierTurn(run: string, late: number, begunAfter: number): boolean {
+    const claim = this.#claims.get(run)?.find((seq) => seq > late);
+    return (
+      claim !== undefined &&
+      begunAfter >= claim &&
+      this.#writes.get(run)?.some((seq) => seq > claim && seq <= begunAfter) !== true
     );
   }
 
@@ -151,4 +170,10 @@ export class Facts {
   isTransactional(node: string | null): boolean {
     return node !== null && /^t\d+$/.test(node);
   }
+}
+
+function addTo(entries: Map<string, number[]>, key: string, seq: number): void {
+  const known = entries.get(key);
+  if (known === undefined) entries.set(key, [seq]);
+  else known.push(seq);
 }
