@@ -9,6 +9,10 @@ test.each([
   [407, "a claim that had failed was executed after all, and no worker knew that it owned the run"],
   [502, "signals arrived while a transactional step was writing, and the wait was given wrong numbers"],
   [7318, "a signal to a run whose worker had died made its task wait for ever"],
+  [
+    7447,
+    "a run that was admitted while it was paused lost the names of its slots, and a client that ended it gave none back",
+  ],
   [9331, "a park that had failed was executed when its worker had claimed the run again, and the task was never due"],
   [9528, "an event of another owner of one run was taken for the proof that a whole batch was written"],
   [21789, "a park was repeated although its answer was lost and the run had been claimed again"],

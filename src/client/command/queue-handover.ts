@@ -89,6 +89,8 @@ export async function queueTransition(
   const events = decide(state, received, now);
   for (const event of events) evolve(state, { ...event, seq: state.seq + 1, at: now });
   const next =
-    state.startedAt === null ? parkNotStarted(state, false) : parkByClient(state, row.waiting, task?.deliveries ?? 0);
+    state.startedAt === null
+      ? parkNotStarted(state, false, row.waiting)
+      : parkByClient(state, row.waiting, task?.deliveries ?? 0);
   return createTransition(runId, afterSeq, { events, next });
 }

@@ -186,7 +186,9 @@ function nextAndMessages(
     return finishRun(run, end, state.startedAt, cancelMessages);
   }
   const next =
-    state.startedAt === null ? parkNotStarted(state, isStarted) : parkByClient(state, run.waiting, deliveries);
+    state.startedAt === null
+      ? parkNotStarted(state, isStarted, run.waiting)
+      : parkByClient(state, run.waiting, deliveries);
   return { next, messages: cancelMessages };
 }
 

@@ -217,7 +217,7 @@ export class KeyConflicts {
     const { by: _by, reason: _reason, ...kept } = originOf(record);
     const startedBy = JSON.stringify({ ...originOf(run), ...kept });
     const event = newEvent("run.start_replaced", {}, startBy?.kind === "at" ? { startBy: startBy.ms } : {});
-    const { keepsDueTime: _, ...park } = parkNotStarted({ ...state, seq: state.seq + 1 }, false);
+    const { keepsDueTime: _, ...park } = parkNotStarted({ ...state, seq: state.seq + 1 }, false, record.waiting);
     const time = isHeld ? ({ keepsDueTime: true } as const) : wakeOf(due);
     const next: NextTaskState = { ...park, ...time, ...(isHeld ? {} : { priority: run.priority }) };
     const { version, priority, input, tags } = run;

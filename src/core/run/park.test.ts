@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { type NewEvent, newEvent } from "./event.js";
 import { evolve, fold } from "./fold.js";
 import { type OwnerParkOptions, parkByClient, parkByOwner, parkNotStarted, shouldRunCode } from "./park.js";
-import { readParkingNote, writeParkingNote } from "./parking-note.js";
+import { openLanesIn, readParkingNote, withOpenLanes, writeParkingNote } from "./parking-note.js";
 import type { RunState } from "./state.js";
 
 const storeNow = 1_000;
@@ -98,7 +98,7 @@ test("a client's write leaves a run ready whose owner has died, although the log
 });
 
 test("a run that has not started keeps its start time when a client pauses it", () => {
-  expect(parkNotStarted(stateOf(paused()), false)).toMatchObject({
+  expect(parkNotStarted(stateOf(paused()), false, null)).toMatchObject({
     status: "paused",
     wakeInMs: null,
     keepsDueTime: true,
@@ -106,10 +106,10 @@ test("a run that has not started keeps its start time when a client pauses it", 
 });
 
 test("a run that has not started is due when a client starts it, or resumes it after its start time", () => {
-  expect(parkNotStarted(stateOf(), true)).toMatchObject({ status: "pending", wakeInMs: 0 });
+  expect(parkNotStarted(stateOf(), true, null)).toMatchObject({ status: "pending", wakeInMs: 0 });
   const due = stateOf(paused(), newEvent("run.became_due", {}), newEvent("run.resumed", {}, { by: "operator" }));
-  expect(parkNotStarted(due, false)).toMatchObject({ status: "pending", wakeInMs: 0 });
-  expect(parkNotStarted(due, false).keepsDueTime).toBeUndefined();
+  expect(parkNotStarted(due, false, null)).toMatchObject({ status: "pending", wakeInMs: 0 });
+  expect(parkNotStarted(due, false, null).keepsDueTime).toBeUndefined();
 });
 
 test("code that has seen everything runs again only for a new result or for a step that is due", () => {
@@ -127,4 +127,11 @@ test("code is called for a step that has started when a late commit has released
   expect(shouldRunCode(inFunction, writeParkingNote(inFunction, inFunction.wakeVersion), storeNow)).toBe(true);
   const inClass = stateOf(newEvent("run.started", {}, { steps: "chain" }), begun);
   expect(shouldRunCode(inClass, writeParkingNote(inClass, inClass.wakeVersion), storeNow)).toBe(false);
+});
+
+test("a run that was admitted while it was paused keeps the names of its slots, also when it is resumed", () => {
+  const note = withOpenLanes(writeParkingNote(stateOf(paused()), null), ["customers\tc"]);
+  const parkedAgain = parkNotStarted(stateOf(paused()), false, note);
+  expect(openLanesIn(parkedAgain.waiting)).toEqual(["customers\tc"]);
+  expect(openLanesIn(parkNotStarted(stateOf(), true, parkedAgain.waiting).waiting)).toEqual(["customers\tc"]);
 });

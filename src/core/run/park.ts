@@ -104,14 +104,18 @@ export function parkByClient(state: RunState, waiting: string | null, deliveries
  * and the run starts as soon as it is resumed.
  *
  * @param isStartRequested whether the client's command is to start the run now
+ * @param waiting the parking note in the run's row, which names the slots that the run keeps: a worker may have admitted it
+ * while it was paused
  */
-export function parkNotStarted(state: RunState, isStartRequested: boolean): Park {
+export function parkNotStarted(state: RunState, isStartRequested: boolean, waiting: string | null): Park {
   const isPaused = state.paused !== null;
+  const openLanes = openLanesIn(waiting);
+  const hasNote = isPaused || openLanes.length > 0;
   const startsNow = isStartRequested || (!isPaused && state.becameDueWhilePaused);
   return {
     kind: "park",
     status: isPaused ? "paused" : "pending",
-    waiting: isPaused ? writeParkingNote(state, null) : null,
+    waiting: hasNote ? withOpenLanes(writeParkingNote(state, null), openLanes) : null,
     startedAt: null,
     wakeAt: null,
     wakeInMs: startsNow ? 0 : null,
