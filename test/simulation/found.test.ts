@@ -17,6 +17,7 @@ test.each([
   [9528, "an event of another owner of one run was taken for the proof that a whole batch was written"],
   [21789, "a park was repeated although its answer was lost and the run had been claimed again"],
   [23744, "a run was paused as unwritable although its worker had claimed it again"],
+  [10238, "another event was taken for the proof that a transaction was committed, and the code saw its output"],
 ])("seed %i: %s", async (seed) => {
   expect((await runSeed({ seed })).violations).toEqual([]);
 });

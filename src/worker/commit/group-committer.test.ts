@@ -114,6 +114,19 @@ describe("the group committer", () => {
     expect(storeState.uncertainParks).toEqual(["a"]);
   });
 
+  test("does not repeat the failed write of a turn whose run was claimed again", async () => {
+    let failCommit = (_: unknown) => {};
+    const { committer, batches } = createCommitter(() => new Promise((_, reject) => (failCommit = reject)));
+    const lost = committer.submit(createTransition("a", "x")).catch((error: Error) => error.name);
+    const other = committer.submit(createTransition("b", "x"));
+    await expect.poll(() => batches.length).toBe(1);
+    committer.noteReclaimed("a");
+    failCommit(connectionLostError());
+    expect(await lost).toBe("FencedError");
+    expect(await other).toMatchObject({ kind: "committed" });
+    expect(batches.map(runsOf)).toEqual([["a", "b"], ["b"]]);
+  });
+
   test("the same event of the next owner of one run is no proof that the other runs of the batch were written", async () => {
     const { committer, batches, write } = createCommitter(
       () => Promise.reject(connectionLostError()),

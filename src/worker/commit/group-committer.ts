@@ -237,6 +237,11 @@ export class GroupCommitter {
       let result: CommitResult & { readonly found?: true };
       try {
         const ownCommit = isUncertain ? await this.#findOwnCommit(batch) : null;
+        const reclaimed = hasFailed && ownCommit === null ? this.#findReclaimed(entries) : undefined;
+        if (reclaimed !== undefined) {
+          entries = removeRefused(entries, reclaimed, () => null);
+          continue;
+        }
         result = ownCommit ?? (await this.#store.commit(batch));
         // The server may execute a commit long after its connection has failed, also between the check and the next try.
         if (result.kind === "conflict" && hasFailed) result = (await this.#findOwnCommit(batch)) ?? result;
@@ -269,11 +274,14 @@ export class GroupCommitter {
     }
   }
 
+  /** A run whose earlier turn has submitted an entry that was not written, and must not be written beside the newer turn. */
+  #findReclaimed(entries: readonly QueuedTransition[]): string | undefined {
+    return entries.find(({ transition }) => this.#reclaimedRuns.has(transition.runId))?.transition.runId;
+  }
+
   #reportUncertainParks(entries: readonly QueuedTransition[]): void {
-    for (const { transition } of entries) {
-      const { runId, events, next } = transition;
-      if (next.kind === "park" && events.length === 0) this.#options.onUncertainPark(runId);
-    }
+    const parks = entries.filter(({ transition: { events, next } }) => next.kind === "park" && events.length === 0);
+    for (const { transition } of parks) this.#options.onUncertainPark(transition.runId);
   }
 
   #acknowledge(entries: readonly QueuedTransition[], starts: readonly QueuedStart[], committed: Committed): void {

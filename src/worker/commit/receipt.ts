@@ -42,7 +42,7 @@ export function deliverReceipt({ receiver, laterReceivers }: QueuedTransition, r
 export function removeRefused(
   entries: readonly QueuedTransition[],
   runId: string,
-  receiptOf: (transition: Transition) => Receipt,
+  receiptOf: (transition: Transition) => Receipt | null,
 ): QueuedTransition[] {
   for (const entry of entries) if (entry.transition.runId === runId) deliverReceipt(entry, receiptOf(entry.transition));
   return entries.filter((entry) => entry.transition.runId !== runId);

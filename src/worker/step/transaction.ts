@@ -62,7 +62,8 @@ export async function inTransaction(
 
 /**
  * If the connection fails during the commit, the log shows whether the commit succeeded: it contains the event of the
- * step if and only if the user's writes were committed.
+ * step if and only if the user's writes were committed. An earlier commit of this worker that was executed late may have
+ * written another event there.
  */
 async function commit(
   turn: StepTurn,
@@ -82,10 +83,13 @@ async function commit(
       () => store.log(turn.runId, { after, limit: 1 }),
       neverGiveUp,
     );
-    if (!isAlive || writtenEvent === undefined) throw error;
+    if (!isAlive || writtenEvent === undefined || !isSameEvent(writtenEvent, event)) throw error;
     return { kind: "committed", at: writtenEvent.at, notParked: [], ownedWithMessages: [], refused: [] };
   }
 }
+
+const isSameEvent = (written: NewEvent, event: NewEvent): boolean =>
+  written.type === event.type && written.node === event.node && written.data === event.data;
 
 async function rollBack(transaction: StoreTransaction, discard: boolean): Promise<void> {
   try {
