@@ -18,6 +18,7 @@ test.each([
   [21789, "a park was repeated although its answer was lost and the run had been claimed again"],
   [23744, "a run was paused as unwritable although its worker had claimed it again"],
   [10238, "another event was taken for the proof that a transaction was committed, and the code saw its output"],
+  [1938, "a start that is to wait for another run was begun, because an earlier try of it was executed late"],
 ])("seed %i: %s", async (seed) => {
   expect((await runSeed({ seed })).violations).toEqual([]);
 });

@@ -52,6 +52,9 @@ export interface ConflictResult {
   readonly startsAfter: string | null;
 }
 
+/** @param mayBeWritten whether an earlier commit of this start may still be executed, which makes the run wait for another */
+export type StartAgain = (run: NewRun, mayBeWritten: boolean) => Promise<RefusedStart | null>;
+
 const maxTries = 200;
 
 export class KeyConflicts {
@@ -67,18 +70,13 @@ export class KeyConflicts {
    * @param refusal why the store has refused the run
    * @param start starts the run as if there were no other; returns why it is refused again
    */
-  async resolve(
-    run: NewRun,
-    refusal: RefusedStart,
-    policy: LatePolicy,
-    start: (run: NewRun) => Promise<RefusedStart | null>,
-  ): Promise<ConflictResult> {
+  async resolve(run: NewRun, refusal: RefusedStart, policy: LatePolicy, start: StartAgain): Promise<ConflictResult> {
     const key = JSON.stringify([run.workflow, run.startKey, run.heroKey]);
     const before = this.#lastByKey.get(key);
     const resolving = (async () => {
       await before?.catch(() => {});
       // Another start of this process has changed who has the key.
-      const current = before === undefined ? refusal : await start(run);
+      const current = before === undefined ? refusal : await start(run, false);
       return current === null ? createdNow(run) : this.#resolve(run, current, policy, start);
     })();
     this.#lastByKey.set(key, resolving);
@@ -89,24 +87,21 @@ export class KeyConflicts {
     }
   }
 
-  async #resolve(
-    run: NewRun,
-    refusal: RefusedStart,
-    policy: LatePolicy,
-    start: (run: NewRun) => Promise<RefusedStart | null>,
-  ): Promise<ConflictResult> {
+  async #resolve(run: NewRun, refusal: RefusedStart, policy: LatePolicy, start: StartAgain): Promise<ConflictResult> {
     const { runtime, store } = this.#services;
     let holder = refusal.existing.id;
+    let mayBeWritten = false;
     for (let tries = 1; tries <= maxTries; tries += 1) {
       try {
         const result = await this.#try(run, holder, policy);
         if (result !== null) return result;
       } catch (error) {
         if (!(error instanceof StoreError && error.transient)) throw error;
+        mayBeWritten = true;
         // The answer may be lost although the run was written.
         if ((await store.run(run.id)) !== null) return { ...createdNow(run), startsAfter: holder };
       }
-      const next = await start(run);
+      const next = await start(run, mayBeWritten);
       if (next === null) return createdNow(run);
       holder = next.existing.id;
       if (tries > 3) await sleep(runtime, runtime.random() * Math.min(50, 2 ** tries));

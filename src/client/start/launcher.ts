@@ -39,8 +39,7 @@ export class Launcher {
    * @returns the results in the order of the runs
    */
   async launch(runs: readonly NewRun[]): Promise<readonly LaunchResult[]> {
-    const [first] = runs;
-    if (first === undefined) return [];
+    if (runs.length === 0) return [];
     // A worker adopts the first runs. From the first run that no worker can adopt, all are queued, so that no run overtakes
     // an earlier one.
     const adoptions: Promise<LaunchResult>[] = [];
@@ -54,6 +53,14 @@ export class Launcher {
     const queuedResults = remainingRuns.length === 0 ? [] : this.#queue(remainingRuns);
     // All promises are awaited together: if one is rejected before the others, their rejections are not unhandled.
     return (await Promise.all([Promise.all(adoptions), queuedResults])).flat();
+  }
+
+  /**
+   * Launches a run that an earlier commit of unknown outcome may have written, or may still write, so that it waits for another run. No
+   * worker adopts it: a worker that adopts a run begins it.
+   */
+  async relaunch(run: NewRun): Promise<LaunchResult> {
+    return (await this.#queue([run]))[0] as LaunchResult;
   }
 
   #adopterFor({ route, workflow, version }: NewRun): Adopter | null {

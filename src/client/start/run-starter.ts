@@ -11,7 +11,7 @@ import { type HandleServices, RunHandle } from "../run-handle.js";
 import { checkTransaction } from "./callers-transaction.js";
 import { existingRunId } from "./duplicate-start.js";
 import { GatheredStarts, gatheringOf, type StartBatching } from "./gathered-starts.js";
-import { KeyConflicts, type LatePolicy } from "./key-conflict.js";
+import { KeyConflicts, type LatePolicy, type StartAgain } from "./key-conflict.js";
 import type { Launcher, LaunchResult } from "./launcher.js";
 import type { IdSource } from "./new-id.js";
 import { newRunFactory, type StartableDefinition, type StartOptions, startedByField } from "./new-run.js";
@@ -103,8 +103,8 @@ export class RunStarter {
   /** Another run has the key or the hero of the new one, and the caller has said what to do then. */
   async #resolveConflict(run: NewRun, refusal: RefusedStart, policy: LatePolicy): Promise<RunHandle<any, any>> {
     let warning: string | null = null;
-    const start = async (again: NewRun) => {
-      const [result] = await this.#launcher.launch([again]);
+    const start: StartAgain = async (again, mayBeWritten) => {
+      const [result] = mayBeWritten ? [await this.#launcher.relaunch(again)] : await this.#launcher.launch([again]);
       warning = result?.warning ?? null;
       return result?.refusal ?? null;
     };
