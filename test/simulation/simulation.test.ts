@@ -1,11 +1,10 @@
 /** The first seeds, and that a seed determines its world. `npm run simulate` runs more. */
 import { expect, test } from "vitest";
-import { sized } from "../support/effort.js";
 import { addCounts, type Counts } from "./coverage.js";
 import { runSeed } from "./run-seed.js";
 import { commandOf } from "./seed-command.js";
 
-const seeds = sized(100, 300);
+const seeds = 300;
 
 test(`${seeds} simulated worlds keep every promise, and the faults hit what they are for`, async () => {
   const coverage: Counts = {};
