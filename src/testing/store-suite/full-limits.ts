@@ -90,7 +90,7 @@ export function fullLimitTests(fixture: Fixture): void {
     ]);
   });
 
-  test("backlog: so many runs wait, whichever workflow and class they belong to, and whoever sorts them", async () => {
+  test("backlog: so many runs wait, whichever workflow and class they belong to, and whichever worker sorts them", async () => {
     const worker = await fixture.registerWorker();
     const lane = await guardedLane("skip", 1, 2);
     const other = await fixture.openAnother();
