@@ -11,6 +11,7 @@ import type { Message } from "../../../core/run/message.js";
 import type { LimitRefusal, SortedTask } from "../../contract/limits.js";
 import { taskState } from "../records.js";
 import { deleteEmptyClasses } from "./admit.js";
+import { insertOrLockClasses } from "./classes.js";
 import { buildStatement, type LimitsDialect, type SqlText, type TransactionSteps } from "./dialect.js";
 import { type ClassKey, evictingRank, readBegun, readLanes, type SeenLane } from "./guarded-lanes.js";
 import type { ReadSteps } from "./lanes.js";
@@ -112,18 +113,9 @@ function moveEnded(
     runClassOf(route, version, [], `full\t${turn}`);
   const classes = [...new Map(ended.map((run) => [classOf(run).id, classOf(run)])).values()];
   return [
-    d.insertOrLock(
-      d.base.table("classes"),
-      [
-        ["id", "text"],
-        ["route", "text"],
-        ["version", "text"],
-        ["lanes", "text"],
-        ["turn", "number"],
-        ["blocked_on", "text"],
-      ],
-      classes.map(({ id, route, version }) => [id, route, version, "[]", turn, ""]),
-      "id",
+    insertOrLockClasses(
+      d,
+      classes.map((runClass) => ({ ...runClass, turn })),
     ),
     d.updateEach(
       "tasks",

@@ -2,6 +2,7 @@
 import { resumedOffsetMs, type TurnCounter } from "../../../core/limits/order.js";
 import type { SortedTask, SortResult } from "../../contract/limits.js";
 import { taskState } from "../records.js";
+import { insertOrLockClasses } from "./classes.js";
 import { buildStatement, type LimitsDialect, type TransactionSteps } from "./dialect.js";
 import { judgeArriving, nothingToJudge } from "./guard.js";
 import { lockLanes } from "./lanes.js";
@@ -31,21 +32,7 @@ export function* sortTasks(
   const newClasses = classes
     .map((runClass, index) => ({ ...runClass, turn: firstTurn + index }))
     .sort((a, b) => (a.id < b.id ? -1 : 1));
-  yield [
-    d.insertOrLock(
-      d.base.table("classes"),
-      [
-        ["id", "text"],
-        ["route", "text"],
-        ["version", "text"],
-        ["lanes", "text"],
-        ["turn", "number"],
-        ["blocked_on", "text"],
-      ],
-      newClasses.map(({ id, route, version, lanes, turn }) => [id, route, version, JSON.stringify(lanes), turn, ""]),
-      "id",
-    ),
-  ];
+  yield [insertOrLockClasses(d, newClasses)];
   const guardedLanes = [...new Set(tasks.flatMap(({ guardedLanes: lanes = [] }) => lanes))].sort();
   yield* lockLanes(d, guardedLanes);
   const sorted = [...tasks].sort((a, b) => (a.runId < b.runId ? -1 : 1));
