@@ -23,18 +23,20 @@ const sharing = [
   // The others capture all statements of their process.
   "src/store/{shared,sql,mysql}/**/*.test.ts",
   "src/store/postgres/**/!(plans|schedule-plans).test.ts",
+  "src/store/{sqlite,libsql-remote}/!(processes|driver|libsql-remote).test.ts",
   "test/limits/!(rules).test.ts",
   "dashboard/src/**/*.test.ts",
   "test/{class-style,client,dynamic,function-style,graph-style,histories,retry,stored-schema,types}/**/*.test.ts",
-  "test/schedules/!(kills|damaged).test.ts",
-  "test/{cli,dashboard,mistakes,sql-functions,testing}/**/*.test.ts",
+  "test/schedules/!(kills).test.ts",
+  "test/{async-context,cli,dashboard,mistakes,sql-functions,testing}/**/*.test.ts",
+  "test/telemetry/processes.test.ts",
   "test/{package,simulation,torture}/**/*.test.ts",
   // The others stop the intervals of their process, and change the classes of drivers.
   "test/processes/!(cross-process|lost-answers|wake-ups).test.ts",
   // The others load TypeScript.
   "test/docs/!(jsdoc-examples|pages).test.ts",
   // The others change the environment of their process, or look at its open files.
-  "test/stores/{memory,mysql,postgres,step-executions,step-executions-of-runs,user-transactions-mysql}.test.ts",
+  "test/stores/{memory,mysql,pool-sizes,postgres,sqlite,step-executions,step-executions-of-runs,user-transactions-mysql}.test.ts",
   // The other measures the memory of its process.
   "test/http/!(hostile-bodies).test.ts",
   // The others count the errors that no code handles.
@@ -48,8 +50,10 @@ export default defineConfig({
   test: {
     // Processes, not threads: tests kill themselves, change the environment and load a native SQLite.
     pool: "forks",
-    // Four files at a time, on two processors: most of what takes long waits for a server, a lease or another process.
-    maxWorkers: 4,
+    // Five files at a time, on two processors: most of what takes long waits for a server, a lease or another process.
+    maxWorkers: 5,
+    // Transformed modules are kept in node_modules, by a hash of their text and this configuration.
+    experimental: { fsModuleCache: true },
     sequence: { sequencer: SlowestFirst },
     globalSetup: "./test/support/global-setup.ts",
     // Only what hangs takes so long: a busy machine is no failure.

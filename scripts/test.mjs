@@ -6,6 +6,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { bundlePrograms } from "./bundle-programs.mjs";
 import { buildDashboard } from "./dashboard.mjs";
 import { install } from "./install.mjs";
 import { run, tool } from "./run.mjs";
@@ -23,6 +24,8 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, cleanUp
 try {
   const env = await prepareDatabases();
   await build();
+  // A long run starts them as they are, with the library as it is published.
+  if (!isLong) await usePrograms(env);
   const { passed, failed } = await runVitest(env);
   await cleanUp();
   console.log(`${passed} passed, ${failed} failed`);
@@ -79,6 +82,12 @@ async function build() {
   const code = await run(tool("tsc"), ["-p", "tsconfig.build.json"]);
   if (code !== 0) throw new Error("The library does not compile, so no test was run.");
   if ((await buildDashboard()) !== 0) throw new Error("The dashboard could not be built, so no test was run.");
+}
+
+async function usePrograms(env) {
+  const { folder, remove } = await bundlePrograms();
+  databases.push({ close: remove });
+  env.PAWL_TEST_PROGRAMS = folder;
 }
 
 async function runVitest(env) {

@@ -36,6 +36,8 @@ export async function served(listen: (onListening: () => void) => Server): Promi
   const server = await new Promise<Server>((resolve) => {
     const listening = listen(() => resolve(listening));
   });
+  // By default a connection that was idle for five seconds is closed, perhaps just when the next request of a slow machine comes.
+  server.keepAliveTimeout = 0;
   onTestFinished(async () => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));

@@ -11,8 +11,16 @@ import type { HostedTurn } from "./turn/turn-host.js";
 /** The worker's session, as the driver sees it. */
 interface DrivenSession {
   readonly size: number;
-  readonly turns: ReadonlyMap<string, { readonly isWaitingForSlots: boolean; checkInbox(): Promise<void> }>;
+  readonly turns: ReadonlyMap<string, DrivenTurn>;
   readonly stepSlots: DrivenSlots | null;
+}
+
+interface DrivenTurn {
+  readonly isWaitingForSlots: boolean;
+  readonly isLeavingSlots: boolean;
+  checkInbox(): Promise<void>;
+  /** Parks the run if its steps have waited for long enough. Returns when that is due; null: the run does not wait. */
+  parkIfWaitedLong(): number | null;
 }
 
 /** The slots of limits that steps wait for. */
@@ -27,6 +35,8 @@ interface DrivenSlots {
 interface DrivenTimedWork {
   /** Returns how many of the schedules could not be fired, because they have changed meanwhile. */
   doDueWork(): Promise<{ readonly lost: number }>;
+  /** Offers slots to runs that no worker executes. Returns when that is due next; null: never. */
+  offerSlots(): Promise<number | null>;
 }
 
 export class TestDriver {
@@ -37,6 +47,7 @@ export class TestDriver {
   readonly #runtime: Runtime;
   readonly #session: () => DrivenSession | null;
   #driveCount = 0;
+  #nextOfferAt: number | null = null;
   #singleStep: { readonly runId: string; ended: boolean } | null = null;
 
   constructor(claimer: Claimer, timedWork: DrivenTimedWork, runtime: Runtime, session: () => DrivenSession | null) {
@@ -87,20 +98,38 @@ export class TestDriver {
     // The clock may have been moved to the instant at which a rate lets a step begin.
     this.#session()?.stepSlots?.onHint();
     for (;;) {
+      this.#parkLongWaits();
       await this.#waitUntilIdle();
       // Read before schedules fire: a hint may let the worker claim their runs at once, and their ends may make more due.
       const before = this.#claimer.claimedCount;
       const { lost } = await this.#timedWork.doDueWork();
+      // Other workers learn from their heartbeats when slots are to be offered.
+      const looks = this.clock !== null || this.#session()?.stepSlots != null;
+      this.#nextOfferAt = looks ? await this.#timedWork.offerSlots() : null;
       this.#claimer.claimSoon();
       await this.#waitUntilIdle();
       // A schedule that a run's end has changed meanwhile is still due.
-      if (this.#claimer.claimedCount === before && lost === 0) return this.#nextDueAt;
+      if (this.#claimer.claimedCount === before && lost === 0 && !this.#parkLongWaits()) return this.#nextDueAt;
     }
   }
 
   get #nextDueAt(): number | null {
-    const instants = [this.#claimer.nextDueAt, this.#session()?.stepSlots?.nextAt ?? null].filter((at) => at !== null);
+    const { stepSlots = null, turns = new Map<string, DrivenTurn>() } = this.#session() ?? {};
+    const parks = [...turns.values()].map((turn) => turn.parkIfWaitedLong());
+    const instants = [this.#claimer.nextDueAt, stepSlots?.nextAt ?? null, this.#nextOfferAt, ...parks].filter(
+      (at) => at !== null,
+    );
     return instants.length === 0 ? null : Math.min(...instants);
+  }
+
+  /** Returns whether a run is being parked. */
+  #parkLongWaits(): boolean {
+    let parksRun = false;
+    for (const turn of this.#session()?.turns.values() ?? []) {
+      turn.parkIfWaitedLong();
+      parksRun ||= turn.isLeavingSlots;
+    }
+    return parksRun;
   }
 
   /** Whether the worker does anything but wait for slots, which may need the clock to move. */
@@ -115,6 +144,7 @@ export class TestDriver {
   /** Resolves when the worker executes no runs and no claim is in progress. */
   async #waitUntilIdle(): Promise<void> {
     while (this.#isBusy) {
+      this.#parkLongWaits();
       await this.#claimer.currentClaim;
       await this.#session()?.stepSlots?.settled();
       await Promise.all([...(this.#session()?.turns.values() ?? [])].map((turn) => turn.checkInbox()));

@@ -165,9 +165,9 @@ export class Worker {
       if (this.#phase === "running") this.#phase = "idle";
       throw error;
     }
-    // It was stopped meanwhile.
-    if (this.#session === null) return this;
-    await this.#timedWork.start();
+    // When it was stopped meanwhile, nothing would end what is started from here on.
+    if (this.#session !== null) await this.#timedWork.start();
+    if (this.#session === null || this.#stopPromise !== null) return this;
     this.#stopListening = this.#services.store.watch((hint) => inCleanContext(() => this.#onHint(hint)));
     this.#housekeeping.start();
     this.#limits?.start(() => this.#claimer.claimSoon());
@@ -263,10 +263,7 @@ export class Worker {
     this.#watchdog?.stop();
     this.#watchdog = watchdog;
     const session: Session = new Session({
-      runtime,
-      store,
-      log,
-      watchdog,
+      ...{ runtime, store, log, watchdog },
       leaseMs,
       findRegistration,
       fence,
@@ -281,6 +278,7 @@ export class Worker {
       recheckPausedMs: this.#services.recheckPausedMs,
       slots: this.#limits?.newSlotKeeper() ?? null,
       onSlotsFreed: freeLanes(this.#limits, this.#services),
+      onOfferDue: (inMs) => this.#timedWork.onOfferDue(inMs),
       canExecute: (route, version) => this.#registry.canExecute(route, version),
       allowsInterruptions: () => this.#driver.allowsInterruptions,
       hasWaitingRuns: () => this.#claimer.hasWaitingRuns,

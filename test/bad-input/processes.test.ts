@@ -8,9 +8,9 @@ import { fileURLToPath } from "node:url";
 import { connect, type Pawl } from "pawl";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type TestDatabase, testDatabase } from "../support/databases.js";
+import { programFile } from "../support/program-file.js";
 import { silent } from "../support/virtual-worlds.js";
 
-const program = fileURLToPath(new URL("programs/hostile.mjs", import.meta.url));
 const built = fileURLToPath(new URL("../../dist/index.js", import.meta.url));
 
 let database: TestDatabase;
@@ -36,7 +36,7 @@ afterEach(async () => {
 });
 
 async function worker(): Promise<{ child: ChildProcess; exited: Promise<number | null> }> {
-  const child = fork(program, [database.url, join(folder, "ledger")], {
+  const child = fork(programFile("bad-input/programs/hostile"), [database.url, join(folder, "ledger")], {
     execArgv: [],
     stdio: ["ignore", "ignore", "ignore", "ipc"],
   });

@@ -83,9 +83,11 @@ async function untilIdle({ url }: Folder): Promise<void> {
     const { runs } = await pawl.runs({ active: true });
     // Only the task row tells whether a parked run is due.
     const infos = await Promise.all(runs.map(({ id }) => pawl.run(id).get()));
-    return infos.every(
+    const areIdle = infos.every(
       ({ status, explanation }) => (status === "waiting" || status === "paused") && explanation === null,
     );
+    // `pawl queues` shows what the worker executed when it sent its last heartbeat.
+    return areIdle && (await pawl.queues()).every(({ executing }) => executing === 0);
   });
   await pawl.close();
 }

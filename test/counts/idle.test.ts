@@ -49,7 +49,8 @@ async function expectIdle(
   expect.fail(tooMany.join("\n"));
 }
 
-describe.skipIf(isLeftOut("postgres"))("on PostgreSQL", () => {
+// Both at once, because they mostly wait, and neither counts what the other one sends.
+describe.skipIf(isLeftOut("postgres"))("on PostgreSQL", { concurrent: true }, () => {
   let server: OwnServer;
   afterEach(() => server?.remove());
 
@@ -63,7 +64,7 @@ describe.skipIf(isLeftOut("postgres"))("on PostgreSQL", () => {
   });
 });
 
-describe("on SQLite", () => {
+describe("on SQLite", { concurrent: true }, () => {
   let database: TestDatabase | undefined;
   afterEach(() => database?.drop());
 

@@ -2,7 +2,7 @@
 import { Pawl, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import { StoreError } from "../../src/core/errors/errors.js";
-import type { Batch, ClaimRequest, CommitResult, Store } from "../../src/store/contract/store.js";
+import type { Batch, ClaimRequest, CommitResult, Fence, Store, Transition } from "../../src/store/contract/store.js";
 import { MemoryStore } from "../../src/store/memory/index.js";
 import { silent, world } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
@@ -48,7 +48,8 @@ async function workerOn(members: (inner: MemoryStore) => Partial<Store>, wf: Ret
   });
   const pawl = new Pawl(store, silent);
   onTestFinished(() => pawl.close());
-  return { pawl, worker: pawl.worker({ workflows: [wf], lease: 600, poll: 20 }), client: new Pawl(inner, silent) };
+  const worker = pawl.worker({ workflows: [wf], lease: 600, poll: 20 });
+  return { pawl, worker, client: new Pawl(inner, silent), inner };
 }
 
 test("a claim that is executed long after its connection failed does not strand the runs that it took", async () => {
@@ -109,4 +110,68 @@ test("a commit that is executed after its connection failed neither pauses the r
   await worker.start();
   expect(await run.result({ timeout: "100s" })).toBe(1);
   expect((await run.history()).some(({ type }) => type === "run.paused")).toBe(false);
+});
+
+test("another event is no proof that a transaction was committed: the code sees what is recorded", async () => {
+  const wf = workflow("proof", async (ctx) => ctx.transaction("book", () => "own"));
+  let isFirst = true;
+  const { worker, client } = await workerOn(
+    (inner) => ({
+      beginTransaction: async () => {
+        const transaction = await inner.beginTransaction();
+        const commit = async (batch: Batch): Promise<CommitResult> => {
+          if (!isFirst) return transaction.commit(batch);
+          isFirst = false;
+          // An earlier commit of the worker that is executed late writes its event where the transaction's would be.
+          const [transition] = batch.transitions as [Transition];
+          const events = transition.events.map((event) => ({
+            ...event,
+            data: event.data?.replace("own", "other") ?? null,
+          }));
+          await inner.commit({ ...batch, transitions: [{ ...transition, events }] });
+          throw connectionLost();
+        };
+        return { handle: transaction.handle, commit, rollback: () => transaction.rollback() };
+      },
+    }),
+    wf,
+  );
+  const run = await client.start(wf);
+  await worker.start();
+  expect(await run.result({ timeout: "100s" })).toBe("other");
+});
+
+test("a transactional step whose connection comes after another owner has recorded the step does not execute its body", async () => {
+  let bodies = 0;
+  const wf = workflow("late_connection", (ctx) => ctx.transaction("book", async () => (bodies += 1)));
+  const [asked, connected, rolledBack] = [gate(), gate(), gate()];
+  let begins = 0;
+  let fence: Fence | null = null;
+  const { worker, client, inner } = await workerOn(
+    (store) => ({
+      claim: (request) => {
+        fence = request.fence;
+        return store.claim(request);
+      },
+      beginTransaction: async () => {
+        begins += 1;
+        if (begins > 1) return store.beginTransaction();
+        asked.open();
+        await connected.opened;
+        const transaction = await store.beginTransaction();
+        return { ...transaction, handle: transaction.handle, rollback: async () => rolledBack.open() };
+      },
+    }),
+    wf,
+  );
+  const run = await client.start(wf);
+  await worker.start();
+  await asked.opened;
+  // The worker learns with its next heartbeat that it has lost the run, and claims it again.
+  await inner.deregisterWorker(fence as unknown as Fence);
+  expect(await run.result()).toBe(1);
+  connected.open();
+  await rolledBack.opened;
+  expect(bodies).toBe(1);
+  await worker.stop();
 });

@@ -5,6 +5,7 @@
 import { type AnyNode, branch, graph, PermanentError, step } from "pawl";
 import { describe, expect, test } from "vitest";
 import { seededRandom } from "../../src/core/naming/ids.js";
+import { sized } from "../support/effort.js";
 import { start } from "../support/virtual-worlds.js";
 import { gate, until } from "../support/waiting.js";
 
@@ -111,7 +112,7 @@ function ready(plan: Plan, ended: Map<string, Ended>): string[] {
   });
 }
 
-describe.each(Array.from({ length: 12 }, (_, n) => `wide ${n}`))("graph %s", (seed) => {
+describe.each(Array.from({ length: sized(8, 12) }, (_, n) => `wide ${n}`))("graph %s", (seed) => {
   test("has exactly the allowed steps in flight at every moment, until the end", async () => {
     const plan = randomPlan(seed, 60, false);
     const random = seededRandom(`${seed} order`);
@@ -146,7 +147,7 @@ describe.each(Array.from({ length: 12 }, (_, n) => `wide ${n}`))("graph %s", (se
   });
 });
 
-describe.each(Array.from({ length: 12 }, (_, n) => `broken ${n}`))("graph %s", (seed) => {
+describe.each(Array.from({ length: sized(8, 12) }, (_, n) => `broken ${n}`))("graph %s", (seed) => {
   test("has the same result whatever crashes, and no step starts too early or is recorded twice", async () => {
     const plan = randomPlan(seed, 30, true);
     let done = new Set<string>();

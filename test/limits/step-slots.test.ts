@@ -15,7 +15,15 @@ test("a worker that gives a slot back late does not take that of the next attemp
   const newWorker = async (id: string) => {
     const worker = { id, name: id, host: "", pid: 1, port: null, routes: [], leaseMs: 60_000 };
     const fence = await store.registerWorker(worker);
-    return new StepSlots({ runtime: systemRuntime, store, log: silent, fence, lateCallMs: 1_000, onFreed: () => {} });
+    return new StepSlots({
+      runtime: systemRuntime,
+      store,
+      log: silent,
+      fence,
+      lateCallMs: 1_000,
+      onFreed: () => {},
+      onLookDue: () => {},
+    });
   };
   const ask = (slots: StepSlots) =>
     new Promise<() => void>((resolve) => {

@@ -1,8 +1,8 @@
 /** Limits of steps: slots that a step holds while its body runs. */
-import { graph, limit, step, Workflow, workflow } from "pawl";
-import { describe, expect, test } from "vitest";
+import { connect, graph, limit, step, Workflow, workflow } from "pawl";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
-import { databaseFor, start, world } from "../support/virtual-worlds.js";
+import { databaseFor, silent, start, world } from "../support/virtual-worlds.js";
 import { errorOf, gate, until } from "../support/waiting.js";
 
 /** Bodies that end when the test lets them, and how many ran at the same time. */
@@ -171,6 +171,40 @@ describe("the limit of a step", () => {
     await w.settle();
     expect(JSON.stringify(await run.get())).toContain("holds a slot of the limit");
   });
+});
+
+test("a step that is skipped while its next attempt waits for a slot is not executed again", async () => {
+  const api = limit("api", { concurrency: 1 });
+  const [begun, held] = [gate(), gate()];
+  let attempts = 0;
+  const flaky = () => {
+    attempts += 1;
+    throw new Error("The service is down.");
+  };
+  const holder = async () => {
+    begun.open();
+    await held.opened;
+    return "held";
+  };
+  const wf = workflow("wf", async (ctx) =>
+    Promise.all([
+      ctx.step("flaky", flaky, { limit: api, retry: { attempts: 5, initial: "1ms", jitter: false } }),
+      ctx.step("holder", holder, { limit: api }),
+    ]),
+  );
+  const pawl = await connect("memory:", { logger: silent });
+  onTestFinished(() => pawl.close());
+  await pawl.worker({ workflows: [wf] }).start();
+  const run = await pawl.start(wf);
+  await begun.opened;
+  // The failed step waits for the slot that the other one holds.
+  const waiting = async () => (await pawl.limits.get("api", { key: "" }))?.lanes[0]?.waiting;
+  await until(async () => (await waiting()) === 1);
+  await run.skip();
+  held.open();
+  expect(await run.result()).toEqual([undefined, "held"]);
+  await until(async () => (await waiting()) === undefined);
+  expect(attempts).toBe(1);
 });
 
 test("mistakes are refused with the name of the step", async () => {

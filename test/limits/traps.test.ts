@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { everyStore, forEachStore, testDatabase } from "../support/databases.js";
 import { rawSql } from "../support/raw-sql.js";
 import { keepWorking, type MortalWorker, type World, world } from "../support/virtual-worlds.js";
-import { gate, until } from "../support/waiting.js";
+import { gate, until, untilInInnodb } from "../support/waiting.js";
 
 /** Bodies that take until the test lets them end. */
 class Bodies {
@@ -281,7 +281,7 @@ describe("the whole backlog locked to admit one", () => {
         );
         const { worker } = await w.worker([wf]);
         const settled = worker.runUntilIdle();
-        await until(async () => Number((await looking.query(countBlocked[kind] as string))[0]?.n) === 1);
+        await untilInInnodb(async () => Number((await looking.query(countBlocked[kind] as string))[0]?.n) === 1);
         await looking.query("BEGIN");
         const unlocked = await looking.query("SELECT run_id FROM pawl_tasks WHERE state = 1 FOR UPDATE SKIP LOCKED");
         await looking.query("ROLLBACK");

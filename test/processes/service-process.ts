@@ -2,14 +2,15 @@
  * The programs of examples/files, each in a process of its own: compiled, with the built library, as users run them.
  */
 import { type ChildProcess, execFile, fork, spawn } from "node:child_process";
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 /**
- * The folder is in the repository, so that `from "pawl"` resolves through the exports map of its package.json to dist.
+ * The folder is in the repository, so that `from "pawl"` resolves through the exports map of its package.json to dist, unless
+ * `npm test` has bundled the library.
  */
 const compiled = join(root, ".demo", `service-${process.pid}`);
 
@@ -42,6 +43,15 @@ export async function compileExamples(): Promise<void> {
   await promisify(execFile)(join(root, "node_modules/.bin/tsc"), ["-p", "tsconfig.examples.json", ...options], {
     cwd: root,
   });
+  const bundled = process.env.PAWL_TEST_PROGRAMS;
+  if (bundled) useLibrary(bundled);
+}
+
+/** Within the folder, `from "pawl"` then resolves to the bundled library: see `programFile`. */
+function useLibrary(bundled: string): void {
+  symlinkSync(bundled, join(compiled, "pawl"));
+  const description = { name: "pawl", type: "module", exports: "./pawl/index.js" };
+  writeFileSync(join(compiled, "package.json"), JSON.stringify(description));
 }
 
 export function removeCompiled(): void {

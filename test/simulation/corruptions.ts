@@ -370,13 +370,31 @@ export const corruptions: readonly Corruption[] = [
     const consumed = world.events("wait.completed").filter(({ data }) => data.signals.length === 1);
     for (const { run, event, data } of consumed) {
       const log = world.log(run.id);
-      if (log.some(({ type }) => type === "wait.withdrawn")) continue;
+      if (log.some(({ type }) => type === "wait.withdrawn" || type === "run.forked")) continue;
       const nameOf = (signal: number) => JSON.parse(log[signal - 1]?.data ?? "{}").name;
       const isLater = (other: (typeof consumed)[number]) => other.run === run && other.event.seq > event.seq;
       if (!consumed.some((other) => isLater(other) && nameOf(other.data.signals[0]) === nameOf(data.signals[0])))
         continue;
       world.change(run.id, event.seq, (_, changed) => void (changed.signals = []));
       world.append(run, event, data);
+      return true;
+    }
+    return false;
+  }),
+  corruption("a wait consumed a signal, and an earlier one of the same name is left over", "I10", (world) => {
+    const completed = world.events("wait.completed").filter(({ data }) => data.signals.length === 1);
+    for (const { run, event, data } of completed) {
+      const log = world.log(run.id);
+      if (log.some(({ type }) => type === "wait.withdrawn" || type === "run.forked")) continue;
+      const nameOf = (signal: number) => JSON.parse(log[signal - 1]?.data ?? "{}").name;
+      const [signal] = data.signals;
+      const later = log.find(
+        ({ type, seq }) =>
+          type === "signal.received" && seq > signal && seq < event.seq && nameOf(seq) === nameOf(signal),
+      );
+      const uses = (seq: number) => world.events(event.type).filter((other) => other.data.signals.includes(seq));
+      if (later === undefined || uses(later.seq).some((other) => other.run === run)) continue;
+      world.change(run.id, event.seq, (_, changed) => void (changed.signals = [later.seq]));
       return true;
     }
     return false;

@@ -2,6 +2,7 @@
 import { findViolations } from "./checker.js";
 import { type Counts, countCoverage } from "./coverage.js";
 import { collectEvidence, type Violation } from "./evidence.js";
+import type { FaultRates } from "./kernel/faults.js";
 import { Trace } from "./kernel/trace.js";
 import { World } from "./world.js";
 
@@ -14,10 +15,14 @@ export interface SeedOptions {
   readonly withoutFaults?: ReadonlySet<string>;
   /** Only so many faults of calls and hints are injected. */
   readonly maxFaults?: number;
+  /** How often kinds of faults are injected, instead of as often as the seed says. */
+  readonly rates?: FaultRates;
 }
 
 export interface SeedResult {
   readonly seed: number;
+  /** The rates that it was simulated with, if they were not those of the seed. */
+  readonly rates?: FaultRates;
   readonly violations: readonly Violation[];
   /** The same for two worlds in which the same happened. */
   readonly hash: string;
@@ -30,17 +35,20 @@ export interface SeedResult {
 }
 
 export async function runSeed(options: SeedOptions): Promise<SeedResult> {
-  const { seed, dropped, withoutFaults, maxFaults, keepsTrace = false } = options;
+  const { seed, dropped, withoutFaults, maxFaults, rates, keepsTrace = false } = options;
+  const hasRates = rates !== undefined && Object.keys(rates).length > 0;
   const trace = new Trace({ keepsLines: keepsTrace });
   const faults = {
     ...(withoutFaults === undefined ? {} : { without: withoutFaults }),
     ...(maxFaults === undefined ? {} : { limit: maxFaults }),
+    ...(hasRates ? { rates } : {}),
   };
   const world = new World({ seed, trace, faults, ...(dropped === undefined ? {} : { dropped }) });
   await world.run();
   const evidence = await collectEvidence(world);
   return {
     seed,
+    ...(hasRates ? { rates } : {}),
     violations: findViolations(evidence),
     hash: trace.hash,
     trace: trace.lines,

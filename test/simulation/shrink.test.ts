@@ -20,9 +20,10 @@ async function described({ dropped, withoutFaults, maxFaults = 40 }: SeedOptions
 
 /** What `npm run simulate` makes of a command that was printed. */
 function readCommand(command: string): SeedOptions {
-  expect(command).toMatch(/^npm run simulate -- --seed \d+( --(drop|without|max-faults) \S+)* --trace$/);
+  expect(command).toMatch(/^npm run simulate -- --seed \d+( --(rates|drop|without|max-faults) \S+)* --trace$/);
   const options = {
     seed: string,
+    rates: string,
     drop: string,
     without: string,
     "max-faults": string,
@@ -48,7 +49,10 @@ test("the command says exactly which world failed", async () => {
 });
 
 test("the command repeats a world with items and faults left out, event by event", async () => {
-  const options = { seed: 42, dropped: new Set(["r0", "s1"]), withoutFaults: new Set(["crash", "slow"]), maxFaults: 3 };
+  const options = {
+    ...{ seed: 42, dropped: new Set(["r0", "s1"]), withoutFaults: new Set(["crash", "slow"]), maxFaults: 3 },
+    rates: { "late-commit": 0.1 },
+  };
   const [first, second] = [await runSeed(options), await runSeed(readCommand(commandOf(options)))];
   expect(first.faults).toBeLessThanOrEqual(3);
   expect(second.hash).toBe(first.hash);

@@ -7,11 +7,12 @@ const mostTries = 200;
 
 /** @param run runs a world; tests give another one */
 export async function shrink(
-  failing: Pick<SeedResult, "seed" | "violations" | "items">,
+  failing: Pick<SeedResult, "seed" | "rates" | "violations" | "items">,
   run: (options: SeedOptions) => Promise<Pick<SeedResult, "violations" | "faults">> = runSeed,
 ): Promise<SeedOptions> {
   const invariants = new Set(failing.violations.map(({ invariant }) => invariant));
-  let smallest: SeedOptions = { seed: failing.seed };
+  const { seed, rates } = failing;
+  let smallest: SeedOptions = rates === undefined ? { seed } : { seed, rates };
   let tries = 0;
   const attempt = async (options: SeedOptions) => {
     tries += 1;

@@ -73,6 +73,8 @@ export class SimNode {
         await this.worker?.start();
         return;
       } catch {
+        // It was stopped meanwhile, and another process takes its place.
+        if (this.worker?.phase === "stopping" || this.worker?.phase === "stopped") return;
         await this.sleep(300);
       }
     }

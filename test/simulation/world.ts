@@ -40,6 +40,8 @@ export class World {
   /** Rejections that no code handles; each would end its process. */
   readonly unhandled: string[] = [];
   readonly #nodes: SimNode[] = [];
+  /** Nodes that another one has replaced. Those that were stopped, not killed, must leave nothing behind either. */
+  readonly #replaced: SimNode[] = [];
   readonly #incarnations: number[] = [];
   readonly #around: Surroundings;
   readonly #clients: Clients;
@@ -88,7 +90,7 @@ export class World {
   }
 
   get leftOpen() {
-    return this.#nodes
+    return [...this.#nodes, ...this.#replaced]
       .filter(({ process }) => process.isAlive)
       .map(({ process, faultyStore: { openTransactions, listenerCount } }) => ({
         ...{ process: process.name, transactions: openTransactions, listeners: listenerCount },
@@ -172,7 +174,7 @@ export class World {
   async #stopAll(): Promise<void> {
     const { scheduler } = this;
     let running = 0;
-    for (const { worker, pawl, process } of this.#nodes) {
+    for (const { worker, pawl, process } of [...this.#nodes, ...this.#replaced]) {
       if (!process.isAlive) continue;
       running += 1;
       void Promise.resolve(worker?.stop())
@@ -245,6 +247,8 @@ export class World {
   #spawn(index: number, release: 1 | 2): void {
     const incarnation = (this.#incarnations[index] ?? 0) + 1;
     this.#incarnations[index] = incarnation;
+    const previous = this.#nodes[index];
+    if (previous !== undefined) this.#replaced.push(previous);
     const node = new SimNode(this.plan.nodes[index] as NodePlan, release, incarnation, this.#around);
     this.#nodes[index] = node;
     void node.start();

@@ -11,7 +11,7 @@ import { type FrozenDag, parseDag, signDag } from "../../src/core/graph/frozen-d
 import { dataOf, newEvent, type StoredEvent } from "../../src/core/run/event.js";
 import { fold } from "../../src/core/run/fold.js";
 import { decodeMessage, encodeMessage } from "../../src/core/run/message.js";
-import { parseParkingNote, withOpenLanes, writeParkingNote } from "../../src/core/run/parking-note.js";
+import { parseParkingNote, withOpenLanes, withParkedSteps, writeParkingNote } from "../../src/core/run/parking-note.js";
 import { readProgress, writeProgress } from "../../src/core/run/progress.js";
 import { initialState } from "../../src/core/run/state.js";
 import type {
@@ -179,6 +179,7 @@ const note: Full<ParkingNote> = {
   ...{ seenVersion: 3, seq: waiting.length, waitingFor: Object.values(waits) },
   ...{ paused: "why", pausedAt: 1_000, step: { name: "remind", attempt: 1 } },
   openLanes: ["per_customer\tada"],
+  parkedSteps: true,
 };
 
 const progress: Full<Progress> = { done: 1, total: 2, message: "half", moves: 3, items: 4, ms: 5 };
@@ -256,7 +257,10 @@ export const stored: ReadonlyMap<string, Stored> = new Map([
   [
     "parking note",
     {
-      sample: { text: withOpenLanes(writeParkingNote(fold(waiting), 3), note.openLanes) ?? "", value: note },
+      sample: {
+        text: withOpenLanes(withParkedSteps(writeParkingNote(fold(waiting), 3), true), note.openLanes) ?? "",
+        value: note,
+      },
       read: parseParkingNote,
     },
   ],

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { MemoryStore } from "../../src/store/memory/index.js";
 import { storeSuite } from "../../src/testing/store-suite/index.js";
+import { sized } from "../support/effort.js";
 
 storeSuite({
   name: "memory",
@@ -10,5 +11,6 @@ storeSuite({
   sharesAcrossInstances: false,
   notifiesAcrossInstances: false,
   hasMigrations: false,
+  effort: sized(25, 100) / 100,
   dispose: async () => {},
 });

@@ -2,6 +2,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { programFile } from "./program-file.js";
 
 const built = fileURLToPath(new URL("../../dist/index.js", import.meta.url));
 
@@ -22,9 +23,11 @@ export class LibraryProcess {
   constructor(program: string, options: object) {
     if (!existsSync(built))
       throw new Error("The library is not built: run `npm test`, or `npm run build` before vitest.");
-    const path = fileURLToPath(new URL(`../${program}.mjs`, import.meta.url));
     // Not the flags of the test runner.
-    this.child = fork(path, [JSON.stringify(options)], { execArgv: [], stdio: ["ignore", "pipe", "pipe", "ipc"] });
+    this.child = fork(programFile(program), [JSON.stringify(options)], {
+      execArgv: [],
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+    });
     this.pid = this.child.pid as number;
     for (const stream of [this.child.stdout, this.child.stderr]) {
       stream?.on("data", (text) => {

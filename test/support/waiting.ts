@@ -11,6 +11,14 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
   }
 }
 
+/**
+ * For conditions about the transactions of InnoDB: the server shows them as they were when it was asked last, unless that was more than
+ * 100 ms ago.
+ */
+export async function untilInInnodb(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 150));
+}
+
 /** A promise that the test resolves by calling `open`. */
 export class Gate<T = void> {
   open: (value: T) => void = () => {};

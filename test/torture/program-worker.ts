@@ -2,7 +2,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { programFile } from "../support/program-file.js";
 
 export class ProgramWorker<Options extends { readonly name: string }> {
   readonly #program: string;
@@ -21,7 +21,7 @@ export class ProgramWorker<Options extends { readonly name: string }> {
    * @param folder where the output of its processes goes
    */
   constructor(program: string, options: Options, folder: string) {
-    this.#program = fileURLToPath(new URL(`../processes/programs/${program}.mjs`, import.meta.url));
+    this.#program = programFile(`processes/programs/${program}`);
     this.options = options;
     this.#log = join(folder, `${options.name}.log`);
   }

@@ -2,7 +2,7 @@
  * The slots that a parked run holds until it ends, because a limit is held `while: "open"`. A worker knows the slots of the runs
  * that it executes. A client that ends a run must give them back, or they would be lost to their lanes until a worker tidies up.
  */
-import { openLanesIn } from "../../core/run/parking-note.js";
+import { hasParkedSteps, openLanesIn } from "../../core/run/parking-note.js";
 import type { NextTaskState } from "../../core/run/transition.js";
 import type { Logger } from "../../define/context.js";
 import type { RunRecord, Store, TaskRecord } from "../../store/contract/store.js";
@@ -26,8 +26,10 @@ export async function withSlotRelease(
   { run, task, next }: EndingRun,
 ): Promise<SlotRelease> {
   const lanes = next.kind === "finish" ? await heldLanes(store, run, task) : [];
-  if (next.kind !== "finish" || lanes.length === 0) return { next, announce: async () => {} };
+  if (next.kind !== "finish" || (lanes.length === 0 && !hasParkedSteps(run.waiting)))
+    return { next, announce: async () => {} };
   const announce = async () => {
+    if (lanes.length === 0) return;
     try {
       await store.limits.wake(lanes.map((lane) => ({ lane, count: 1 })));
     } catch (error) {

@@ -91,6 +91,6 @@ export async function queueTransition(
   const next =
     state.startedAt === null
       ? parkNotStarted(state, false, row.waiting)
-      : parkByClient(state, row.waiting, task?.deliveries ?? 0);
+      : parkByClient(state, { waiting: row.waiting, deliveries: task?.deliveries ?? 0, afterSeq });
   return createTransition(runId, afterSeq, { events, next });
 }

@@ -82,6 +82,7 @@ export async function applyCommands(
   const { next, messages } = nextAndMessages(run, state, events, {
     isStarted: command.type === "start",
     deliveries: task.deliveries,
+    afterSeq: lastSeq,
     cancelMessages,
   });
   const release = await withSlotRelease({ store, log }, { run, task, next });
@@ -177,8 +178,14 @@ function nextAndMessages(
   {
     isStarted,
     deliveries,
+    afterSeq,
     cancelMessages,
-  }: { readonly isStarted: boolean; readonly deliveries: number; readonly cancelMessages: readonly Message[] },
+  }: {
+    readonly isStarted: boolean;
+    readonly deliveries: number;
+    readonly afterSeq: number;
+    readonly cancelMessages: readonly Message[];
+  },
 ): { readonly next: NextTaskState; readonly messages: readonly Message[] } {
   if (state.ending !== null) {
     const { status } = state.ending;
@@ -188,7 +195,7 @@ function nextAndMessages(
   const next =
     state.startedAt === null
       ? parkNotStarted(state, isStarted, run.waiting)
-      : parkByClient(state, run.waiting, deliveries);
+      : parkByClient(state, { waiting: run.waiting, deliveries, afterSeq });
   return { next, messages: cancelMessages };
 }
 

@@ -6,7 +6,7 @@ import { isCompensation } from "../../core/run/compensation.js";
 import type { StoredEvent } from "../../core/run/event.js";
 import { fold } from "../../core/run/fold.js";
 import { decodeMessage } from "../../core/run/message.js";
-import { readParkingNote } from "../../core/run/parking-note.js";
+import { hasParkedSteps, readParkingNote } from "../../core/run/parking-note.js";
 import type { Op, RunState } from "../../core/run/state.js";
 import type { Waiting } from "../../core/run/stored-schema.js";
 import { waitingFor } from "../../core/run/waiting.js";
@@ -59,7 +59,8 @@ async function explainState(store: Store, run: RunRecord, runtime: Runtime): Pro
   if (state.paused !== null) return explainPaused(state.paused, dag);
   if (state.startedAt === null)
     return explainGathering(run, task) ?? (await explainQueued(store, run, task)) ?? explainPlanned(run, task);
-  return { ...(await explainWaiting(store, { log, state, dag })), until: toDate(task.dueAt) };
+  const waiting = { ...(await explainWaiting(store, { log, state, dag })), until: toDate(task.dueAt) };
+  return hasParkedSteps(run.waiting) ? withParkedStep(store, run, state, waiting) : waiting;
 }
 
 /** A run whose code waits for a slot of a step is limited, unless another of its steps is being executed meanwhile. */
@@ -73,6 +74,20 @@ async function withLimitedStep(
   if (step === null) return explanation;
   const { text, since, limited } = step;
   if (executingStepsOf(state).length > 0) return { ...explanation, text: `${explanation.text} ${text}` };
+  return { because: "limited", text, since, until: limited.earliestAt, limited };
+}
+
+/** A run that was parked because its steps wait for slots is limited, unless it waits for something else as well. */
+async function withParkedStep(
+  store: Store,
+  run: RunRecord,
+  state: RunState,
+  waiting: Explanation,
+): Promise<Explanation> {
+  const step = await explainLimitedStep(store, run.id);
+  if (step === null) return waiting;
+  const { text, since, limited } = step;
+  if (waitingFor(state).some(({ kind }) => kind !== "retry")) return { ...waiting, text: `${waiting.text} ${text}` };
   return { because: "limited", text, since, until: limited.earliestAt, limited };
 }
 

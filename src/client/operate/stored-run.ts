@@ -10,6 +10,8 @@ export interface StoredRun {
   readonly inbox: readonly InboxRow[];
   /** The epochs of the workers that are marked as live, by id. */
   readonly liveEpochs: ReadonlyMap<string, number>;
+  /** Whether a step of the run waits for a slot of a limit or has an offer of one, while no worker executes the run. */
+  readonly hasParkedStep: boolean;
   /** The current and former shapes of workflows. */
   readonly shapes: ShapeRegistry;
 }

@@ -7,8 +7,9 @@
  */
 import { laneOf } from "../../core/limits/lane.js";
 import { baseRouteOf, routeSeparator } from "../../core/naming/route.js";
+import { hasParkedSteps } from "../../core/run/parking-note.js";
 import type { ClassRecord, SlotRecord } from "../../store/contract/limits.js";
-import type { AuditedRun, Store } from "../../store/contract/store.js";
+import type { AuditedRun, RunRecord, Store } from "../../store/contract/store.js";
 import type { Difference } from "./difference.js";
 
 const slotsPerPage = 500;
@@ -45,6 +46,18 @@ export async function* leftOverSlots(store: Store): AsyncGenerator<Difference> {
 
 const readNames = async (store: Store): Promise<ReadonlySet<string>> =>
   new Set((await store.limits.list()).map(({ name }) => name));
+
+/** Of these runs, those of which a step waits for a slot, or has an offer of one, while no worker executes the run. */
+export async function readRunsWithParkedSteps(
+  store: Store,
+  runs: readonly Pick<RunRecord, "id" | "waiting" | "finishedAt">[],
+): Promise<ReadonlySet<string>> {
+  const ids = runs.flatMap(({ id, waiting, finishedAt }) =>
+    finishedAt === null && hasParkedSteps(waiting) ? [id] : [],
+  );
+  const slots = ids.length === 0 ? [] : await store.limits.slots({ runIds: ids }, Number.MAX_SAFE_INTEGER);
+  return new Set(slots.flatMap(({ runId, node, owner }) => (owner === null && node !== "" ? [runId] : [])));
+}
 
 /** Finds classes whose runs no admission would take. */
 export async function* stuckClasses(store: Store): AsyncGenerator<Difference> {

@@ -52,7 +52,12 @@ function checkOwner({ liveEpochs }: StoredRun, task: AuditedTask, findings: Find
   });
 }
 
-function checkAgainstLog({ row, run }: StoredRun, task: AuditedTask, state: RunState, findings: Findings): void {
+function checkAgainstLog(
+  { row, run, hasParkedStep }: StoredRun,
+  task: AuditedTask,
+  state: RunState,
+  findings: Findings,
+): void {
   const note = readParkingNote(run.waiting);
   // An owner writes the row only when it parks the run, so while the run is owned, or after its owner died, only the log
   // is current.
@@ -67,7 +72,7 @@ function checkAgainstLog({ row, run }: StoredRun, task: AuditedTask, state: RunS
   findings.compare("run.started_at", "start", state.startedAt, row.startedAt);
   if (task.pendingMessages > 0) return;
   if (state.startedAt === null) checkNotStarted(row, task, state, findings, isQueued(run));
-  else checkParked(run.waiting, note, task, state, findings);
+  else checkParked({ waiting: run.waiting, note, hasParkedStep }, task, state, findings);
 }
 
 /**
@@ -93,9 +98,14 @@ function checkNotStarted(
 const awaitsRelease = ({ version, parentId, parentIndex }: AuditedRun) =>
   parentId === null ? version === frozenDagVersion : parentIndex !== null;
 
+interface ParkedNote {
+  readonly waiting: string | null;
+  readonly note: ParkingNote;
+  readonly hasParkedStep: boolean;
+}
+
 function checkParked(
-  waiting: string | null,
-  note: ParkingNote,
+  { waiting, note, hasParkedStep }: ParkedNote,
   task: AuditedTask,
   state: RunState,
   findings: Findings,
@@ -105,8 +115,12 @@ function checkParked(
   if (waiting === null) findings.add("run.waiting", "is parked without a note of what it waits for.");
   else findings.compare("run.waiting", "note of what it waits for", expectedWaits, note.waitingFor);
   if (task.state === "ready" && hasUnseenWake) return;
-  findings.compare("task.due", "due time", nextDueAt(state), task.dueAt);
+  // The time of a step that waits for a slot of a limit may have passed: a slot makes the run due.
+  const waitsForSlots = note.parkedSteps === true && note.seenVersion === undefined;
+  if (!waitsForSlots) findings.compare("task.due", "due time", nextDueAt(state), task.dueAt);
   if (state.paused !== null || task.state === "ready" || task.dueAt !== null) return;
-  if (expectedWaits.length === 0)
+  if (waitsForSlots && !hasParkedStep)
+    findings.add("task.stuck", "waits for a slot of a limit, and has no place in its line.", { table: task });
+  if (!waitsForSlots && expectedWaits.length === 0)
     findings.add("task.stuck", "is parked, not due, and waits for nothing that its log names.", { table: task });
 }

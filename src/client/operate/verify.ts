@@ -14,7 +14,7 @@ import type { AuditedRun, Store } from "../../store/contract/store.js";
 import { withEndEvent } from "../inspect/run-log.js";
 import type { Difference } from "./difference.js";
 import { ShapeRegistry } from "./shape-registry.js";
-import { leftOverSlots, stuckClasses, tasksWithoutClass } from "./verify-limits.js";
+import { leftOverSlots, readRunsWithParkedSteps, stuckClasses, tasksWithoutClass } from "./verify-limits.js";
 import { orphanedRows, unreadableRows } from "./verify-orphans.js";
 import { checkQueuedStart } from "./verify-queued-starts.js";
 import { checkRelations } from "./verify-relations.js";
@@ -115,6 +115,7 @@ async function examineRows(
   const isOwned = rows.some(({ task }) => task?.state === "owned");
   const workers = isOwned ? await store.workers() : [];
   const liveEpochs = new Map(workers.flatMap(({ id, epoch, live }) => (live ? [[id, epoch] as const] : [])));
+  const runsWithParkedSteps = await readRunsWithParkedSteps(store, [...records.values()]);
   const relatedRuns = await readRelatedRuns(store, rows);
   const withoutClass: Difference[] = [];
   for await (const difference of tasksWithoutClass(store, rows)) withoutClass.push(difference);
@@ -124,7 +125,10 @@ async function examineRows(
     if (run === undefined) continue;
     const log = withEndEvent({ ...run, finishedAt: row.finishedAt }, logs.get(row.id) ?? []);
     const inbox = inboxes?.get(row.id) ?? [];
-    const { findings, state, uncheckedHashes } = examineRun({ row, run, log, inbox, liveEpochs, shapes });
+    const { findings, state, uncheckedHashes } = examineRun({
+      ...{ row, run, log, inbox, liveEpochs, shapes },
+      hasParkedStep: runsWithParkedSteps.has(row.id),
+    });
     await checkRelations(store.maintenance.audit, { row, relatedRuns }, state, findings);
     await checkQueuedStart(store, { row, run }, state, findings);
     const differences = [...findings.differences, ...withoutClass.filter(({ runId }) => runId === row.id)];

@@ -91,19 +91,23 @@ export class KeyConflicts {
     const { runtime, store } = this.#services;
     let holder = refusal.existing.id;
     let mayBeWritten = false;
+    let uncertain: StoreError | null = null;
     for (let tries = 1; tries <= maxTries; tries += 1) {
       try {
-        const result = await this.#try(run, holder, policy);
-        if (result !== null) return result;
+        const result = await this.#try(run, holder, policy, uncertain);
+        if (result instanceof StoreError) uncertain = result;
+        else if (result !== null) return result;
       } catch (error) {
-        if (!(error instanceof StoreError && error.transient)) throw error;
+        if (error === uncertain || !(error instanceof StoreError && error.transient)) throw error;
         mayBeWritten = true;
         // The answer may be lost although the run was written.
         if ((await store.run(run.id)) !== null) return { ...createdNow(run), startsAfter: holder };
       }
-      const next = await start(run, mayBeWritten);
-      if (next === null) return createdNow(run);
-      holder = next.existing.id;
+      if (uncertain === null) {
+        const next = await start(run, mayBeWritten);
+        if (next === null) return createdNow(run);
+        holder = next.existing.id;
+      }
       if (tries > 3) await sleep(runtime, runtime.random() * Math.min(50, 2 ** tries));
     }
     throw new StoreError(
@@ -114,13 +118,23 @@ export class KeyConflicts {
     );
   }
 
-  /** Returns null if something has changed meanwhile. */
-  async #try(run: NewRun, holderId: string, policy: LatePolicy): Promise<ConflictResult | null> {
+  /**
+   * Returns null if something has changed meanwhile, and the error of a replacement that the server may still execute.
+   *
+   * @param uncertain the error of such a replacement by an earlier try
+   */
+  async #try(
+    run: NewRun,
+    holderId: string,
+    policy: LatePolicy,
+    uncertain: StoreError | null,
+  ): Promise<ConflictResult | StoreError | null> {
     const { store } = this.#services;
     const [holder] = await store.maintenance.audit.runsById([holderId]);
-    if (holder === undefined) return null;
-    const moves = keysOf(holder, run);
-    if (moves.length === 0) return null;
+    const moves = holder === undefined ? [] : keysOf(holder, run);
+    // The failed replacement has been executed, or still may be. The same input in another run would be executed twice.
+    if (uncertain !== null && (moves.length === 0 || holder?.finishedAt !== null)) throw uncertain;
+    if (holder === undefined || moves.length === 0) return null;
     await this.#checkHero(run, holder, moves);
     if (holder.finishedAt !== null) {
       const isWritten = await this.#write(run, { openRun: null, moves, replacement: null });
@@ -195,7 +209,7 @@ export class KeyConflicts {
   }
 
   /** A run that a worker has taken has begun, and one that has messages is about to begin: both are left as they are. */
-  async #replace(run: NewRun, holder: AuditedRun): Promise<ConflictResult | null> {
+  async #replace(run: NewRun, holder: AuditedRun): Promise<ConflictResult | StoreError | null> {
     const { store, log } = this.#services;
     const id = holder.id;
     const state = fold((await store.logs([id])).get(id) ?? []);
@@ -231,10 +245,11 @@ export class KeyConflicts {
       ({ kind }) => kind === "committed",
       async (error: unknown) => {
         const isAnswerLost = error instanceof StoreError && error.transient;
-        if (isAnswerLost && (await this.#wasReplaced(id, state.seq, run))) return true;
-        throw error;
+        if (!isAnswerLost) throw error;
+        return (await this.#wasReplaced(id, state.seq, run).catch(() => false)) || error;
       },
     );
+    if (isReplaced instanceof StoreError) return isReplaced;
     return isReplaced ? { id, created: false, replaced: true, startsAfter: kept.after ?? null } : null;
   }
 

@@ -4,11 +4,12 @@ import { encode } from "../../core/encoding/encode.js";
 import { InvalidInputError } from "../../core/errors/errors.js";
 import { type Duration, parseDuration } from "../../core/naming/duration.js";
 import { checkName, checkTags } from "../../core/naming/names.js";
-import { heroKeyOf } from "../../core/naming/start-key.js";
+import { hasUniqueKey, heroKeyOf } from "../../core/naming/start-key.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import { checkPriority } from "../../define/function/function.js";
 import type { HeroRef } from "../../define/hero.js";
 import { checkHero } from "../../define/hero.js";
+import { newRunClassifier } from "../../define/limited-run.js";
 import { parseStartBy } from "../../define/start-by.js";
 import type { NewRun } from "../../store/contract/store.js";
 import { collectStartTags } from "../../telemetry/call-interception.js";
@@ -89,7 +90,9 @@ export const startManyOptions: ReadonlySet<string> = new Set(
 export type StartableDefinition = Pick<
   WorkflowDefinition,
   "name" | "version" | "queue" | "priority" | "startByMs" | "tags" | "hero"
->;
+> &
+  // A client that knows a workflow by its name only does not know its limits.
+  Partial<Pick<WorkflowDefinition, "limits" | "fairBy">>;
 
 /** Checks the definition and the options once for all runs of a call, and returns a function that makes a run for an input. */
 export function newRunFactory(
@@ -136,6 +139,26 @@ export function newRunFactory(
     due,
     ...startBy,
   });
+}
+
+/**
+ * Gives the runs of a workflow with limits the class in which they wait, so that no worker has to sort them. Runs that may not
+ * become due, or not now, are left to the worker: those with a unique key, a deadline or a later start, and those
+ * of a caller's transaction, which would keep the row of the class locked.
+ */
+export function withRunClass(
+  createRun: (input: unknown) => NewRun,
+  { limits = [], fairBy = null }: StartableDefinition,
+  { tx, onConflict }: StartOptions,
+): (input: unknown) => NewRun {
+  const classOf = tx === undefined && onConflict === undefined ? newRunClassifier({ limits, fairBy }) : null;
+  if (classOf === null) return createRun;
+  return (input) => {
+    const run = createRun(input);
+    const isDueNow = run.due.kind === "now" && run.startBy === undefined && !hasUniqueKey(run);
+    const runClass = isDueNow ? classOf(run) : null;
+    return runClass === null ? run : Object.assign(run, { runClass });
+  };
 }
 
 /** Returns the field `startBy` of a new run, or no field if neither the start nor the workflow says by when it must begin. */

@@ -14,7 +14,7 @@ import { GatheredStarts, gatheringOf, type StartBatching } from "./gathered-star
 import { KeyConflicts, type LatePolicy, type StartAgain } from "./key-conflict.js";
 import type { Launcher, LaunchResult } from "./launcher.js";
 import type { IdSource } from "./new-id.js";
-import { newRunFactory, type StartableDefinition, type StartOptions, startedByField } from "./new-run.js";
+import { newRunFactory, type StartableDefinition, type StartOptions, startedByField, withRunClass } from "./new-run.js";
 import { newRunsInPages, runsPerPage } from "./new-run-pages.js";
 import type { Registrar } from "./registrar.js";
 import { retryRun } from "./retry.js";
@@ -61,7 +61,8 @@ export class RunStarter {
     const toCall = gatheringOf(name, batch, options, inputs.length);
     const launch = (runs: readonly NewRun[]) =>
       toCall === null ? this.launchRuns(runs, options) : this.#gather(runs, toCall);
-    const createRun = newRunFactory(definition, options, this.#ids);
+    const createPlainRun = newRunFactory(definition, options, this.#ids);
+    const createRun = toCall === null ? withRunClass(createPlainRun, definition, options) : createPlainRun;
     const checkInput = (input: Input) =>
       inputSchema === null ? undefined : validate(inputSchema, input, `input of workflow "${name}"`);
     if (inputs.length <= runsPerPage) {

@@ -15,13 +15,40 @@ export interface LaneState {
   readonly opensAt: number | null;
   /** The lowest turn of the classes that are blocked on it and that the transaction has not read; null if there are none. */
   readonly unreadTurn: number | null;
+  /** Absent: no row of the lane belongs to a run that was parked while its step waited. */
+  readonly parked?: ParkedSteps;
 }
+
+/**
+ * Steps of runs that were parked because they did nothing but wait for slots. Such a step cannot be given a slot: the slot is
+ * offered to it for a while, and counts as in use, until the run is executed again and its code makes the call again.
+ */
+export interface ParkedSteps {
+  /** How many there are: those that wait, those with an offer, and those that have let an offer lapse. */
+  readonly count: number;
+  /** How much of the rate the offered slots will take. Nothing is taken before the body begins. */
+  readonly offeredUnits: number;
+  /** When the first offer ends; null if there is none. */
+  readonly offerEndsAt: number | null;
+  /** When a worker must look at the lane; null if that is not written yet. */
+  readonly looksAt: number | null;
+}
+
+/** How long a slot is offered to a run that was parked. Its worker has to claim the run, read its log and replay its code. */
+export const offeredMs = 5_000;
+/**
+ * A lane in which runs wait that no worker executes is looked at that often although nothing is known to have changed: a worker
+ * may have died with slots of it, or its limit may have been raised.
+ */
+export const looksAgainMs = 5_000;
 
 /** A step that waits for a slot. */
 export interface WaitingStep {
   readonly lane: string;
   /** How much of the rate it takes. */
   readonly units: number;
+  /** `worker`: a worker waits with it. `offerable`: its run is parked. `passed`: its run is parked and cannot take an offer now. */
+  readonly waiter: "worker" | "offerable" | "passed";
 }
 
 const slotsLeft = ({ values, inUse }: LaneState): number => (values.concurrency ?? Number.POSITIVE_INFINITY) - inUse;
@@ -29,7 +56,7 @@ const slotsLeft = ({ values, inUse }: LaneState): number => (values.concurrency 
 /** How many runs may be admitted, of one unit each. */
 export function roomIn(lane: LaneState, now: number): number {
   const { rate } = lane.values;
-  if (lane.waitingSteps > 0) return 0;
+  if (lane.waitingSteps > 0 || (rate !== null && (lane.parked?.offeredUnits ?? 0) > 0)) return 0;
   return rate === null ? slotsLeft(lane) : Math.min(slotsLeft(lane), rateRoom(rate, lane.pacedUntilUs, now * 1_000));
 }
 
@@ -59,21 +86,62 @@ export function afterTaking(lane: LaneState, units: readonly number[], now: numb
   };
 }
 
-/** How many of the waiting steps get a slot, in their order; and the lane after that. */
-export function grantSteps(
+/** How many of the runs behind the free slots are looked at in addition, because slots cannot be offered to all runs. */
+const spareRuns = 8;
+/** In one transaction, slots are offered to at most this many runs. */
+const maxOffers = 64;
+
+/** How many of the waiting steps, in their order, a transaction looks at to find those of parked runs. */
+export const offersWithin = (lane: LaneState): number =>
+  slotsLeft(lane) <= 0 ? 0 : Math.min(maxOffers, slotsLeft(lane)) + spareRuns;
+
+/**
+ * Which of the waiting steps get a slot, in their order, or an offer of one; and the lane after that. Those behind an offer do not
+ * get the part of the rate that the offered slot will take.
+ */
+export function grantSteps<Step extends WaitingStep>(
   lane: LaneState,
-  steps: readonly WaitingStep[],
+  steps: readonly Step[],
   now: number,
-): { readonly grantedCount: number; readonly lane: LaneState } {
+): { readonly granted: readonly Step[]; readonly offered: readonly Step[]; readonly lane: LaneState } {
+  const granted: Step[] = [];
+  const offered: Step[] = [];
+  const { rate } = lane.values;
   let next = lane;
-  let grantedCount = 0;
-  for (const { units } of steps) {
-    const { rate } = next.values;
-    if (slotsLeft(next) <= 0 || (rate !== null && isPaced(rate, next.pacedUntilUs, now * 1_000))) break;
-    next = { ...afterTaking(next, [units], now), waitingSteps: next.waitingSteps - 1 };
-    grantedCount += 1;
+  let offeredUnits = lane.parked?.offeredUnits ?? 0;
+  const isInPace = () =>
+    rate === null ||
+    !isPaced(
+      rate,
+      offeredUnits === 0 ? next.pacedUntilUs : pacedUntilAfter(rate, next.pacedUntilUs, now * 1_000, offeredUnits),
+      now * 1_000,
+    );
+  for (const step of steps) {
+    if (slotsLeft(next) <= 0 || !isInPace()) break;
+    if (step.waiter === "passed") continue;
+    if (step.waiter === "offerable") {
+      offered.push(step);
+      offeredUnits += step.units;
+      next = { ...next, inUse: next.inUse + 1, waitingSteps: next.waitingSteps - 1 };
+    } else {
+      granted.push(step);
+      next = { ...afterTaking(next, [step.units], now), waitingSteps: next.waitingSteps - 1 };
+    }
   }
-  return { grantedCount, lane: next };
+  return {
+    granted,
+    offered,
+    lane: next.parked === undefined ? next : { ...next, parked: { ...next.parked, offeredUnits } },
+  };
+}
+
+/** When a worker must look at a lane in which runs wait that no worker executes; null if there are none. */
+export function looksAtOf(lane: LaneState, now: number): number | null {
+  if (lane.parked === undefined || lane.parked.count <= 0) return null;
+  const { offerEndsAt, looksAt } = lane.parked;
+  const instants = [offerEndsAt, opensAtOf(lane, true, now), now + looksAgainMs].filter((at) => at !== null);
+  const at = Math.min(...instants);
+  return looksAt !== null && looksAt > now && looksAt <= at ? looksAt : at;
 }
 
 /**

@@ -16,6 +16,8 @@ const sleeping = newEvent("timer.started", { node: "nap" }, { ms: 500 });
 const paused = (recheckMs?: number) =>
   newEvent("run.paused", {}, recheckMs === undefined ? { reason: "why" } : { reason: "why", recheckMs });
 
+const rowWith = (waiting: string | null, afterSeq: number) => ({ waiting, deliveries: 0, afterSeq });
+
 function parkWith(state: RunState, overrides: Partial<OwnerParkOptions> = {}) {
   const pending = { events: [], wakeInMs: null, wakeAt: null };
   return parkByOwner({
@@ -76,7 +78,7 @@ test("the task gets the route and the priority of the next step", () => {
 
 test("a client's write leaves a run waiting when its code has seen everything", () => {
   const state = stateOf(started, sleeping);
-  expect(parkByClient(state, writeParkingNote(state, state.wakeVersion), 0)).toMatchObject({
+  expect(parkByClient(state, rowWith(writeParkingNote(state, state.wakeVersion), state.seq))).toMatchObject({
     wakeAt: 1_500,
     wakeInMs: null,
   });
@@ -86,13 +88,16 @@ test("a client's write makes a run ready when there is a result that its code ha
   const state = stateOf(started, sleeping);
   const note = writeParkingNote(state, state.wakeVersion);
   evolve(state, { ...newEvent("timer.fired", { node: "nap" }), seq: 3, at: storeNow });
-  expect(parkByClient(state, note, 0)).toMatchObject({ wakeAt: null, wakeInMs: 0 });
-  expect(parkByClient(stateOf(started, sleeping), null, 0)).toMatchObject({ wakeInMs: 0 });
+  expect(parkByClient(state, rowWith(note, 2))).toMatchObject({ wakeAt: null, wakeInMs: 0 });
+  expect(parkByClient(stateOf(started, sleeping), rowWith(null, 2))).toMatchObject({ wakeInMs: 0 });
 });
 
 test("a client's write leaves a run ready whose owner has died, although the log gives no reason for it", () => {
   const state = stateOf(started, newEvent("step.started", { node: "sweep", attempt: 1 }));
-  const park = parkByClient(state, writeParkingNote(state, state.wakeVersion), 1);
+  const park = parkByClient(state, {
+    ...rowWith(writeParkingNote(state, state.wakeVersion), state.seq),
+    deliveries: 1,
+  });
   expect(park).toMatchObject({ wakeAt: null, wakeInMs: 0 });
   expect(shouldRunCode(state, park.waiting, storeNow)).toBe(true);
 });
@@ -121,12 +126,15 @@ test("code that has seen everything runs again only for a new result or for a st
   expect(shouldRunCode(state, "not a note", storeNow)).toBe(true);
 });
 
-test("code is called for a step that has started when a late commit has released the run, but not for one that may wait", () => {
-  const begun = newEvent("step.started", { node: "pay", attempt: 1 });
-  const inFunction = stateOf(started, begun);
-  expect(shouldRunCode(inFunction, writeParkingNote(inFunction, inFunction.wakeVersion), storeNow)).toBe(true);
-  const inClass = stateOf(newEvent("run.started", {}, { steps: "chain" }), begun);
-  expect(shouldRunCode(inClass, writeParkingNote(inClass, inClass.wakeVersion), storeNow)).toBe(false);
+test("a client's write makes a run ready that a late commit has released, whose note does not know of a step that began", () => {
+  const isClass = newEvent("run.started", {}, { steps: "chain" });
+  const before = stateOf(isClass);
+  const note = writeParkingNote(before, before.wakeVersion);
+  const state = stateOf(isClass, newEvent("step.started", { node: "sweep", attempt: 1 }));
+  expect(parkByClient(state, rowWith(note, 1))).toMatchObject({ wakeInMs: null });
+  const park = parkByClient(state, rowWith(note, 2));
+  expect(park).toMatchObject({ wakeAt: null, wakeInMs: 0 });
+  expect(shouldRunCode(state, park.waiting, storeNow)).toBe(true);
 });
 
 test("a run that was admitted while it was paused keeps the names of its slots, also when it is resumed", () => {

@@ -3,8 +3,14 @@
  */
 import { dataOf, type NewEvent } from "./event.js";
 import { evolve } from "./fold.js";
-import { isLostStep } from "./lost-step.js";
-import { openLanesIn, seenVersionIn, withOpenLanes, writeParkingNote } from "./parking-note.js";
+import {
+  isOlderThanLog,
+  openLanesIn,
+  seenVersionIn,
+  withParkedSteps,
+  withSlotsOf,
+  writeParkingNote,
+} from "./parking-note.js";
 import { type RunState, statusOf } from "./state.js";
 import type { NextTaskState } from "./transition.js";
 import { nextDueAt } from "./waiting.js";
@@ -37,6 +43,8 @@ export interface OwnerParkOptions {
    */
   readonly seenVersion: number | "all" | null;
   readonly routing: TaskRouting | null;
+  /** Whether steps of the run may wait for slots of limits while no worker executes it. */
+  readonly mayHaveParkedSteps?: boolean;
 }
 
 /** Computes the park of a run by the worker that owns it. */
@@ -48,6 +56,7 @@ export function parkByOwner({
   isAwaited,
   seenVersion,
   routing,
+  mayHaveParkedSteps = false,
 }: OwnerParkOptions): Park {
   const isInterrupted = wasCodeStopped && state.paused === null;
   const stateDueAt = nextDueAt(state, isAwaited);
@@ -59,7 +68,10 @@ export function parkByOwner({
   return {
     kind: "park",
     status: statusOf(state) as Park["status"],
-    waiting: writeParkingNote(state, isInterrupted ? null : seenVersion === "all" ? state.wakeVersion : seenVersion),
+    waiting: withParkedSteps(
+      writeParkingNote(state, isInterrupted ? null : seenVersion === "all" ? state.wakeVersion : seenVersion),
+      mayHaveParkedSteps,
+    ),
     startedAt: state.startedAt,
     wakeAt: state.paused !== null && recheckMs === null ? state.paused.recheckAt : dueAt,
     wakeInMs: state.paused !== null ? recheckMs : wakeInMs,
@@ -77,21 +89,31 @@ function earlier(a: number | null, b: number | null): number | null {
   return a === null ? b : b === null ? a : Math.min(a, b);
 }
 
+/** What the store has of a run before a client writes to it. */
+export interface RowOfRun {
+  /** The parking note. */
+  readonly waiting: string | null;
+  /** Of the task; if it is not 0, the last owner has died without parking the run. */
+  readonly deliveries: number;
+  /** The number of events in the log. */
+  readonly afterSeq: number;
+}
+
 /**
  * Computes the park when a client has written events to a run that no worker owns. The run becomes ready if its code has
  * not seen all reasons to run; otherwise it keeps waiting as before.
  *
- * @param waiting the parking note in the run's row
- * @param deliveries of the task; if it is not 0, the last owner has died without parking the run. The note is then older than
- * what that owner has done, and the task is due although the log need not give a reason for it.
+ * If the last owner has died without parking the run, or a late commit has released it, the note is older than what that owner
+ * has done. The task is then due although the log need not give a reason for it.
  */
-export function parkByClient(state: RunState, waiting: string | null, deliveries: number): Park {
-  const seenVersion = deliveries === 0 ? seenVersionIn(waiting) : null;
+export function parkByClient(state: RunState, { waiting, deliveries, afterSeq }: RowOfRun): Park {
+  const isNoteCurrent = deliveries === 0 && !isOlderThanLog(waiting, afterSeq);
+  const seenVersion = isNoteCurrent ? seenVersionIn(waiting) : null;
   const hasUnseenChanges = state.paused === null && (seenVersion === null || state.wakeVersion > seenVersion);
   return {
     kind: "park",
     status: statusOf(state) as Park["status"],
-    waiting: withOpenLanes(writeParkingNote(state, seenVersion), openLanesIn(waiting)),
+    waiting: withSlotsOf(waiting, writeParkingNote(state, seenVersion)),
     startedAt: null,
     wakeAt: hasUnseenChanges ? null : nextDueAt(state),
     wakeInMs: hasUnseenChanges ? 0 : null,
@@ -115,7 +137,7 @@ export function parkNotStarted(state: RunState, isStartRequested: boolean, waiti
   return {
     kind: "park",
     status: isPaused ? "paused" : "pending",
-    waiting: hasNote ? withOpenLanes(writeParkingNote(state, null), openLanes) : null,
+    waiting: hasNote ? withSlotsOf(waiting, writeParkingNote(state, null)) : null,
     startedAt: null,
     wakeAt: null,
     wakeInMs: startsNow ? 0 : null,
@@ -131,10 +153,8 @@ export function shouldRunCode(state: RunState, waiting: string | null, now: numb
   if (waiting === null) return true;
   const seenVersion = seenVersionIn(waiting);
   if (seenVersion === null || state.wakeVersion > seenVersion) return true;
-  for (const [key, op] of state.ops) {
+  for (const op of state.ops.values()) {
     if (op.kind !== "step") continue;
-    // The note was written by a commit that was executed late, and does not know of the step.
-    if (isLostStep(state, key, op)) return true;
     if (op.phase === "awaiting_attempt" && op.pauseCause === null && (op.dueAt ?? 0) <= now) return true;
     if (op.phase === "started" && op.deadlineAt !== null && op.deadlineAt <= now) return true;
   }

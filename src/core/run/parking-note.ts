@@ -47,7 +47,33 @@ export const writePauseNote = (reason: string, pausedAt?: number): string =>
 export const withOpenLanes = (waiting: string | null, openLanes: readonly string[]): string | null =>
   waiting === null || openLanes.length === 0 ? waiting : JSON.stringify({ ...readParkingNote(waiting), openLanes });
 
+/** Notes that steps of the run may wait for slots of limits while no worker executes it. */
+export const withParkedSteps = (waiting: string, mayHaveParkedSteps: boolean): string =>
+  mayHaveParkedSteps ? JSON.stringify({ ...readParkingNote(waiting), parkedSteps: true }) : waiting;
+
+export const hasParkedSteps = (waiting: string | null): boolean => readParkingNote(waiting).parkedSteps === true;
+
+/** Adds what the note before it says about slots of limits. */
+export const withSlotsOf = (before: string | null, waiting: string): string | null =>
+  withOpenLanes(withParkedSteps(waiting, hasParkedSteps(before)), openLanesIn(before));
+
 export const openLanesIn = (waiting: string | null): readonly string[] => readParkingNote(waiting).openLanes ?? [];
+
+/**
+ * Whether the log has events that the writer of the note did not know. If no owner has died since, a commit that the server
+ * executed late has replaced the note, because every park and every command writes a note about the whole log.
+ */
+export function isOlderThanLog(waiting: string | null, lastSeq: number): boolean {
+  const { seq } = readParkingNote(waiting);
+  return seq !== undefined && seq < lastSeq;
+}
+
+/** Makes the next owner call the code. */
+export function withoutSeenVersion(waiting: string | null): string | null {
+  if (waiting === null) return null;
+  const { seenVersion: _, ...note } = readParkingNote(waiting);
+  return JSON.stringify(note);
+}
 
 /** The `RunState.wakeVersion` that the code has seen; null when it is unknown. */
 export const seenVersionIn = (waiting: string | null): number | null => readParkingNote(waiting).seenVersion ?? null;

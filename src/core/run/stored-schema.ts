@@ -215,6 +215,11 @@ export interface ParkingNote {
   readonly step?: { readonly name: string; readonly attempt: number };
   /** The lanes of limits in which the run keeps a slot until it ends, so that a client that ends it gives them back. */
   readonly openLanes?: readonly string[];
+  /**
+   * Whether the store may have steps of the run that wait for slots of limits while no worker executes it, or to which slots are
+   * offered. The end of the run deletes them.
+   */
+  readonly parkedSteps?: true;
 }
 
 // ── pawl_runs.input of runs that execute jobs ────────────────────────────────────────────────────────────────────────

@@ -2,6 +2,7 @@
  * A transition contains all changes that one commit makes to one run. Workers and clients compute transitions, and a store
  * writes them. Transitions are plain data: payloads are encoded text, instants are epoch milliseconds of the store's clock.
  */
+import type { RunClass } from "../limits/lane.js";
 import type { NewEvent } from "./event.js";
 
 /** `running` is not stored: a run is running while a worker owns its task. */
@@ -68,6 +69,11 @@ export interface NewRun extends RunSpec {
    * its own (`StartDeadlines`). Absent when the run may begin at any time; not together with `owned`.
    */
   readonly startBy?: StartBy;
+  /**
+   * The class in which the run waits for its slots, if the process that starts it has the code of its workflow; only for runs that are due now. A store may leave the
+   * task on its route all the same: then a worker computes the class. Absent for runs without limits.
+   */
+  readonly runClass?: RunClass;
 }
 
 export interface StartBy {

@@ -13,20 +13,20 @@ import type { ScheduleRule, ScheduleTiming } from "./timing.js";
 
 const MINUTE = 60_000;
 const DAY = 1440 * MINUTE;
-const FROM = Date.UTC(2020, 0, 1);
-const TO = Date.UTC(2036, 0, 1);
 const rounds = Number(process.env.PAWL_CALENDAR_ROUNDS ?? 1);
-/** Of the changes of an offset, one of so many is tried; which, depends on the seed. */
+/** One of so many years, and of so many zones, is tried; which, depends on the seed. */
 const every = rounds > 1 ? 1 : sized(4, 1);
 const seed = process.env.PAWL_CALENDAR_SEED ?? String(Math.floor(Math.random() * 2 ** 32));
+const years = 16 / every;
+const firstYear = 2020 + years * Math.floor(seededRandom(`${seed} years`)() * every);
+const FROM = Date.UTC(firstYear, 0, 1);
+const TO = Date.UTC(firstYear + years, 0, 1);
 
 test(`expressions agree with the reference within two days of each change of an offset (seed ${seed})`, () => {
   const random = seededRandom(`${seed} changes`);
-  const chosen = Math.floor(random() * every);
   const seen = { instants: 0, shifted: 0, repeated: 0, changes: 0 };
   for (const { zones, changes } of zoneGroups()) {
     changes.forEach((at, index) => {
-      if (index % every !== chosen % every) return;
       // The zones of a group have the same clocks, so they take turns.
       const timeZone = zones[index % zones.length] as string;
       const window = new Window(timeZone, at - 2 * DAY, at + 2 * DAY);
@@ -34,22 +34,23 @@ test(`expressions agree with the reference within two days of each change of an 
       seen.changes += 1;
     });
   }
-  // What is never met is not tested.
-  expect(seen.changes).toBeGreaterThan(1_000 / every);
-  expect(seen.instants).toBeGreaterThan(100_000 / every);
-  expect(seen.shifted).toBeGreaterThan(100 / every);
-  expect(seen.repeated).toBeGreaterThan(100 / every);
+  // What is never met is not tested. Of 42 seeds, none met fewer than 241 changes, 30,000 instants and 41 shifted ones.
+  expect(seen.changes).toBeGreaterThan(800 / every);
+  expect(seen.instants).toBeGreaterThan(40_000 / every);
+  expect(seen.shifted).toBeGreaterThan(0);
+  expect(seen.repeated).toBeGreaterThan(0);
 });
 
-test(`expressions agree with the reference in a random week of each zone (seed ${seed})`, () => {
+test(`expressions agree with the reference in random weeks of many zones (seed ${seed})`, () => {
   const random = seededRandom(`${seed} weeks`);
   const seen = { instants: 0, shifted: 0, repeated: 0 };
-  for (const timeZone of allZones()) {
+  const chosen = Math.floor(random() * every);
+  for (const timeZone of allZones().filter((_, index) => index % every === chosen)) {
     const start = FROM + Math.floor((random() * (TO - FROM)) / MINUTE) * MINUTE;
     const window = new Window(timeZone, start, start + 7 * DAY);
     for (let count = 0; count < 2 * rounds; count++) compare(window, randomRule(random, timeZone), seen);
   }
-  expect(seen.instants).toBeGreaterThan(50_000);
+  expect(seen.instants).toBeGreaterThan(10_000 / every);
 });
 
 function compare(window: Window, rule: CronRule, seen: { instants: number; shifted: number; repeated: number }): void {
@@ -145,9 +146,11 @@ class Window {
   ) {
     this.#start = start - DAY / 4;
     const stride = rounds > 1 ? 1 : 15;
+    let next = localMinute(timeZone, this.#start);
     for (let at = this.#start; at < end + DAY / 4; at += stride * MINUTE) {
-      const local = localMinute(timeZone, at);
-      const isEven = stride === 1 || localMinute(timeZone, at + stride * MINUTE) === local + stride;
+      const local = next;
+      next = localMinute(timeZone, at + stride * MINUTE);
+      const isEven = next === local + stride;
       for (let minute = 0; minute < stride; minute++)
         this.#locals.push(isEven ? local + minute : localMinute(timeZone, at + minute * MINUTE));
     }

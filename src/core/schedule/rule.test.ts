@@ -4,6 +4,15 @@ import { parseTiming, type ScheduleTimingOptions } from "./rule.js";
 
 const owner = 'schedule "nightly_report"';
 const parse = (options: object) => parseTiming(owner, options as ScheduleTimingOptions);
+/** Once only, because some rules are searched for two centuries before they are refused. */
+function refusal(options: object): Error {
+  try {
+    parse(options);
+  } catch (error) {
+    return error as Error;
+  }
+  return expect.unreachable("The rule was not refused.");
+}
 const unlimited = { startAt: null, endAt: null, except: [] };
 
 describe("what is stored", () => {
@@ -138,9 +147,10 @@ describe("refused", () => {
     ],
     [{ cron: "@daily", except: ["christmas"] }, ', in except[0], has 1 field in the cron expression "christmas"'],
   ])("%o", (options, sentence) => {
-    expect(() => parse(options)).toThrow(InvalidInputError);
-    expect(() => parse(options)).toThrow(sentence);
-    expect(() => parse(options)).toThrow(/^Schedule "nightly_report"/);
+    const error = refusal(options);
+    expect(error).toBeInstanceOf(InvalidInputError);
+    expect(error.message).toContain(sentence);
+    expect(error.message).toMatch(/^Schedule "nightly_report"/);
   });
 });
 
@@ -169,8 +179,9 @@ describe("a zone that is refused", () => {
     ["IST", "which is not the name of a zone"],
     ["pst", "which is not the name of a zone"],
   ])("%o", (timeZone, sentence) => {
-    expect(() => parse({ cron: "@daily", timeZone })).toThrow(InvalidInputError);
-    expect(() => parse({ cron: "@daily", timeZone })).toThrow(sentence);
-    expect(() => parse({ cron: "@daily", timeZone })).toThrow(/^Schedule "nightly_report" has /);
+    const error = refusal({ cron: "@daily", timeZone });
+    expect(error).toBeInstanceOf(InvalidInputError);
+    expect(error.message).toContain(sentence);
+    expect(error.message).toMatch(/^Schedule "nightly_report" has /);
   });
 });

@@ -7,7 +7,9 @@
  *   of these rows, so no counter can differ from them.
  * - A transaction that takes slots locks the row of the lane. Slots are given back without that lock.
  * - A step that waits for a slot has such a row, too, which is marked as waiting. What waits has no part in what is in use.
- * - Slots without an owner belong to runs that hold them until they end. Only the end of the run deletes them.
+ * - A run that does nothing but wait for slots of steps is parked, and the rows of its steps have no owner from then on. A free
+ *   slot is offered to such a step: it counts as in use until the run is executed again, or until the offer lapses.
+ * - Other slots without an owner belong to runs that hold them until they end. Only the end of the run deletes them.
  * - Only a ready task has the route of a class. When it gets an owner, or a client parks it, it gets its route back.
  * - A class that found a lane full is blocked on it, and no admission reads it until the lane is named as freed: in
  *   `AdmissionRequest.freed` or by `wake`. Such a class may belong to other workers; then it is opened for them.
@@ -124,6 +126,12 @@ export interface StepSlotChanges {
   readonly asked: readonly StepSlotRequest[];
   /** Slots that are given back, and steps that do not wait any longer. */
   readonly released: readonly StepSlot[];
+  /**
+   * Steps of runs that are about to be parked. Those that still wait then belong to the run and not to the worker: they keep their
+   * place, and the next step of this name that the run asks for in the lane takes it over. Those that have got a slot keep it.
+   * Absent: none.
+   */
+  readonly left?: readonly StepSlot[];
   /** Further lanes in which steps of the worker wait. */
   readonly lanes: readonly string[];
 }
@@ -136,6 +144,8 @@ export type StepSlotResult =
       readonly held: readonly StepSlot[];
       /** When the rate of a lane in which steps of the worker wait lets the next one begin; null if no rate delays them. */
       readonly nextAt: number | null;
+      /** When `offerSlots` must look at one of the lanes; null if no run waits in them that no worker executes. */
+      readonly looksAt: number | null;
       /** Lanes with free slots on which classes are blocked: `wake` must be called for them. */
       readonly lanesToWake: readonly FreedSlots[];
     }
@@ -173,7 +183,10 @@ export interface SlotRecord {
   readonly lane: string;
   /** Whether the step still waits for the slot. */
   readonly isWaiting: boolean;
-  /** The worker that executes the run; null: the run holds the slot until it ends. */
+  /**
+   * The worker that executes the run. null: the run holds the slot until it ends, or, if the slot is that of a step, no worker
+   * executes the run: it waits for the slot, or the slot is offered to it.
+   */
   readonly owner: string | null;
   readonly epoch: number | null;
   readonly at: number;
@@ -239,6 +252,13 @@ export interface Limits {
    * of other workers, which hear of it by a hint.
    */
   changeStepSlots(changes: StepSlotChanges): Promise<StepSlotResult>;
+  /**
+   * Looks at lanes in which runs wait that no worker executes, if that is due: a slot that is free is offered to the first of
+   * them, which makes its task due, and an offer that has lapsed goes to the next. A look is due when an offer ends, when a rate
+   * or an override opens the lane, and otherwise every few seconds, because a worker may have died with slots of it. Any worker
+   * may look. Returns the store's time, and when the next look is due; null: no run waits.
+   */
+  offerSlots(): Promise<{ readonly at: number; readonly nextAt: number | null }>;
   /** Corrects the pace of a lane by units that were used in addition to those that were admitted, or fewer (negative). */
   addUnits(lane: string, units: number): Promise<void>;
 

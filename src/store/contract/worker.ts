@@ -103,6 +103,8 @@ export interface HeartbeatResult {
   readonly nextScheduleInMs: number | null;
   /** How long until the earliest start deadline of any run, negative if it has passed; null: no run has one. */
   readonly nextStartDeadlineInMs: number | null;
+  /** How long until a slot of a limit may have to be offered to a run (`Limits.offerSlots`), negative if it is overdue; null: never. */
+  readonly nextOfferInMs: number | null;
   /** The set of schedules of the worker's application that is in force; null if there is none. */
   readonly scheduleSetInForce: string | null;
 }

@@ -1,6 +1,7 @@
 /** Plans for fences, heartbeats and dead workers. Leases always use the server's real clock, never a virtual one. */
 
 import type { Fence, HeartbeatResult, ScheduleInterest, WorkerInfo } from "../contract/store.js";
+import { nextLookSql } from "../sql/limits/looks.js";
 import { nextScheduleSql, noInterest } from "../sql/next-schedule.js";
 import { type LoadColumns, taskState } from "../sql/records.js";
 import { nextStartDeadlineSql } from "../sql/start-deadlines.js";
@@ -31,6 +32,7 @@ const selectHeartbeatReport = `SELECT 'run_with_messages' AS kind, run_id AS sub
   UNION ALL SELECT 'now', ${serverNow}
   UNION ALL SELECT 'next_schedule', ${nextScheduleSql("pawl_schedules", "''", "?")}
   UNION ALL SELECT 'next_start_deadline', ${nextStartDeadlineSql("pawl_start_deadlines")}
+  UNION ALL SELECT 'next_offer', ${nextLookSql("pawl_lanes")}
   UNION ALL SELECT 'schedule_set', set_key FROM pawl_schedule_apps WHERE app = ?
   ORDER BY subject`;
 

@@ -236,7 +236,9 @@ export class MemoryCommitter {
   }
 
   #insertRun(newRun: NewRun, fence: Fence | null, at: number): void {
-    const { due, route = newRun.workflow, startBy: _startBy, ...spec } = newRun;
+    const { due, startBy: _startBy, runClass, route: baseRoute = newRun.workflow, ...spec } = newRun;
+    const route = runClass?.id ?? baseRoute;
+    if (runClass !== undefined) this.#rows.classes.create(runClass, at);
     const deadline = startDeadlineOf(newRun, at);
     if (deadline !== null) this.#rows.startDeadlines.set(newRun.id, deadline);
     const initialFields = {
@@ -263,6 +265,7 @@ export class MemoryCommitter {
       pendingMessages: 0,
       isFresh: true,
       revision: 0,
+      order: this.#rows.nextOrder(),
     };
     this.#rows.tasks.set(run.id, task);
     if (due.kind === "owned") takeOwnership(task, fence as Fence);

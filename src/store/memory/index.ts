@@ -176,7 +176,12 @@ export class MemoryStore implements Store {
   }
 
   async heartbeat(fence: Fence, load?: WorkerLoad, schedules?: ScheduleInterest): Promise<HeartbeatResult> {
-    const noSchedules = { nextScheduleInMs: null, nextStartDeadlineInMs: null, scheduleSetInForce: null };
+    const noSchedules = {
+      nextScheduleInMs: null,
+      nextStartDeadlineInMs: null,
+      nextOfferInMs: null,
+      scheduleSetInForce: null,
+    };
     if (!this.#rows.isFenceValid(fence))
       return { isAlive: false, ownedWithMessages: [], reapedWorkerIds: [], pausedQueues: [], ...noSchedules };
     const now = this.#runtime.now();
@@ -198,6 +203,7 @@ export class MemoryStore implements Store {
       pausedQueues: this.maintenance.pausedQueueNames,
       ...this.#scheduleReport(schedules),
       nextStartDeadlineInMs: this.maintenance.startDeadlines.nextInMs(),
+      nextOfferInMs: this.limits.nextOfferInMs(),
     };
   }
 

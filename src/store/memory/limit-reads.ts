@@ -2,23 +2,16 @@
 import { laneRangeOf, type RunClass } from "../../core/limits/lane.js";
 import type { LaneState } from "../../core/limits/lane-state.js";
 import type { ClassRecord, LaneRecord, Limits, LimitUsage, SlotRecord } from "../contract/limits.js";
+import { byTurn, type MemoryClass } from "./classes.js";
 import type { MemoryRows } from "./rows.js";
 import type { MemorySlot } from "./slots.js";
 
-export interface MemoryClass extends RunClass {
-  turn: number;
-  blockedOn: string | null;
-}
-
 /** What a lane remembers although no slot is held. */
-export type Pace = Pick<LaneState, "pacedUntilUs" | "opensAt">;
-
-export const byTurn = (a: MemoryClass, b: MemoryClass) => a.turn - b.turn;
+export type Pace = Pick<LaneState, "pacedUntilUs" | "opensAt"> & { readonly looksAt: number | null };
 
 interface LimitTables {
   readonly rows: MemoryRows;
   readonly clock: () => number;
-  readonly classes: ReadonlyMap<string, MemoryClass>;
   readonly paces: ReadonlyMap<string, Pace>;
 }
 
@@ -28,10 +21,10 @@ export class MemoryLimitReads {
   readonly #classes: ReadonlyMap<string, MemoryClass>;
   readonly #paces: ReadonlyMap<string, Pace>;
 
-  constructor({ rows, clock, classes, paces }: LimitTables) {
+  constructor({ rows, clock, paces }: LimitTables) {
     this.#rows = rows;
     this.#clock = clock;
-    this.#classes = classes;
+    this.#classes = rows.classes;
     this.#paces = paces;
   }
 
@@ -130,5 +123,5 @@ export class MemoryLimitReads {
   }
 }
 
-const toSlotRecord = ({ rank, units, ...record }: MemorySlot): SlotRecord => record;
+const toSlotRecord = ({ rank, units, offeredUntil, isOutOfLine, ...record }: MemorySlot): SlotRecord => record;
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,8 +1,8 @@
 /** Limits in the memory store: the executable specification of `Limits`. */
 import { type ClassState, classesToRead, headsToLock, planAdmission } from "../../core/limits/admission.js";
 import { laneOf, type RunClass } from "../../core/limits/lane.js";
-import { grantSteps, type LaneState, opensAtOf, roomIn, wakeableIn } from "../../core/limits/lane-state.js";
-import { dueAtOf, resumedOffsetMs, TurnCounter } from "../../core/limits/order.js";
+import { type LaneState, opensAtOf, wakeableIn } from "../../core/limits/lane-state.js";
+import { dueAtOf, resumedOffsetMs, type TurnCounter } from "../../core/limits/order.js";
 import { correctedPace } from "../../core/limits/rate.js";
 import { type LimitOverride, unknownValues, valuesInForce } from "../../core/limits/settings.js";
 import type {
@@ -22,14 +22,13 @@ import type {
   UnsortedTasks,
 } from "../contract/limits.js";
 import type { Fence, Hint, Route } from "../contract/store.js";
+import { byTurn, type MemoryClass, type MemoryClasses } from "./classes.js";
 import { takeOwnership } from "./commit.js";
 import { FullLanes, type FullLanesPort } from "./full-lanes.js";
-import { byTurn, type MemoryClass, MemoryLimitReads, type Pace } from "./limit-reads.js";
+import { MemoryLimitReads, type Pace } from "./limit-reads.js";
 import type { MemoryRows } from "./rows.js";
-import type { MemorySlot } from "./slots.js";
+import { MemoryStepSlots } from "./step-slots.js";
 import type { MemoryTask } from "./task.js";
-
-const noPace: Pace = { pacedUntilUs: 0, opensAt: null };
 
 type MemoryLimitsPort = Pick<FullLanesPort, "rows" | "emit" | "deliver"> & { readonly clock: () => number };
 
@@ -38,20 +37,27 @@ export class MemoryLimits extends MemoryLimitReads implements Limits {
   readonly #clock: () => number;
   readonly #emit: (hints: readonly Hint[]) => void;
   readonly #fullLanes: FullLanes;
+  readonly #stepSlots: MemoryStepSlots;
   readonly #limits = new Map<string, StoredLimit>();
-  readonly #classes: Map<string, MemoryClass>;
+  readonly #classes: MemoryClasses;
   readonly #paces: Map<string, Pace>;
-  readonly #turns = new TurnCounter();
+  readonly #turns: TurnCounter;
 
   constructor({ rows, clock, emit, deliver }: MemoryLimitsPort) {
-    const classes = new Map<string, MemoryClass>();
     const paces = new Map<string, Pace>();
-    super({ rows, clock, classes, paces });
+    super({ rows, clock, paces });
     this.#rows = rows;
-    this.#classes = classes;
+    this.#classes = rows.classes;
+    this.#turns = rows.classes.turns;
     this.#paces = paces;
     this.#clock = clock;
     this.#emit = emit;
+    this.#stepSlots = new MemoryStepSlots({
+      ...{ rows, clock, emit },
+      laneStates: (ids) => this.#laneStates(ids, []),
+      setPace: (lane) => this.#setPace(lane),
+      looksAt: (lane) => this.#paces.get(lane)?.looksAt ?? null,
+    });
     this.#fullLanes = new FullLanes({
       rows,
       emit,
@@ -139,10 +145,9 @@ export class MemoryLimits extends MemoryLimitReads implements Limits {
   }
 
   #enter(task: MemoryTask, runClass: RunClass, dueAt: number, at: number): void {
-    const { id } = runClass;
-    task.route = id;
+    task.route = runClass.id;
     this.#rows.taskQueues.enqueue(task, dueAt, at);
-    if (!this.#classes.has(id)) this.#classes.set(id, { ...runClass, turn: this.#turns.take(at), blockedOn: null });
+    this.#classes.create(runClass, at);
   }
 
   async unsort(routes: readonly Route[]): Promise<number> {
@@ -205,7 +210,7 @@ export class MemoryLimits extends MemoryLimitReads implements Limits {
       else if (runClass.blockedOn === null) openedRoutes.push(runClass.route);
     }
     if (openedRoutes.length > 0) this.#emit([{ kind: "ready", workflows: openedRoutes }]);
-    if (freed.some(({ lane }) => this.#rows.slots.waiting(lane).length > 0)) this.#emit([{ kind: "slots" }]);
+    await this.#tellSteps(freed);
     return { kind: "admitted", at, tasks, hasMore, lanesToWake: lanesToWake(lanes, plan.roomOf) };
   }
 
@@ -225,7 +230,9 @@ export class MemoryLimits extends MemoryLimitReads implements Limits {
           values: limit === undefined ? unknownValues : valuesInForce(limit, limit.override, this.#clock()),
           inUse: slots.inUse(id),
           waitingSteps: slots.waiting(id).length,
-          ...(this.#paces.get(id) ?? noPace),
+          pacedUntilUs: this.#paces.get(id)?.pacedUntilUs ?? 0,
+          opensAt: this.#paces.get(id)?.opensAt ?? null,
+          ...this.#stepSlots.parkedIn(id),
           unreadTurn:
             this.#blockedOn(id).find(({ id: classId }) => !readClasses.some((read) => read.id === classId))?.turn ??
             null,
@@ -235,9 +242,10 @@ export class MemoryLimits extends MemoryLimitReads implements Limits {
     );
   }
 
-  #setPace({ id, pacedUntilUs, opensAt }: LaneState): void {
-    if (pacedUntilUs === 0 && opensAt === null) this.#paces.delete(id);
-    else this.#paces.set(id, { pacedUntilUs, opensAt });
+  #setPace({ id, pacedUntilUs, opensAt, parked }: LaneState): void {
+    const looksAt = parked?.looksAt ?? null;
+    if (pacedUntilUs === 0 && opensAt === null && looksAt === null) this.#paces.delete(id);
+    else this.#paces.set(id, { pacedUntilUs, opensAt, looksAt });
   }
 
   #hasWaiting({ id, version }: RunClass, at: number): boolean {
@@ -257,7 +265,9 @@ export class MemoryLimits extends MemoryLimitReads implements Limits {
       const holder = isHeldOpen ? { owner: null, epoch: null } : { owner: fence.workerId, epoch: fence.epoch };
       this.#rows.slots.put({ runId, node: "", lane, isWaiting: false, rank: 0, units: 1, ...holder, at });
     }
-    const slots = this.#rows.slots.all().filter((slot) => slot.runId === runId && slot.owner === null);
+    const slots = this.#rows.slots
+      .all()
+      .filter((slot) => slot.runId === runId && slot.owner === null && slot.node === "");
     const openLanes = slots.map(({ lane }) => lane);
     return {
       run: this.#rows.toRecord(task.run),
@@ -270,42 +280,34 @@ export class MemoryLimits extends MemoryLimitReads implements Limits {
     };
   }
 
-  async changeStepSlots({ fence, asked, released, lanes: further }: StepSlotChanges): Promise<StepSlotResult> {
-    if (!this.#rows.isFenceValid(fence)) return { kind: "fenced" };
-    const [at, { slots }] = [this.#clock(), this.#rows];
-    for (const { lane, ...key } of released) slots.release(lane, key);
-    for (const { priority, ...request } of asked) {
-      if (slots.has(request.lane, request)) continue;
-      const { workerId: owner, epoch } = fence;
-      slots.put({ ...request, isWaiting: true, rank: -priority, owner, epoch, at });
-    }
-    const laneIds = [...new Set([...asked, ...released].map(({ lane }) => lane).concat(further))];
-    const after = new Map<string, LaneState>();
-    let concernsOthers = false;
-    for (const lane of this.#laneStates(laneIds, []).values()) {
-      const waiting = slots.waiting(lane.id);
-      const grant = grantSteps(lane, waiting, at);
-      for (const slot of waiting.slice(0, grant.grantedCount)) {
-        slots.put({ ...slot, isWaiting: false, at });
-        concernsOthers ||= !isOf(slot, fence);
-      }
-      const isWaitedFor = lane.unreadTurn !== null || grant.lane.waitingSteps > 0;
-      const opened = { ...grant.lane, opensAt: opensAtOf(grant.lane, isWaitedFor, at) };
-      this.#setPace(opened);
-      after.set(lane.id, opened);
-    }
-    if (concernsOthers) this.#emit([{ kind: "slots" }]);
-    const held = slots.all().filter((slot) => isOf(slot, fence) && slot.node !== "" && !slot.isWaiting);
-    const instants = [...after.values()].flatMap(({ waitingSteps, opensAt }) =>
-      waitingSteps > 0 && opensAt !== null ? [opensAt] : [],
-    );
-    return {
-      kind: "granted",
-      at,
-      held: held.filter(({ lane }) => laneIds.includes(lane)).map(({ runId, node, lane }) => ({ runId, node, lane })),
-      nextAt: instants.length === 0 ? null : Math.min(...instants),
-      lanesToWake: lanesToWake(after, new Map([...after].map(([id, lane]) => [id, roomIn(lane, at)]))),
-    };
+  async changeStepSlots(changes: StepSlotChanges): Promise<StepSlotResult> {
+    return this.#rows.isFenceValid(changes.fence) ? this.#stepSlots.change(changes) : { kind: "fenced" };
+  }
+
+  async offerSlots(): Promise<{ readonly at: number; readonly nextAt: number | null }> {
+    const at = this.#clock();
+    const due = [...this.#paces].flatMap(([id, { looksAt }]) => (looksAt !== null && looksAt <= at ? [id] : []));
+    await this.#look(due);
+    return { at, nextAt: this.#nextLookAt };
+  }
+
+  /** For heartbeats. */
+  nextOfferInMs(): number | null {
+    return this.#nextLookAt === null ? null : this.#nextLookAt - this.#clock();
+  }
+
+  get #nextLookAt(): number | null {
+    const instants = [...this.#paces.values()].flatMap(({ looksAt }) => looksAt ?? []);
+    return instants.length === 0 ? null : Math.min(...instants);
+  }
+
+  async #look(lanes: readonly string[]): Promise<void> {
+    if (lanes.length > 0) await this.wake(this.#stepSlots.look(lanes, this.#clock()));
+  }
+
+  /** Offers slots of these lanes that are free, if runs wait in them that no worker executes. */
+  #offerIn(freed: readonly FreedSlots[]): Promise<void> {
+    return this.#look(freed.flatMap(({ lane }) => (this.#paces.get(lane)?.looksAt == null ? [] : [lane])));
   }
 
   async addUnits(laneId: string, units: number): Promise<void> {
@@ -326,8 +328,14 @@ export class MemoryLimits extends MemoryLimitReads implements Limits {
       }
     }
     if (wokenCount > 0) this.#emit([{ kind: "ready", workflows: [] }]);
-    if (freed.some(({ lane }) => this.#rows.slots.waiting(lane).length > 0)) this.#emit([{ kind: "slots" }]);
+    await this.#tellSteps(freed);
     return wokenCount;
+  }
+
+  async #tellSteps(freed: readonly FreedSlots[]): Promise<void> {
+    if (!freed.some(({ lane }) => this.#rows.slots.waiting(lane).length > 0)) return;
+    this.#emit([{ kind: "slots" }]);
+    await this.#offerIn(freed);
   }
 
   sweep(): Promise<number> {
@@ -341,8 +349,8 @@ export class MemoryLimits extends MemoryLimitReads implements Limits {
     const left = this.#rows.slots.all().filter(({ owner, runId }) => owner === null && !this.#rows.tasks.has(runId));
     for (const slot of left) this.#rows.slots.release(slot.lane, slot);
     const nowUs = this.#clock() * 1_000;
-    for (const [id, { pacedUntilUs, opensAt }] of this.#paces)
-      if (opensAt === null && pacedUntilUs < nowUs) this.#paces.delete(id);
+    for (const [id, { pacedUntilUs, opensAt, looksAt }] of this.#paces)
+      if (opensAt === null && looksAt === null && pacedUntilUs < nowUs) this.#paces.delete(id);
     await this.wake(left.map(({ lane }) => ({ lane, count: 1 })));
   }
 
@@ -365,7 +373,6 @@ function lanesToWake(lanes: ReadonlyMap<string, LaneState>, roomOf: ReadonlyMap<
   });
 }
 
-const isOf = ({ owner, epoch }: MemorySlot, fence: Fence) => owner === fence.workerId && epoch === fence.epoch;
 const isOneOf = ({ route, version }: RunClass, routes: readonly Route[]) =>
   routes.some((candidate) => candidate.workflow === route && candidate.version === version);
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

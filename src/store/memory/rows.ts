@@ -14,6 +14,7 @@ import type {
   WorkerRecord,
   WorkflowRecord,
 } from "../contract/store.js";
+import { MemoryClasses } from "./classes.js";
 import { MemorySlots } from "./slots.js";
 import type { MemoryRun, MemoryTask } from "./task.js";
 import { TaskQueues } from "./task-queues.js";
@@ -36,9 +37,17 @@ export class MemoryRows {
   readonly startKeys = new Map<string, MemoryRun>();
   readonly heroKeys = new Map<string, MemoryRun>();
   readonly taskQueues = new TaskQueues();
+  #taskCount = 0;
   readonly slots = new MemorySlots();
+  readonly classes = new MemoryClasses();
   /** By run: the instant by which it must begin. */
   readonly startDeadlines = new Map<string, number>();
+
+  /** The number of the next task. */
+  nextOrder(): number {
+    this.#taskCount += 1;
+    return this.#taskCount;
+  }
 
   /** Whether the run has a task and is as the sender of a message has seen it. */
   isAsSeen(runId: string, { pendingMessages, lastEvent }: SeenRun): boolean {

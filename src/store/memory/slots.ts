@@ -6,6 +6,10 @@ export interface MemorySlot extends SlotRecord {
   readonly rank: number;
   /** How much of the rate the step takes. */
   readonly units: number;
+  /** A slot that is offered to a run that no worker executes, until when; null: none is. */
+  readonly offeredUntil?: number | null;
+  /** Whether the run has let an offer lapse: its step is out of the line until the run is executed again. */
+  readonly isOutOfLine?: boolean;
 }
 
 type SlotKey = Pick<SlotRecord, "runId" | "node">;
@@ -25,8 +29,17 @@ export class MemorySlots {
   /** The steps that wait, in their order. */
   waiting(lane: string): readonly MemorySlot[] {
     return [...this.#of(lane).values()]
-      .filter(({ isWaiting }) => isWaiting)
+      .filter(({ isWaiting, isOutOfLine }) => isWaiting && isOutOfLine !== true)
       .sort((a, b) => a.rank - b.rank || a.at - b.at || compare(keyOf(a), keyOf(b)));
+  }
+
+  /** The steps of the lane whose runs no worker executes. */
+  parked(lane: string): readonly MemorySlot[] {
+    return [...this.#of(lane).values()].filter(isParkedStep);
+  }
+
+  get(lane: string, key: SlotKey): MemorySlot | undefined {
+    return this.#of(lane).get(keyOf(key));
   }
 
   has(lane: string, key: SlotKey): boolean {
@@ -59,5 +72,7 @@ export class MemorySlots {
     return this.#byLane.get(lane) ?? new Map();
   }
 }
+
+const isParkedStep = ({ owner, node }: SlotRecord): boolean => owner === null && node !== "";
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

@@ -62,8 +62,10 @@ export class TaskQueues {
 }
 
 const isHigherPriorityOrEarlier = (a: QueueEntry, b: QueueEntry) =>
-  a.priority !== b.priority ? a.priority > b.priority : a.dueAt < b.dueAt;
-const isEarlier = (a: QueueEntry, b: QueueEntry) => a.dueAt < b.dueAt;
+  a.priority !== b.priority ? a.priority > b.priority : isEarlier(a, b);
+/** Runs that one call starts are due at the same instant, and keep their order. */
+const isEarlier = (a: QueueEntry, b: QueueEntry) =>
+  a.dueAt !== b.dueAt ? a.dueAt < b.dueAt : a.task.order < b.task.order;
 const routeKeyOf = ({ workflow, version }: Route) => `${workflow}\u0000${version}`;
 
 /** Moves entries that have become due to the ready heap; returns the first parked entry that is not due. */

@@ -14,6 +14,8 @@ export interface MemoryRun extends Omit<RunRecord, "status"> {
 
 export interface MemoryTask {
   readonly run: MemoryRun;
+  /** Tasks are numbered in the order in which they were created. */
+  readonly order: number;
   /** Initially the route of the new run, by default its workflow's name; a park may set another. */
   route: string;
   /** Initially the priority of the run; a park may set another. */

@@ -53,7 +53,12 @@ export const mysqlLimitsDialect = (base: Dialect): LimitsDialect => ({
   base,
   selectFence: ({ workerId, epoch }, bind) =>
     `SELECT 1 AS one FROM pawl_workers WHERE id = ${bind(workerId)} AND epoch = ${bind(epoch)} AND live = 1 LOCK IN SHARE MODE`,
-  lock: { wait: "FOR UPDATE", skip: "FOR UPDATE SKIP LOCKED", share: "LOCK IN SHARE MODE" },
+  lock: {
+    wait: "FOR UPDATE",
+    skip: "FOR UPDATE SKIP LOCKED",
+    share: "LOCK IN SHARE MODE",
+    skipForUpdate: "FOR UPDATE SKIP LOCKED",
+  },
   isOneOf: (column, texts, bind) => `${column} IN (${texts.map(bind).join(",")})`,
   isNoneOf: (column, texts, bind) => `${column} NOT IN (${texts.map(bind).join(",")})`,
   isOneOfSlots,

@@ -4,7 +4,7 @@ import { createConnection as createCallbackConnection } from "mysql2";
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { emptyDatabase, isLeftOut, type TestDatabase } from "../../../test/support/databases.js";
-import { until } from "../../../test/support/waiting.js";
+import { untilInInnodb } from "../../../test/support/waiting.js";
 import { InvalidInputError } from "../../core/errors/errors.js";
 import type { Batch, Fence, NewRun, Store, Transition } from "../contract/store.js";
 import { openMysql } from "./index.js";
@@ -206,7 +206,7 @@ describe.skipIf(isLeftOut("mysql"))("MySQL", () => {
       const waiting = store.commit(startBatch(newRun(key)));
       const impatient = await createConnection({ uri: database.url });
       const isWaiting = async () => Number(((await impatient.query(waitingOf))[0] as { n: number }[])[0]?.n) > 0;
-      await until(isWaiting);
+      await untilInInnodb(isWaiting);
       await impatient.query("SET SESSION innodb_lock_wait_timeout = 1");
       await impatient.query(
         `INSERT INTO pawl_runs (id, workflow, version, queue, priority, status, input, created_at)

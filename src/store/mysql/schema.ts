@@ -22,7 +22,8 @@
  * pawl_gathered    The starts of a run whose input is a list, with their inputs until it begins.
  * pawl_start_deadlines
  *                  One row per run that must begin by an instant. It stays until the instant has come.
- * pawl_slots       One row per held slot. The rows of a lane are what it has in use.
+ * pawl_slots       One row per held slot. The rows of a lane are what it has in use. `waits` is 1 for a step that waits for one, and NULL
+ *                  for a step whose run was parked and has let an offer lapse: it is out of the line until the run is executed.
  * pawl_schedules   One row per schedule. `next_for` is the instant of its next occurrence, `next_at` when it must be looked at,
  *                  because that occurrence is due (with jitter) or a run of it has ended.
  * pawl_occurrences The ledger: one row per occurrence of a schedule, or for consecutive skipped ones. The id is that of the
@@ -198,8 +199,10 @@ export const migrations: readonly Migration[] = [
         id VARBINARY(255) NOT NULL PRIMARY KEY,
         paced_until BIGINT NOT NULL DEFAULT 0,
         opens_at BIGINT NULL,
+        looks_at BIGINT NULL,
         waiting_classes LONGTEXT NULL,
-        KEY opens (opens_at)
+        KEY opens (opens_at),
+        KEY looks (looks_at)
       ) ${tableOptions}`,
       // An admission reads the classes of a route that are not blocked, those with the lowest turns first.
       `CREATE TABLE IF NOT EXISTS pawl_classes (
@@ -230,12 +233,13 @@ export const migrations: readonly Migration[] = [
         run_id VARBINARY(36) NOT NULL,
         lane VARBINARY(255) NOT NULL,
         node VARBINARY(255) NOT NULL DEFAULT '',
-        waits TINYINT NOT NULL DEFAULT 0,
+        waits TINYINT NULL DEFAULT 0,
         rank_no BIGINT NOT NULL DEFAULT 0,
         units BIGINT NOT NULL DEFAULT 1,
         owner VARBINARY(255) NULL,
         epoch BIGINT NULL,
         at BIGINT NOT NULL,
+        offered_until BIGINT NULL,
         PRIMARY KEY (run_id, lane, node),
         KEY lane (lane, waits, rank_no, at)
       ) ${tableOptions}`,

@@ -1,6 +1,7 @@
 /** Registers, renews and reaps workers. Leases always use the server's real clock, never a virtual one. */
 
 import type { Fence, HeartbeatResult, ScheduleInterest, WorkerInfo, WorkerLoad } from "../contract/store.js";
+import { nextLookSql } from "../sql/limits/looks.js";
 import { nextScheduleSql, noInterest } from "../sql/next-schedule.js";
 import { encodeLoad, numberOrNull, taskState } from "../sql/records.js";
 import { nextStartDeadlineSql } from "../sql/start-deadlines.js";
@@ -74,6 +75,7 @@ const fencedHeartbeat = {
   pausedQueues: [],
   nextScheduleInMs: null,
   nextStartDeadlineInMs: null,
+  nextOfferInMs: null,
   scheduleSetInForce: null,
   hasFreedTasks: false,
 };
@@ -94,7 +96,7 @@ export async function heartbeat(
     selectOwnedTasks(workerId, " AND pending_messages > 0"),
     sql("SELECT name FROM pawl_queues ORDER BY name"),
     sql(
-      `SELECT ${nextScheduleSql("pawl_schedules", "''", "?")} - ${now()} AS next_in, (SELECT a.set_key FROM pawl_schedule_apps a WHERE a.app = ?) AS set_key, ${nextStartDeadlineSql("pawl_start_deadlines")} - ${now()} AS next_start_deadline_in`,
+      `SELECT ${nextScheduleSql("pawl_schedules", "''", "?")} - ${now()} AS next_in, (SELECT a.set_key FROM pawl_schedule_apps a WHERE a.app = ?) AS set_key, ${nextStartDeadlineSql("pawl_start_deadlines")} - ${now()} AS next_start_deadline_in, ${nextLookSql("pawl_lanes")} - ${now()} AS next_offer_in`,
       [setKey, app],
     ),
   ]);
@@ -109,6 +111,7 @@ export async function heartbeat(
     pausedQueues,
     nextScheduleInMs,
     nextStartDeadlineInMs: numberOrNull(scheduled?.rows[0]?.next_start_deadline_in),
+    nextOfferInMs: numberOrNull(scheduled?.rows[0]?.next_offer_in),
     scheduleSetInForce,
   };
   if (expired?.rows.length === 0) return { ...report, reapedWorkerIds: [], hasFreedTasks: false };

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Hint } from "../contract/store.js";
 import type { Dialect, SqlRow } from "../sql/dialect.js";
+import { isBlockedOn } from "../sql/limits/classes.js";
 import {
   buildStatement,
   type Column,
@@ -62,8 +63,8 @@ async function runAll(execute: ExecuteQuery, statements: readonly SqlText[]): Pr
 }
 
 /**
- * Sends independent statements as one, which saves round trips. The rows of reads come back as JSON, because those of different
- * reads have different columns.
+ * Sends independent statements as one, which saves round trips. Unless all of them have the same columns, the rows of reads come back
+ * as JSON.
  */
 async function runJoined(
   execute: ExecuteQuery,
@@ -78,13 +79,16 @@ async function runJoined(
     const numbered = text.replace(/\$(\d+)/g, (_, n: string) => `$${Number(n) + offset}`);
     return isRead(text) ? `q${index} AS MATERIALIZED (${numbered})` : `q${index} AS (${numbered})`;
   });
+  const areAlike = statements.slice(0, -1).every(({ isLikeNext }) => isLikeNext === true);
   const selects = statements.flatMap(({ text }, index) =>
-    isRead(text) ? [`SELECT ${index} AS part, to_json(q${index}) AS row FROM q${index}`] : [],
+    isRead(text)
+      ? [`SELECT ${index} AS part, ${areAlike ? `q${index}.*` : `to_json(q${index}) AS row`} FROM q${index}`]
+      : [],
   );
   const text = `WITH ${parts.join(", ")} ${selects.length === 0 ? "SELECT 1 WHERE false" : selects.join(" UNION ALL ")}`;
   const rows = await execute(named(text, values));
   const results: SqlRow[][] = statements.map(() => []);
-  for (const { part, row } of rows) results[Number(part)]?.push(row as SqlRow);
+  for (const row of rows) results[Number(row.part)]?.push(areAlike ? row : (row.row as SqlRow));
   return results;
 }
 
@@ -109,7 +113,12 @@ export const postgresLimitsDialect = (tables: Tables, base: Dialect): LimitsDial
   // FOR KEY SHARE conflicts with reaping, but not with the worker's own heartbeats; see `fenceClause`.
   selectFence: ({ workerId, epoch }, bind) =>
     `SELECT 1 AS one FROM ${tables.workers} WHERE id = ${bind(workerId)}::text AND epoch = ${bind(epoch)}::bigint AND live ${serverConditionMarker} FOR KEY SHARE`,
-  lock: { wait: "FOR UPDATE", skip: "FOR UPDATE SKIP LOCKED", share: "FOR SHARE" },
+  lock: {
+    wait: "FOR UPDATE",
+    skip: "FOR UPDATE SKIP LOCKED",
+    share: "FOR SHARE",
+    skipForUpdate: "FOR NO KEY UPDATE SKIP LOCKED",
+  },
   isOneOf: (column, texts, bind) => `${column} = ANY (${bind(textArray(texts))}::text[])`,
   isNoneOf: (column, texts, bind) => `${column} NOT IN (SELECT unnest(${bind(textArray(texts))}::text[]))`,
   isOneOfSlots: (slots, bind) => {
@@ -141,7 +150,7 @@ export const postgresLimitsDialect = (tables: Tables, base: Dialect): LimitsDial
         FROM unnest(${arraysOf(columns, rows, bind)}) v(${names}) WHERE x.${key} = v.${keyColumn} AND ${isKey}`;
     }),
   unblockFirst: (lane, bind) =>
-    `UPDATE ${tables.classes} SET blocked_on = '' WHERE id = (SELECT c.id FROM ${tables.classes} c WHERE c.blocked_on = ${bind(lane)} ORDER BY c.turn LIMIT 1) RETURNING id`,
+    `UPDATE ${tables.classes} SET blocked_on = '' WHERE id = (SELECT c.id FROM ${tables.classes} c WHERE ${isBlockedOn(bind(lane))} ORDER BY c.turn LIMIT 1) RETURNING id`,
   tasksByRoute: `${tables.tasks} t`,
   tasksByKey: `${tables.tasks} t`,
   whenReady: "",

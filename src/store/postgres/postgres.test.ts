@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { emptyDatabase, isLeftOut, type TestDatabase } from "../../../test/support/databases.js";
+import { laneIdOf, runClassOf } from "../../core/limits/lane.js";
 import { systemRuntime } from "../../runtime/system.js";
 import {
   batch,
@@ -203,6 +204,52 @@ describe.skipIf(isLeftOut("postgres"))("the PostgreSQL store", () => {
     await store.send([newMessage(run.id, "x")]);
     await admin.query("COMMIT");
     expect(await claim).toMatchObject({ tasks: [{ run: { id: run.id }, pendingMessages: 1, isFresh: true }] });
+  });
+
+  describe("a start whose runs wait in a class", () => {
+    const lane = laneIdOf("machine", "");
+    const startWaiting = async (workflow = newRun().workflow) => {
+      const run = newRun({ workflow });
+      const runClass = runClassOf(workflow, "", [lane], "");
+      await store.commit(batch(null, [], [{ ...run, runClass }]));
+      return { run, classId: runClass.id, routes: [{ workflow, version: "" }] };
+    };
+    const routeOfTask = async (id: string) =>
+      (await admin.query("SELECT workflow FROM pawl_tasks WHERE run_id = $1", [id])).rows[0]?.workflow;
+    const registerMachine = () =>
+      store.limits.register([{ name: "machine", concurrency: 10, rate: null, isHeldOpen: false }]);
+
+    test("puts their tasks on the route of the class, and creates the class once", async () => {
+      const { run, classId } = await startWaiting();
+      const { run: second } = await startWaiting(run.workflow);
+      expect([await routeOfTask(run.id), await routeOfTask(second.id)]).toEqual([classId, classId]);
+      expect(await count("pawl_classes WHERE id = $1", classId)).toBe(1);
+    });
+
+    test("does not wait for a worker that is about to delete the class, and leaves the task to be sorted", async () => {
+      const { run, classId } = await startWaiting();
+      await holdLock("SELECT 1 FROM pawl_classes WHERE id = $1 FOR UPDATE", [classId]);
+      const { run: second } = await startWaiting(run.workflow);
+      await admin.query("COMMIT");
+      expect(await routeOfTask(second.id)).toBe(run.workflow);
+    });
+
+    test("does not wait for an admission, nor an admission for it, and the class is not deleted under it", async () => {
+      await registerMachine();
+      const { run, classId, routes } = await startWaiting();
+      // The lock of a start that is not committed yet.
+      await holdLock("SELECT 1 FROM pawl_classes WHERE id = $1 FOR KEY SHARE", [classId]);
+      expect(await store.limits.admit({ fence: worker, routes, limit: 10 })).toMatchObject({
+        tasks: [{ run: { id: run.id } }],
+      });
+      await admin.query("COMMIT");
+      expect(await count("pawl_classes WHERE id = $1", classId)).toBe(1);
+      const { run: second } = await startWaiting(run.workflow);
+      expect(await store.limits.admit({ fence: worker, routes, limit: 10 })).toMatchObject({
+        tasks: [{ run: { id: second.id } }],
+      });
+      expect(await count("pawl_classes WHERE id = $1", classId)).toBe(0);
+    });
   });
 
   test("a batch can send a message to a child that it creates, and release a held child that it creates", async () => {

@@ -27,7 +27,8 @@
  * - `pawl_gatherings`: leads starts of one key to the run that gathers them, until it begins; see contract/gatherings.ts.
  * - `pawl_gathered`: the starts of a run whose input is a list, with their inputs until it begins.
  * - `pawl_start_deadlines`: one row per run that must begin by an instant. It stays until the instant has come.
- * - `pawl_slots`: one row per held slot. The rows of a lane are what it has in use.
+ * - `pawl_slots`: one row per held slot. The rows of a lane are what it has in use. `waits` is 1 for a step that waits for one, and NULL
+ *   for a step whose run was parked and has let an offer lapse: it is out of the line until the run is executed.
  * - `pawl_schedules`: one row per schedule. `next_for` is the instant of its next occurrence, `next_at` when it must be looked
  *   at, because that occurrence is due (with jitter) or a run of it has ended.
  * - `pawl_occurrences`: the ledger, one row per occurrence of a schedule, or for consecutive skipped ones. The id is that
@@ -256,10 +257,12 @@ const createTables = (t: Tables): readonly string[] => [
   `CREATE TABLE ${t.lanes} (
     paced_until bigint NOT NULL DEFAULT 0,
     opens_at bigint,
+    looks_at bigint,
     id text COLLATE "C" PRIMARY KEY,
     waiting_classes text
   ) WITH (fillfactor = 50, ${frequentVacuum})`,
   `CREATE INDEX pawl_lanes_opens ON ${t.lanes} (opens_at) WHERE opens_at IS NOT NULL`,
+  `CREATE INDEX pawl_lanes_looks ON ${t.lanes} (looks_at) WHERE looks_at IS NOT NULL`,
   `CREATE TABLE ${t.classes} (
     turn bigint NOT NULL,
     id text COLLATE "C" PRIMARY KEY,
@@ -268,9 +271,10 @@ const createTables = (t: Tables): readonly string[] => [
     blocked_on text COLLATE "C" NOT NULL,
     lanes text NOT NULL
   ) WITH (fillfactor = 50, ${frequentVacuum})`,
-  // An admission reads the classes of a route that are not blocked, those with the lowest turns first.
-  `CREATE INDEX pawl_classes_open ON ${t.classes} (route, version, blocked_on, turn)`,
-  `CREATE INDEX pawl_classes_blocked ON ${t.classes} (blocked_on, turn)`,
+  // An admission reads the classes of a route that are not blocked, and those that are blocked on a lane, in both cases those with
+  // the lowest turns first. Each class is in one of the two indexes, because every admission writes the turn of its classes.
+  `CREATE INDEX pawl_classes_open ON ${t.classes} (route, version, turn) WHERE blocked_on = ''`,
+  `CREATE INDEX pawl_classes_blocked ON ${t.classes} (blocked_on, turn) WHERE blocked_on <> ''`,
   `CREATE TABLE ${t.gatherings} (id uuid PRIMARY KEY, run_id uuid) WITH (fillfactor = 50, ${frequentVacuum})`,
   `CREATE TABLE ${t.gathered} (
     call_id uuid PRIMARY KEY,
@@ -289,7 +293,8 @@ const createTables = (t: Tables): readonly string[] => [
     at bigint NOT NULL,
     rank_no bigint NOT NULL DEFAULT 0,
     units bigint NOT NULL DEFAULT 1,
-    waits smallint NOT NULL DEFAULT 0,
+    offered_until bigint,
+    waits smallint DEFAULT 0,
     lane text COLLATE "C" NOT NULL,
     node text COLLATE "C" NOT NULL DEFAULT '',
     owner text COLLATE "C",

@@ -4,6 +4,7 @@
  */
 
 import type { Fence, HeartbeatResult, ScheduleInterest, WorkerInfo, WorkerLoad } from "../contract/store.js";
+import { nextLookSql } from "../sql/limits/looks.js";
 import { nextScheduleSql, noInterest } from "../sql/next-schedule.js";
 import { encodeLoad, numberOrNull, taskState } from "../sql/records.js";
 import { nextStartDeadlineSql } from "../sql/start-deadlines.js";
@@ -24,6 +25,7 @@ export const fencedHeartbeat: HeartbeatResult = {
   pausedQueues: [],
   nextScheduleInMs: null,
   nextStartDeadlineInMs: null,
+  nextOfferInMs: null,
   scheduleSetInForce: null,
 };
 
@@ -74,7 +76,7 @@ export class Workers {
     load: WorkerLoad | undefined,
     { app, setKey }: ScheduleInterest = noInterest,
   ): Promise<HeartbeatResult> {
-    const { workers, tasks, queues, schedules, schedule_apps: apps, start_deadlines: deadlines } = this.#tables;
+    const { workers, tasks, queues, schedules, schedule_apps: apps, start_deadlines: deadlines, lanes } = this.#tables;
     let parameterCount = 6;
     const now = this.#clock.now(() => `$${++parameterCount}`);
     const [row] = await execute({
@@ -87,6 +89,7 @@ export class Workers {
           ARRAY(SELECT name FROM ${queues} ORDER BY name) AS paused_queues,
           ${nextScheduleSql(schedules, "''", "$5::text")} - ${now} AS next_schedule_in,
           ${nextStartDeadlineSql(deadlines)} - ${now} AS next_start_deadline_in,
+          ${nextLookSql(lanes)} - ${now} AS next_offer_in,
           (SELECT a.set_key FROM ${apps} a WHERE a.app = $6::text) AS schedule_set
         FROM renewed`,
       values: [fence.workerId, fence.epoch, ...encodeLoad(load), setKey, app, ...this.#clock.values()],
@@ -101,6 +104,7 @@ export class Workers {
       pausedQueues,
       nextScheduleInMs: numberOrNull(row.next_schedule_in),
       nextStartDeadlineInMs: numberOrNull(row.next_start_deadline_in),
+      nextOfferInMs: numberOrNull(row.next_offer_in),
       scheduleSetInForce: row.schedule_set as string | null,
     };
   }

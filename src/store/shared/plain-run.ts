@@ -21,7 +21,7 @@ export const isPlainRun = (run: NewRun): boolean =>
   run.startBy === undefined;
 
 /** The fields that are written for every run, and those that a plain run does not have. */
-type WrittenField = "id" | "workflow" | "version" | "queue" | "priority" | "input" | "route" | "due";
+type WrittenField = "id" | "workflow" | "version" | "queue" | "priority" | "input" | "route" | "due" | "runClass";
 type AbsentField =
   | ("heroType" | "heroId" | "heroKey" | "startKey" | "tags" | "startedBy" | "schedule" | "startBy")
   | ("parentId" | "parentNode" | "parentIndex" | "parentAttempt");

@@ -3,10 +3,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { sized } from "../../../test/support/effort.js";
 import { storeSuite, type TransactionHarness } from "../../testing/store-suite/index.js";
 import { loadDriver, type SqliteDatabase, type SqliteDriver } from "./driver.js";
 import { openSqlite } from "./index.js";
 
+/** As much as for other stores whose statements are those of SQLite on a file. */
+const effort = sized(10, 100) / 100;
 const runner = { afterAll, afterEach, beforeAll, describe, expect, test };
 
 storeSuite({
@@ -17,6 +20,7 @@ storeSuite({
   sharesAcrossInstances: false,
   notifiesAcrossInstances: false,
   hasMigrations: true,
+  effort,
   dispose: async () => {},
 });
 
@@ -62,6 +66,7 @@ function testNodeSqlite({ Database }: SqliteDriver): void {
     sharesAcrossInstances: true,
     notifiesAcrossInstances: true,
     hasMigrations: true,
+    effort,
     transactions,
     dispose: async () => rmSync(directory, { recursive: true, force: true }),
   });

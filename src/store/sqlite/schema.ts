@@ -22,7 +22,8 @@
  *   orders the classes, and `blocked_on` names the lane that had no free slot ('' when there is none).
  * - pawl_gatherings: leads starts of one key to the run that gathers them, until it begins; see contract/gatherings.ts.
  * - pawl_gathered: the starts of a run whose input is a list, with their inputs until it begins.
- * - pawl_slots: one row per held slot. The rows of a lane are what it has in use.
+ * - pawl_slots: one row per held slot. The rows of a lane are what it has in use. `waits` is 1 for a step that waits for one, and NULL
+ *   for a step whose run was parked and has let an offer lapse: it is out of the line until the run is executed.
  * - pawl_start_deadlines: one row per run that must begin by an instant. It stays until the instant has come.
  * - pawl_schedules: one row per schedule. `next_for` is the instant of its next occurrence, `next_at` when it must be looked
  *   at, because that occurrence is due (with jitter) or a run of it has ended.
@@ -165,6 +166,7 @@ const tables = [
     id TEXT NOT NULL PRIMARY KEY,
     paced_until INTEGER NOT NULL DEFAULT 0,
     opens_at INTEGER,
+    looks_at INTEGER,
     waiting_classes TEXT
   )`,
   `CREATE TABLE pawl_classes (
@@ -188,12 +190,13 @@ const tables = [
     run_id TEXT NOT NULL,
     lane TEXT NOT NULL,
     node TEXT NOT NULL DEFAULT '',
-    waits INTEGER NOT NULL DEFAULT 0,
+    waits INTEGER DEFAULT 0,
     rank_no INTEGER NOT NULL DEFAULT 0,
     units INTEGER NOT NULL DEFAULT 1,
     owner TEXT,
     epoch INTEGER,
     at INTEGER NOT NULL,
+    offered_until INTEGER,
     PRIMARY KEY (run_id, lane, node)
   )`,
   `CREATE TABLE pawl_start_deadlines (
@@ -257,11 +260,12 @@ const indexes = [
   "CREATE INDEX pawl_tasks_with_messages ON pawl_tasks (owner) WHERE pending_messages > 0 AND owner IS NOT NULL",
   "CREATE INDEX pawl_inbox_run ON pawl_inbox (run_id)",
   // An admission reads the classes of a route that are not blocked, those with the lowest turns first.
-  "CREATE INDEX pawl_classes_open ON pawl_classes (route, version, blocked_on, turn)",
-  "CREATE INDEX pawl_classes_blocked ON pawl_classes (blocked_on, turn)",
+  "CREATE INDEX pawl_classes_open ON pawl_classes (route, version, turn) WHERE blocked_on = ''",
+  "CREATE INDEX pawl_classes_blocked ON pawl_classes (blocked_on, turn) WHERE blocked_on <> ''",
   "CREATE INDEX pawl_start_deadlines_next ON pawl_start_deadlines (at, run_id)",
   "CREATE INDEX pawl_slots_lane ON pawl_slots (lane, waits, rank_no, at)",
   "CREATE INDEX pawl_lanes_opens ON pawl_lanes (opens_at) WHERE opens_at IS NOT NULL",
+  "CREATE INDEX pawl_lanes_looks ON pawl_lanes (looks_at) WHERE looks_at IS NOT NULL",
   "CREATE UNIQUE INDEX pawl_gathered_of_run ON pawl_gathered (run_id, position)",
   "CREATE UNIQUE INDEX pawl_gathered_start_key ON pawl_gathered (workflow, start_key) WHERE start_key IS NOT NULL",
   // Workers look for due schedules of their own set and of those that were put by the API.

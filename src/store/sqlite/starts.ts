@@ -1,5 +1,7 @@
 /** Creates runs: a row in pawl_runs and one in pawl_tasks. */
 
+import type { RunClass } from "../../core/limits/lane.js";
+import { firstTurnOfNew } from "../../core/limits/order.js";
 import { startDeadlineOf } from "../../core/run/transition.js";
 import type { Fence, NewRun, RefusedStart } from "../contract/store.js";
 import { isPlainRun } from "../shared/plain-run.js";
@@ -45,6 +47,9 @@ const insertTask = `${insertTaskInto} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;
 export const insertStartDeadlineInto = "INSERT INTO pawl_start_deadlines (run_id, at)";
 const insertStartDeadline = `${insertStartDeadlineInto} VALUES (?, ?)`;
 
+const insertClass =
+  "INSERT INTO pawl_classes (id, route, version, lanes, turn, blocked_on) VALUES (?, ?, ?, ?, ?, '') ON CONFLICT (id) DO NOTHING";
+
 const selectRun = `SELECT ${runColumns("pawl_tasks")} FROM pawl_runs r WHERE`;
 const selectById = "SELECT 1 FROM pawl_runs WHERE id = ?";
 const selectByStartKey = `${selectRun} r.workflow = ? AND r.start_key = ?`;
@@ -57,13 +62,24 @@ export function startChildren(db: Connection, children: readonly NewRun[], fence
 }
 
 function createTask(db: Connection, run: NewRun, fence: Fence | null, at: number): void {
-  db.run(insertTask, ...taskValues(run, fence, at));
+  db.run(insertTask, ...taskValues(run, fence, at, run.runClass?.id));
   if (run.startBy !== undefined) db.run(insertStartDeadline, run.id, startDeadlineOf(run, at));
+}
+
+/** A class that exists stays as it is. One of a run that is refused is deleted by the next admission, because it is empty. */
+function createClasses(db: Connection, runs: readonly NewRun[], at: number): void {
+  const classes = new Map<string, RunClass>();
+  for (const { runClass } of runs) if (runClass !== undefined) classes.set(runClass.id, runClass);
+  if (classes.size === 0) return;
+  let turn = firstTurnOfNew(at, classes.size);
+  for (const { id, route, version, lanes } of classes.values())
+    db.run(insertClass, id, route, version, JSON.stringify(lanes), turn++);
 }
 
 /** Creates the runs and returns those refused because a key is taken. A run that already exists is not refused. */
 export function startRuns(db: Connection, runs: readonly NewRun[], fence: Fence | null, at: number): RefusedStart[] {
   const refused: RefusedStart[] = [];
+  createClasses(db, runs, at);
   for (const run of runs) {
     if (db.run(insertRunUnlessTaken(run), ...runValues(run, at)) === 1) {
       createTask(db, run, fence, at);
@@ -112,9 +128,10 @@ export function runValues(run: NewRun, at: number): unknown[] {
   return [...commonValues, ...keyValues, ...parentValues, ...originValues];
 }
 
-export function taskValues(run: NewRun, fence: Fence | null, at: number): unknown[] {
+/** @param classId the route of the class in which the run waits, if that is written as well */
+export function taskValues(run: NewRun, fence: Fence | null, at: number, classId?: string): unknown[] {
   const { due } = run;
-  const route = [run.id, run.route ?? run.workflow, run.version, run.priority];
+  const route = [run.id, classId ?? run.route ?? run.workflow, run.version, run.priority];
   if (due.kind === "owned") return [...route, taskState.owned, null, fence?.workerId, fence?.epoch, 1, 0];
   const dueAt = "ms" in due ? (due.kind === "at" ? due.ms : at + due.ms) : due.kind === "now" ? at : null;
   const state = dueAt !== null && dueAt <= at ? taskState.ready : taskState.parked;

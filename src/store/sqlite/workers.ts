@@ -6,6 +6,7 @@
 import type { Runtime } from "../../runtime/runtime.js";
 import type { Fence, HeartbeatResult, ScheduleInterest, WorkerInfo } from "../contract/store.js";
 import type { SqlRow } from "../sql/dialect.js";
+import { nextLookSql } from "../sql/limits/looks.js";
 import { nextScheduleSql, noInterest } from "../sql/next-schedule.js";
 import { type LoadColumns, numberOrNull, taskState } from "../sql/records.js";
 import { nextStartDeadlineSql } from "../sql/start-deadlines.js";
@@ -42,6 +43,7 @@ const selectHeartbeatReport = `SELECT 'run_with_messages' AS kind, run_id AS sub
   UNION ALL SELECT 'paused_queue', name FROM pawl_queues
   UNION ALL SELECT 'next_schedule', ${nextScheduleSql("pawl_schedules", "''", "?")}
   UNION ALL SELECT 'next_start_deadline', ${nextStartDeadlineSql("pawl_start_deadlines")}
+  UNION ALL SELECT 'next_offer', ${nextLookSql("pawl_lanes")}
   UNION ALL SELECT 'schedule_set', set_key FROM pawl_schedule_apps WHERE app = ?
   ORDER BY subject`;
 
@@ -90,14 +92,15 @@ export const fencedHeartbeat: Omit<HeartbeatResult, "reapedWorkerIds"> = {
   pausedQueues: [],
   nextScheduleInMs: null,
   nextStartDeadlineInMs: null,
+  nextOfferInMs: null,
   scheduleSetInForce: null,
 };
 
-/** Reads the rows of the report that are about schedules and start deadlines. */
+/** Reads the rows of the report that are about schedules, start deadlines and offers of slots. */
 export function scheduleReport(
   rows: readonly SqlRow[],
   at: number,
-): Pick<HeartbeatResult, "nextScheduleInMs" | "nextStartDeadlineInMs" | "scheduleSetInForce"> {
+): Pick<HeartbeatResult, "nextScheduleInMs" | "nextStartDeadlineInMs" | "nextOfferInMs" | "scheduleSetInForce"> {
   const subjectOf = (kind: string) => rows.find((row) => row.kind === kind)?.subject ?? null;
   const untilInstantOf = (kind: string) => {
     const instant = numberOrNull(subjectOf(kind));
@@ -106,6 +109,7 @@ export function scheduleReport(
   return {
     nextScheduleInMs: untilInstantOf("next_schedule"),
     nextStartDeadlineInMs: untilInstantOf("next_start_deadline"),
+    nextOfferInMs: untilInstantOf("next_offer"),
     scheduleSetInForce: subjectOf("schedule_set") as string | null,
   };
 }

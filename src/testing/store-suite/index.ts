@@ -15,7 +15,10 @@ import { keyChangeTests } from "./key-changes.js";
 import { keyTests } from "./keys.js";
 import { limitHistoryTests } from "./limit-histories.js";
 import { limitModelTests } from "./limit-model-histories.js";
+import { limitParkedHistoryTests } from "./limit-parked-histories.js";
+import { limitParkedStepTests } from "./limit-parked-steps.js";
 import { limitRateTests } from "./limit-rates.js";
+import { limitStartTests } from "./limit-starts.js";
 import { limitStepTests } from "./limit-steps.js";
 import { limitTests } from "./limits.js";
 import { logTests } from "./log.js";
@@ -58,11 +61,14 @@ const topics: Record<string, (fixture: Fixture) => void> = {
   sizes: sizeTests,
   "paused queues": pausedQueueTests,
   limits: limitTests,
+  "starts of runs with limits": limitStartTests,
   "limits that are full": fullLimitTests,
   "limits under load": limitHistoryTests,
   "limits beside a simulation": limitModelTests,
   "rates and overrides of limits": limitRateTests,
   "limits of steps": limitStepTests,
+  "limits of steps of parked runs": limitParkedStepTests,
+  "limits of steps of parked runs beside the memory store": limitParkedHistoryTests,
   "gathered starts": gatheringTests,
   "gathered starts under load": gatheringHistoryTests,
   schedules: scheduleTests,

@@ -1,6 +1,6 @@
 /** Limits under load: workers that admit at the same time, and random histories. */
 import { laneIdOf, type RunClass } from "../../core/limits/lane.js";
-import type { Fence, Store } from "../../store/contract/store.js";
+import type { Fence, NewRun, Store } from "../../store/contract/store.js";
 import { batch, finish, newRun, park, transition, uniqueName } from "./builders.js";
 import type { Fixture } from "./fixture.js";
 import { createLimitFixture } from "./limit-fixture.js";
@@ -51,18 +51,27 @@ export function limitHistoryTests(fixture: Fixture): void {
     const runs = Array.from({ length: fixture.rounds(60) }, () =>
       newRun({ workflow, priority: random.integerBelow(2) }),
     );
-    await fixture.startAll(runs);
     const classes = new Map(
       runs.map((run) => {
         const chosen = lanes.filter(() => random.chance(0.25));
         return [run.id, classOf(run, chosen, pick(["", "other"]))];
       }),
     );
+    // Half of the runs come with their class, as from a process that has their code.
+    const withClass = (run: NewRun, index: number): NewRun =>
+      index % 2 === 0 ? run : { ...run, runClass: classes.get(run.id) as RunClass };
+    const started = runs.map(withClass);
+    await fixture.startAll(started.filter(({ runClass }) => runClass === undefined));
+    const waiting = started.filter(({ runClass }) => runClass !== undefined);
+    await fixture.startAll(waiting.slice(0, waiting.length / 2));
+    const startRest = () => fixture.startAll(waiting.slice(waiting.length / 2));
     let workers = [await fixture.registerWorker(), await fixture.registerWorker()];
     const held = new Map<string, { readonly worker: Fence; readonly lanes: readonly string[] }>();
     const ended = new Set<string>();
     for (let step = 0; ended.size < runs.length; step += 1) {
       if (step > 3_000) throw new Error(`Only ${ended.size} of ${runs.length} runs have ended.`);
+      // By now their classes exist, are blocked, or have been deleted.
+      if (step === 20) await startRest();
       const routes = [{ workflow, version: "" }];
       const { tasks } = await fixture.store.limits.unsorted({ routes, limit: 10 });
       const unsorted = tasks.filter(() => random.chance(0.7));

@@ -170,6 +170,7 @@ export function workerTests(fixture: Fixture): void {
         pausedQueues: [],
         nextScheduleInMs: null,
         nextStartDeadlineInMs: null,
+        nextOfferInMs: null,
         scheduleSetInForce: null,
       });
       await store.deregisterWorker(stale);
@@ -192,6 +193,7 @@ export function workerTests(fixture: Fixture): void {
       pausedQueues: [],
       nextScheduleInMs: null,
       nextStartDeadlineInMs: null,
+      nextOfferInMs: null,
       scheduleSetInForce: null,
     });
     expect(await readWorker(expired)).toMatchObject({ live: true });

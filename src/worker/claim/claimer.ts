@@ -45,6 +45,7 @@ export class Claimer {
   #dueTimer: Timer | null = null;
   #refillTimer: Timer | null = null;
   #lateClaimTimer: Timer | null = null;
+  #retryTimer: Timer | null = null;
   #currentClaim: Promise<void> | null = null;
   #mustClaimAgain = false;
   /** When the earliest known parked run becomes due, in the store's time. */
@@ -78,9 +79,15 @@ export class Claimer {
   /** Resolves when the current claim has ended. */
   async stop(): Promise<void> {
     this.#isRunning = false;
-    const timers = [this.#pollTimer, this.#dueTimer, this.#refillTimer, this.#lateClaimTimer];
-    for (const timer of timers) this.#runtime.clearTimeout(timer);
+    this.#clearTimers();
     await this.#currentClaim;
+    // A claim that fails starts timers.
+    this.#clearTimers();
+  }
+
+  #clearTimers(): void {
+    const timers = [this.#pollTimer, this.#dueTimer, this.#refillTimer, this.#lateClaimTimer, this.#retryTimer];
+    for (const timer of timers) this.#runtime.clearTimeout(timer);
   }
 
   get freeSlots(): number {
@@ -170,11 +177,16 @@ export class Claimer {
     } catch (error) {
       warnOfRetry(log, `Worker "${workerName}" could not claim runs.`, error);
       this.#mustReconcile = true;
-      if (!session.isDead) this.#runtime.setTimeout(() => this.claimSoon(), errorRetryDelayMs).unref();
+      if (!session.isDead) this.#retrySoon();
       this.#reconcileLater();
     } finally {
       this.#reservedSlots -= limit;
     }
+  }
+
+  #retrySoon(): void {
+    this.#runtime.clearTimeout(this.#retryTimer);
+    this.#retryTimer = this.#runtime.setTimeout(() => this.claimSoon(), errorRetryDelayMs).unref();
   }
 
   /**

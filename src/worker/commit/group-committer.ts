@@ -35,7 +35,8 @@ interface QueuedStart {
   readonly reject: (error: unknown) => void;
 }
 
-type Committed = Extract<CommitResult, { kind: "committed" }>;
+/** `found`: the connection failed, and the log shows that the commit succeeded. */
+type Committed = Extract<CommitResult, { kind: "committed" }> & { readonly found?: true };
 
 /**
  * With two flushes in flight, one is assembled and executed while the other waits for the disk. The second flush starts only
@@ -60,10 +61,7 @@ export interface GroupCommitterOptions {
   readonly onFenced: () => void;
   /** Called before an operation that failed with a transient error is retried. */
   readonly onTransientError: (operation: string, error: unknown) => void;
-  /**
-   * Called when the connection failed during a commit and the log shows that the commit succeeded. It is then unknown which
-   * runs the worker still owns.
-   */
+  /** Called after the receipts of a commit that has failed and is in the log: which runs the worker still owns is unknown. */
   readonly onUncertain: () => void;
   /** Called when the connection failed during the park of a run without events, which the server may still execute. */
   readonly onUncertainPark: (runId: string) => void;
@@ -285,7 +283,7 @@ export class GroupCommitter {
   }
 
   #acknowledge(entries: readonly QueuedTransition[], starts: readonly QueuedStart[], committed: Committed): void {
-    const { at, notParked, ownedWithMessages, refused } = committed;
+    const { at, notParked, ownedWithMessages, refused, found } = committed;
     const defaultReceipt: Receipt = { kind: "committed", at, isStillOwned: false, hasMessages: false };
     for (const { transition, receiver, laterReceivers } of entries) {
       const isStillOwned = notParked.length > 0 && notParked.includes(transition.runId);
@@ -301,6 +299,8 @@ export class GroupCommitter {
       const refusal = refused.length === 0 ? null : (refused.find(({ runId }) => runId === run.id) ?? null);
       this.#receipts.add(resolve, { at, refusal });
     }
+    // The worker may still own runs that should have been parked. Only when their turns have ended, the session notices that.
+    if (found === true) this.#receipts.add(this.#options.onUncertain, undefined);
     this.#receipts.deliver(this.#queue.size > 0 || this.#starts.length > 0);
   }
 
@@ -333,7 +333,6 @@ export class GroupCommitter {
       if (at === null) break;
     }
     if (at === null) return null;
-    this.#options.onUncertain();
     return { kind: "committed", at, notParked: [], ownedWithMessages: [], refused: [], found: true };
   }
 

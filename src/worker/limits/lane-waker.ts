@@ -14,6 +14,8 @@ const sweepIntervalMs = 5_000;
 const sweepsPerTidying = 12;
 const maxLanesPerCall = 1_000;
 const keptFreedMs = 20;
+/** As long as admissions take what is kept, it is kept longer, but no longer than this many times. */
+const maxKeptTimes = 10;
 
 export class LaneWaker {
   readonly #limits: Limits;
@@ -24,6 +26,8 @@ export class LaneWaker {
   #pending: Promise<void> | null = null;
   #sweepTimer: Timer | null = null;
   #keepTimer: Timer | null = null;
+  #keptTimes = 0;
+  #hasTaken = false;
   #sweepCount = 0;
   #admitSoon: (() => boolean) | null = null;
   #onSweep: ((isHousekeeping: boolean) => Promise<void>) | null = null;
@@ -82,17 +86,23 @@ export class LaneWaker {
   takeFreed(limit: number): readonly FreedSlots[] {
     const freed = [...this.#freed].slice(0, limit).map(([lane, count]) => ({ lane, count }));
     for (const { lane } of freed) this.#freed.delete(lane);
+    if (freed.length > 0) this.#hasTaken = true;
     return freed;
   }
 
   /**
    * Called when the worker has no room for further runs. A run that gives its slot back makes room a moment later, so what is free
-   * is kept for the next admission, which takes it without a further statement. Then other workers may take it.
+   * is kept for the next admission, which takes it without a further statement. Then other workers may take it. A busy worker
+   * with many lanes takes them a part at a time, and to announce the rest would open and block each class once more.
    */
   keepFreedBriefly(): void {
-    if (this.#freed.size === 0) return;
-    this.#keepTimer ??= this.#runtime.setTimeout(() => {
+    if (this.#freed.size === 0 || this.#keepTimer !== null) return;
+    this.#hasTaken = false;
+    this.#keepTimer = this.#runtime.setTimeout(() => {
       this.#keepTimer = null;
+      this.#keptTimes += 1;
+      if (this.#hasTaken && this.#keptTimes < maxKeptTimes) return this.keepFreedBriefly();
+      this.#keptTimes = 0;
       this.sendFreed();
     }, keptFreedMs);
   }

@@ -172,8 +172,11 @@ export class LimitedClaims {
   async #openLanesOf(runIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
     const lanesOf = new Map<string, string[]>();
     if (runIds.length === 0) return lanesOf;
-    for (const { runId, lane, owner } of await this.#options.store.limits.slots({ runIds }, Number.MAX_SAFE_INTEGER))
-      if (owner === null) lanesOf.set(runId, [...(lanesOf.get(runId) ?? []), lane]);
+    for (const { runId, node, lane, owner } of await this.#options.store.limits.slots(
+      { runIds },
+      Number.MAX_SAFE_INTEGER,
+    ))
+      if (owner === null && node === "") lanesOf.set(runId, [...(lanesOf.get(runId) ?? []), lane]);
     return lanesOf;
   }
 }

@@ -1,11 +1,10 @@
 /** The workflows of a worker that have limits, and the classes of their runs. */
-import { decode } from "../../core/encoding/decode.js";
 import { InvalidInputError } from "../../core/errors/errors.js";
-import { type RunGathering, readGathering } from "../../core/gathering/run-gathering.js";
 import { laneIdOf, runClassOf } from "../../core/limits/lane.js";
 import type { Logger } from "../../define/context.js";
 import type { WorkflowDefinition } from "../../define/definition.js";
 import { keyOfRun, type LimitDefinition, type LimitedRun, type LimitKey } from "../../define/limit.js";
+import { limitedRunOf } from "../../define/limited-run.js";
 import type { LimitSettings, SortedTask } from "../../store/contract/limits.js";
 import type { RunRecord } from "../../store/contract/store.js";
 
@@ -52,7 +51,7 @@ export function classOfRun(
   { route, run, held }: DueRun,
   log: Logger,
 ): Pick<SortedTask, "runClass" | "guardedLanes"> {
-  const facts = factsOf(run);
+  const facts = limitedRunOf(run);
   const textOf = (key: LimitKey | null, what: string) => keyOf(key, what, run, log, facts);
   const guarded: string[] = [];
   const lanes = definition.limits.map(({ name, key, onFull }) => {
@@ -75,7 +74,7 @@ export function keyOf(
   what: string,
   run: RunRecord,
   log: Logger,
-  facts: () => LimitedRun = factsOf(run),
+  facts: () => LimitedRun = limitedRunOf(run),
 ): string {
   try {
     return key === null ? "" : keyOfRun(key, facts());
@@ -86,22 +85,4 @@ export function keyOf(
     );
     return "";
   }
-}
-
-/** The input is decoded once, and only if a key needs it. */
-function factsOf({ input, heroType, heroId, tags, schedule }: RunRecord): () => LimitedRun {
-  let facts: LimitedRun | null = null;
-  const hero = heroId === null ? null : { type: heroType, id: heroId };
-  return () => (facts ??= { input: inputOf(input, readGathering(schedule)), hero, tags });
-}
-
-/**
- * The keys of a batch are those of its first start. A debounced run that gets a list has a list before it begins, too, although
- * its row has only the first input until then.
- */
-function inputOf(text: string, gathering: RunGathering | null): unknown {
-  const input = decode(text);
-  if (gathering?.list === undefined) return input;
-  if (gathering.gathering === "batch") return gathering.begun ? (input as readonly unknown[])[0] : input;
-  return gathering.begun ? input : [input];
 }

@@ -37,7 +37,7 @@ function setUp() {
       if (failing.count-- > 0) throw new Error("The connection was lost.");
       for (const { node } of change.released) held.delete(node);
       for (const request of change.asked) held.set(request.node, request);
-      return { kind: "granted", at: 0, held: [...held.values()], nextAt: null, lanesToWake: [] };
+      return { kind: "granted", at: 0, held: [...held.values()], nextAt: null, looksAt: null, lanesToWake: [] };
     },
   };
   const slots = new StepSlots({
@@ -47,6 +47,7 @@ function setUp() {
     fence: { workerId: "worker", epoch: 1 },
     lateCallMs: 3_000,
     onFreed: () => {},
+    onLookDue: () => {},
   });
   const acquire = (name: string, onAcquired: (release: () => void) => void = () => {}) =>
     slots.gateOf(step(name), run as unknown as RunRecord, name).acquire(onAcquired);

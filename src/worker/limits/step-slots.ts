@@ -11,6 +11,7 @@ import type { FreedSlots, StepSlot, StepSlotRequest } from "../../store/contract
 import type { Fence, RunRecord, Store } from "../../store/contract/store.js";
 import { inCleanContext } from "../../telemetry/async-context.js";
 import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
+import type { SlotGate } from "../step/slot-queue.js";
 import { keyOf, settingsOf } from "./limited-workflows.js";
 
 const errorRetryDelayMs = 200;
@@ -27,17 +28,18 @@ export interface StepSlotsOptions {
   readonly lateCallMs: number;
   /** Called with lanes that have free slots, on which runs wait. */
   readonly onFreed: (freed: readonly FreedSlots[]) => void;
+  /** Called when a lane must be looked at within this time, because runs wait in it that no worker executes. */
+  readonly onLookDue: (inMs: number) => void;
 }
 
 interface Entry {
   readonly request: StepSlotRequest;
   readonly onGranted: () => void;
   isGranted: boolean;
-}
-
-/** What a step waits in: the same interface as a semaphore. */
-export interface SlotGate {
-  acquire(onAcquired: (release: () => void) => void): () => void;
+  /** Called with true when the wait belongs to the run, with false when the step has got its slot or does not wait any more. */
+  onLeft: ((isLeft: boolean) => void) | null;
+  /** Whether the wait belongs to the run. */
+  isLeft: boolean;
 }
 
 export class StepSlots {
@@ -71,14 +73,18 @@ export class StepSlots {
   gateOf({ limit, units }: StepLimit, run: RunRecord, key: string): SlotGate {
     this.#register(limit);
     const lane = laneIdOf(limit.name, keyOf(limit.key, `The key of limit "${limit.name}"`, run, this.#options.log));
+    let node = "";
     return {
+      leave: () => this.#leave(node),
       acquire: (onAcquired) => {
         this.#count += 1;
         const { workerId, epoch } = this.#options.fence;
-        const node = slotNodeOf(workerId, epoch, this.#count, key);
+        node = slotNodeOf(workerId, epoch, this.#count, key);
         const request = { runId: run.id, node, lane, priority: run.priority, units };
-        const release = () => this.#release(node);
-        this.#entries.set(node, { request, onGranted: () => onAcquired(release), isGranted: false });
+        const release = () => this.#release(entry);
+        const onGranted = () => onAcquired(release);
+        const entry: Entry = { request, onGranted, isGranted: false, onLeft: null, isLeft: false };
+        this.#entries.set(node, entry);
         this.#asked.push(request);
         this.#sendSoon();
         return release;
@@ -135,11 +141,27 @@ export class StepSlots {
     return false;
   }
 
-  #release(node: string): void {
+  /** The row of a call that has failed may still be written, and would then be held by none: such a step waits on. */
+  async #leave(node: string): Promise<boolean> {
     const entry = this.#entries.get(node);
-    if (entry === undefined) return;
-    this.#entries.delete(node);
-    const { request } = entry;
+    if (entry === undefined || entry.isGranted || this.#unsure.includes(entry.request)) return false;
+    return new Promise((resolve) => {
+      entry.onLeft = resolve;
+      this.#sendSoon();
+    });
+  }
+
+  get #leaving(): readonly Entry[] {
+    return [...this.#entries.values()].filter(({ onLeft }) => onLeft !== null);
+  }
+
+  #release(entry: Entry): void {
+    const { request, onLeft } = entry;
+    if (this.#entries.get(request.node) === entry) {
+      this.#entries.delete(request.node);
+      onLeft?.(false);
+    } else if (!entry.isLeft) return;
+    entry.isLeft = false;
     const isUnsent = this.#asked.includes(request);
     if (isUnsent) this.#asked = this.#asked.filter((other) => other !== request);
     if (!isUnsent || this.#unsure.includes(request)) this.#released.push(request);
@@ -168,11 +190,15 @@ export class StepSlots {
   }
 
   get #hasWork(): boolean {
-    return this.#mustLook || this.#asked.length + this.#released.length + this.#corrections.size > 0;
+    return (
+      this.#mustLook ||
+      this.#leaving.length > 0 ||
+      this.#asked.length + this.#released.length + this.#corrections.size > 0
+    );
   }
 
   async #sendChanges(): Promise<void> {
-    const { store, fence, onFreed } = this.#options;
+    const { store, fence, onFreed, onLookDue } = this.#options;
     while (this.#unregistered.length > 0) {
       // A copy: another limit may be added to the list while these are being stored.
       const limits = [...this.#unregistered];
@@ -183,7 +209,7 @@ export class StepSlots {
       this.#corrections.delete(lane);
       await store.limits.addUnits(lane, units);
     }
-    const [asked, released] = [this.#asked, this.#released];
+    const [asked, released, leaving] = [this.#asked, this.#released, this.#leaving];
     const waitingLanes = new Set<string>();
     for (const { request, isGranted } of this.#entries.values()) if (!isGranted) waitingLanes.add(request.lane);
     this.#asked = [];
@@ -191,19 +217,45 @@ export class StepSlots {
     this.#mustLook = false;
     try {
       if (asked.length + released.length + waitingLanes.size === 0) return;
-      const result = await store.limits.changeStepSlots({ fence, asked, released, lanes: [...waitingLanes] });
+      const result = await store.limits.changeStepSlots({
+        fence,
+        asked,
+        released,
+        left: leaving.map(({ request }) => request),
+        lanes: [...waitingLanes],
+      });
       if (result.kind === "fenced") return this.close();
       onFreed(result.lanesToWake);
       this.#nextAt = result.nextAt;
       this.#grant(result.held);
+      this.#onLeft(leaving);
+      if (result.looksAt !== null) onLookDue(result.looksAt - result.at);
       this.#schedulePoll(result.nextAt === null ? null : Math.max(0, result.nextAt - result.at));
     } catch (error) {
       // Doing it twice changes nothing.
       this.#asked = [...asked.filter(({ node }) => this.#entries.has(node)), ...this.#asked];
       this.#released = [...released, ...this.#released];
       this.#unsure.push(...asked);
+      // Also those that were to leave while the call was under way.
+      for (const entry of this.#leaving) if (asked.includes(entry.request)) this.#stay(entry);
       this.#releaseUnsureLater();
       throw error;
+    }
+  }
+
+  #stay(entry: Entry): void {
+    entry.onLeft?.(false);
+    entry.onLeft = null;
+  }
+
+  /** Those that have not got a slot in the same call belong to their runs now. */
+  #onLeft(leaving: readonly Entry[]): void {
+    for (const entry of leaving) {
+      const { request, onLeft } = entry;
+      if (onLeft === null || this.#entries.get(request.node) !== entry) continue;
+      this.#entries.delete(request.node);
+      entry.isLeft = true;
+      onLeft(true);
     }
   }
 
@@ -226,6 +278,7 @@ export class StepSlots {
       const entry = this.#entries.get(node);
       if (entry === undefined || entry.isGranted) continue;
       entry.isGranted = true;
+      this.#stay(entry);
       entry.onGranted();
     }
   }

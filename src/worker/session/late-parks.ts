@@ -2,7 +2,7 @@
  * Wakes runs whose park may still take effect. A server that has lost the connection may execute the commit seconds later,
  * when this worker has parked the run by a second try and claimed it again under the same fence. The store compares only
  * events with the log, so it accepts a park without events: the run waits for what has happened already, and its task is
- * never due. The next owner of a run that is woken parks it by its log.
+ * never due. The next owner of a run that is woken recovers it if its log has gone on, and otherwise parks it by its log.
  */
 import { isTransient, retryUntilReachable } from "../../concurrency/retry-until-reachable.js";
 import { encodeMessage } from "../../core/run/message.js";

@@ -29,6 +29,8 @@ export interface SessionOptions {
   readonly slots: SlotKeeper | null;
   /** Called with lanes that have free slots, on which runs wait. */
   readonly onSlotsFreed: (freed: readonly FreedSlots[]) => void;
+  /** Called when slots may have to be offered within this time to runs that no worker executes. */
+  readonly onOfferDue: (inMs: number) => void;
   definition(workflow: string, version: string): WorkflowDefinition;
   canExecute(route: string, version: string): boolean;
   allowsInterruptions(): boolean;

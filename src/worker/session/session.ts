@@ -10,7 +10,7 @@ import { retriedRunIdOf } from "../../core/run/lineage.js";
 import { writePauseNote } from "../../core/run/parking-note.js";
 import { emptyList } from "../../core/run/transition.js";
 import type { AdmittedTask } from "../../store/contract/limits.js";
-import type { ClaimedTask, ExecutingCount, InboxRow, NewRun } from "../../store/contract/store.js";
+import type { ClaimedTask, ExecutingCount, NewRun } from "../../store/contract/store.js";
 import { publishCommit, publishStatus } from "../../telemetry/publish.js";
 import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 import { GroupCommitter } from "../commit/group-committer.js";
@@ -25,10 +25,12 @@ import { Turn } from "../turn/turn.js";
 import type { HostedTurn, TurnHost, TurnSnapshot } from "../turn/turn-host.js";
 import { pauseRunOnError } from "../turn/user-code.js";
 import { toRunRecord } from "./adopted-run.js";
-import { beginGathered, mustBegin } from "./begin-gathered.js";
+import { mustBegin } from "./begin-gathered.js";
 import { toAdmittedTasks } from "./forgotten-tasks.js";
 import { LateParks } from "./late-parks.js";
+import { deliveriesAfterLoss } from "./late-releases.js";
 import { type Opening, OpeningRuns } from "./opening-runs.js";
+import { readClaimed } from "./read-claimed.js";
 import type { SessionOptions } from "./session-options.js";
 
 export class Session {
@@ -71,6 +73,7 @@ export class Session {
           ...{ runtime, store, log, fence },
           lateCallMs: options.leaseMs,
           onFreed: options.onSlotsFreed,
+          onLookDue: options.onOfferDue,
         })),
       virtualClock: options.virtualClock,
       maxDeliveries: options.maxDeliveries,
@@ -138,7 +141,11 @@ export class Session {
   }
 
   /** Starts the turns of claimed runs. Logs and inboxes are read for all runs at once; fresh runs have none to read. */
-  async openClaimed(tasks: readonly (ClaimedTask | AdmittedTask)[], claimedAt: number): Promise<void> {
+  async openClaimed(
+    tasks: readonly (ClaimedTask | AdmittedTask)[],
+    claimedAt: number,
+    wereUnowned = true,
+  ): Promise<void> {
     for (const task of tasks) {
       if ("lanes" in task) this.#options.slots?.hold(task.run.id, task.lanes, task.openLanes);
       this.#endEarlierTurn(task.run.id);
@@ -161,29 +168,10 @@ export class Session {
     const { store } = this.#options;
     const ids = tasksToRead.map((task) => task.run.id);
     await this.#whileOpening(ids, async (opening) => {
-      const idsWithMessages = tasksToRead.filter((task) => task.pendingMessages > 0).map((task) => task.run.id);
-      const [logs, inboxes, begunRuns] = await this.#retryUntilReachable(() =>
-        Promise.all([
-          store.logs(ids),
-          idsWithMessages.length > 0 ? store.inbox(idsWithMessages) : new Map<string, readonly InboxRow[]>(),
-          beginGathered(store, tasksToRead),
-        ]),
-      );
-      const startedTurns = tasksToRead.map((task) => {
-        const { id } = task.run;
-        if (!opening.isLatest(id)) return undefined;
-        return this.#startRun(
-          {
-            ...task,
-            run: begunRuns.get(id) ?? task.run,
-            log: logs.get(id) ?? emptyList,
-            inbox: inboxes.get(id) ?? emptyList,
-            claimedAt,
-          },
-          opening,
-        );
-      });
-      await Promise.all(startedTurns);
+      const read = () => readClaimed(store, tasksToRead, { claimedAt, wereUnowned });
+      const snapshots = await this.#retryUntilReachable(read);
+      const latest = snapshots.filter(({ run }) => opening.isLatest(run.id));
+      await Promise.all(latest.map((snapshot) => this.#startRun(snapshot, opening)));
     });
   }
 
@@ -222,7 +210,7 @@ export class Session {
     const readSlots = () => store.limits.slots({ runIds: ids }, Number.MAX_SAFE_INTEGER);
     const slots = this.#options.slots === null ? [] : await this.#retryUntilReachable(readSlots);
     const claimedTasks = toAdmittedTasks(forgottenTasks, runs, slots);
-    await this.openClaimed(claimedTasks, at);
+    await this.openClaimed(claimedTasks, at, false);
   }
 
   /**
@@ -363,7 +351,7 @@ export class Session {
               `The log of run ${runId} ends at event ${lastSeq}, not at ${error.after}: the run is replayed from there.`,
             );
             // As after the death of a worker: what the earlier turn had begun is abandoned, and the code is called again.
-            return await this.#reopen(runId, route, 2);
+            return await this.#reopen(runId, route, deliveriesAfterLoss);
           }
         }
         log.error(`Run ${runId} could not be written and is paused.`, error);

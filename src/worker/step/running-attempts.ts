@@ -46,6 +46,7 @@ export class RunningAttempts {
   readonly #owner: AttemptsOwner;
   /** How many bodies and other operations prevent the run from being parked. */
   #busyCount = 0;
+  #startedCount = 0;
 
   constructor(owner: AttemptsOwner) {
     this.#owner = owner;
@@ -53,6 +54,11 @@ export class RunningAttempts {
 
   get isBusy(): boolean {
     return this.#busyCount > 0;
+  }
+
+  /** How many attempts have started in this turn. */
+  get startedCount(): number {
+    return this.#startedCount;
   }
 
   get hasRunning(): boolean {
@@ -74,6 +80,7 @@ export class RunningAttempts {
 
   add(attempt: RunningAttempt): void {
     this.#busyCount += 1;
+    this.#startedCount += 1;
     this.#runningAttempts.add(attempt);
     this.#owner.host.executing.add(attempt);
   }

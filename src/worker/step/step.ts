@@ -1,6 +1,5 @@
 /** Executes a step: starts its attempts when they are due, and records the outcome of each attempt as an event. */
 
-import type { Semaphore } from "../../concurrency/semaphore.js";
 import { InvalidInputError, TimeoutError } from "../../core/errors/errors.js";
 import { toSafeThrown } from "../../core/errors/safe-thrown.js";
 import { checkOptions } from "../../core/naming/check-options.js";
@@ -23,6 +22,7 @@ import { pauseRunOnError, warnOfInvalidOptions } from "../turn/user-code.js";
 import type { Body } from "./attempt.js";
 import { decideConsequence } from "./failure-events.js";
 import { reportError } from "./report-error.js";
+import type { SlotGate } from "./slot-queue.js";
 import { createCompletedEvent, createFlowControlEvents } from "./step-events.js";
 import type { StepKind, StepSettings } from "./step-settings.js";
 import { inTransaction } from "./transaction.js";
@@ -102,6 +102,8 @@ export function historyOf(op: StepOp | undefined): StepHistory {
   };
 }
 
+const hasResult: ReadonlySet<StepOp["phase"]> = new Set(["completed", "failed", "skipped"]);
+
 const noHistory: StepHistory = { reattempts: 0, postponed: 0, failures: 0, totalFailures: 0 };
 
 export class Step {
@@ -130,14 +132,7 @@ export class Step {
 
   #startOrWait(op: StepOp | undefined): void {
     const turn = this.#turn;
-    if (
-      op?.phase === "completed" ||
-      op?.phase === "failed" ||
-      op?.phase === "skipped" ||
-      (op !== undefined && op.pauseCause !== null) ||
-      !turn.phase.mayStart(this.#key)
-    )
-      return turn.scheduleIdleCheck();
+    if (!this.#mayStart(op)) return turn.scheduleIdleCheck();
     if (op === undefined && this.#settings.waitMs > 0) return this.#scheduleFirstAttempt();
     if (op?.phase === "started" && this.#settings.onCrash === "pause" && !this.#resumesAfterWait(op)) {
       const reason = `The worker died while step "${this.#key}" was running, so it is unknown whether the step took effect. Resume to run it again, skip it, or resume with its output.`;
@@ -145,6 +140,12 @@ export class Step {
     }
     if (op?.phase === "awaiting_attempt" && (op.dueAt ?? 0) > turn.storeNow()) return this.#scheduleRetry();
     this.#acquireSlot(op);
+  }
+
+  /** Whether the step has no result and is not paused, and the turn may begin something. */
+  #mayStart(op: StepOp | undefined): boolean {
+    const isOver = op !== undefined && (hasResult.has(op.phase) || op.pauseCause !== null);
+    return !isOver && this.#turn.phase.mayStart(this.#key);
   }
 
   #scheduleFirstAttempt(): void {
@@ -191,21 +192,19 @@ export class Step {
     );
   }
 
-  /** @param onRefused called if no step may start any more when the slot is there */
-  #enqueue(
-    gate: Pick<Semaphore, "acquire">,
-    onAcquired: (releaseSlot: () => void) => void,
-    onRefused: (() => void) | null = null,
-  ): void {
+  /** @param onRefused called if the step may not start any more when the slot is there */
+  #enqueue(gate: SlotGate, onAcquired: (releaseSlot: () => void) => void, onRefused: (() => void) | null = null): void {
     const turn = this.#turn;
     const proceed = (releaseSlot: () => void) => {
-      if (turn.phase.mayStart(this.#key)) return onAcquired(releaseSlot);
+      // An operator may have skipped the step, or completed it, while it waited for its slot.
+      if (this.#mayStart(turn.state.ops.get(this.#key) as StepOp | undefined)) return onAcquired(releaseSlot);
       releaseSlot();
       onRefused?.();
       turn.scheduleIdleCheck();
     };
     // Another run may release the slot, so the callback is bound to the async context of this run.
-    turn.slots.enqueue(gate, bindContext(proceed), onRefused);
+    const restart = bindContext(() => this.#startOrWait(turn.state.ops.get(this.#key) as StepOp | undefined));
+    turn.slots.enqueue(gate, bindContext(proceed), { onCanceled: onRefused, key: this.#key, restart });
   }
 
   #startAttempt(op: StepOp | undefined, releaseSlot: (() => void) | null): void {

@@ -27,22 +27,28 @@ export async function inTransaction(
   let failure: { readonly error: unknown } | null = null;
   const isRecorded = await turn.writer.withExclusiveLog(async (after) => {
     const transaction = await turn.host.store.beginTransaction();
-    let isRunning = true;
+    let isRunning = false;
     const trackedBody = async (step: StepTools) => {
+      isRunning = true;
       try {
         return await body(transaction.handle, step);
       } finally {
         isRunning = false;
       }
     };
+    const assertTurnGoesOn = () => {
+      if (turn.isOver) throw new FencedError(turn.host.committer.fence.workerId, turn.host.committer.fence.epoch);
+    };
     try {
+      // The connection may have been waited for longer than the lease, and another owner may have executed the step since.
+      assertTurnGoesOn();
       const output = await new Promise((resolve, reject) => {
         attempt.run(trackedBody, timeoutMs, resolve, reject);
       });
       const swallowedInterrupt = turn.flowControl.take(attempt);
       if (swallowedInterrupt !== null) throw swallowedInterrupt;
       const event = createEvent(output);
-      if (turn.isOver) throw new FencedError(turn.host.committer.fence.workerId, turn.host.committer.fence.epoch);
+      assertTurnGoesOn();
       const result = await commit(turn, transaction, after, event);
       if (result.kind === "committed")
         return { events: [event], at: result.at, hasMessages: result.ownedWithMessages.length > 0 };

@@ -96,8 +96,8 @@ class TurnView implements IdleView {
   }
 
   get isBusy() {
-    const { attempts, slots, inboxProcessor } = this.#turn;
-    return attempts.isBusy || slots.waitingCount > 0 || inboxProcessor.isBusy;
+    const { attempts, slots, slotPark, inboxProcessor } = this.#turn;
+    return attempts.isBusy || slots.waitingCount > 0 || slotPark.isLeaving || inboxProcessor.isBusy;
   }
 
   get hasGatedCalls() {
@@ -160,7 +160,7 @@ class TurnView implements IdleView {
 }
 
 export function advanceWhenIdle(turn: WholeTurn): void {
-  if (!turn.isOver && turn.isDraining) turn.slots.cancelAll();
+  if (!turn.isOver && !turn.phase.isEndingTurn && parksForSlots(turn)) return void turn.park(undefined, true);
   const { pendingWrites } = turn;
   switch (nextIdleAction(new TurnView(turn))) {
     case "nothing":
@@ -168,7 +168,7 @@ export function advanceWhenIdle(turn: WholeTurn): void {
     case "watch timers":
       if (!pendingWrites.isEmpty && !turn.writer.hasUnacknowledgedWrites) void turn.submit([]);
       if (turn.results.pending.size > 0) turn.inboxProcessor.scheduleDueTimer();
-      return;
+      return turn.slotPark.check();
     case "write":
       if (!pendingWrites.isEmpty) void turn.submit([]);
       return;
@@ -189,6 +189,24 @@ export function advanceWhenIdle(turn: WholeTurn): void {
     case "park or pause again":
       if (!pauseIfAllPendingStepsArePaused(turn)) parkUnlessCheckIsDue(turn);
   }
+}
+
+/**
+ * Whether the run is to be parked because all that it waits for are slots of step limits, and it has given its waits to the run.
+ * Otherwise the steps wait on, or do not start any more.
+ */
+function parksForSlots({ slots, slotPark, phase, isDraining }: WholeTurn): boolean {
+  const isStopping = phase.isStopping && !phase.isHandingOver && !phase.ignoresHandlerResult;
+  if (isDraining && !isStopping) slots.cancelAll();
+  if (slotPark.isLeaving) return false;
+  if (isStopping && slots.waitingCount > 0) {
+    // The next owner of the run goes on waiting at the same places.
+    void slotPark.leave();
+    return false;
+  }
+  if (slotPark.canPark(isStopping)) return true;
+  if (!isDraining) slots.returnAll();
+  return false;
 }
 
 /** If an inbox check is due, the run is not parked now: the idle check runs again after the inbox check. */

@@ -4,6 +4,7 @@ import { parkByOwner, type TaskRouting } from "../../core/run/park.js";
 import { seenVersionIn } from "../../core/run/parking-note.js";
 import type { NextTaskState } from "../../core/run/transition.js";
 import { hasWorkForCode } from "./idle.js";
+import { mayHaveParkedSteps } from "./parked-steps.js";
 import type { WholeTurn } from "./ports.js";
 
 type ParkingTurn = WholeTurn & {
@@ -13,7 +14,7 @@ type ParkingTurn = WholeTurn & {
 };
 
 /** @param finalEvent an event that says why the run is parked */
-export async function parkRun(turn: ParkingTurn, finalEvent?: NewEvent): Promise<void> {
+export async function parkRun(turn: ParkingTurn, finalEvent?: NewEvent, waitsForSlots = false): Promise<void> {
   if (!turn.phase.on({ type: "parking started" })) return;
   const { pendingWrites, writer, state } = turn;
   if (finalEvent !== undefined) pendingWrites.events.push(finalEvent);
@@ -21,20 +22,23 @@ export async function parkRun(turn: ParkingTurn, finalEvent?: NewEvent): Promise
   if (state.startedAt === null && !state.becameDueWhilePaused && !turn.willRecordStart)
     pendingWrites.events.push(newEvent("run.became_due", {}));
   while (writer.hasUnacknowledgedWrites) await writer.waitUntilAcknowledged();
-  if (!turn.isOver) await writer.submit([], createParkState(turn));
+  if (!turn.isOver) await writer.submit([], createParkState(turn, waitsForSlots));
 }
 
-function createParkState(turn: ParkingTurn): NextTaskState {
+function createParkState(turn: ParkingTurn, waitsForSlots: boolean): NextTaskState {
   const { phase, results } = turn;
+  const left = new Set(turn.slots.leftKeys);
   const codeRan = phase.hasCalledCode;
   return parkByOwner({
     state: turn.state,
     pending: turn.pendingWrites,
     storeNow: turn.writer.lastStoreTimeAt,
     // If the worker stopped before it called the code, and there is work for the code, the next owner must call it.
-    wasCodeStopped: phase.isInterrupted && (codeRan || hasWorkForCode(turn)),
-    isAwaited: codeRan ? (key) => results.pending.has(key) : undefined,
-    seenVersion: codeRan ? "all" : seenVersionIn(turn.run.waiting),
+    wasCodeStopped: !waitsForSlots && phase.isInterrupted && (codeRan || hasWorkForCode(turn)),
+    // The time of an attempt that waits for a slot has come: only a slot makes it due again.
+    isAwaited: codeRan ? (key) => results.pending.has(key) && !left.has(key) : undefined,
+    seenVersion: waitsForSlots ? null : codeRan ? "all" : seenVersionIn(turn.run.waiting),
     routing: turn.placement,
+    mayHaveParkedSteps: mayHaveParkedSteps(turn),
   });
 }

@@ -137,6 +137,18 @@ export interface HandlerPort {
   patches: Map<string, boolean> | null;
 }
 
+/** Parks runs that do nothing but wait for slots of step limits: see `slot-park.ts`. */
+export interface SlotParkPort {
+  /** Whether the waits are being given to the run. The idle check runs again when that is done. */
+  readonly isLeaving: boolean;
+  /** Called whenever the turn may have come to do nothing but wait. */
+  check(): void;
+  /** Gives the waits to the run. The idle check then parks it, or waits on if it has something else to do after all. */
+  leave(): Promise<void>;
+  /** Whether there is nothing left for this worker to do, because all waits belong to the run. */
+  canPark(isStopping: boolean): boolean;
+}
+
 /** Parks or ends the run. */
 export interface TurnEndPort {
   /** The store's time at the claim. */
@@ -144,8 +156,9 @@ export interface TurnEndPort {
   /** The value of this process's monotonic clock when the turn was created. */
   readonly openedAt: number;
   readonly parkDelay: ParkDelay;
-  /** Parks the run. `finalEvent`, if any, records why. */
-  park(finalEvent?: NewEvent): Promise<void>;
+  readonly slotPark: SlotParkPort;
+  /** Parks the run. `finalEvent`, if any, records why. `waitsForSlots`: it does nothing but wait for slots of step limits. */
+  park(finalEvent?: NewEvent, waitsForSlots?: boolean): Promise<void>;
   /** Sets the callback for the case that the store refuses to end the run because messages have arrived. */
   setEndRefusedHandler(callback: (unwritten: Transition) => void): void;
   /** The route and priority of the next step, which decide which workers claim the run; null: those of the run. */

@@ -12,6 +12,7 @@ import type { Message } from "../../core/run/message.js";
 import type { RunState } from "../../core/run/state.js";
 import type { TerminalStatus } from "../../store/contract/store.js";
 import { createAttemptReport } from "./attempt-report.js";
+import { mayHaveParkedSteps } from "./parked-steps.js";
 import type { WholeTurn } from "./ports.js";
 import { pauseRunOnError } from "./user-code.js";
 
@@ -62,7 +63,7 @@ function writeEnd(turn: WholeTurn, runEnd: RunEnd): void {
     });
     pauseRunOnError(turn, () => readInboxAndEnd(turn, runEnd));
   });
-  turn.writer.post(events, next, noop);
+  turn.writer.post(events, mayHaveParkedSteps(turn) ? { ...next, releasesSlots: true } : next, noop);
 }
 
 /** Cancels the children that are open, and lets the runs begin that wait for the end of this one. */

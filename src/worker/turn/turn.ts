@@ -39,6 +39,7 @@ import { ParkDelay } from "./park-delay.js";
 import { pauseDiverged, pauseMismatched, pauseWithError } from "./pause-with-error.js";
 import type { WholeTurn } from "./ports.js";
 import { handleRunTimeout } from "./run-timeout.js";
+import { SlotPark } from "./slot-park.js";
 import type { HostedTurn, TurnHost, TurnSnapshot } from "./turn-host.js";
 import { PhaseTracker } from "./turn-phase.js";
 import { startTurn } from "./turn-start.js";
@@ -52,6 +53,7 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
   readonly slots = new SlotQueue();
   readonly flowControl = new FlowControlTracker();
   readonly parkDelay = new ParkDelay(this);
+  readonly slotPark: SlotPark = new SlotPark(this);
   readonly inboxProcessor: InboxProcessor = new InboxProcessor(this);
   readonly handler: Handler = new Handler(this);
   compensators: Map<string, Compensator> | null = null;
@@ -91,10 +93,22 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
     this.onTurnEnd({ how: "lost" });
   }
 
+  /** For tests: parks the run if its steps have waited for long enough by the clock of the test. Returns when that is next due. */
+  parkIfWaitedLong(): number | null {
+    this.slotPark.check();
+    return this.slotPark.dueAt;
+  }
+
+  get isLeavingSlots(): boolean {
+    return this.slotPark.isLeaving;
+  }
+
   /** Whether nothing is under way but steps that wait for slots. */
   get isWaitingForSlots(): boolean {
     const { slots, attempts, inboxProcessor, writer } = this;
-    return slots.waitingCount > 0 && !attempts.isBusy && !inboxProcessor.isBusy && !writer.hasUnacknowledgedWrites;
+    const isBusy =
+      attempts.isBusy || inboxProcessor.isBusy || writer.hasUnacknowledgedWrites || this.slotPark.isLeaving;
+    return slots.waitingCount > 0 && !isBusy;
   }
 
   checkInbox(): Promise<void> {
@@ -152,7 +166,8 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
     this.results.close();
     this.handler.close();
     this.inboxProcessor.stop();
-    this.slots.cancelAll();
+    this.slots.close();
+    this.slotPark.stop();
     this.parkDelay.stop();
     this.attempts.disposeAll();
     this.#cancellation?.stop();
@@ -241,7 +256,7 @@ export class Turn extends ExecutedRun implements WholeTurn, HostedTurn, RunWrite
       (this.#cancellation ??= new Cancellation(this)).start(this.state.cancelRequest);
   }
 
-  park(finalEvent?: NewEvent): Promise<void> {
-    return parkRun(this, finalEvent);
+  park(finalEvent?: NewEvent, waitsForSlots = false): Promise<void> {
+    return parkRun(this, finalEvent, waitsForSlots);
   }
 }

@@ -1,5 +1,5 @@
 // A worker whose steps call a service that allows ten calls at a time.
-import { connect, limit, workflow } from "../../../dist/index.js";
+import { connect, limit, workflow } from "pawl";
 
 const { database, service } = JSON.parse(process.argv[2]);
 const silent = { debug() {}, info() {}, warn() {}, error: console.error };

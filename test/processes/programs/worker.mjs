@@ -46,10 +46,14 @@ await worker.start();
 say({ kind: "ready", workerId: worker.id });
 
 function openStore(url, storeOptions) {
-  const scheme = url.split(":")[0];
-  const store = scheme === "ws" ? "libsql" : scheme;
-  const opener = { sqlite: "openSqlite", libsql: "openLibsql", postgres: "openPostgres", mysql: "openMysql" }[store];
-  return import(`pawl/${store}`).then((module) => module[opener](url, storeOptions));
+  const openers = {
+    sqlite: async () => (await import("pawl/sqlite")).openSqlite,
+    libsql: async () => (await import("pawl/libsql")).openLibsql,
+    ws: async () => (await import("pawl/libsql")).openLibsql,
+    postgres: async () => (await import("pawl/postgres")).openPostgres,
+    mysql: async () => (await import("pawl/mysql")).openMysql,
+  };
+  return openers[url.split(":")[0]]().then((open) => open(url, storeOptions));
 }
 
 /** The same store, but it reports how each commit under a fence ended. */

@@ -82,7 +82,9 @@ function checkSlots(
           runId,
           `Lane ${lane.trim()} has ${count} slots in use since entry ${entry.seq}; its limit is ${most}.`,
         );
-      if (node !== "") addBegin(begins, lane, { at: entry.at, units: unitsOf.get(stepKey(slot)) ?? 1 });
+      // A slot that is offered to a run is held, but nothing begins before the run takes it.
+      if (node !== "" && slot.owner !== null)
+        addBegin(begins, lane, { at: entry.at, units: unitsOf.get(stepKey(slot)) ?? 1 });
     }
   }
 }

@@ -6,7 +6,6 @@ export function checkSignals(evidence: Evidence, facts: Facts, report: Report): 
   for (const { id } of evidence.runs) {
     const byKey = new Map<string, number>();
     const consumed = new Set<number>();
-    const lastConsumed = new Map<string, number>();
     const names = new Map<number, string>();
     const given = new Map<string, number[]>();
     const awaited = new Map<string, { readonly names: readonly string[]; readonly mode: "any" | "all" }>();
@@ -18,7 +17,10 @@ export function checkSignals(evidence: Evidence, facts: Facts, report: Report): 
         byKey.set(parsed.key, seq);
       }
       if (type === "wait.started") awaited.set(node ?? "", { names: parsed.names, mode: parsed.mode });
-      const wait = type === "wait.timed_out" ? awaited.get(node ?? "") : undefined;
+      // What a retry inherits is judged in the log of the run that it retries. The copy lacks the signals that a wait had received before
+      // it lost a race: other waits that passed over them would seem to have missed them.
+      const isJudged = !facts.isInherited(id, seq);
+      const wait = isJudged && type === "wait.timed_out" ? awaited.get(node ?? "") : undefined;
       if (wait !== undefined) {
         const there = wait.names.map((name) => [...names].find(([at, of]) => of === name && !consumed.has(at))?.[0]);
         if (wait.mode === "any" ? there.some((at) => at !== undefined) : !there.includes(undefined))
@@ -31,10 +33,7 @@ export function checkSignals(evidence: Evidence, facts: Facts, report: Report): 
       if (type === "wait.completed") given.set(node ?? "", parsed.signals);
       // The wait has lost a race: the signals that it was given, and that the code has not seen, are there again.
       if (type === "wait.withdrawn") {
-        for (const signal of given.get(node ?? "") ?? []) {
-          consumed.delete(signal);
-          lastConsumed.delete(names.get(signal) ?? "");
-        }
+        for (const signal of given.get(node ?? "") ?? []) consumed.delete(signal);
       }
       const used: number[] =
         type === "wait.completed"
@@ -50,9 +49,8 @@ export function checkSignals(evidence: Evidence, facts: Facts, report: Report): 
           report("I10", id, `Event ${seq} consumed signal ${signal}, which was not recorded before.`);
           continue;
         }
-        if (type === "wait.completed" && signal < (lastConsumed.get(name) ?? 0))
-          report("I10", id, `Signal ${signal} was consumed after a later one of the same name.`);
-        if (type === "wait.completed") lastConsumed.set(name, signal);
+        const missed = isJudged && [...names].find(([at, of]) => of === name && at < signal && !consumed.has(at));
+        if (missed) report("I10", id, `Signal ${signal} was consumed before signal ${missed[0]} of the same name.`);
       }
     }
     const acknowledged = evidence.signals.filter(({ run }) => run === id);

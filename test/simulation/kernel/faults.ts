@@ -35,14 +35,19 @@ export interface FaultOptions {
   readonly without?: ReadonlySet<string>;
   /** Only so many faults of calls and hints are injected; for shrinking. */
   readonly limit?: number;
+  /** How often kinds of faults are injected; for worlds that need more of them than the seed has. */
+  readonly rates?: FaultRates;
 }
+
+/** The share of calls, or hints, that have the fault. */
+export type FaultRates = Readonly<Record<string, number>>;
 
 export class Faults {
   /** How often each fault was injected. */
   readonly injected = new Map<FaultKind, number>();
   isOn = true;
   readonly #random: Random;
-  readonly #rates: ReadonlyMap<FaultKind, number>;
+  readonly #rates: Map<FaultKind, number>;
   readonly #options: FaultOptions;
   #count = 0;
 
@@ -50,6 +55,7 @@ export class Faults {
     const ratesRandom = new Random(seed, "rates");
     this.#random = new Random(seed, "faults");
     this.#rates = new Map(faultKinds.map((kind) => [kind, ratesRandom.pick([0, 0, 0.003, 0.01, 0.04])]));
+    for (const kind of faultKinds) this.#rates.set(kind, options.rates?.[kind] ?? (this.#rates.get(kind) as number));
     this.#options = options;
   }
 

@@ -31,7 +31,7 @@ const latestMs = 3_000;
 /** After these calls the slots of limits may be others. */
 const changesSlots: ReadonlySet<string> = new Set([
   ...["commit", "heartbeat", "registerWorker", "deregisterWorker"],
-  ...["limits.admit", "limits.changeStepSlots", "limits.tidy"],
+  ...["limits.admit", "limits.changeStepSlots", "limits.offerSlots", "limits.wake", "limits.sweep", "limits.tidy"],
 ]);
 const changesLimits: ReadonlySet<string> = new Set(["limits.register", "limits.override"]);
 
@@ -46,6 +46,11 @@ export interface FaultyStoreOptions {
   readonly hasCrossProcessHints: boolean;
 }
 
+interface Delivery {
+  readonly isLate: boolean;
+  readonly isUnanswered: boolean;
+}
+
 export class FaultyStore {
   readonly store: Store;
   /** The fence under which the database last registered a worker of this process. */
@@ -57,6 +62,8 @@ export class FaultyStore {
   readonly #options: FaultyStoreOptions;
   /** Whether the call that takes effect now is one that the process was told had failed. */
   #isLate = false;
+  /** Whether the process will be told that the call that takes effect now has failed. */
+  #isUnanswered = false;
 
   constructor(options: FaultyStoreOptions) {
     this.#options = options;
@@ -89,9 +96,9 @@ export class FaultyStore {
     if (typeof value !== "function") return value;
     return (...args: unknown[]) =>
       this.#call(fullName, args, async () => {
-        const isLate = this.#isLate;
+        const delivery = this.#delivery;
         const answer: unknown = await Reflect.apply(value, target, args);
-        this.#note(fullName, args, answer, isLate);
+        this.#note(fullName, args, answer, delivery);
         if (changesSlots.has(fullName)) await this.#noteSlots();
         else if (changesLimits.has(fullName)) await this.#noteLimits();
         return answer;
@@ -112,6 +119,7 @@ export class FaultyStore {
       const fail = (delayMs: number) => answer(delayMs, "error of", () => reject(faultError(fault ?? "error")));
       const takeEffect = (andThen: (result: T) => void) => {
         if (!process.isAlive && !reachesServerAfterCrash) return;
+        this.#isUnanswered = fault === "lost-answer" || fault === "unanswered";
         const done = effect();
         this.#isLate = false;
         done.then(andThen, (error: unknown) => answer(answerMs, "refusal of", () => reject(error)));
@@ -140,10 +148,15 @@ export class FaultyStore {
     });
   }
 
+  /** What the process learns of the call that takes effect now; it must be read before the call. */
+  get #delivery(): Delivery {
+    return { isLate: this.#isLate, isUnanswered: this.#isUnanswered };
+  }
+
   /** Writes down what the checker needs of a call that has taken effect. */
-  #note(name: string, args: readonly unknown[], answer: unknown, isLate: boolean): void {
+  #note(name: string, args: readonly unknown[], answer: unknown, delivery: Delivery): void {
     const { journal, process } = this.#options;
-    if (name === "commit") this.#noteCommit(name, args[0] as Batch, answer as CommitResult, isLate);
+    if (name === "commit") this.#noteCommit(name, args[0] as Batch, answer as CommitResult, delivery);
     else if (name === "registerWorker") {
       this.fence = answer as Fence;
       journal.add(process.name, { kind: "registered", fence: this.fence });
@@ -189,10 +202,10 @@ export class FaultyStore {
     journal.add(process.name, { kind: "limits", limits: await inner.limits.list() });
   }
 
-  #noteCommit(call: string, batch: Batch, result: CommitResult, isLate: boolean): void {
+  #noteCommit(call: string, batch: Batch, result: CommitResult, delivery: Delivery): void {
     const { journal, process, scheduler } = this.#options;
     if (result.kind === "fenced") journal.add(process.name, { kind: "fenced", call, fence: batch.fence as Fence });
-    journal.add(process.name, { kind: "commit", batch, result, isLate });
+    journal.add(process.name, { kind: "commit", batch, result, ...delivery });
     const remark = describeResult(result);
     if (remark !== null) scheduler.trace.add(scheduler.now, "·", `  ${remark}`);
   }
@@ -239,9 +252,9 @@ export class FaultyStore {
       commit: (batch) => {
         end();
         return this.#call("transaction.commit", [batch], async () => {
-          const isLate = this.#isLate;
+          const delivery = this.#delivery;
           const result = await transaction.commit(batch);
-          this.#noteCommit("transaction.commit", batch, result, isLate);
+          this.#noteCommit("transaction.commit", batch, result, delivery);
           await this.#noteSlots();
           return result;
         });

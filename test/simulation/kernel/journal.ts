@@ -9,8 +9,14 @@ export type JournalEntry = {
   /** By the clock of the database. */
   readonly at: number;
   readonly process: string;
-} /** `isLate`: the process was told before that the commit had failed. */ & (
-  | { readonly kind: "commit"; readonly batch: Batch; readonly result: CommitResult; readonly isLate: boolean }
+} /** `isLate`: the process was told before that the commit had failed. `isUnanswered`: it will never be told that it succeeded. */ & (
+  | {
+      readonly kind: "commit";
+      readonly batch: Batch;
+      readonly result: CommitResult;
+      readonly isLate: boolean;
+      readonly isUnanswered?: boolean;
+    }
   | { readonly kind: "registered"; readonly fence: Fence }
   | {
       readonly kind: "claimed";

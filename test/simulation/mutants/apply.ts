@@ -1,7 +1,7 @@
 /** Applies a mutant to the texts of the source. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Mutant } from "./mutants.js";
+import type { Mutant } from "./mutant.js";
 
 /** By file: its text with the bug. Throws if the mutant does not apply any more. */
 export function applyMutant(root: string, { name, edits }: Mutant): ReadonlyMap<string, string> {
@@ -11,7 +11,7 @@ export function applyMutant(root: string, { name, edits }: Mutant): ReadonlyMap<
     const times = text.split(find).length - 1;
     if (times !== 1)
       throw new Error(
-        `The mutant "${name}" does not apply: its text is ${times} times in ${file}. Change its edit in test/simulation/mutants/mutants.ts:\n${find}`,
+        `The mutant "${name}" does not apply: its text is ${times} times in ${file}. Change its edit in test/simulation/mutants:\n${find}`,
       );
     texts.set(
       file,

@@ -1,4 +1,5 @@
 /** Runs in the compiled copy of a mutant: simulates seeds until one is found that violates an invariant, and tells its parent process. */
+import type { FaultRates } from "../kernel/faults.js";
 import { runSeed } from "../run-seed.js";
 import { commandOf } from "../seed-command.js";
 import { shrink } from "../shrink.js";
@@ -14,12 +15,13 @@ export interface Find {
 export interface HuntOptions {
   readonly from: number;
   readonly to: number;
+  readonly rates: FaultRates;
   readonly shrinks: boolean;
 }
 
-async function hunt({ from, to, shrinks }: HuntOptions): Promise<Find | null> {
+async function hunt({ from, to, rates, shrinks }: HuntOptions): Promise<Find | null> {
   for (let seed = from; seed <= to; seed += 1) {
-    const result = await runSeed({ seed });
+    const result = await runSeed({ seed, rates });
     if (seed % 20 === 0) process.send?.({ kind: "progress", seed });
     const [violation] = result.violations;
     if (violation === undefined) continue;

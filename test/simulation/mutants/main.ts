@@ -1,15 +1,21 @@
-/** `npm run simulate -- --mutants`: see `usage`. Each mutant is applied to a copy of the source, compiled, and simulated until it is found. */
+/**
+ * `npm run simulate -- --mutants`: see `usage`. Each mutant is simulated until it is found. The bugs that the simulation has found once must
+ * be found by their kept seeds.
+ */
 import { type ChildProcess, fork, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { runSeed } from "../run-seed.js";
-import { applyMutant } from "./apply.js";
+import { buildMutants } from "./build.js";
+import { type FoundBug, foundBugs } from "./found-bugs.js";
 import type { Find, HuntOptions } from "./hunt.js";
-import { type Mutant, mutants } from "./mutants.js";
+import type { Mutant } from "./mutant.js";
+import { mutants } from "./mutants.js";
 
 const usage = `npm run simulate -- --mutants [options]
-  --only a,b     only these mutants
+  --only a,b     only these mutants and bugs
+  --found        only the bugs that the simulation has found, whose kept seeds must find them. For a seed that does not any more, the
+                 first one that does is printed; it belongs into test/simulation/mutants/found-bugs.ts
   --seeds N      how many seeds a mutant may take until it is found (default 10,000)
   --from N       the first seed (default 1)
   --jobs N       how many mutants at a time (default 1)
@@ -22,6 +28,7 @@ const { values } = parseArgs({
   options: {
     mutants: { type: "boolean" },
     only: { type: "string" },
+    found: { type: "boolean", default: false },
     seeds: { type: "string", default: "10000" },
     from: { type: "string", default: "1" },
     jobs: { type: "string", default: "1" },
@@ -32,34 +39,14 @@ const { values } = parseArgs({
 const root = process.cwd();
 
 interface Outcome {
-  readonly mutant: Mutant;
-  /** How many seeds were needed; null if it survived. */
-  readonly seeds: number | null;
+  /** The seed that has found it; null if it survived, or hangs. */
+  readonly seed: number | null;
   readonly invariants: string;
   readonly text: string;
   readonly isFound: boolean;
 }
 
-/** Compiles a copy of the source with the bug. Returns the folder with the compiled files. */
-function build(mutant: Mutant): string {
-  const folder = join(root, ".simulation/mutants", mutant.name);
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(join(folder, "test/support"), { recursive: true });
-  const isSource = (path: string) => !path.endsWith(".test.ts");
-  for (const part of ["src", "test/simulation", "test/support/seeded-random.ts"])
-    cpSync(join(root, part), join(folder, part), { recursive: true, filter: isSource });
-  for (const [file, text] of applyMutant(root, mutant)) writeFileSync(join(folder, file), text);
-  const config = {
-    extends: join(root, "tsconfig.simulation.json"),
-    compilerOptions: { rootDir: ".", outDir: "out" },
-    include: ["src", "test"],
-  };
-  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
-  const tsc = join(root, "node_modules/.bin/tsc");
-  const { status, stdout } = spawnSync(tsc, ["-p", folder, "--noCheck"], { encoding: "utf8" });
-  if (status !== 0) throw new Error(`The mutant "${mutant.name}" cannot be compiled:\n${stdout}`);
-  return join(folder, "out");
-}
+const survived: Outcome = { seed: null, invariants: "", text: "It survived.", isFound: false };
 
 function huntIn(folder: string, options: HuntOptions): Promise<Find | "hangs" | null> {
   const child: ChildProcess = fork(join(folder, "test/simulation/mutants/hunt.js"), { stdio: "inherit" });
@@ -98,64 +85,103 @@ function isReproduced(folder: string, { command, invariants }: Find): boolean {
   return stdout.split("\n").some((line) => invariants.some((invariant) => line.startsWith(`${invariant} `)));
 }
 
-async function find(mutant: Mutant, from: number, most: number): Promise<Outcome> {
-  const folder = build(mutant);
-  const to = from + most - 1;
-  const outcome = (seeds: number | null, invariants: string, text: string, isFound = true): Outcome => {
-    return { mutant, seeds, invariants, text, isFound };
-  };
+const isFoundBug = (mutant: Mutant): mutant is FoundBug => "seed" in mutant;
+
+/** Simulates these seeds with the bug until one of them violates an invariant. */
+async function find(mutant: Mutant, folder: string, from: number, to: number): Promise<Outcome> {
+  const { name } = mutant;
+  const rates = isFoundBug(mutant) ? mutant.rates : {};
   for (let next = from; next <= to; ) {
-    const found = await huntIn(folder, { from: next, to, shrinks: values.shrink });
+    const found = await huntIn(folder, { from: next, to, rates, shrinks: values.shrink });
     if (found === null) break;
-    if (found === "hangs") return outcome(null, "I2", "The process stands still.");
+    if (found === "hangs") return { seed: null, invariants: "I2", text: "The process stands still.", isFound: true };
     const { seed, invariants, text, command } = found;
     // What the code without the bug violates as well does not count.
-    const { violations } = await runSeed({ seed });
+    const { violations } = await runSeed({ seed, rates });
     if (violations.some(({ invariant }) => invariants.includes(invariant))) {
-      console.log(`Seed ${seed} violates ${invariants.join()} without the mutant "${mutant.name}", too.`);
+      console.log(`Seed ${seed} violates ${invariants.join()} without the mutant "${name}", too.`);
       next = seed + 1;
       continue;
     }
     if (command !== null) {
       const isSame = isReproduced(folder, found);
-      console.log(`${mutant.name}: ${command}: ${isSame ? "fails in the same way" : "does NOT fail"}`);
-      if (!isSame) return outcome(seed - from + 1, invariants.join(), `${command} does not fail.`, false);
+      console.log(`${name}: ${command}: ${isSame ? "fails in the same way" : "does NOT fail"}`);
+      if (!isSame) return { seed, invariants: invariants.join(), text: `${command} does not fail.`, isFound: false };
     }
-    return outcome(seed - from + 1, invariants.join(", "), text);
+    return { seed, invariants: invariants.join(", "), text, isFound: true };
   }
-  return outcome(null, "", "It survived.", false);
+  return survived;
 }
 
-function print(outcomes: readonly Outcome[]): void {
-  console.log("\n| mutant | what it breaks | seeds | found by |\n| --- | --- | ---: | --- |");
-  for (const { mutant, seeds, invariants, isFound } of outcomes)
-    console.log(`| ${mutant.name} | ${mutant.breaks} | ${seeds ?? "–"} | ${isFound ? invariants : "NOT FOUND"} |`);
+/** The kept seed must find the bug. If it does not any more, others are searched for one that does. */
+async function findAgain(bug: FoundBug, folder: string, from: number, to: number): Promise<Outcome> {
+  const outcome = await find(bug, folder, bug.seed, bug.seed);
+  if (outcome.isFound) return outcome;
+  console.log(`Seed ${bug.seed} does not find "${bug.name}" any more. Searching for another one.`);
+  const other = await find(bug, folder, from, to);
+  const advice =
+    other.seed === null
+      ? `No seed from ${from} to ${to} finds it; try --from and --seeds.`
+      : `Seed ${other.seed} does: put it into test/simulation/mutants/found-bugs.ts.`;
+  return { ...other, text: `Seed ${bug.seed} does not find it any more. ${advice}`, isFound: false };
+}
+
+interface Row {
+  readonly mutant: Mutant;
+  readonly outcome: Outcome;
+  /** How many seeds it took, or the kept seed. */
+  readonly figure: string;
+}
+
+function print(rows: readonly Row[], title: string, figure: string): void {
+  if (rows.length === 0) return;
+  console.log(`\n| ${title} | what it breaks | ${figure} | found by |\n| --- | --- | ---: | --- |`);
+  for (const { mutant, outcome, figure: value } of rows)
+    console.log(
+      `| ${mutant.name} | ${mutant.breaks} | ${value} | ${outcome.isFound ? outcome.invariants : "NOT FOUND"} |`,
+    );
 }
 
 async function main(): Promise<number> {
   const names = values.only?.split(",");
-  const unknown = names?.filter((name) => !mutants.some((mutant) => mutant.name === name)) ?? [];
+  const all: readonly Mutant[] = [...mutants, ...foundBugs];
+  const unknown = names?.filter((name) => !all.some((mutant) => mutant.name === name)) ?? [];
   if (unknown.length > 0) {
-    console.error(`There is no mutant ${unknown.join()}. There are: ${mutants.map(({ name }) => name).join(", ")}.`);
+    console.error(`There is no mutant ${unknown.join()}. There are: ${all.map(({ name }) => name).join(", ")}.`);
     return 2;
   }
-  const chosen = mutants.filter(({ name }) => names?.includes(name) ?? true);
-  const outcomes: Outcome[] = [];
+  const isChosen = ({ name }: Mutant) => names?.includes(name) ?? true;
+  const chosen = [...(values.found ? [] : mutants), ...foundBugs].filter(isChosen);
+  const folders = await buildMutants(root, join(root, ".simulation/mutants"), chosen);
+  const from = Number(values.from);
+  const to = from + Number(values.seeds) - 1;
+  const outcomes = new Map<Mutant, Outcome>();
   const left = [...chosen];
   const work = async () => {
     for (let mutant = left.shift(); mutant !== undefined; mutant = left.shift()) {
-      const outcome = await find(mutant, Number(values.from), Number(values.seeds));
-      outcomes.push(outcome);
+      const folder = folders.get(mutant.name) as string;
+      const outcome = await (isFoundBug(mutant) ? findAgain(mutant, folder, from, to) : find(mutant, folder, from, to));
+      outcomes.set(mutant, outcome);
       console.log(
-        `${outcome.isFound ? "✓" : "✗"} ${mutant.name}: ${outcome.seeds ?? "–"} seeds. ${outcome.text.slice(0, 200)}`,
+        `${outcome.isFound ? "✓" : "✗"} ${mutant.name}: seed ${outcome.seed ?? "–"}. ${outcome.text.slice(0, 200)}`,
       );
     }
   };
   await Promise.all(Array.from({ length: Number(values.jobs) }, work));
-  outcomes.sort((a, b) => chosen.indexOf(a.mutant) - chosen.indexOf(b.mutant));
-  print(outcomes);
-  const survivors = outcomes.filter(({ isFound }) => !isFound);
-  console.log(`\n${outcomes.length - survivors.length} of ${outcomes.length} mutants were found.`);
+  const rows = chosen.map((mutant): Row => {
+    const outcome = outcomes.get(mutant) as Outcome;
+    const seeds = outcome.seed === null ? "–" : String(outcome.seed - from + 1);
+    return { mutant, outcome, figure: isFoundBug(mutant) ? String(mutant.seed) : seeds };
+  });
+  const isKept = ({ mutant }: Row) => isFoundBug(mutant);
+  print(
+    rows.filter((row) => !isKept(row)),
+    "mutant",
+    "seeds",
+  );
+  print(rows.filter(isKept), "bug", "seed");
+  const survivors = rows.filter(({ outcome }) => !outcome.isFound);
+  console.log(`\n${rows.length - survivors.length} of ${rows.length} mutants were found.`);
   return survivors.length === 0 ? 0 : 1;
 }
 

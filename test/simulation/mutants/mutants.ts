@@ -1,25 +1,5 @@
-/**
- * Mutants: versions of the library with one bug each, which the simulation must find. A mutant is a list of texts that occur exactly once in
- * their files, so it survives changes around them; `mutants.test.ts` fails when one of them is gone.
- */
-export interface Edit {
-  readonly file: string;
-  readonly find: string;
-  readonly replace: string;
-}
-
-export interface Mutant {
-  readonly name: string;
-  /** What the bug breaks, as a sentence. */
-  readonly breaks: string;
-  readonly edits: readonly Edit[];
-}
-
-const mutant = (name: string, breaks: string, ...edits: readonly (readonly [string, string, string])[]): Mutant => ({
-  name,
-  breaks,
-  edits: edits.map(([file, find, replace]) => ({ file: `src/${file}`, find, replace })),
-});
+/** Bugs of the kinds that durable workflows have had elsewhere. The simulation must find each of them. */
+import { type Mutant, mutant } from "./mutant.js";
 
 export const mutants: readonly Mutant[] = [
   mutant(
@@ -92,20 +72,6 @@ export const mutants: readonly Mutant[] = [
     "",
   ]),
   mutant(
-    "child-started-with-the-end",
-    "The commit that ends a run may create a child, which nothing cancels.",
-    [
-      "worker/turn/run-end.ts",
-      "while (!turn.isOver && turn.writer.hasPendingStarts);",
-      "while (turn.isOver && turn.writer.hasPendingStarts);",
-    ],
-    [
-      "worker/commit/run-writer.ts",
-      "while (!this.#isClosed && this.hasPendingStarts);",
-      "while (this.#isClosed && !this.#isClosed);",
-    ],
-  ),
-  mutant(
     "stale-read-in-a-command",
     "A client's command is accepted although the log has grown since the client read it.",
     [
@@ -126,8 +92,8 @@ export const mutants: readonly Mutant[] = [
   ]),
   mutant("step-repeated-after-replay", "A step whose result is recorded is executed again when the run is replayed.", [
     "worker/step/step.ts",
-    `op?.phase === "completed" ||\n      op?.phase === "failed" ||`,
-    `op?.phase === "failed" ||`,
+    `new Set(["completed", "failed", "skipped"])`,
+    `new Set(["failed", "skipped"])`,
   ]),
   mutant("retry-that-repeats-a-step", "The retry of a failed run executes completed steps again.", [
     "core/run/fork.ts",
@@ -158,6 +124,16 @@ export const mutants: readonly Mutant[] = [
     "worker/limits/slot-keeper.ts",
     "{ ...next, releasesSlots: true as const }",
     "{ ...next }",
+  ]),
+  mutant("offers-do-not-lapse", "A slot that is offered to a run which does not make the call again is never free.", [
+    "store/memory/step-slots.ts",
+    "(!slot.isWaiting && (slot.offeredUntil as number) <= at)",
+    "false",
+  ]),
+  mutant("parked-without-a-place", "The place of a step in the line is lost when its run is parked.", [
+    "store/memory/step-slots.ts",
+    "slots.put({ ...slot, owner: null, epoch: null });",
+    "slots.release(lane, slot);",
   ]),
   mutant("limit-exceeded", "An admission lets one more run begin than the limit has slots.", [
     "core/limits/admission.ts",

@@ -177,11 +177,15 @@ class Interpreter {
     ctx: WorkflowContext<any>,
     name: string,
     plan: BodyPlan,
-    { timeout, compensates, onCrash, isAdded, limit, units }: StepPlan,
+    { timeout, compensates, onCrash, isAdded, units, ...options }: StepPlan,
     tenant: string,
   ): Promise<string> {
+    const limit = options.limit ?? (needsMachine(name) && timeout === undefined ? "machines" : undefined);
     const lane = limit === undefined ? null : `${limit}\t${keyedLimits.has(limit) ? tenant : ""}`;
-    const body = (tools: StepTools) => this.#bench.body(ctx.runId, name, plan, tools.attempt, lane);
+    // Long enough that runs are parked while their steps wait for a machine.
+    const isLong = limit === "machines" && timeout === undefined;
+    const limitedPlan = isLong ? { ...plan, ms: Math.max(plan.ms, 2_000) } : plan;
+    const body = (tools: StepTools) => this.#bench.body(ctx.runId, name, limitedPlan, tools.attempt, lane);
     const undo = `${name}#compensate`;
     return ctx.step(name, body, {
       ...(timeout === undefined ? {} : { timeout }),
@@ -218,6 +222,9 @@ function changedSteps(change: "renamed" | "removed" | "reordered", first: string
   if (change === "reordered") return [second, first];
   return change === "removed" ? [second] : [`${first}_renamed`, second];
 }
+
+/** Some steps of every world, so that they wait for each other. */
+const needsMachine = (step: string) => /[23567]$/.test(step);
 
 const waitOptions = (timeout: number | undefined) => (timeout === undefined ? {} : { timeout });
 

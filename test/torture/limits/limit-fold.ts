@@ -120,7 +120,9 @@ export class LimitFold {
     slots.delete(key);
     if (what === "slot_freed") return this.#endHold(`${holder}\n${lane}`, slotOwner, at);
     slots.set(key, { lane, node, owner: slotOwner });
-    (waits === 1 ? waiting : holders).add(holder);
+    // A step of a parked run that has let its offer lapse neither holds a slot nor stands in the line.
+    const hasLapsed = waits === null && owner === null && node !== "";
+    if (!hasLapsed) (waits === 1 ? waiting : holders).add(holder);
     if (waits === 1 || node === "" || slotOwner === null) return;
     const hold = { ...turnOf(id, slotOwner, at), lane, node };
     this.stepHolds.push(hold);

@@ -154,6 +154,8 @@ function triggersOf(engine: Engine, table: Table): readonly string[] {
     case "slots":
       return [
         ...onTable("taken", "INSERT", insert("slot_taken", slot("NEW"))),
+        // A parked step that is executed again takes up its row under the name of its new attempt.
+        ...onTable("renamed", "UPDATE", insert("slot_freed", slot("OLD")), differs("node")),
         ...onTable("slot_changed", "UPDATE", insert("slot_changed", slot("NEW"))),
         ...onTable("freed", "DELETE", insert("slot_freed", slot("OLD"))),
       ];

@@ -22,6 +22,7 @@ import {
   newChildrenSection,
   newStartsSection,
   similarStartsSection,
+  similarWaitingStartsSection,
   startsSection,
 } from "./start-sections.js";
 import { type Section, StatementBuilder } from "./statement.js";
@@ -59,6 +60,7 @@ const sections: readonly Section[] = [
   messagesSection,
   releasesSection,
   similarStartsSection,
+  similarWaitingStartsSection,
   newStartsSection,
   newChildrenSection,
   startsSection,

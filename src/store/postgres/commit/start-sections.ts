@@ -1,5 +1,7 @@
 /** The sections of a commit that create runs. */
 
+import type { RunClass } from "../../../core/limits/lane.js";
+import { turnsPerMs } from "../../../core/limits/order.js";
 import type { NewRun } from "../../contract/store.js";
 import { isPlainRun } from "../../shared/plain-run.js";
 import { encodeTags, taskState } from "../../sql/records.js";
@@ -18,25 +20,92 @@ type SelectRuns = (work: CommitWork) => readonly NewRun[];
  */
 export const similarStartsSection: Section = {
   letter: "a",
-  values: (work) => (areSimilarStarts(work) ? similarValues(work.starts) : null),
-  parts: ({ tables, bind, workerId, epoch }) => {
-    const [ids, inputs] = [`${bind()}::uuid[]`, `${bind()}::text[]`];
-    const [route, workflow, version, queue] = ["text", "text", "text", "text"].map((type) => `${bind()}::${type}`);
-    const [priority, isOwned] = [`${bind()}::int4`, `${bind()}::bool`];
-    const ifOwned = (value: string | number, otherwise: string | number) =>
-      `CASE WHEN ${isOwned} THEN ${value} ELSE ${otherwise} END`;
-    const stateOfTask = `${ifOwned(owned, ready)}, ${ifOwned("NULL", "gate.at")}, ${ifOwned(workerId, "NULL")}, ${ifOwned(epoch, "NULL")}`;
+  values: (work) => (areSimilarStarts(work) && !haveClasses(work.starts) ? similarValues(work.starts) : null),
+  parts: (context) => {
+    const similar = bindSimilarRuns(context);
+    const { ids } = similar;
     return {
       writes: [
-        `created_similar AS (INSERT INTO ${tables.runs} (id, input, workflow, version, queue, priority, status, created_at)
-          SELECT u.*, ${workflow}, ${version}, ${queue}, ${priority}, 'pending', gate.at FROM gate, unnest(${ids}, ${inputs}) u(id, input))`,
-        `tasks_of_similar AS (INSERT INTO ${tables.tasks}
-            (run_id, workflow, version, priority, state, due_at, owner, epoch, deliveries, pending_messages, fresh)
-          SELECT u.id, ${route}, ${version}, ${priority}, ${stateOfTask}, ${isOwned}::int, 0, NOT ${isOwned} FROM gate, unnest(${ids}) u(id))`,
+        createSimilarRuns(context, similar),
+        `tasks_of_similar AS (${insertTasks(context, similar, similar.route)} FROM gate, unnest(${ids}) u(id))`,
       ],
     };
   },
 };
+
+/**
+ * The same for runs of a workflow with limits, whose tasks wait in classes. A start must never wait for a worker: a class that an
+ * admission is about to delete is skipped, and the tasks of its runs stay on the route of their workflow, where a worker
+ * sorts them. FOR KEY SHARE lets admissions use the class, but not delete it before these tasks are committed.
+ */
+export const similarWaitingStartsSection: Section = {
+  letter: "i",
+  values: (work) =>
+    areSimilarStarts(work) && haveClasses(work.starts)
+      ? [...similarValues(work.starts), ...waitingValues(work.starts)]
+      : null,
+  parts: (context) => {
+    const { tables, bind } = context;
+    const similar = bindSimilarRuns(context);
+    const { ids, route, version } = similar;
+    const [classOfRun, classIds, lanes] = [`${bind()}::text[]`, `${bind()}::text[]`, `${bind()}::text[]`];
+    const isOpenGate = "(SELECT gate.at FROM gate) IS NOT NULL";
+    return {
+      writes: [
+        createSimilarRuns(context, similar),
+        `locked_classes AS MATERIALIZED (SELECT c.id FROM ${tables.classes} c WHERE c.id = ANY (${classIds}) AND ${isOpenGate} FOR KEY SHARE SKIP LOCKED)`,
+        // Sorted by id, because two starts that create the same classes wait for each other. Turns as in `firstTurnOfNew`.
+        `created_classes AS (INSERT INTO ${tables.classes} (id, route, version, lanes, turn, blocked_on)
+          SELECT u.id, ${route}, ${version}, u.lanes, gate.at * ${turnsPerMs} - cardinality(${classIds}) + u.n - 1, ''
+          FROM gate, unnest(${classIds}, ${lanes}) WITH ORDINALITY u(id, lanes, n) LEFT JOIN locked_classes l ON l.id = u.id
+          WHERE l.id IS NULL ORDER BY u.n ON CONFLICT (id) DO NOTHING RETURNING id)`,
+        // In the order of the runs: those with the same priority and due time are admitted in the order of their rows.
+        `tasks_of_similar AS (${insertTasks(context, similar, `coalesce(c.id, ${route})`)}
+          FROM gate, unnest(${ids}, ${classOfRun}) WITH ORDINALITY u(id, class_id, n)
+          LEFT JOIN (SELECT id FROM locked_classes UNION ALL SELECT id FROM created_classes) c ON c.id = u.class_id
+          ORDER BY u.n)`,
+      ],
+    };
+  },
+};
+
+interface SimilarRuns {
+  readonly ids: string;
+  readonly inputs: string;
+  readonly route: string;
+  readonly workflow: string;
+  readonly version: string;
+  readonly queue: string;
+  readonly priority: string;
+  readonly isOwned: string;
+}
+
+const bindSimilarRuns = ({ bind }: SectionContext): SimilarRuns => ({
+  ids: `${bind()}::uuid[]`,
+  inputs: `${bind()}::text[]`,
+  route: `${bind()}::text`,
+  workflow: `${bind()}::text`,
+  version: `${bind()}::text`,
+  queue: `${bind()}::text`,
+  priority: `${bind()}::int4`,
+  isOwned: `${bind()}::bool`,
+});
+
+const createSimilarRuns = ({ tables }: SectionContext, { ids, inputs, ...common }: SimilarRuns): string =>
+  `created_similar AS (INSERT INTO ${tables.runs} (id, input, workflow, version, queue, priority, status, created_at)
+    SELECT u.*, ${common.workflow}, ${common.version}, ${common.queue}, ${common.priority}, 'pending', gate.at
+    FROM gate, unnest(${ids}, ${inputs}) u(id, input))`;
+
+/** The INSERT up to its FROM clause. */
+function insertTasks({ tables, workerId, epoch }: SectionContext, similar: SimilarRuns, route: string): string {
+  const { version, priority, isOwned } = similar;
+  const ifOwned = (value: string | number, otherwise: string | number) =>
+    `CASE WHEN ${isOwned} THEN ${value} ELSE ${otherwise} END`;
+  const stateOfTask = `${ifOwned(owned, ready)}, ${ifOwned("NULL", "gate.at")}, ${ifOwned(workerId, "NULL")}, ${ifOwned(epoch, "NULL")}`;
+  return `INSERT INTO ${tables.tasks}
+      (run_id, workflow, version, priority, state, due_at, owner, epoch, deliveries, pending_messages, fresh)
+    SELECT u.id, ${route}, ${version}, ${priority}, ${stateOfTask}, ${isOwned}::int, 0, NOT ${isOwned}`;
+}
 
 const similarValues = (runs: readonly NewRun[]): readonly unknown[] => {
   const { workflow, version, queue, priority, due, route } = runs[0] as NewRun;
@@ -46,6 +115,18 @@ const similarValues = (runs: readonly NewRun[]): readonly unknown[] => {
     ...[route ?? workflow, workflow, version, queue, priority, due.kind === "owned"],
   ];
 };
+
+function waitingValues(runs: readonly NewRun[]): readonly unknown[] {
+  const byId = new Map(runs.map(({ runClass }) => [(runClass as RunClass).id, runClass as RunClass]));
+  const classes = [...byId.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  return [
+    textArray(runs.map(({ runClass }) => (runClass as RunClass).id)),
+    textArray(classes.map(({ id }) => id)),
+    textArray(classes.map(({ lanes }) => JSON.stringify(lanes))),
+  ];
+}
+
+const haveClasses = (runs: readonly NewRun[]): boolean => runs.every(({ runClass }) => runClass !== undefined);
 
 function areSimilarStarts({ areAllRunsNew, starts }: CommitWork): boolean {
   const [first] = starts;

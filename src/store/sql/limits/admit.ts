@@ -18,15 +18,32 @@ import { resumedOffsetMs, type TurnCounter } from "../../../core/limits/order.js
 import type { AdmissionRequest, AdmissionResult, AdmittedTask } from "../../contract/limits.js";
 import type { SqlRow } from "../dialect.js";
 import { decodeRun, runColumnsWith, taskState } from "../records.js";
-import { buildStatement, joined, type LimitsDialect, type SqlText, type TransactionSteps } from "./dialect.js";
-import { decodeLaneStates, lockLanes, type ReadSteps, selectLaneStates, updateLanes } from "./lanes.js";
+import { deletesOfEmptyClasses, isBlockedOn } from "./classes.js";
+import {
+  alike,
+  buildStatement,
+  joined,
+  joinedIfFew,
+  type LimitsDialect,
+  maxJoinedRows,
+  type ReadSteps,
+  type SqlText,
+  type TransactionSteps,
+} from "./dialect.js";
+import { decodeLaneStates, lockLanes, selectLaneStates, updateLanes } from "./lanes.js";
 
+/** The lanes of a class never change. */
 export interface CandidateClass {
   readonly id: string;
   readonly route: string;
   readonly version: string;
   readonly lanes: readonly string[];
   readonly turn: number;
+}
+
+interface LockedClass extends CandidateClass {
+  /** "" if it is not blocked. */
+  readonly blockedOn: string;
 }
 
 interface Head {
@@ -50,7 +67,7 @@ const fenced: Admission = { answer: { kind: "fenced" }, openedRoutes: [], hasWai
 
 const byTurn = (a: CandidateClass, b: CandidateClass) => a.turn - b.turn || (a.id < b.id ? -1 : 1);
 
-const classColumns = "c.id, c.route, c.version, c.lanes, c.turn, c.blocked_on";
+const classColumns = "c.id, c.route, c.version, c.lanes, c.turn";
 
 /** Selects classes that are not blocked, and the first of those that are blocked on lanes that were freed. Locks nothing. */
 export function selectCandidates(
@@ -59,7 +76,7 @@ export function selectCandidates(
 ): readonly SqlText[] {
   const classes = d.base.table("classes");
   const maxClasses = classesToRead(limit);
-  return joined([
+  return alike([
     ...d.forEach(
       [
         ["v_route", "text"],
@@ -79,7 +96,7 @@ export function selectCandidates(
       ],
       freed.map(({ lane, count }) => [lane, Math.min(count, maxClasses)]),
       (columnOf) =>
-        `SELECT ${classColumns} FROM ${classes} c WHERE c.blocked_on = ${columnOf("v_lane")} ORDER BY c.turn LIMIT ${columnOf("v_count")}`,
+        `SELECT ${classColumns} FROM ${classes} c WHERE ${isBlockedOn(columnOf("v_lane"))} ORDER BY c.turn LIMIT ${columnOf("v_count")}`,
     ),
   ]);
 }
@@ -106,7 +123,7 @@ export function* admitRuns(
   const { fence, limit, freed = [] } = request;
   const laneIds = [...new Set([...freed.map(({ lane }) => lane), ...candidates.flatMap(({ lanes }) => lanes)])].sort();
   yield* lockLanes(d, laneIds);
-  const [fenceRows = [], classRows = [], stateRows = []] = yield joined([
+  const [fenceRows = [], classRows = [], stateRows = []] = yield joinedIfFew(candidates.length, [
     buildStatement(d.base, (bind) => d.selectFence(fence, bind)),
     lockClasses(d, candidates),
     selectLaneStates(
@@ -117,11 +134,14 @@ export function* admitRuns(
   ]);
   if (fenceRows.length === 0) return { writes: null, result: () => fenced };
   const { at, lanes, heldOpen } = decodeLaneStates(stateRows, laneIds);
-  // A class that was blocked on another lane meanwhile, or that needs lanes which are not locked, is left alone.
+  const candidateOf = new Map(candidates.map((candidate) => [candidate.id, candidate]));
+  // A class that was blocked on another lane meanwhile is left alone.
   const classes = classRows
     .filter((row) => row.blocked_on === "" || lanes.has(row.blocked_on as string))
-    .map(decodeClass)
-    .filter((runClass) => runClass.lanes.every((lane) => lanes.has(lane)))
+    .map((row): LockedClass => {
+      const candidate = candidateOf.get(row.id as string) as CandidateClass;
+      return { ...candidate, turn: Number(row.turn), blockedOn: row.blocked_on as string };
+    })
     .sort(byTurn);
   const isMine = ({ route, version }: CandidateClass) =>
     request.routes.some((candidate) => candidate.workflow === route && candidate.version === version);
@@ -130,11 +150,12 @@ export function* admitRuns(
     .map((runClass) => ({ runClass, count: headsToLock(runClass, lanes, { limit, now: at, classCount: mine.length }) }))
     .filter(({ count }) => count > 0);
   const heads = yield* lockHeads(d, requests);
+  const headsOf = (id: string) => heads.get(id)?.waiting ?? [];
   const countOf = new Map(requests.map(({ runClass, count }) => [runClass.id, count]));
   const states = classes.map(
     (runClass): ClassState => ({
       ...runClass,
-      headCount: isMine(runClass) ? Math.min(countOf.get(runClass.id) ?? 0, heads.get(runClass.id)?.length ?? 0) : null,
+      headCount: isMine(runClass) ? Math.min(countOf.get(runClass.id) ?? 0, headsOf(runClass.id).length) : null,
     }),
   );
   const plan = planAdmission(states, [...lanes.values()], { limit, now: at, firstTurn: turns.take(at) });
@@ -142,61 +163,79 @@ export function* admitRuns(
   const byId = new Map(classes.map((runClass) => [runClass.id, runClass]));
   const admitted = plan.turns.map((id) => ({
     runClass: byId.get(id) as CandidateClass,
-    head: heads.get(id)?.shift() as Head,
+    head: headsOf(id).shift() as Head,
   }));
-  const runIds = admitted.map(({ head }) => head.runId);
-  // A class of which nothing is left was either read to its end or not read at all, because its lanes have no room.
-  const emptied = requests.flatMap(({ runClass }) => (heads.get(runClass.id)?.length === 0 ? [runClass] : []));
-  const reads = admitted.length === 0 ? [] : [selectOpenSlots(d, runIds), selectRuns(d, runIds)];
-  const writes = [
+  const writes = joined([
     ...ownTasks(d, request, admitted),
     ...takeSlots(d, request, admitted, heldOpen, at),
     ...updateClasses(d, plan, classes),
     ...updateLanes(d, lanes, plan.lanes),
-  ];
-  // The tasks must have their owner before their class can be empty.
-  const deletes = deleteEmptyClasses(d, emptied);
-  const isLeft = ({ id }: CandidateClass) => !plan.blockedOn.has(id) && (heads.get(id)?.length ?? 0) > 0;
-  const hasMore = plan.turns.length >= limit || candidates.length >= classesToRead(limit) || mine.some(isLeft);
-  return {
-    writes: [...joined([...writes, ...reads]), ...deletes],
-    result: (rows) => {
-      const [openSlotRows = [], runRows = []] = rows.slice(writes.length, writes.length + reads.length);
-      const answer: Admitted = {
-        kind: "admitted",
-        at,
-        tasks: decodeAdmitted(admitted, runRows, openSlotRows, heldOpen),
-        hasMore,
-        lanesToWake: [...lanes.values()].flatMap(({ id, unreadTurn }) => {
-          const room = plan.roomOf.get(id) ?? 0;
-          return unreadTurn !== null && room > 0 ? [{ lane: id, count: room }] : [];
-        }),
-      };
-      const opened = classes.filter((runClass) => !isMine(runClass) && !plan.blockedOn.has(runClass.id));
-      return {
-        answer,
-        openedRoutes: [...new Set(opened.map(({ route }) => route))],
-        hasWaitingSteps: freed.some(({ lane }) => (lanes.get(lane)?.waitingSteps ?? 0) > 0),
-      };
-    },
+  ]);
+  const hasMoreOf = ({ id }: CandidateClass) =>
+    !plan.blockedOn.has(id) && (headsOf(id).length > 0 || heads.get(id)?.isReadToEnd === false);
+  const hasMore = plan.turns.length >= limit || candidates.length >= classesToRead(limit) || mine.some(hasMoreOf);
+  const toAdmission = (runRows: readonly SqlRow[], openSlotRows: readonly SqlRow[]): Admission => {
+    const answer: Admitted = {
+      kind: "admitted",
+      at,
+      tasks: decodeAdmitted(admitted, runRows, openSlotRows, heldOpen),
+      hasMore,
+      lanesToWake: [...lanes.values()].flatMap(({ id, unreadTurn }) => {
+        const room = plan.roomOf.get(id) ?? 0;
+        return unreadTurn !== null && room > 0 ? [{ lane: id, count: room }] : [];
+      }),
+    };
+    const opened = classes.filter((runClass) => !isMine(runClass) && !plan.blockedOn.has(runClass.id));
+    return {
+      answer,
+      openedRoutes: [...new Set(opened.map(({ route }) => route))],
+      hasWaitingSteps: freed.some(({ lane }) => (lanes.get(lane)?.waitingSteps ?? 0) > 0),
+    };
   };
+  // What is read of the runs does not depend on what is written, so it is sent with the last writes.
+  const reads = [selectOpenSlots(d, admitted), selectRuns(d, admitted)];
+  const last = admitted.length === 0 ? writes : withReads(writes, admitted.length, reads);
+  const resultOf = (rows: readonly (readonly SqlRow[])[]) => {
+    const [openSlotRows = [], runRows = []] = rows.slice(writes.length);
+    return toAdmission(runRows, openSlotRows);
+  };
+  // A class of which nothing is left was either read to its end or not read at all, because its lanes have no room.
+  const emptied = requests.flatMap(({ runClass }) => (headsOf(runClass.id).length === 0 ? [runClass] : []));
+  if (emptied.length === 0) return { writes: last, result: resultOf };
+  // The tasks must have their owner before their class can be empty.
+  const rows = yield last;
+  return { writes: yield* deletesOfEmptyClasses(d, emptied), result: () => resultOf(rows) };
+}
+
+function withReads(writes: readonly SqlText[], rowCount: number, reads: readonly SqlText[]): readonly SqlText[] {
+  return rowCount <= maxJoinedRows ? joined([...writes, ...reads]) : [...writes, ...reads];
 }
 
 function lockClasses(d: LimitsDialect, candidates: readonly CandidateClass[]): SqlText {
   const ids = candidates.map(({ id }) => id).sort();
   return buildStatement(d.base, (bind) => {
     const condition = ids.length === 0 ? "1 = 0" : d.isOneOf("c.id", ids, bind);
-    return `SELECT ${classColumns} FROM ${d.base.table("classes")} c WHERE ${condition} ${d.lock.skip}`;
+    return `SELECT c.id, c.turn, c.blocked_on FROM ${d.base.table("classes")} c WHERE ${condition} ${d.lock.skipForUpdate}`;
   });
 }
 
-/** The waiting runs of each class that come first, locked: one more than may be admitted, to see whether it will be empty. */
+interface LockedHeads {
+  /** In the order in which they are admitted. */
+  readonly waiting: Head[];
+  /** Whether the class has no further run that is not locked. */
+  readonly isReadToEnd: boolean;
+}
+
+/** With few classes, one more run than may be admitted is locked: it shows whether the class will be empty. */
+const maxPeekedClasses = 8;
+
+/** The waiting runs of each class that come first, locked. */
 function* lockHeads(
   d: LimitsDialect,
   requests: readonly { readonly runClass: CandidateClass; readonly count: number }[],
-): ReadSteps<ReadonlyMap<string, Head[]>> {
-  const heads = new Map<string, Head[]>(requests.map(({ runClass }) => [runClass.id, []]));
-  if (requests.length === 0) return heads;
+): ReadSteps<ReadonlyMap<string, LockedHeads>> {
+  if (requests.length === 0) return new Map();
+  const further = requests.length <= maxPeekedClasses ? 1 : 0;
   const { column, order } = d.base.readyRank;
   const results = yield d.forEach(
     [
@@ -204,15 +243,20 @@ function* lockHeads(
       ["v_version", "text"],
       ["v_count", "number"],
     ],
-    requests.map(({ runClass, count }) => [runClass.id, runClass.version, count + 1]),
+    requests.map(({ runClass, count }) => [runClass.id, runClass.version, count + further]),
     (columnOf) =>
       `SELECT ${columnOf("n")} AS n, t.run_id, t.deliveries, t.pending_messages, t.fresh FROM ${d.tasksByRoute}
         WHERE t.state = ${taskState.ready} AND t.workflow = ${columnOf("v_route")} AND t.version = ${columnOf("v_version")}
         ORDER BY ${column} ${order}, t.due_at LIMIT ${columnOf("v_count")} ${d.lock.skip}`,
   );
-  for (const row of results.flat())
-    heads.get((requests[Number(row.n) - 1] as (typeof requests)[number]).runClass.id)?.push(decodeHead(row));
-  return heads;
+  const found = requests.map((): Head[] => []);
+  for (const row of results.flat()) found[Number(row.n) - 1]?.push(decodeHead(row));
+  return new Map(
+    requests.map(({ runClass, count }, index) => {
+      const waiting = found[index] as Head[];
+      return [runClass.id, { waiting, isReadToEnd: waiting.length < count + further }];
+    }),
+  );
 }
 
 const decodeHead = (row: SqlRow): Head => ({
@@ -264,13 +308,17 @@ function takeSlots(
   return [d.insertOrLock(d.base.table("slots"), columns, rows, "run_id, lane, node")];
 }
 
-/** Writes the turns that were given, and on which lanes classes are blocked now. */
+/** Writes the turns that were given, and on which lanes classes are blocked now. Many classes usually stay as they were. */
 function updateClasses(
   d: LimitsDialect,
   { turnOf, blockedOn }: AdmissionPlan,
-  classes: readonly CandidateClass[],
+  classes: readonly LockedClass[],
 ): readonly SqlText[] {
-  const ids = classes.map(({ id }) => id).sort();
+  const isChanged = ({ id, blockedOn: lane }: LockedClass) => turnOf.has(id) || (blockedOn.get(id) ?? "") !== lane;
+  const ids = classes
+    .filter(isChanged)
+    .map(({ id }) => id)
+    .sort();
   if (ids.length === 0) return [];
   return [
     d.updateEach(
@@ -287,36 +335,19 @@ function updateClasses(
   ];
 }
 
-/** Deletes those of the classes that have no waiting run: there may be some that others have locked. */
-export function deleteEmptyClasses(
-  d: LimitsDialect,
-  classes: readonly Pick<CandidateClass, "id">[],
-): readonly SqlText[] {
-  if (classes.length === 0) return [];
-  const table = d.base.table("classes");
-  const selectTask = `SELECT 1 FROM ${d.tasksByRoute} WHERE t.state = ${taskState.ready} AND t.workflow = ${table}.id AND t.version = ${table}.version LIMIT 1`;
-  return [
-    buildStatement(d.base, (bind) => {
-      const ids = [...new Set(classes.map(({ id }) => id))].sort();
-      return `DELETE FROM ${table} WHERE ${d.isOneOf("id", ids, bind)} AND (${selectTask}) IS NULL`;
-    }),
-  ];
-}
+const selectRuns = (d: LimitsDialect, admitted: readonly AdmittedRun[]): SqlText =>
+  buildStatement(d.base, (bind) => {
+    const ids = admitted.map(({ head }) => head.runId);
+    return `SELECT ${runColumnsWith(taskState.owned)} FROM ${d.base.table("runs")} r WHERE ${d.base.oneOf("r.id", ids, bind)}`;
+  });
 
-const selectRuns = (d: LimitsDialect, ids: readonly string[]): SqlText =>
-  buildStatement(
-    d.base,
-    (bind) =>
-      `SELECT ${runColumnsWith(taskState.owned)} FROM ${d.base.table("runs")} r WHERE ${d.base.oneOf("r.id", ids, bind)}`,
-  );
-
-/** The slots that these runs took when they began, and hold until they end. */
-const selectOpenSlots = (d: LimitsDialect, ids: readonly string[]): SqlText =>
-  buildStatement(
-    d.base,
-    (bind) =>
-      `SELECT s.run_id, s.lane FROM ${d.base.table("slots")} s WHERE ${d.base.oneOf("s.run_id", ids, bind)} AND s.owner IS NULL`,
-  );
+/** The slots that these runs took when they began, and hold until they end. A run that no worker has ever owned holds none. */
+const selectOpenSlots = (d: LimitsDialect, admitted: readonly AdmittedRun[]): SqlText =>
+  buildStatement(d.base, (bind) => {
+    const ids = admitted.flatMap(({ head }) => (head.isFresh ? [] : [head.runId]));
+    const condition = ids.length === 0 ? "1 = 0" : d.base.oneOf("s.run_id", ids, bind);
+    return `SELECT s.run_id, s.lane FROM ${d.base.table("slots")} s WHERE ${condition} AND s.owner IS NULL AND s.node = ''`;
+  });
 
 function decodeAdmitted(
   admitted: readonly AdmittedRun[],

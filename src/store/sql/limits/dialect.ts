@@ -13,11 +13,24 @@ export interface SqlText {
   readonly values: readonly unknown[];
   /** Whether the statement may be sent as one with the next: neither reads what the other writes or locks. */
   readonly joinsNext?: true;
+  /** Whether it also has the columns of the next, so that its rows need no form of their own. */
+  readonly isLikeNext?: true;
 }
 
 /** Marks all statements but the last as independent of the next. Only reads return rows. */
 export const joined = (statements: readonly SqlText[]): readonly SqlText[] =>
   statements.map((statement, index) => (index < statements.length - 1 ? { ...statement, joinsNext: true } : statement));
+
+/** The same for reads that have the same columns. */
+export const alike = (statements: readonly SqlText[]): readonly SqlText[] =>
+  joined(statements).map((statement) => (statement.joinsNext ? { ...statement, isLikeNext: true } : statement));
+
+/** Rows of joined statements that differ come as JSON. From about this number on, that costs more than the round trips that joining saves. */
+export const maxJoinedRows = 40;
+
+/** The same for reads that return about so many rows. */
+export const joinedIfFew = (rowCount: number, statements: readonly SqlText[]): readonly SqlText[] =>
+  rowCount <= maxJoinedRows ? joined(statements) : statements;
 
 type Rows = readonly SqlRow[];
 
@@ -26,6 +39,9 @@ export interface TransactionEnd<R> {
   readonly writes: readonly SqlText[] | null;
   result(rows: readonly Rows[]): R;
 }
+
+/** Steps of a transaction that read or lock, and return something. */
+export type ReadSteps<R> = Generator<readonly SqlText[], R, readonly Rows[]>;
 
 export type TransactionSteps<R> = Generator<readonly SqlText[], TransactionEnd<R>, readonly Rows[]>;
 
@@ -52,7 +68,13 @@ export interface LimitsDialect {
   /** Selects a row if the fence is valid, and keeps other workers from reaping the worker until the transaction ends. */
   selectFence(fence: Fence, bind: Bind): string;
   /** The clauses at the end of a SELECT that lock its rows; "" where a writing transaction excludes all others. */
-  readonly lock: { readonly wait: string; readonly skip: string; readonly share: string };
+  readonly lock: {
+    readonly wait: string;
+    readonly skip: string;
+    readonly share: string;
+    /** Like `skip`, but lets others see to it that the row is not deleted: starts do that with the classes of their runs. */
+    readonly skipForUpdate: string;
+  };
   /** A condition: the column is one of these texts. */
   isOneOf(column: string, texts: readonly string[], bind: Bind): string;
   /** A condition: the column is none of these texts. It is checked for many rows, so it must not compare with each text. */

@@ -10,19 +10,17 @@ import { limitCycleMessage, limitFullMessage } from "../../../core/run/full-limi
 import type { Message } from "../../../core/run/message.js";
 import type { LimitRefusal, SortedTask } from "../../contract/limits.js";
 import { taskState } from "../records.js";
-import { deleteEmptyClasses } from "./admit.js";
 import { insertOrLockClasses } from "./classes.js";
-import { buildStatement, type LimitsDialect, type SqlText, type TransactionSteps } from "./dialect.js";
+import { buildStatement, type LimitsDialect, type ReadSteps, type SqlText, type TransactionSteps } from "./dialect.js";
 import { type ClassKey, evictingRank, readBegun, readLanes, type SeenLane } from "./guarded-lanes.js";
-import type { ReadSteps } from "./lanes.js";
 
 export interface Judgement {
   readonly verdicts: readonly FullLaneVerdict[];
   /** Runs that stay where they are until a run is free that would be canceled for them. */
   readonly postponed: ReadonlySet<string>;
   readonly writes: readonly SqlText[];
-  /** The deletes that must follow everything else. */
-  readonly deletes: readonly SqlText[];
+  /** Locked classes that may have no task after the writes. */
+  readonly emptied: readonly { readonly id: string }[];
   /** Owned runs that have got a message. */
   readonly ownedRunIds: readonly string[];
   /** The routes of runs that a message has made ready. */
@@ -33,7 +31,7 @@ export const nothingToJudge: Judgement = {
   verdicts: [],
   postponed: new Set(),
   writes: [],
-  deletes: [],
+  emptied: [],
   ownedRunIds: [],
   readyRoutes: [],
 };
@@ -91,7 +89,7 @@ export function* judgeArriving(
       ...sendMessages(d, at, verdicts.map(limitFullMessage)),
       ...listClasses(d, lanes, accepted),
     ],
-    deletes: deleteEmptyClasses(d, emptied),
+    emptied,
     ownedRunIds: holders.filter((verdict) => !isParked(verdict)).map(({ runId }) => runId),
     readyRoutes: holders.filter(isParked).map(({ runId }) => lockedHolders.get(runId)?.route as string),
   };

@@ -9,8 +9,8 @@ import { baseRouteOf } from "../../../core/naming/route.js";
 import type { SortedTask } from "../../contract/limits.js";
 import type { SqlRow } from "../dialect.js";
 import { taskState } from "../records.js";
-import { buildStatement, joined, type LimitsDialect } from "./dialect.js";
-import { decodeLaneStates, type ReadSteps, selectLaneStates } from "./lanes.js";
+import { buildStatement, joined, type LimitsDialect, type ReadSteps } from "./dialect.js";
+import { decodeLaneStates, selectLaneStates } from "./lanes.js";
 import { decodeSettings } from "./settings.js";
 
 export type ClassKey = Pick<RunClass, "id" | "version">;

@@ -18,10 +18,11 @@ import type { SqlRow } from "../dialect.js";
 import { admitRuns, decodeCandidates, selectCandidates } from "./admit.js";
 import { buildStatement, type LimitsDialect, type SqlText, type TransactionSteps } from "./dialect.js";
 import { refuseWaiting } from "./guard.js";
+import { readLooks, readParkedLanes } from "./looks.js";
 import { countWaiting, readClasses, readLanes, readLimits, readSlots, readUnsorted } from "./reads.js";
 import { encodeSettings } from "./settings.js";
 import { sortTasks } from "./sort.js";
-import { addUnits, changeStepSlots } from "./steps.js";
+import { addUnits, changeStepSlots, lookAtLanes } from "./steps.js";
 import { readClassesOfRoutes, unsortTasks } from "./unsort.js";
 import { readBlockedClasses, readHeads, readHolders, readUsage } from "./usage.js";
 import { findWakeableLanes, removeLeftOvers, wakeLanes } from "./wake.js";
@@ -118,6 +119,7 @@ export class SqlLimits implements Limits {
       if (openedRoutes.length > 0) hints.push({ kind: "ready", workflows: openedRoutes });
       if (hasWaitingSteps) hints.push({ kind: "slots" });
       this.#port.emitHints(hints);
+      if (hasWaitingSteps) await this.#offerIn(request.freed ?? []);
       return answer;
     });
   }
@@ -133,10 +135,43 @@ export class SqlLimits implements Limits {
 
   changeStepSlots(changes: StepSlotChanges): Promise<StepSlotResult> {
     return this.#port.underFence(changes.fence, async () => {
-      const { answer, concernsOthers } = await this.#port.transact(() => changeStepSlots(this.#dialect, changes));
-      if (concernsOthers) this.#port.emitHints([{ kind: "slots" }]);
+      const { answer, concernsOthers, readyRoutes } = await this.#port.transact(() =>
+        changeStepSlots(this.#dialect, changes),
+      );
+      this.#tellWaiting(concernsOthers, readyRoutes);
       return answer;
     });
+  }
+
+  async offerSlots(): Promise<{ readonly at: number; readonly nextAt: number | null }> {
+    for (;;) {
+      const looks = await readLooks(this.#dialect, this.#read);
+      if (looks.dueLanes.length === 0) return looks;
+      await this.#look(looks.dueLanes);
+    }
+  }
+
+  /** Offers slots of these lanes that are free, if runs wait in them that no worker executes. */
+  async #offerIn(freed: readonly FreedSlots[]): Promise<void> {
+    const lanes = await readParkedLanes(
+      this.#dialect,
+      this.#read,
+      freed.map(({ lane }) => lane),
+    );
+    if (lanes.length > 0) await this.#look(lanes);
+  }
+
+  async #look(lanes: readonly string[]): Promise<void> {
+    const { hasGranted, readyRoutes, lanesToWake } = await this.#port.transact(() => lookAtLanes(this.#dialect, lanes));
+    this.#tellWaiting(hasGranted, readyRoutes);
+    if (lanesToWake.length > 0) await this.wake(lanesToWake);
+  }
+
+  #tellWaiting(hasGranted: boolean, readyRoutes: readonly string[]): void {
+    const hints: Hint[] = [];
+    if (hasGranted) hints.push({ kind: "slots" });
+    if (readyRoutes.length > 0) hints.push({ kind: "ready", workflows: readyRoutes });
+    if (hints.length > 0) this.#port.emitHints(hints);
   }
 
   addUnits(lane: string, units: number): Promise<void> {
@@ -149,6 +184,7 @@ export class SqlLimits implements Limits {
     if (woken.classCount > 0) hints.push({ kind: "ready", workflows: [] });
     if (woken.hasWaitingSteps) hints.push({ kind: "slots" });
     this.#port.emitHints(hints);
+    if (woken.hasWaitingSteps) await this.#offerIn(freed);
     return woken.classCount;
   }
 

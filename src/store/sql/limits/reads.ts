@@ -136,7 +136,7 @@ export async function readLanes(
         page.after === null ? `${column} >= ${bind(from)}` : `${column} > ${bind(page.after)}`;
       const inRange = (column: string) =>
         page.id === undefined ? `${isAfter(column)} AND ${column} < ${bind(to)}` : `${column} = ${bind(page.id)}`;
-      const inUse = `SELECT s.lane AS id, count(*) - sum(s.waits) AS in_use, sum(s.waits) AS waiting, 0 AS opens_at
+      const inUse = `SELECT s.lane AS id, count(s.waits) - coalesce(sum(s.waits), 0) AS in_use, coalesce(sum(s.waits), 0) AS waiting, 0 AS opens_at
         FROM ${d.base.table("slots")} s WHERE ${inRange("s.lane")} GROUP BY s.lane ORDER BY s.lane LIMIT ${page.limit}`;
       const opening = `SELECT l.id, 0 AS in_use, 0 AS waiting, l.opens_at FROM ${d.base.table("lanes")} l
         WHERE ${inRange("l.id")} AND l.opens_at IS NOT NULL ORDER BY l.id LIMIT ${page.limit}`;
@@ -187,7 +187,7 @@ export const decodeSlotRecord = (row: SqlRow): SlotRecord => ({
   runId: row.run_id as string,
   node: row.node as string,
   lane: row.lane as string,
-  isWaiting: Number(row.waits) === 1,
+  isWaiting: row.waits === null || Number(row.waits) === 1,
   owner: row.owner as string | null,
   epoch: numberOrNull(row.epoch),
   at: Number(row.at),

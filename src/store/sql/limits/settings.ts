@@ -1,5 +1,5 @@
 /** How the settings of limits are stored: as JSON, because they are read as a whole and no statement looks into them. */
-import { type LimitOverride, unknownValues, type ValuesInForce, valuesInForce } from "../../../core/limits/settings.js";
+import type { LimitOverride } from "../../../core/limits/settings.js";
 import type { LimitSettings } from "../../contract/limits.js";
 
 type StoredSettings = Omit<LimitSettings, "name">;
@@ -11,6 +11,3 @@ export const decodeSettings = (settings: string): StoredSettings => JSON.parse(s
 
 export const decodeOverride = (override: unknown): LimitOverride | null =>
   typeof override === "string" && override !== "" ? JSON.parse(override) : null;
-
-export const settingsInForce = (settings: unknown, override: unknown, at: number): ValuesInForce =>
-  typeof settings === "string" ? valuesInForce(decodeSettings(settings), decodeOverride(override), at) : unknownValues;

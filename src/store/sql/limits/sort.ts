@@ -2,7 +2,7 @@
 import { resumedOffsetMs, type TurnCounter } from "../../../core/limits/order.js";
 import type { SortedTask, SortResult } from "../../contract/limits.js";
 import { taskState } from "../records.js";
-import { insertOrLockClasses } from "./classes.js";
+import { deletesOfEmptyClasses, insertOrLockClasses } from "./classes.js";
 import { buildStatement, type LimitsDialect, type TransactionSteps } from "./dialect.js";
 import { judgeArriving, nothingToJudge } from "./guard.js";
 import { lockLanes } from "./lanes.js";
@@ -78,8 +78,8 @@ export function* sortTasks(
             ],
           ),
         ];
-  return {
-    writes: [...moves, ...judgement.writes, ...judgement.deletes],
-    result: () => ({ verdicts, hasPostponed: postponed.size > 0, ownedRunIds, readyRoutes }),
-  };
+  const result = () => ({ verdicts, hasPostponed: postponed.size > 0, ownedRunIds, readyRoutes });
+  if (judgement.emptied.length === 0) return { writes: [...moves, ...judgement.writes], result };
+  yield [...moves, ...judgement.writes];
+  return { writes: yield* deletesOfEmptyClasses(d, judgement.emptied), result };
 }

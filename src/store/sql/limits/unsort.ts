@@ -1,9 +1,10 @@
 /** Puts tasks that wait in classes back on the routes of their workflows. */
 import { resumedOffsetMs } from "../../../core/limits/order.js";
+import { classRouteRangeOf } from "../../../core/naming/route.js";
 import type { ClassRecord } from "../../contract/limits.js";
 import type { Route } from "../../contract/store.js";
 import { taskState } from "../records.js";
-import { deleteEmptyClasses } from "./admit.js";
+import { deletesOfEmptyClasses } from "./classes.js";
 import { buildStatement, type LimitsDialect, type SqlText, type TransactionSteps } from "./dialect.js";
 import { classColumns, decodeClassRecord, type Read } from "./reads.js";
 
@@ -19,12 +20,13 @@ export async function readClassesOfRoutes(
   const results = await read(
     d.forEach(
       [
-        ["v_route", "text"],
+        ["v_from", "text"],
+        ["v_to", "text"],
         ["v_version", "text"],
       ],
-      routes.map(({ workflow, version }) => [workflow, version]),
+      routes.map(({ workflow, version }) => [...classRouteRangeOf(workflow), version]),
       (columnOf) =>
-        `SELECT ${classColumns} FROM ${d.base.table("classes")} c WHERE c.route = ${columnOf("v_route")} AND c.version = ${columnOf("v_version")} LIMIT ${classesPerCall}`,
+        `SELECT ${classColumns} FROM ${d.base.table("classes")} c WHERE c.id >= ${columnOf("v_from")} AND c.id < ${columnOf("v_to")} AND c.version = ${columnOf("v_version")} LIMIT ${classesPerCall}`,
     ),
   );
   return results.flat().map(decodeClassRecord).slice(0, classesPerCall);
@@ -65,8 +67,9 @@ export function* unsortTasks(
     .map((row) => [row.run_id as string, routeOf.get(row.workflow as string) as string] as const)
     .sort(([a], [b]) => (a < b ? -1 : 1));
   const nonEmpty = new Set(taskRows.flat().map((row) => row.workflow as string));
+  yield moveTasks(d, tasks);
   return {
-    writes: [...moveTasks(d, tasks), ...deleteEmptyClasses(d, locked)],
+    writes: yield* deletesOfEmptyClasses(d, locked),
     result: () => tasks.length + locked.length - nonEmpty.size,
   };
 }

@@ -2,6 +2,7 @@
 import { laneRangeOf, type RunClass } from "../../../core/limits/lane.js";
 import type { ClassRecord, Limits, LimitUsage, SlotRecord } from "../../contract/limits.js";
 import { taskState } from "../records.js";
+import { isBlockedOn } from "./classes.js";
 import { buildStatement, joined, type LimitsDialect } from "./dialect.js";
 import { classColumns, decodeClassRecord, decodeSlotRecord, type Read, slotColumns } from "./reads.js";
 
@@ -20,7 +21,7 @@ export async function readUsage(
         ],
         names.map((name) => laneRangeOf(name)),
         (columnOf) =>
-          `SELECT ${columnOf("n")} AS n, count(*) AS total, sum(x.waits) AS waiting FROM (SELECT s.waits FROM ${d.base.table("slots")} s
+          `SELECT ${columnOf("n")} AS n, count(*) AS total, count(x.waits) - coalesce(sum(x.waits), 0) AS held FROM (SELECT s.waits FROM ${d.base.table("slots")} s
             WHERE s.lane >= ${columnOf("v_from")} AND s.lane < ${columnOf("v_to")} LIMIT ${cap}) x`,
       ),
     ),
@@ -29,8 +30,8 @@ export async function readUsage(
   return names.map((name, index) => {
     const row = rows.get(index + 1);
     const total = Number(row?.total ?? 0);
-    const waitingSteps = Number(row?.waiting ?? 0);
-    return { name, inUse: total - waitingSteps, waitingSteps, isCapped: total >= cap };
+    const inUse = Number(row?.held ?? 0);
+    return { name, inUse, waitingSteps: total - inUse, isCapped: total >= cap };
   });
 }
 
@@ -70,13 +71,16 @@ export async function readBlockedClasses(
           ],
           on.limits.map((name) => laneRangeOf(name)),
           (columnOf) =>
-            `${select} c.blocked_on >= ${columnOf("v_from")} AND c.blocked_on < ${columnOf("v_to")} ORDER BY c.blocked_on, c.turn LIMIT ${limit}`,
+            `${select} c.blocked_on >= ${columnOf("v_from")} AND c.blocked_on < ${columnOf("v_to")} AND c.blocked_on <> '' ORDER BY c.blocked_on, c.turn LIMIT ${limit}`,
         )
-      : d.forEach(
-          [["v_lane", "text"]],
-          "nothing" in on ? [[""]] : on.lanes.map((lane) => [lane]),
-          (columnOf) => `${select} c.blocked_on = ${columnOf("v_lane")} ORDER BY c.turn LIMIT ${limit}`,
-        );
+      : "nothing" in on
+        ? // In the order of the index of open classes.
+          [{ text: `${select} c.blocked_on = '' ORDER BY c.route, c.version, c.turn LIMIT ${limit}`, values: [] }]
+        : d.forEach(
+            [["v_lane", "text"]],
+            on.lanes.map((lane) => [lane]),
+            (columnOf) => `${select} ${isBlockedOn(columnOf("v_lane"))} ORDER BY c.turn LIMIT ${limit}`,
+          );
   return (await read(joined(statements))).flat().map(decodeClassRecord);
 }
 

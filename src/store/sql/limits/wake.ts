@@ -1,6 +1,7 @@
 /** Unblocks classes when their lane has free slots again, and cleans up. None of this runs in a transaction. */
 import { wakeableIn } from "../../../core/limits/lane-state.js";
 import type { FreedSlots } from "../../contract/limits.js";
+import { isBlockedOn } from "./classes.js";
 import { buildStatement, type LimitsDialect, type SqlText } from "./dialect.js";
 import { decodeList } from "./guarded-lanes.js";
 import { decodeLaneStates, selectLaneStates } from "./lanes.js";
@@ -50,7 +51,7 @@ export async function wakeLanes(d: LimitsDialect, run: RunStatements, freed: rea
       ],
       lanes.map(({ lane, count }) => [lane, Math.min(count, maxWokenPerLane)]),
       (columnOf) =>
-        `SELECT c.id FROM ${d.base.table("classes")} c WHERE c.blocked_on = ${columnOf("v_lane")} ORDER BY c.turn LIMIT ${columnOf("v_count")}`,
+        `SELECT c.id FROM ${d.base.table("classes")} c WHERE ${isBlockedOn(columnOf("v_lane"))} ORDER BY c.turn LIMIT ${columnOf("v_count")}`,
     ),
   ]);
   const hasWaitingSteps = stepRows.length > 0;
@@ -80,7 +81,7 @@ export async function findWakeableLanes(d: LimitsDialect, run: RunStatements): P
       buildStatement(
         d.base,
         (bind) =>
-          `SELECT c.blocked_on AS lane FROM ${d.base.table("classes")} c WHERE c.blocked_on > ${bind(from)} ORDER BY c.blocked_on LIMIT ${blockedPerRead}`,
+          `SELECT c.blocked_on AS lane FROM ${d.base.table("classes")} c WHERE c.blocked_on > ${bind(from)} AND c.blocked_on <> '' ORDER BY c.blocked_on LIMIT ${blockedPerRead}`,
       ),
     ]);
     for (const row of rows) waitedFor.add(row.lane as string);
@@ -118,7 +119,7 @@ export async function removeLeftOvers(
 ): Promise<{ readonly freed: readonly FreedSlots[]; readonly lastLane: string }> {
   const table = (name: "slots" | "lanes" | "tasks" | "classes") => d.base.table(name);
   const isUnpaced = (bind: (value: unknown) => string) =>
-    `opens_at IS NULL AND paced_until < ${d.base.now(bind)} * 1000`;
+    `opens_at IS NULL AND looks_at IS NULL AND paced_until < ${d.base.now(bind)} * 1000`;
   const [leftRows = [], laneRows = []] = await run([
     buildStatement(
       d.base,
@@ -129,7 +130,7 @@ export async function removeLeftOvers(
       d.base,
       (bind) => `SELECT l.id, l.waiting_classes, CASE WHEN ${isUnpaced(bind)}
           AND NOT EXISTS (SELECT 1 FROM ${table("slots")} s WHERE s.lane = l.id)
-          AND NOT EXISTS (SELECT 1 FROM ${table("classes")} c WHERE c.blocked_on = l.id) THEN 1 ELSE 0 END AS unused
+          AND NOT EXISTS (SELECT 1 FROM ${table("classes")} c WHERE ${isBlockedOn("l.id")}) THEN 1 ELSE 0 END AS unused
         FROM ${table("lanes")} l WHERE l.id > ${bind(afterLane)} ORDER BY l.id LIMIT ${tidiedPerCall}`,
     ),
   ]);

@@ -1,22 +1,19 @@
 /**
- * Cancels runs that have not begun in time when the earliest start deadline has come. When that is, the worker learns from its
- * heartbeats and from hints, so deadlines cost an idle worker no statements of their own.
+ * Does work of all workers at instants that are in the database: cancels runs that have not begun in time, and offers slots of
+ * limits. When the next instant comes, the worker learns from its heartbeats and from hints, so an idle worker sends no statements
+ * of its own for that.
  */
 import type { Logger } from "../../define/context.js";
 import { maxTimerMs, type Runtime, type Timer } from "../../runtime/runtime.js";
-import type { HeartbeatResult } from "../../store/contract/store.js";
 import { warnOfRetry } from "../../telemetry/warn-of-retry.js";
 
-/** What a worker needs of the runs that must begin by an instant. */
-export interface StartDeadlineService {
-  /** Cancels the runs that have not begun in time. Returns how long until the next deadline; null: there is none. */
-  cancelDue(): Promise<number | null>;
-  /** When the earliest deadline comes, by the clock of the store; null: there is none. */
-  nextAt(): Promise<number | null>;
-}
-
-export interface DueStartDeadlinesOptions {
-  readonly service: StartDeadlineService;
+export interface DueInstantsOptions {
+  /** Does what is due. Returns how long until the next instant; null: there is none. */
+  doDue(): Promise<number | null>;
+  /** What is logged when that fails. */
+  readonly problem: string;
+  /** Whether the worker looks when it starts, before it claims runs. */
+  readonly looksAtStart: boolean;
   readonly log: Logger;
   readonly runtime: Runtime;
   /** Whether a test decides when the worker looks. */
@@ -26,27 +23,26 @@ export interface DueStartDeadlinesOptions {
 /** After a look that failed. */
 const retryDelayMs = 1_000;
 /**
- * All workers know the same deadline. They look at random moments of this time after it, so that usually one of them cancels
- * the runs and the others find nothing due.
+ * All workers know the same instant. They look at random moments of this time after it, so that usually one of them does the work
+ * and the others find nothing due.
  */
 const spreadMs = 50;
 
-export class DueStartDeadlines {
-  readonly #options: DueStartDeadlinesOptions;
+export class DueInstants {
+  readonly #options: DueInstantsOptions;
   #isRunning = false;
   #timer: Timer | null = null;
   /** When the timer fires, by the monotonic clock; infinite when none is set. */
   #wakesAt = Number.POSITIVE_INFINITY;
   #look: Promise<void> | null = null;
 
-  constructor(options: DueStartDeadlinesOptions) {
+  constructor(options: DueInstantsOptions) {
     this.#options = options;
   }
 
-  /** Cancels what is overdue before the worker claims, so that after a downtime it does not begin runs that came too late. */
   async start(): Promise<void> {
     this.#isRunning = true;
-    if (!this.#options.isDriven()) await this.#lookNow();
+    if (this.#options.looksAtStart && !this.#options.isDriven()) await this.#lookNow();
   }
 
   /** Resolves when the current look has ended. */
@@ -57,13 +53,9 @@ export class DueStartDeadlines {
     await this.#look;
   }
 
-  /** Called when a run was created that must begin within this time. */
-  onHint(inMs: number): void {
-    this.#wakeWithin(inMs);
-  }
-
-  onHeartbeat({ nextStartDeadlineInMs }: Pick<HeartbeatResult, "nextStartDeadlineInMs">): void {
-    if (nextStartDeadlineInMs !== null) this.#wakeWithin(nextStartDeadlineInMs);
+  /** Called when something may be due within this time; null: nothing is known to be. */
+  expect(inMs: number | null): void {
+    if (inMs !== null) this.#wakeWithin(inMs);
   }
 
   #lookNow(): Promise<void> {
@@ -74,10 +66,9 @@ export class DueStartDeadlines {
   async #lookOnce(): Promise<void> {
     let nextInMs: number | null = retryDelayMs;
     try {
-      nextInMs = await this.#options.service.cancelDue();
+      nextInMs = await this.#options.doDue();
     } catch (error) {
-      const problem = "Runs that have not begun in time could not be canceled; they are looked at again soon.";
-      if (this.#isRunning) warnOfRetry(this.#options.log, problem, error);
+      if (this.#isRunning) warnOfRetry(this.#options.log, this.#options.problem, error);
     }
     this.#look = null;
     if (nextInMs !== null) this.#wakeWithin(nextInMs);
