@@ -1,5 +1,6 @@
 /** axe finds nothing on any screen, light or dark, wide or narrow; and no screen makes a phone scroll sideways. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { endOfSuite } from "../support/end-of-suite.js";
 import { problemsInAllLooks, violationsIn } from "./support/accessibility.js";
 import { inBrowser } from "./support/browser.js";
 import { everyAddress, settled, visit } from "./support/screens.js";
@@ -7,8 +8,9 @@ import { serveWorld, type World } from "./support/world.js";
 
 inBrowser(() => {
   let world: World;
+  const onEnd = endOfSuite();
   beforeAll(async () => {
-    world = await serveWorld({ onEnd: afterAll });
+    world = await serveWorld({ onEnd });
   });
 
   test("axe finds nothing on any screen, and nothing scrolls sideways", async () => {

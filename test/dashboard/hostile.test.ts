@@ -1,7 +1,8 @@
 /** Whatever users store is shown as text: nothing of it runs, becomes an element, or hides what it is. */
 import { PermanentError, workflow } from "pawl";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { endOfSuite } from "../support/end-of-suite.js";
 import { until } from "../support/waiting.js";
 import { inBrowser } from "./support/browser.js";
 import { scrollsSideways, settled, visit } from "./support/screens.js";
@@ -47,11 +48,12 @@ inBrowser(() => {
   const failed = new Map<string, string>();
   let large: string;
 
+  const onEnd = endOfSuite();
   beforeAll(async () => {
     const registered = Object.values(names).map(hostileWorkflow);
     const authorize = () => ({ user: names.markup, access: "all" as const });
     const dashboard = { label: names.markup.slice(0, 60), title: names.script.slice(0, 60) };
-    served = await serveDashboard({ registered: [...registered, echo], onEnd: afterAll, authorize, dashboard });
+    served = await serveDashboard({ registered: [...registered, echo], onEnd, authorize, dashboard });
     const { pawl } = served;
     const reaches = (id: string, status: string) => until(async () => (await pawl.run(id).status()) === status);
     for (const [kind, name] of Object.entries(names)) {

@@ -1,5 +1,6 @@
 /** Shows the screens of limits, light, dark and on a phone. `PAWL_SCREENSHOTS=1` keeps what they look like. */
-import { afterAll, beforeAll, test } from "vitest";
+import { beforeAll, test } from "vitest";
+import { endOfSuite } from "../support/end-of-suite.js";
 import { inBrowser } from "./support/browser.js";
 import { type LimitWorld, overrideOpenai, serveLimits } from "./support/limit-world.js";
 import { settled, visit } from "./support/screens.js";
@@ -7,9 +8,10 @@ import { pictureLooks, takeScreenshot } from "./support/screenshots.js";
 
 inBrowser(() => {
   let world: LimitWorld;
+  const onEnd = endOfSuite();
   beforeAll(async () => {
     world = await serveLimits({
-      onEnd: afterAll,
+      onEnd,
       dashboard: { label: "staging" },
       authorize: () => ({ user: "ada", access: "all" }),
     });

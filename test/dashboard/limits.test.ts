@@ -1,6 +1,7 @@
 /** The screens of limits: the list, the page of a limit, overrides, and the explanation of a run that waits. */
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { endOfSuite } from "../support/end-of-suite.js";
 import { until } from "../support/waiting.js";
 import { problemsInAllLooks } from "./support/accessibility.js";
 import { inBrowser } from "./support/browser.js";
@@ -25,8 +26,9 @@ const cellsOf = async (row: ReturnType<typeof rowOf>) =>
 
 inBrowser(() => {
   let world: LimitWorld;
+  const onEnd = endOfSuite();
   beforeAll(async () => {
-    world = await serveLimits({ onEnd: afterAll, authorize: () => ({ user: "ada", access: "all" }) });
+    world = await serveLimits({ onEnd, authorize: () => ({ user: "ada", access: "all" }) });
     await overrideOpenai(world);
   });
   const open = async (path: string, options: Parameters<LimitWorld["open"]>[1] = {}) => {

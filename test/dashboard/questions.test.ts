@@ -1,7 +1,8 @@
 /** The questions that people ask of a dashboard at night, and how many clicks each answer may cost. */
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { forEachStore } from "../support/databases.js";
+import { endOfSuite } from "../support/end-of-suite.js";
 import { inBrowser } from "./support/browser.js";
 import { settled, visit } from "./support/screens.js";
 import { clicksOf } from "./support/watched-page.js";
@@ -13,8 +14,9 @@ inBrowser(() => {
   forEachStore(
     (kind) => {
       let world: World;
+      const onEnd = endOfSuite();
       beforeAll(async () => {
-        world = await serveWorld({ kind, onEnd: afterAll });
+        world = await serveWorld({ kind, onEnd });
       });
 
       const openRun = async (name: keyof World["runs"]): Promise<Page> => {

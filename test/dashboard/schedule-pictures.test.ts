@@ -1,5 +1,6 @@
 /** Shows the screens of schedules, light, dark and on a phone. `PAWL_SCREENSHOTS=1` keeps what they look like. */
-import { afterAll, beforeAll, test } from "vitest";
+import { beforeAll, test } from "vitest";
+import { endOfSuite } from "../support/end-of-suite.js";
 import { inBrowser } from "./support/browser.js";
 import { type ScheduleWorld, serveSchedules, writeNights, writeOthers, zone } from "./support/schedule-world.js";
 import { settled, visit } from "./support/screens.js";
@@ -17,9 +18,10 @@ function beforeClocksChange(): string {
 
 inBrowser(() => {
   let world: ScheduleWorld;
+  const onEnd = endOfSuite();
   beforeAll(async () => {
     world = await serveSchedules({
-      onEnd: afterAll,
+      onEnd,
       dashboard: { label: "staging" },
       authorize: () => ({ user: "ada", access: "all" }),
     });

@@ -1,6 +1,7 @@
 /** The screens of schedules: the list, the page of each schedule, and where else schedules are shown. */
 import type { Locator, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { endOfSuite } from "../support/end-of-suite.js";
 import { until } from "../support/waiting.js";
 import { problemsInAllLooks } from "./support/accessibility.js";
 import { inBrowser } from "./support/browser.js";
@@ -21,8 +22,9 @@ const textsOf = async (locator: Locator) => (await locator.allTextContents()).ma
 inBrowser(() => {
   let world: ScheduleWorld;
   let nights: ReadonlyMap<number, string>;
+  const onEnd = endOfSuite();
   beforeAll(async () => {
-    world = await serveSchedules({ onEnd: afterAll });
+    world = await serveSchedules({ onEnd });
     nights = await writeNights(world);
     await writeOthers(world);
     // What the tests see must not change at half past two.

@@ -3,7 +3,8 @@
  * what they look like, for docs/dashboard.md.
  */
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, test } from "vitest";
+import { beforeAll, test } from "vitest";
+import { endOfSuite } from "../support/end-of-suite.js";
 import { rawSql } from "../support/raw-sql.js";
 import { inBrowser } from "./support/browser.js";
 import { settled, visit } from "./support/screens.js";
@@ -27,9 +28,10 @@ async function insertFigures(databaseUrl: string): Promise<void> {
 
 inBrowser(() => {
   let world: World;
+  const onEnd = endOfSuite();
   beforeAll(async () => {
     world = await serveWorld({
-      onEnd: afterAll,
+      onEnd,
       dashboard: { label: "staging" },
       authorize: () => ({ user: "ada", access: "all" }),
     });

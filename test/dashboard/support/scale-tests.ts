@@ -4,8 +4,9 @@
  */
 import { job, workflow } from "pawl";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { type SeededRuns, seedRuns } from "../../scale/seed.js";
+import { endOfSuite } from "../../support/end-of-suite.js";
 import { until } from "../../support/waiting.js";
 import { settled, visit } from "./screens.js";
 import { type ServedDashboard, serveDashboard } from "./served-dashboard.js";
@@ -32,8 +33,9 @@ const idle = job("Idle", () => {});
 export function scaleTests({ runs, nodes, updates, longestTaskMs }: Scale): void {
   let served: ServedDashboard;
   let seeded: SeededRuns;
+  const onEnd = endOfSuite();
   beforeAll(async () => {
-    served = await serveDashboard({ onEnd: afterAll, registered: [quick], jobs: [idle] });
+    served = await serveDashboard({ onEnd, registered: [quick], jobs: [idle] });
     seeded = await seedRuns("sqlite", served.databaseUrl, runs);
   });
 
