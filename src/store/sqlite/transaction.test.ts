@@ -261,7 +261,7 @@ test("a watched store that is idle runs no statement", async () => {
   await delay(400);
   const spies = (["run", "get", "all", "query"] as const).map((name) => vi.spyOn(Connection.prototype, name));
   await delay(500);
-  const users = spies.flatMap((spy) => spy.mock.contexts);
+  const users = spies.flatMap((spy) => spy.mock.contexts as Connection[]);
   for (const spy of spies) spy.mockRestore();
   // Stores of other files may be open in this process, and busy.
   expect(users.filter((user) => isOpenOn(user, file))).toEqual([]);
