@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { limit } from "../../define/limit.js";
+import { limit, type StepLimit } from "../../define/limit.js";
 import type { Runtime } from "../../runtime/runtime.js";
 import type { LimitSettings, StepSlotChanges } from "../../store/contract/limits.js";
 import type { RunRecord, Store } from "../../store/contract/store.js";
@@ -34,6 +34,7 @@ function setUp() {
     },
     changeStepSlots: async (change: StepSlotChanges) => {
       changes.push(change);
+      await Promise.resolve();
       if (failing.count-- > 0) throw new Error("The connection was lost.");
       for (const { node } of change.released) held.delete(node);
       for (const request of change.asked) held.set(request.node, request);
@@ -49,8 +50,14 @@ function setUp() {
     onFreed: () => {},
     onLookDue: () => {},
   });
+  const steps = new Map<string, StepLimit>();
+  const gateOf = (name: string) => {
+    const limited = steps.get(name) ?? step(name);
+    steps.set(name, limited);
+    return slots.gateOf(limited, run as unknown as RunRecord, name);
+  };
   const acquire = (name: string, onAcquired: (release: () => void) => void = () => {}) =>
-    slots.gateOf(step(name), run as unknown as RunRecord, name).acquire(onAcquired);
+    gateOf(name).acquire(onAcquired);
   const fire = async (ofMs: (ms: number) => boolean) => {
     for (const [timer, { callback, ms }] of [...timers]) {
       if (!ofMs(ms)) continue;
@@ -64,7 +71,7 @@ function setUp() {
     proceed();
     await settle();
   };
-  return { slots, registered, changes, held, failing, acquire, fire, finishRegistering };
+  return { slots, registered, changes, held, failing, gateOf, acquire, fire, finishRegistering };
 }
 
 test("a limit that is first used while another one is being stored is stored as well", async () => {
@@ -106,3 +113,28 @@ test("a step that is withdrawn after its call has failed gives its slot back at 
   await fire((ms) => ms < 3_000);
   expect(changes.at(-1)).toMatchObject({ asked: [], released: [{ runId: "r" }] });
 });
+
+const moments = { "before its call": 0, "while its call is under way": 1 };
+test.each(Object.entries(moments))(
+  "a step that is to leave its place %s, which fails, waits on",
+  async (_name, ticks) => {
+    const { gateOf, changes, failing, fire, finishRegistering } = setUp();
+    gateOf("machine").acquire(() => {});
+    await finishRegistering();
+    failing.count = 1;
+    let isAcquired = false;
+    const gate = gateOf("machine");
+    gate.acquire(() => {
+      isAcquired = true;
+    });
+    // Calls are made in the next microtask.
+    const calls = changes.length;
+    for (let tick = 0; tick < ticks; tick += 1) await null;
+    expect(changes.length - calls).toBe(ticks);
+    expect(await gate.leave?.()).toBe(false);
+    expect(isAcquired).toBe(false);
+    await fire((ms) => ms < 3_000);
+    expect(changes.at(-1)).toMatchObject({ asked: [{ runId: "r" }], left: [] });
+    expect(isAcquired).toBe(true);
+  },
+);
