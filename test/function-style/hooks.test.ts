@@ -3,6 +3,7 @@ import {
   type AnyWorkflow,
   graph,
   InvalidInputError,
+  Pawl,
   type StepExecution,
   type StepHooks,
   step,
@@ -12,10 +13,12 @@ import {
   workflow,
 } from "pawl";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import type { Fence, Store } from "../../src/store/contract/store.js";
+import { MemoryStore } from "../../src/store/memory/index.js";
 import { testDatabase } from "../support/databases.js";
 import { forMemoryAnd } from "../support/effort.js";
-import { start, world } from "../support/virtual-worlds.js";
-import { errorOf } from "../support/waiting.js";
+import { silent, start, world } from "../support/virtual-worlds.js";
+import { errorOf, gate } from "../support/waiting.js";
 
 let calls: string[] = [];
 beforeEach(() => {
@@ -196,6 +199,36 @@ describe.each(styles)("%s", (_style, make) => {
       },
     };
     expect(await runToEnd({ hooks: twice })).toMatchObject({ status: "failed" });
+  });
+
+  test("a step does not begin for a worker that has lost its run while the hook was running", async () => {
+    const store = new MemoryStore();
+    const losing = new Proxy<Store>(store, {
+      get: (target, name) => {
+        const value = Reflect.get(target, name) as unknown;
+        if (name !== "heartbeat") return typeof value === "function" ? value.bind(target) : value;
+        return async (fence: Fence) => ({ ...(await store.heartbeat(fence)), isAlive: calls.length !== 1 });
+      },
+    });
+    const opened = gate();
+    const definition = make({
+      hooks: {
+        beforeStepExecution: async ({ step: name }) => {
+          calls.push(`before ${name}`);
+          if (calls.length === 1) await opened.opened;
+        },
+      },
+      first: () => void calls.push("first"),
+    }) as WorkflowDefinition<void, void>;
+    const pawl = new Pawl(losing, silent);
+    onTestFinished(() => pawl.close());
+    await pawl.worker({ workflows: [definition], lease: 600, poll: 20 }).start();
+    await (await pawl.start(definition)).result();
+    const ofNewOwner = ["before first", "before first", "first", "before second"];
+    expect(calls).toEqual(ofNewOwner);
+    opened.open();
+    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    expect(calls).toEqual(ofNewOwner);
   });
 });
 

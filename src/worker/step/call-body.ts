@@ -1,4 +1,5 @@
 /** Calls the function of a step, so that the watchdog, tracing and the nested-call check know which step's code runs. */
+import { FencedError } from "../../core/errors/errors.js";
 import { callWithInterceptors, hasCallListeners } from "../../telemetry/call-interception.js";
 import { mustBeTracked, noteReturned } from "../replay/nested-calls.js";
 import type { ExecutePort, RunPort, WritePort } from "../turn/ports.js";
@@ -6,8 +7,19 @@ import type { Attempt, Body } from "./attempt.js";
 
 type BodyTurn = RunPort & WritePort & Pick<ExecutePort, "flowControl">;
 
+/**
+ * What comes before the code of a step (a hook, a read of the database, the wait for a connection) may take longer than the
+ * lease. Another owner may have executed the step since, so the code must not begin any more.
+ */
+export function assertTurnGoesOn({ isOver, host }: Pick<BodyTurn, "isOver" | "host">): void {
+  const { workerId, epoch } = host.committer.fence;
+  if (isOver) throw new FencedError(workerId, epoch);
+}
+
 /** Calls user code inside a watchdog frame, so that the watchdog can name the run if the call blocks the event loop. */
-export function callInFrame<Result>({ host, runId }: RunPort, key: string, call: () => Result): Result {
+export function callInFrame<Result>(turn: RunPort & WritePort, key: string, call: () => Result): Result {
+  assertTurnGoesOn(turn);
+  const { host, runId } = turn;
   const { watchdog } = host;
   if (watchdog === null) return call();
   watchdog.enter(runId, key);

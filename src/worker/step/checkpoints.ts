@@ -15,6 +15,7 @@ import { emptyList } from "../../core/run/transition.js";
 import type { CheckpointOptions, Checkpoints } from "../../define/step-engine.js";
 import type { CursorRow } from "../../store/contract/store.js";
 import { readForTurn } from "../turn/read.js";
+import { assertTurnGoesOn } from "./call-body.js";
 import type { TurnAttempt } from "./turn-attempt.js";
 
 const cursorLimitBytes = 128 * 1024;
@@ -37,6 +38,7 @@ export async function openCheckpoints(
 ): Promise<StepCheckpoints> {
   const { turn, key } = attempt;
   const rows = await readForTurn(turn, () => turn.host.store.cursors(turn.runId));
+  assertTurnGoesOn(turn);
   const op = turn.state.ops.get(key) as StepOp | undefined;
   const isRewound = op?.isRewound === true && op.phase === "awaiting_attempt";
   const storedCursor = isRewound ? noCursor : readStoredCursor(rows.find((row) => row.node === key));

@@ -8,12 +8,13 @@
  */
 
 import { isTransient, retryUntilReachable } from "../../concurrency/retry-until-reachable.js";
-import { FencedError, StoreError } from "../../core/errors/errors.js";
+import { StoreError } from "../../core/errors/errors.js";
 import type { NewEvent } from "../../core/run/event.js";
 import { createTransition } from "../../core/run/transition.js";
 import type { StepTools } from "../../define/context.js";
 import type { CommitResult, StoreTransaction } from "../../store/contract/store.js";
 import type { StepTurn } from "../turn/ports.js";
+import { assertTurnGoesOn } from "./call-body.js";
 import type { TurnAttempt } from "./turn-attempt.js";
 
 /** Returns true if the step is recorded and false if the turn is over. If the body throws, rolls back and rethrows. */
@@ -36,19 +37,15 @@ export async function inTransaction(
         isRunning = false;
       }
     };
-    const assertTurnGoesOn = () => {
-      if (turn.isOver) throw new FencedError(turn.host.committer.fence.workerId, turn.host.committer.fence.epoch);
-    };
     try {
-      // The connection may have been waited for longer than the lease, and another owner may have executed the step since.
-      assertTurnGoesOn();
+      assertTurnGoesOn(turn);
       const output = await new Promise((resolve, reject) => {
         attempt.run(trackedBody, timeoutMs, resolve, reject);
       });
       const swallowedInterrupt = turn.flowControl.take(attempt);
       if (swallowedInterrupt !== null) throw swallowedInterrupt;
       const event = createEvent(output);
-      assertTurnGoesOn();
+      assertTurnGoesOn(turn);
       const result = await commit(turn, transaction, after, event);
       if (result.kind === "committed")
         return { events: [event], at: result.at, hasMessages: result.ownedWithMessages.length > 0 };

@@ -108,6 +108,16 @@ export class InboxProcessor implements InboxPort {
     return this.#runExclusively(() => this.#decideAndCommit(inbox, now));
   }
 
+  /** No message is processed until `work` has ended. */
+  async holdWhile<T>(work: () => Promise<T>): Promise<T> {
+    this.#isDeciding = true;
+    try {
+      return await work();
+    } finally {
+      this.#endExclusive();
+    }
+  }
+
   /** Runs one check at a time, from the read to the commit; otherwise two decisions could process the same inbox rows. */
   async #runExclusively(work: () => Promise<void>): Promise<void> {
     const turn = this.#turn;
@@ -120,14 +130,18 @@ export class InboxProcessor implements InboxPort {
     } catch (error) {
       if (!turn.isOver) turn.log.error(`Run ${turn.runId}: failed to process its inbox.`, error);
     } finally {
-      this.#isDeciding = false;
-      turn.scheduleIdleCheck();
-      this.#isAwaitingIdleCheck = true;
-      const checkNumber = ++this.#checkCount;
-      // Immediates run in order, so the idle check scheduled above runs first. Only the latest check may start the next
-      // one.
-      turn.host.runtime.setImmediate(() => void (checkNumber === this.#checkCount && this.#afterIdleCheck()));
+      this.#endExclusive();
     }
+  }
+
+  #endExclusive(): void {
+    const turn = this.#turn;
+    this.#isDeciding = false;
+    turn.scheduleIdleCheck();
+    this.#isAwaitingIdleCheck = true;
+    const checkNumber = ++this.#checkCount;
+    // Immediates run in order, so the idle check scheduled above runs first. Only the latest check may start the next one.
+    turn.host.runtime.setImmediate(() => void (checkNumber === this.#checkCount && this.#afterIdleCheck()));
   }
 
   async #afterIdleCheck(): Promise<void> {

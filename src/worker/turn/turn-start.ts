@@ -14,7 +14,7 @@ import type { TurnSnapshot } from "./turn-host.js";
 import { pauseRunOnError } from "./user-code.js";
 
 type NewTurn = WholeTurn & {
-  readonly inboxProcessor: Pick<InboxProcessor, "process">;
+  readonly inboxProcessor: Pick<InboxProcessor, "process" | "holdWhile">;
   /** Whether the `run.started` event is among the pending writes. */
   willRecordStart: boolean;
 };
@@ -37,10 +37,14 @@ export function startTurn(turn: NewTurn, snapshot: TurnSnapshot): void {
 }
 
 async function startUnlessCrashLooping(turn: NewTurn, snapshot: TurnSnapshot, deaths: number): Promise<void> {
-  if (!(await passesCrashLoopCheck(turn, snapshot, deaths))) return;
-  // The start of the turn is committed first, so that the next owner counts only worker deaths after this point.
-  recordTurnStart(turn, snapshot);
-  if (await turn.submit([])) continueRun(turn, snapshot);
+  // A message that arrives meanwhile must wait: it would lead to a call of the code.
+  const passes = await turn.inboxProcessor.holdWhile(async () => {
+    if (!(await passesCrashLoopCheck(turn, snapshot, deaths))) return false;
+    // The start of the turn is committed first, so that the next owner counts only worker deaths after this point.
+    recordTurnStart(turn, snapshot);
+    return turn.submit([]);
+  });
+  if (passes) continueRun(turn, snapshot);
 }
 
 /**

@@ -223,10 +223,53 @@ export const foundBugs: readonly FoundBug[] = [
     ],
   ),
   bug(
+    7927,
+    "message-during-the-quarantine",
+    "A message that arrives while a run is about to be quarantined leads to a call of its code.",
+    [
+      "worker/turn/inbox-processor.ts",
+      "    this.#isDeciding = true;\n    try {\n      return await work();",
+      "    try {\n      return await work();",
+    ],
+  ),
+  bug(
+    16662,
+    "cursor-read-for-a-turn-that-is-over",
+    "The cursor of a step is read so late that another turn executes the step, and the body of the first begins nevertheless.",
+    ["worker/step/checkpoints.ts", "  assertTurnGoesOn(turn);\n", ""],
+    ["worker/step/call-body.ts", "  assertTurnGoesOn(turn);\n", ""],
+  ),
+  bug(
     1963,
     "slot-of-a-failed-call",
     "A call that asks for the slot of a step fails and is executed after all, and the slot belongs to a step that has ended.",
     ["worker/limits/step-slots.ts", "      this.#unsure.push(...asked);\n", ""],
+  ),
+  bug(
+    1,
+    "compensation-parked-while-it-runs",
+    "A run is parked while one of its compensations runs, and nothing continues it.",
+    [
+      "worker/turn/idle.ts",
+      "if (awaited.length > 0 && !awaited.some((key) => attempts.has(key)))",
+      "if (awaited.length > 0 && attempts !== null)",
+    ],
+  ),
+  bug(
+    1,
+    "body-that-ends-after-it-is-not-awaited",
+    "A body that ends when its turn has stopped waiting for it counts as one that has not begun.",
+    ["worker/step/running-attempts.ts", "if (this.#busyCount > 0) this.#busyCount -= 1;", "this.#busyCount -= 1;"],
+  ),
+  bug(
+    1,
+    "reopened-as-if-nothing-had-begun",
+    "A run that is replayed because of a late commit does not abandon the step that had begun.",
+    [
+      "worker/session/session.ts",
+      "return await this.#reopen(runId, route, deliveriesAfterLoss);",
+      "return await this.#reopen(runId, route);",
+    ],
   ),
   bug(489, "limit-never-stored", "A limit that is first used while another one is being stored is never stored.", [
     "worker/limits/step-slots.ts",
