@@ -2,7 +2,14 @@
  * When the code of an open run changes, no effect is repeated: the worker replays the log first and runs new calls only
  * afterwards.
  */
-import { type RunHandle, TransientError, type WorkflowContext, type WorkflowOptions, workflow } from "pawl";
+import {
+  type RunHandle,
+  TransientError,
+  type WorkerOptions,
+  type WorkflowContext,
+  type WorkflowOptions,
+  workflow,
+} from "pawl";
 import { testPawl } from "pawl/testing";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { testDatabase } from "../support/databases.js";
@@ -33,7 +40,7 @@ interface Deployed {
   readonly w: World;
   readonly run: RunHandle<any, any>;
   /** Replaces the worker by one with this code, then runs everything that is due or becomes due. */
-  deploy(handler: Handler, options?: Options): Promise<void>;
+  deploy(handler: Handler, options?: Options, workerOptions?: Partial<WorkerOptions>): Promise<void>;
   /** Stops the worker; there is none until the next deploy. */
   stop(): Promise<void>;
 }
@@ -47,9 +54,9 @@ async function startRun(handler: Handler, w?: World): Promise<Deployed> {
     w: currentWorld,
     run,
     stop: () => current.worker.stop(),
-    deploy: async (next, options) => {
+    deploy: async (next, options, workerOptions) => {
       await current.worker.stop();
-      current = await currentWorld.worker([shopWorkflow(next, options)]);
+      current = await currentWorld.worker([shopWorkflow(next, options)], workerOptions);
       for (let due = await current.settle(); due !== null; due = await current.settle()) currentWorld.clock.moveTo(due);
     },
   };
@@ -460,12 +467,13 @@ test("code that awaits other promises between recorded steps has a grace period 
     await other;
   });
   setTimeout(() => opened.open(), 20);
-  await deploy(async (ctx) => {
+  const next: Handler = async (ctx) => {
     const other = opened.opened.then(() => effect(ctx, "other")).then(() => ctx.sleep("nap", "1h"));
     await effect(ctx, "bill");
     await effect(ctx, "new");
     await other;
-  });
+  };
+  await deploy(next, {}, { replayGrace: "1 hour" });
   expect(await run.status()).toBe("completed");
   expect(effects).toEqual(["other", "bill", "new"]);
 });
