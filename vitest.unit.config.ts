@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { SlowestFirst } from "./test/support/slowest-first.js";
 import { alias } from "./vitest.config.js";
 
 /**
@@ -20,6 +21,7 @@ export default defineConfig({
     // The modules are loaded once for each worker, not for each file: that takes longer than the tests.
     isolate: false,
     maxWorkers: 2,
+    sequence: { sequencer: SlowestFirst },
     // Transformed modules are kept in node_modules, by a hash of their text and this configuration: a seventh of the time.
     experimental: { fsModuleCache: true },
     testTimeout: 120_000,

@@ -340,4 +340,29 @@ describe("pause and resume while a step runs", () => {
     await settle();
     expect(await run.status()).toBe("canceled");
   });
+
+  test("a compensation that takes longer than the grace period of the cancel is not parked while it runs", async () => {
+    const [begun, undone] = [gate(), gate()];
+    const compensate = async () => {
+      begun.open();
+      await undone.opened;
+    };
+    const wf = workflow("undoing", async (ctx) => {
+      await ctx.step("book", () => 1, { compensate });
+      await ctx.waitForSignal("never");
+    });
+    const w = await world();
+    const { settle } = await w.worker([wf], { grace: 1 });
+    const run = await w.pawl.start(wf);
+    await settle();
+    await run.cancel();
+    const settled = settle();
+    await begun.opened;
+    // Timers fire in the order of their instants: the one of the grace period was set before.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect((await w.store.tasks([run.id])).map(({ state }) => state)).toEqual(["owned"]);
+    undone.open();
+    await settled;
+    expect(await run.status()).toBe("canceled");
+  });
 });

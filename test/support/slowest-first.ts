@@ -70,6 +70,7 @@ const slowFiles = [
   "test/http/generated-client.test.ts",
   "test/dynamic/transient.test.ts",
   "test/processes/kills-postgres.test.ts",
+  "test/stores/memory.test.ts",
 ];
 
 export class SlowestFirst extends BaseSequencer {

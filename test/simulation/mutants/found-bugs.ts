@@ -257,12 +257,6 @@ export const foundBugs: readonly FoundBug[] = [
   ),
   bug(
     1,
-    "body-that-ends-after-it-is-not-awaited",
-    "A body that ends when its turn has stopped waiting for it counts as one that has not begun.",
-    ["worker/step/running-attempts.ts", "if (this.#busyCount > 0) this.#busyCount -= 1;", "this.#busyCount -= 1;"],
-  ),
-  bug(
-    1,
     "reopened-as-if-nothing-had-begun",
     "A run that is replayed because of a late commit does not abandon the step that had begun.",
     [
