@@ -123,6 +123,10 @@ export class Facts {
     return isSameFence(fence, ownerAt(this.ownership, run, seq));
   }
 
+  wasClaimedBetween(run: string, after: number, before: number): boolean {
+    return this.#claims.get(run)?.some((seq) => seq > after && seq < before) === true;
+  }
+
   #isInterrupted({ process, run, begunAfter }: Execution, again: number): boolean {
     const isBetween = (seq: number) => seq > begunAfter && seq <= again;
     return (

@@ -75,14 +75,18 @@ function checkBegins(bodies: readonly BodyEntry[], facts: Facts, report: Report)
   const recorded = log.filter(({ type, attempt }) => failures.has(type) && attempt !== null);
   const completion = isUndo ? undefined : log.find(({ type }) => type === "step.completed");
   const completedAt = completion === undefined ? Number.POSITIVE_INFINITY : facts.committedAt(run, completion.seq);
+  const wasLate = completion !== undefined && facts.wasLate(run, completion.seq);
   // Only a transaction is executed again because its commit has failed; what it writes then is refused.
-  const isExempt = completion !== undefined && facts.isTransactional(step) && facts.wasLate(run, completion.seq);
+  const isExempt = wasLate && facts.isTransactional(step);
+  const [first = completedAt] = bodies.map(({ begunAfter }) => begunAfter);
   for (const body of bodies) {
     if (
       body.begunAfter >= completedAt &&
       facts.isOwner(run, body.fence, body.begunAfter) &&
       !facts.canStartOver(run) &&
-      !isExempt
+      !isExempt &&
+      // The record took effect when the turn that executes the step again had already read the log.
+      !(wasLate && facts.wasClaimedBetween(run, first, completedAt))
     )
       report("I5", run, `Step ${step} began (${body.nth}) in ${body.process} after its result was recorded.`);
   }
