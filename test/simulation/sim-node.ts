@@ -33,6 +33,7 @@ export const maxDeliveries = 5;
 
 export class SimNode {
   readonly process: SimProcess;
+  readonly #scheduler: Scheduler;
   readonly faultyStore: FaultyStore;
   readonly pawl: Pawl;
   readonly definitions: Definitions;
@@ -41,6 +42,7 @@ export class SimNode {
 
   constructor(plan: NodePlan, release: 1 | 2, incarnation: number, around: Surroundings) {
     const { seed, scheduler, journal, ledger } = around;
+    this.#scheduler = scheduler;
     const name = `${plan.name}.${incarnation}`;
     const random = (stream: string) => new Random(seed, `${name} ${stream}`);
     this.release = release;
@@ -80,7 +82,8 @@ export class SimNode {
     }
   }
 
+  /** Of the application: no timer of the library. */
   sleep(ms: number): Promise<void> {
-    return new Promise((resolve) => void this.process.runtime.setTimeout(resolve, ms));
+    return this.#scheduler.sleep(this.process, ms, "timer");
   }
 }

@@ -40,6 +40,7 @@ function createCommitter(...script: ((batch: Batch) => CommitResult | Promise<Co
     store,
     fence,
     slots: null,
+    lateCallMs: 1_000,
     onFenced: () => {
       storeState.fenced += 1;
     },

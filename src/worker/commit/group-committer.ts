@@ -17,6 +17,7 @@ import { inCleanContext } from "../../telemetry/async-context.js";
 import { isUnreachable } from "../../telemetry/warn-of-retry.js";
 import type { SlotKeeper } from "../limits/slot-keeper.js";
 import { AckScheduler } from "./ack-scheduler.js";
+import type { GroupCommitterOptions } from "./committer-options.js";
 import { LogConflict } from "./log-conflict.js";
 import { mergeInto, toMutable } from "./merge-transitions.js";
 import {
@@ -28,6 +29,7 @@ import {
   type StartReceipt,
 } from "./receipt.js";
 import { estimateBytes } from "./transition-size.js";
+import { UncertainEnds } from "./uncertain-ends.js";
 
 interface QueuedStart {
   readonly run: NewRun;
@@ -53,22 +55,6 @@ const maxBytes = 4 * 1024 * 1024;
 /** Each commit of starts with unique keys may wait, on its own connection, for an open transaction with the same key. */
 const maxKeyedCommits = 2;
 
-export interface GroupCommitterOptions {
-  readonly runtime: Runtime;
-  readonly store: Store;
-  readonly fence: Fence;
-  /** Called once, when the store reports that the fence is no longer valid. */
-  readonly onFenced: () => void;
-  /** Called before an operation that failed with a transient error is retried. */
-  readonly onTransientError: (operation: string, error: unknown) => void;
-  /** Called after the receipts of a commit that has failed and is in the log: which runs the worker still owns is unknown. */
-  readonly onUncertain: () => void;
-  /** Called when the connection failed during the park of a run without events, which the server may still execute. */
-  readonly onUncertainPark: (runId: string) => void;
-  /** The slots of limits that runs of this worker hold; null if no workflow of the worker has limits. */
-  readonly slots: SlotKeeper | null;
-}
-
 export class GroupCommitter {
   readonly runtime: Runtime;
   readonly #store: Store;
@@ -76,6 +62,7 @@ export class GroupCommitter {
   readonly #options: GroupCommitterOptions;
   readonly #receipts: AckScheduler;
   readonly #slots: SlotKeeper | null;
+  readonly #uncertainEnds: UncertainEnds;
   #queue = new Map<string, QueuedTransition>();
   #starts: QueuedStart[] = [];
   /** Starts with a unique key are written separately, because they may wait for another transaction with the same key. */
@@ -97,6 +84,7 @@ export class GroupCommitter {
     this.#store = options.store;
     this.#fence = options.fence;
     this.#slots = options.slots;
+    this.#uncertainEnds = new UncertainEnds(options.runtime, options.lateCallMs);
     const write = (starts: readonly QueuedStart[]) => inCleanContext(() => this.#write([], starts));
     this.#keyedStarts = new Batcher({ write, batchSizeOf: countStartsThatFit, maxConcurrentWrites: maxKeyedCommits });
   }
@@ -155,6 +143,7 @@ export class GroupCommitter {
   /** Stops retrying failed commits: no turn waits for them any more, and the next owners of the runs repeat the work. */
   giveUp(): void {
     this.#hasGivenUp = true;
+    this.#uncertainEnds.close();
   }
 
   #scheduleFlush(): void {
@@ -249,7 +238,7 @@ export class GroupCommitter {
           // The connection may have failed after the commit succeeded, so the log is checked before writing again.
           isUncertain = hasFailed = true;
           this.#options.onTransientError("commit", error);
-          if (isUnreachable(error)) this.#reportUncertainParks(entries);
+          if (isUnreachable(error)) this.#noteUncertain(entries);
           await backoff.wait();
           continue;
         }
@@ -265,9 +254,11 @@ export class GroupCommitter {
       }
       if (result.kind === "committed") return this.#acknowledge(entries, starts, result);
       const { runId, hasUnreadMessages } = result;
-      entries = removeRefused(entries, runId, ({ afterSeq }) =>
-        hasUnreadMessages ? { kind: "unread" } : { kind: "evicted", error: new LogConflict(runId, afterSeq) },
-      );
+      const evictedFor = ({ afterSeq }: Transition) =>
+        ({ kind: "evicted", error: new LogConflict(runId, afterSeq) }) as const;
+      entries = hasUnreadMessages
+        ? this.#uncertainEnds.refuse(entries, runId)
+        : removeRefused(entries, runId, evictedFor);
       isUncertain = false;
     }
   }
@@ -277,7 +268,8 @@ export class GroupCommitter {
     return entries.find(({ transition }) => this.#reclaimedRuns.has(transition.runId))?.transition.runId;
   }
 
-  #reportUncertainParks(entries: readonly QueuedTransition[]): void {
+  #noteUncertain(entries: readonly QueuedTransition[]): void {
+    this.#uncertainEnds.note(entries);
     const parks = entries.filter(({ transition: { events, next } }) => next.kind === "park" && events.length === 0);
     for (const { transition } of parks) this.#options.onUncertainPark(transition.runId);
   }
@@ -374,6 +366,7 @@ export class GroupCommitter {
 
   #onFenceLost(entries: readonly QueuedTransition[], starts: readonly QueuedStart[]): void {
     this.#isFenced = true;
+    this.#uncertainEnds.close();
     this.#rejectAll(entries, starts);
     this.#options.onFenced();
   }

@@ -40,6 +40,7 @@ export class ReplayGate {
   #timer: Timer | null = null;
   /** The last event of the log when the grace period was last restarted. */
   #seqAtGraceStart = 0;
+  #isClosed = false;
 
   /** @param keys the calls in the log that the code must make again */
   constructor(host: ReplayGateHost, keys: Iterable<string>) {
@@ -78,6 +79,7 @@ export class ReplayGate {
   /** Starts a call that is not in the log: at once if it is exempt or no calls are left over, otherwise when none are. */
   startWhenLive(key: string, isAdded: boolean, start: () => void): void {
     if (!this.isReplaying) return start();
+    if (this.#isClosed) return;
     if (this.#isExempt(key, isAdded)) {
       if (this.#host.state.addedCalls?.has(key) !== true) this.#host.onAdded(key);
       return start();
@@ -93,7 +95,13 @@ export class ReplayGate {
     return this.#gatedCalls.length < before;
   }
 
+  /** From now on no gated call starts: the turn, or the body that makes the calls, is over. */
   close(): void {
+    this.#isClosed = true;
+    this.#forgetGatedCalls();
+  }
+
+  #forgetGatedCalls(): void {
     this.#host.runtime.clearTimeout(this.#timer);
     this.#timer = null;
     this.#gatedCalls = [];
@@ -109,7 +117,7 @@ export class ReplayGate {
 
   #startGatedCalls(): void {
     const gatedCalls = this.#gatedCalls;
-    this.close();
+    this.#forgetGatedCalls();
     for (const { start } of gatedCalls) start();
   }
 

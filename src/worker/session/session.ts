@@ -54,6 +54,7 @@ export class Session {
       store,
       fence,
       slots: options.slots,
+      lateCallMs: options.leaseMs,
       onFenced: () => options.onLost(),
       onUncertain: () => options.onUncertain(),
       onUncertainPark: (runId) => this.#lateParks.note(runId),

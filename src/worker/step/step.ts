@@ -145,7 +145,7 @@ export class Step {
   /** Whether the step has no result and is not paused, and the turn may begin something. */
   #mayStart(op: StepOp | undefined): boolean {
     const isOver = op !== undefined && (hasResult.has(op.phase) || op.pauseCause !== null);
-    return !isOver && this.#turn.phase.mayStart(this.#key);
+    return !isOver && this.#turn.phase.mayStart(this.#key) && !this.#turn.inboxProcessor.isEnding(this.#key);
   }
 
   #scheduleFirstAttempt(): void {

@@ -133,6 +133,7 @@ export class Handler implements HandlerPort {
       keys,
     );
     (this.#gates ??= new Set()).add(gate);
+    if (turn.isOver) gate.close();
     return gate;
   }
 

@@ -8,7 +8,7 @@ import { cancelUnawaitedChildren } from "../../core/run/cancel-children.js";
 import type { ReceivedCommand } from "../../core/run/command.js";
 import { decide } from "../../core/run/decide.js";
 import { findExecutingStep } from "../../core/run/decide-operator.js";
-import { dataOf } from "../../core/run/event.js";
+import { dataOf, type NewEvent } from "../../core/run/event.js";
 import { decodeMessage } from "../../core/run/message.js";
 import { isDispatched, type Op } from "../../core/run/state.js";
 import { nextDueAt } from "../../core/run/waiting.js";
@@ -28,6 +28,8 @@ export class InboxProcessor implements InboxPort {
    * commands stay there until then, so that the next owner has them if this worker dies.
    */
   #keysOfPostponed: ReadonlySet<string> = new Set();
+  /** The steps that end with the decision that is being written. */
+  #endingKeys: ReadonlySet<string> = noKeys;
   #isDeciding = false;
   /**
    * True from the end of an inbox check until the idle check of the turn has run. A check that is requested in between is
@@ -64,6 +66,11 @@ export class InboxProcessor implements InboxPort {
 
   hasPostponed(key: string): boolean {
     return this.#keysOfPostponed.has(key);
+  }
+
+  /** Whether an operator has ended this step, which is not acknowledged yet, so that it must not begin any more. */
+  isEnding(key: string): boolean {
+    return this.#endingKeys.has(key);
   }
 
   onAttemptRecorded(key: string): void {
@@ -185,7 +192,9 @@ export class InboxProcessor implements InboxPort {
       cancelChildrenOfFailedMaps(turn, events);
       for (const message of cancelUnawaitedChildren(turn.runId, turn.state, events))
         turn.pendingWrites.messages.push(message);
+      this.#endingKeys = keysOfEnds(events);
       if (!(await turn.writer.submitDecision(events))) return;
+      this.#endingKeys = noKeys;
       // The loop decides again, because the code may have started a wait that matches a signal recorded by this commit.
       receivedCommands = [];
     }
@@ -297,6 +306,13 @@ function limitInboxBytes(inbox: readonly InboxRow[]): readonly InboxRow[] {
     if (bytes > maxInboxBytes && index > 0) return inbox.slice(0, index);
   }
   return inbox;
+}
+
+const noKeys: ReadonlySet<string> = new Set();
+
+function keysOfEnds(events: readonly NewEvent[]): ReadonlySet<string> {
+  const ends = events.filter(({ type }) => type === "step.skipped" || type === "step.completed");
+  return ends.length === 0 ? noKeys : new Set(ends.map(({ node }) => node as string));
 }
 
 const isAboutStep = (kind: string) => kind === "skip" || kind === "resume";

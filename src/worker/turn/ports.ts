@@ -179,6 +179,8 @@ export interface InboxPort {
   scheduleRetry(key: string, startAttempt: (op: Op | undefined) => void): void;
   /** Whether an operator wants to skip the step, or has its output, once its running attempt has ended. */
   hasPostponed(key: string): boolean;
+  /** Whether an operator has ended the step, which is not acknowledged yet. */
+  isEnding(key: string): boolean;
   /** Processes the inbox if it has commands that wait for the end of this attempt. */
   onAttemptRecorded(key: string): void;
 }

@@ -240,6 +240,24 @@ export const foundBugs: readonly FoundBug[] = [
     ["worker/step/call-body.ts", "  assertTurnGoesOn(turn);\n", ""],
   ),
   bug(
+    71158,
+    "ended-in-the-middle-of-a-turn",
+    "The end of a run fails and is executed after all, when its turn has gone on because of a message.",
+    ["worker/commit/group-committer.ts", "this.#uncertainEnds.note(entries);", ""],
+  ),
+  bug(
+    44033,
+    "begun-after-a-skip",
+    "A step gets its slot while an operator's skip of it is being written, and is executed.",
+    ["worker/step/step.ts", " && !this.#turn.inboxProcessor.isEnding(this.#key)", ""],
+  ),
+  bug(
+    45801,
+    "gate-of-a-turn-that-is-over",
+    "The code of a turn that is over makes a new call, and a timer waits for its recorded calls for ever.",
+    ["worker/replay/replay-gate.ts", "if (this.#isClosed) return;", ""],
+  ),
+  bug(
     1963,
     "slot-of-a-failed-call",
     "A call that asks for the slot of a step fails and is executed after all, and the slot belongs to a step that has ended.",
