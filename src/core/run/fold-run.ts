@@ -36,7 +36,11 @@ export const runReducers: EventReducers<"run" | "input" | "shape" | "dag" | "bra
     state.stepSignature = dataOf(event, "shape.changed").shape;
   },
   "run.recovered": (state, event) => {
-    state.delivery = dataOf(event, "run.recovered").deliveries;
+    const { deliveries } = dataOf(event, "run.recovered");
+    // The run was parked since the last one, and its deliveries are counted anew.
+    if (deliveries <= state.delivery) state.lastProductiveDelivery = 1;
+    state.delivery = deliveries;
+    state.recoveredSeq = event.seq;
     for (const op of state.ops.values()) {
       // A dispatched job is executed by a run of its own, which the death of this run's worker does not affect.
       if (op.kind === "step" && op.phase === "started" && op.job === null) op.isAbandoned = true;

@@ -257,6 +257,8 @@ export interface RunState {
   lastProductiveDelivery: number;
   /** The number of the latest delivery of the run to a worker, as far as the log has recorded it. */
   delivery: number;
+  /** The number of the event that says so; 0 if there is none. */
+  recoveredSeq: number;
   /**
    * The workers whose event loop was blocked, by the place in the code: a step, "" for the handler, null when this run is
    * only one of several suspects. A completed step clears its own entry and those of "" and null; an operator's `resume`
@@ -308,6 +310,7 @@ export function initialState(): RunState {
     attemptsBeforeRewind: null,
     lastProductiveDelivery: 1,
     delivery: 1,
+    recoveredSeq: 0,
     blockedWorkers: null,
     wakeVersion: 0,
   };

@@ -2,6 +2,7 @@
 
 import type { Failure } from "../../core/encoding/error-record.js";
 import { newEvent } from "../../core/run/event.js";
+import { readParkingNote } from "../../core/run/parking-note.js";
 import type { RunPort, TurnEndPort, WritePort } from "./ports.js";
 import { readForTurn } from "./read.js";
 import type { TurnSnapshot } from "./turn-host.js";
@@ -9,10 +10,14 @@ import type { TurnSnapshot } from "./turn-host.js";
 type CrashedTurn = RunPort & WritePort & Pick<TurnEndPort, "park">;
 
 /** How many workers have died with this run since a worker last recorded progress. */
-export function countWorkerDeaths({ deliveries, state }: CrashedTurn, { inbox }: TurnSnapshot): number {
+export function countWorkerDeaths({ deliveries, state, run }: CrashedTurn, { inbox }: TurnSnapshot): number {
+  if (deliveries === 1) return 0;
+  // Deliveries are counted from the last park.
+  const { seq: parkedSeq = 0 } = readParkingNote(run.waiting);
+  const lastProductiveDelivery = state.recoveredSeq > parkedSeq ? state.lastProductiveDelivery : 1;
   // A worker that died of a blocked event loop is not counted here: that death is recorded for the run that blocked it.
   const blockedDeaths = inbox.some(({ kind }) => kind === "blocked") ? 1 : 0;
-  return deliveries - Math.min(deliveries, state.lastProductiveDelivery + blockedDeaths);
+  return deliveries - Math.min(deliveries, lastProductiveDelivery + blockedDeaths);
 }
 
 /** Pauses the run and returns false, unless the cursor of a step has moved since the last worker died. */

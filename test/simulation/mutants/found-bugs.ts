@@ -104,7 +104,7 @@ export const foundBugs: readonly FoundBug[] = [
     { seed: 2525, rates: many },
     "late-park",
     "A park that had failed is executed when its worker has claimed the run again, and the task is never due.",
-    ["worker/commit/group-committer.ts", "if (isUnreachable(error)) this.#reportUncertainParks(entries);", ""],
+    ["worker/commit/group-committer.ts", "this.#options.onUncertainPark(transition.runId);", ";"],
     ["worker/session/session.ts", `if (task?.state === "parked") void this.#lateParks.wake(runId);`, ""],
   ),
   bug(
@@ -256,6 +256,17 @@ export const foundBugs: readonly FoundBug[] = [
     "gate-of-a-turn-that-is-over",
     "The code of a turn that is over makes a new call, and a timer waits for its recorded calls for ever.",
     ["worker/replay/replay-gate.ts", "if (this.#isClosed) return;", ""],
+  ),
+  bug(
+    95980,
+    "deaths-counted-from-before-a-park",
+    "Progress before a run was parked counts for the deaths of workers after it, and the run kills one worker more.",
+    ["core/run/fold-run.ts", "if (deliveries <= state.delivery) state.lastProductiveDelivery = 1;", ""],
+    [
+      "worker/turn/crash-loop.ts",
+      "state.recoveredSeq > parkedSeq ? state.lastProductiveDelivery : 1",
+      "parkedSeq >= 0 ? state.lastProductiveDelivery : 1",
+    ],
   ),
   bug(
     1963,
