@@ -201,6 +201,8 @@ test("a step that is skipped while its next attempt waits for a slot is not exec
   const waiting = async () => (await pawl.limits.get("api", { key: "" }))?.lanes[0]?.waiting;
   await until(async () => (await waiting()) === 1);
   await run.skip();
+  // Until the worker has read the message, it may begin the next attempt.
+  await until(async () => (await run.history()).some(({ type }) => type === "step.skipped"));
   held.open();
   expect(await run.result()).toEqual([undefined, "held"]);
   await until(async () => (await waiting()) === undefined);
