@@ -1,7 +1,8 @@
 /** Calls that the database executes although, or after, the worker was told that they had failed; and signals that arrive while a transaction is open. */
-import { Pawl, workflow } from "pawl";
+import { type AnyWorkflow, Pawl, Workflow, workflow } from "pawl";
 import { expect, onTestFinished, test } from "vitest";
 import { StoreError } from "../../src/core/errors/errors.js";
+import { newEvent } from "../../src/core/run/event.js";
 import type { Batch, ClaimRequest, CommitResult, Fence, Store, Transition } from "../../src/store/contract/store.js";
 import { MemoryStore } from "../../src/store/memory/index.js";
 import { silent, world } from "../support/virtual-worlds.js";
@@ -37,7 +38,7 @@ test("signals that arrive while a transactional step is open complete the wait t
 });
 
 /** A worker on a store whose calls the test may replace. */
-async function workerOn(members: (inner: MemoryStore) => Partial<Store>, wf: ReturnType<typeof workflow<any, any>>) {
+async function workerOn(members: (inner: MemoryStore) => Partial<Store>, wf: AnyWorkflow) {
   const inner = new MemoryStore();
   const own = members(inner);
   const store = new Proxy<Store>(inner, {
@@ -174,4 +175,36 @@ test("a transactional step whose connection comes after another owner has record
   await rolledBack.opened;
   expect(bodies).toBe(1);
   await worker.stop();
+});
+
+test("a step that was running when its run is replayed because of a late commit counts as one whose worker died", async () => {
+  let bodies = 0;
+  class Payment extends Workflow {
+    static {
+      this.options({ name: "Payment" });
+      this.step("pay", { onCrash: "pause" }, () => void (bodies += 1));
+    }
+  }
+  let isFirst = true;
+  const { worker, client } = await workerOn(
+    (inner) => ({
+      commit: async (batch: Batch): Promise<CommitResult> => {
+        const [transition] = batch.transitions;
+        const isCompletion = transition?.events.some(({ type }) => type === "step.completed") === true;
+        if (isCompletion && isFirst) {
+          isFirst = false;
+          // A commit that the worker was told had failed is executed now.
+          const events = [newEvent("signal.received", {}, { name: "late", payload: null, key: "late" })];
+          await inner.commit({ ...batch, transitions: [{ ...transition, events }] });
+        }
+        return inner.commit(batch);
+      },
+    }),
+    Payment,
+  );
+  const run = await client.start(Payment);
+  await worker.start();
+  await until(async () => (await run.status()) === "paused");
+  expect(bodies).toBe(1);
+  expect((await run.get()).pauseReason).toContain("it is unknown whether the step took effect");
 });

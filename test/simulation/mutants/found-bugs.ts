@@ -95,12 +95,6 @@ export const foundBugs: readonly FoundBug[] = [
     ["core/run/park.ts", "isNoteCurrent ? seenVersionIn(waiting) : null", "seenVersionIn(waiting)"],
   ),
   bug(
-    7447,
-    "slots-forgotten-in-a-note",
-    "A run that is admitted while it is paused loses the names of its slots, and a client that ends it gives none back.",
-    ["core/run/park.ts", "const openLanes = openLanesIn(waiting);\n", "const openLanes: string[] = [];\n"],
-  ),
-  bug(
     { seed: 2525, rates: many },
     "late-park",
     "A park that had failed is executed when its worker has claimed the run again, and the task is never due.",
@@ -114,14 +108,14 @@ export const foundBugs: readonly FoundBug[] = [
     ["worker/commit/group-committer.ts", "if (at === null) break;", "break;"],
   ),
   bug(
-    23744,
+    6499,
     "newer-turn-paused",
     "A run is paused as unwritable although its worker has claimed it again.",
     ["worker/session/session.ts", "if (!opening.isLatest(runId) || this.turns.has(runId)) return;\n", ""],
     ["worker/session/session.ts", "if (lastSeq !== error.after || isFirst)", "if (lastSeq !== error.after)"],
   ),
   bug(
-    1938,
+    { seed: 1938, rates: many },
     "waiting-start-begun",
     "A start that is to wait for another run is begun, because an earlier try of it is executed late.",
     [
@@ -130,7 +124,7 @@ export const foundBugs: readonly FoundBug[] = [
       "await this.#launcher.launch([again])",
     ],
   ),
-  bug(2147, "replaced-twice", "A replacement whose answer was lost is made again as another run.", [
+  bug(2756, "replaced-twice", "A replacement whose answer was lost is made again as another run.", [
     "client/start/key-conflict.ts",
     "return (await this.#wasReplaced(id, state.seq, run).catch(() => false)) || error;",
     "throw error;",
@@ -171,7 +165,7 @@ export const foundBugs: readonly FoundBug[] = [
     "",
   ]),
   bug(
-    { seed: 472, rates: many },
+    { seed: 282, rates: many },
     "started-after-its-stop",
     "A worker that is stopped while it starts listens and looks for runs after that.",
     ["worker/worker.ts", "this.#session === null || this.#stopPromise !== null", "this.#session === null"],
@@ -269,30 +263,10 @@ export const foundBugs: readonly FoundBug[] = [
     ],
   ),
   bug(
-    1963,
+    2167,
     "slot-of-a-failed-call",
     "A call that asks for the slot of a step fails and is executed after all, and the slot belongs to a step that has ended.",
     ["worker/limits/step-slots.ts", "      this.#unsure.push(...asked);\n", ""],
-  ),
-  bug(
-    1,
-    "compensation-parked-while-it-runs",
-    "A run is parked while one of its compensations runs, and nothing continues it.",
-    [
-      "worker/turn/idle.ts",
-      "if (awaited.length > 0 && !awaited.some((key) => attempts.has(key)))",
-      "if (awaited.length > 0 && attempts !== null)",
-    ],
-  ),
-  bug(
-    1,
-    "reopened-as-if-nothing-had-begun",
-    "A run that is replayed because of a late commit does not abandon the step that had begun.",
-    [
-      "worker/session/session.ts",
-      "return await this.#reopen(runId, route, deliveriesAfterLoss);",
-      "return await this.#reopen(runId, route);",
-    ],
   ),
   bug(489, "limit-never-stored", "A limit that is first used while another one is being stored is never stored.", [
     "worker/limits/step-slots.ts",
