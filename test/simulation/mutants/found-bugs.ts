@@ -115,7 +115,7 @@ export const foundBugs: readonly FoundBug[] = [
     ["worker/session/session.ts", "if (lastSeq !== error.after || isFirst)", "if (lastSeq !== error.after)"],
   ),
   bug(
-    { seed: 1938, rates: many },
+    { seed: 2054, rates: many },
     "waiting-start-begun",
     "A start that is to wait for another run is begun, because an earlier try of it is executed late.",
     [
@@ -268,7 +268,7 @@ export const foundBugs: readonly FoundBug[] = [
     "A call that asks for the slot of a step fails and is executed after all, and the slot belongs to a step that has ended.",
     ["worker/limits/step-slots.ts", "      this.#unsure.push(...asked);\n", ""],
   ),
-  bug(489, "limit-never-stored", "A limit that is first used while another one is being stored is never stored.", [
+  bug(779, "limit-never-stored", "A limit that is first used while another one is being stored is never stored.", [
     "worker/limits/step-slots.ts",
     "const limits = [...this.#unregistered];",
     "const limits = this.#unregistered;",
