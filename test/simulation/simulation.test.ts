@@ -11,6 +11,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { sized } from "../support/effort.js";
+import { addCounts, type Counts } from "./coverage.js";
 import { buildMutants } from "./mutants/build.js";
 import type { KeptFind, KeptSeed } from "./mutants/find-kept.js";
 import { foundBugs } from "./mutants/found-bugs.js";
@@ -35,8 +36,14 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test(`${seeds} simulated worlds keep every promise, and the faults hit what they are for`, async () => {
-  const task = { chunk: 0, from: 1, seeds, rates: {} };
-  const { failing, coverage } = await answerOf<ChunkResult>("main.js", ["--worker"], task);
+  const half = seeds / 2;
+  const simulate = (from: number) =>
+    answerOf<ChunkResult>("main.js", ["--worker"], { chunk: 0, from, seeds: half, rates: {} });
+  const halves = await Promise.all([simulate(1), simulate(half + 1)]);
+  const coverage: Counts = {};
+  for (const result of halves) addCounts(coverage, result.coverage);
+  expect(halves.map((result) => result.seeds)).toEqual([half, half]);
+  const failing = halves.flatMap((result) => result.failing);
   const failures = failing.flatMap(({ seed, violations }) =>
     violations.map(({ invariant, run, text }) => `${invariant} ${run ?? ""} ${text}\n  ${commandOf({ seed })}`),
   );
