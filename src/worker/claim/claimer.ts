@@ -209,6 +209,7 @@ export class Claimer {
 
   /** Claims at once if half of the slots are free, otherwise after `refillDelayMs`, so that one claim takes several runs. */
   #refill(): void {
+    if (!this.#isRunning) return;
     if (this.freeSlots >= this.#options.concurrency >> 1) {
       this.claimSoon();
       return;

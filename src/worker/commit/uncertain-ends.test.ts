@@ -59,4 +59,7 @@ test("when the worker stops, the run is given up, and no timer is left", () => {
   ends.refuse([end], "run");
   ends.close();
   expect([receipts, timers.size]).toEqual([[null], 0]);
+  // A commit was under way.
+  ends.refuse([end], "run");
+  expect([receipts, timers.size]).toEqual([[null, null], 0]);
 });

@@ -13,6 +13,7 @@ export class UncertainEnds {
   /** By run: until when a server may execute a commit that ends it, by the monotonic clock. */
   readonly #possibleUntil = new Map<string, number>();
   readonly #delayed = new Map<QueuedTransition, Timer>();
+  #isClosed = false;
 
   /** @param lateCallMs after this time a server has executed or dropped the commits of a lost connection */
   constructor(runtime: Runtime, lateCallMs: number) {
@@ -32,12 +33,14 @@ export class UncertainEnds {
   refuse(entries: readonly QueuedTransition[], runId: string): QueuedTransition[] {
     const delayMs = (this.#possibleUntil.get(runId) ?? Number.NEGATIVE_INFINITY) - this.#runtime.monotonic();
     if (delayMs <= 0) return removeRefused(entries, runId, () => ({ kind: "unread" }));
+    if (this.#isClosed) return removeRefused(entries, runId, () => null);
     for (const entry of entries) if (entry.transition.runId === runId) this.#refuseIn(delayMs, entry);
     return entries.filter(({ transition }) => transition.runId !== runId);
   }
 
   /** No turn waits any more: the worker stops, or has lost its fence. */
   close(): void {
+    this.#isClosed = true;
     for (const [entry, timer] of this.#delayed) {
       this.#runtime.clearTimeout(timer);
       deliverReceipt(entry, null);

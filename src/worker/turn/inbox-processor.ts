@@ -192,9 +192,7 @@ export class InboxProcessor implements InboxPort {
       cancelChildrenOfFailedMaps(turn, events);
       for (const message of cancelUnawaitedChildren(turn.runId, turn.state, events))
         turn.pendingWrites.messages.push(message);
-      this.#endingKeys = keysOfEnds(events);
-      if (!(await turn.writer.submitDecision(events))) return;
-      this.#endingKeys = noKeys;
+      if (!(await this.#writeDecision(events))) return;
       // The loop decides again, because the code may have started a wait that matches a signal recorded by this commit.
       receivedCommands = [];
     }
@@ -203,6 +201,15 @@ export class InboxProcessor implements InboxPort {
     this.#startDueRetries(now);
     if (turn.phase.hasCalledCode) this.scheduleDueTimer();
     if (turn.isDraining) turn.drain();
+  }
+
+  async #writeDecision(events: NewEvent[]): Promise<boolean> {
+    this.#endingKeys = keysOfEnds(events);
+    try {
+      return await this.#turn.writer.submitDecision(events);
+    } finally {
+      this.#endingKeys = noKeys;
+    }
   }
 
   /** Decodes the rows, without those that wait for the end of an attempt. The end of the run waits for no attempt. */
